@@ -1,0 +1,61 @@
+# What a developer runs, and exactly what CI runs. `make test` and `make demo` need Python 3.11+ and
+# nothing else: they make .venv in this folder from the lock file first.
+PYTHON ?= python3
+# Where `make conformance` plays the cases: engine, local (DynamoDB Local) or both.
+TARGET ?= both
+UV_VERSION := 0.13.7
+
+BIN := .venv/bin
+READY := .venv/.ready
+SOURCES := src tests $(wildcard bench examples)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup test check conformance bench demo fmt lock clean
+
+help: ## Say what the targets do.
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+
+setup: $(READY) ## Make .venv from the lock file; done once, and again when the lock changes.
+
+$(READY): requirements/dev.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "solotable needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." >&2; \
+		echo "Name another one: make PYTHON=python3.12 ..." >&2; exit 1; }
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --quiet --require-hashes --requirement requirements/dev.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+test: check ## Check the code, then run the tests (conformance cases on the engine included).
+	$(BIN)/python -m pytest -n auto
+
+check: $(READY) ## Formatting, lint, types and the storeys of the house.
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy $(SOURCES)
+	$(BIN)/lint-imports
+
+conformance: $(READY) ## Play the conformance cases on the engine and on DynamoDB Local (TARGET=both).
+	$(BIN)/python -m pytest -n auto tests/conformance --target=$(TARGET)
+
+bench: $(READY) ## Measure the engine.
+	$(BIN)/python -m bench
+
+demo: $(READY) ## A tour of the engine.
+	$(BIN)/python examples/engine_tour.py
+
+fmt: $(READY) ## Format, and fix what lint can fix.
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+# To raise every version: make lock UPGRADE=--upgrade. One package: UPGRADE='--upgrade-package mypy'.
+lock: ## Pin the dev dependencies of pyproject.toml, with hashes, in requirements/dev.lock.
+	$(PYTHON) -m venv --clear .cache/lock
+	.cache/lock/bin/python -m pip install --quiet uv==$(UV_VERSION)
+	.cache/lock/bin/uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 \
+		--generate-hashes --no-emit-index-url --no-emit-find-links --no-header --quiet $(UPGRADE) \
+		--output-file requirements/dev.lock
+
+clean: ## Remove everything that make made, DynamoDB Local included.
+	rm -rf .venv .cache .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache build dist
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""The engines that answer DynamoDB requests; each is independent of the others."""

@@ -1,0 +1,267 @@
+"""The tables of a file: their definitions, read once and kept until they change.
+
+A definition is stored as JSON in DynamoDB's own member names; `Table` is the same, prepared for the
+operations. A `Table` never changes: every change of a definition makes a new one.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal
+
+from solotable.errors import TableNotFound, invalid
+from solotable.values import Item
+
+from . import ddl
+
+Definition = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAttribute:
+    """A key attribute: its name and its type, S, N or B."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """The key attributes of a table or index; only a global index may have several of each kind."""
+
+    partition: tuple[KeyAttribute, ...]
+    sort: tuple[KeyAttribute, ...]
+
+    @cached_property
+    def attributes(self) -> tuple[KeyAttribute, ...]:
+        return self.partition + self.sort
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(attribute.name for attribute in self.attributes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Index:
+    """A secondary index, global or local to the table's partitions."""
+
+    id: int
+    name: str
+    is_global: bool
+    schema: Schema
+    projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+    #: Everything that is in the index: None for all attributes.
+    projected: frozenset[str] | None
+    #: CREATING while it is filled; it takes writes from the start and reads only once ACTIVE.
+    status: str
+    #: Key attributes of the index, then those of the table that it lacks: a LastEvaluatedKey.
+    position: tuple[KeyAttribute, ...]
+
+    def project(self, item: Item) -> Item:
+        """Return the part of an item that the index holds."""
+        if self.projected is None:
+            return item
+        return {name: value for name, value in item.items() if name in self.projected}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table as the operations need it."""
+
+    id: int
+    name: str
+    generation: int
+    definition: Definition = field(repr=False)
+    schema: Schema
+    indexes: tuple[Index, ...]
+
+    @cached_property
+    def items(self) -> str:
+        """The SQLite table that holds the items."""
+        return ddl.items_table(self.id, self.generation)
+
+    @cached_property
+    def stream(self) -> str | None:
+        """Under which name changes are recorded: None when neither stream nor backups want them."""
+        if not (self.stream_enabled or self.recoverable):
+            return None
+        return str(self.definition["TableId"])
+
+    @property
+    def stream_enabled(self) -> bool:
+        return bool(self.definition.get("StreamSpecification", {}).get("StreamEnabled"))
+
+    @property
+    def recoverable(self) -> bool:
+        """Whether continuous backups are on."""
+        return bool(self.definition.get("PointInTimeRecovery"))
+
+    @cached_property
+    def has_local_indexes(self) -> bool:
+        return any(not index.is_global for index in self.indexes)
+
+    @cached_property
+    def select_sql(self) -> str:
+        return f"SELECT id, size, crc, item FROM {self.items} WHERE key = ?"
+
+    @cached_property
+    def insert_sql(self) -> str:
+        return f"INSERT INTO {self.items} (key, size, crc, item) VALUES (?, ?, ?, ?)"
+
+    @cached_property
+    def update_sql(self) -> str:
+        return f"UPDATE {self.items} SET size = ?, crc = ?, item = ? WHERE id = ?"
+
+    @cached_property
+    def delete_sql(self) -> str:
+        return f"DELETE FROM {self.items} WHERE id = ?"
+
+    def index(self, name: str) -> Index:
+        """Return the index of this name, or refuse as DynamoDB does."""
+        for index in self.indexes:
+            if index.name == name:
+                return index
+        raise invalid(f"The table does not have the specified index: {name}")
+
+
+class Catalog:
+    """The definitions as last read; `forget` makes the next look-up read them again."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Table] = {}
+
+    def forget(self, name: str | None = None) -> None:
+        """Drop what is known of one table, or of all."""
+        if name is None:
+            self._known = {}
+        else:
+            self._known.pop(name, None)
+
+    def known(self, name: str) -> Table | None:
+        """Return the table if its definition has been read."""
+        return self._known.get(name)
+
+    def table(self, connection: sqlite3.Connection, name: str) -> Table:
+        """Return the table of this name, or raise TableNotFound."""
+        found = self._known.get(name) or self.load(connection, name)
+        if found is None:
+            raise TableNotFound
+        return found
+
+    def load(self, connection: sqlite3.Connection, name: str) -> Table | None:
+        """Read the definition of a table anew."""
+        row = connection.execute(
+            "SELECT id, name, generation, definition FROM catalog WHERE name = ?", (name,)
+        ).fetchone()
+        if row is None:
+            self._known.pop(name, None)
+            return None
+        table = _table(*row)
+        self._known[name] = table
+        return table
+
+
+def names(connection: sqlite3.Connection, *, after: str = "", limit: int = -1) -> list[str]:
+    """Return table names in order, those behind `after` first."""
+    rows = connection.execute("SELECT name FROM catalog WHERE name > ? ORDER BY name LIMIT ?", (after, limit))
+    return [name for (name,) in rows]
+
+
+def add(connection: sqlite3.Connection, name: str, definition: Definition) -> Table:
+    """Record a new table and make its SQLite tables; ids of its indexes are given out here."""
+    for index in _indexes(definition):
+        index["Id"] = ddl.next_index(connection)
+        ddl.create_index(connection, index["Id"])
+    row = connection.execute(
+        "INSERT INTO catalog (name, generation, definition) VALUES (?, 1, ?) RETURNING id",
+        (name, json.dumps(definition)),
+    ).fetchall()
+    table = _table(row[0][0], name, 1, json.dumps(definition))
+    ddl.create_items(connection, table.items)
+    return table
+
+
+def replace(connection: sqlite3.Connection, table: Table, definition: Definition) -> Table:
+    """Record a changed definition, and move the items to the next generation's name.
+
+    Indexes without an Id are made; indexes that are gone are dropped.
+    """
+    kept = {index["Id"] for index in _indexes(definition) if "Id" in index}
+    for old in table.indexes:
+        if old.id not in kept:
+            ddl.drop_index(connection, old.id)
+    for index in _indexes(definition):
+        if "Id" not in index:
+            index["Id"] = ddl.next_index(connection)
+            ddl.create_index(connection, index["Id"])
+    changed = _table(table.id, table.name, table.generation + 1, json.dumps(definition))
+    connection.execute(
+        "UPDATE catalog SET generation = ?, definition = ? WHERE id = ?",
+        (changed.generation, json.dumps(definition), table.id),
+    )
+    connection.execute(f"ALTER TABLE {table.items} RENAME TO {changed.items}")
+    return changed
+
+
+def drop(connection: sqlite3.Connection, table: Table) -> None:
+    """Remove a table, its items and its indexes; its recorded changes stay."""
+    for index in table.indexes:
+        ddl.drop_index(connection, index.id)
+    connection.execute(f"DROP TABLE {table.items}")
+    connection.execute("DELETE FROM catalog WHERE id = ?", (table.id,))
+
+
+def _indexes(definition: Definition) -> list[dict[str, Any]]:
+    return [
+        *definition.get("GlobalSecondaryIndexes", ()),
+        *definition.get("LocalSecondaryIndexes", ()),
+    ]
+
+
+def _table(table_id: int, name: str, generation: int, text: str) -> Table:
+    definition: Definition = json.loads(text)
+    kinds = {entry["AttributeName"]: entry["AttributeType"] for entry in definition["AttributeDefinitions"]}
+    schema = _schema(definition["KeySchema"], kinds)
+    return Table(
+        id=table_id,
+        name=name,
+        generation=generation,
+        definition=definition,
+        schema=schema,
+        indexes=tuple(
+            _index(entry, kinds, schema, is_global=member == "GlobalSecondaryIndexes")
+            for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+            for entry in definition.get(member, ())
+        ),
+    )
+
+
+def _schema(key_schema: list[dict[str, str]], kinds: dict[str, str]) -> Schema:
+    def of(key_type: str) -> tuple[KeyAttribute, ...]:
+        return tuple(
+            KeyAttribute(entry["AttributeName"], kinds[entry["AttributeName"]])
+            for entry in key_schema
+            if entry["KeyType"] == key_type
+        )
+
+    return Schema(partition=of("HASH"), sort=of("RANGE"))
+
+
+def _index(entry: dict[str, Any], kinds: dict[str, str], table: Schema, *, is_global: bool) -> Index:
+    schema = _schema(entry["KeySchema"], kinds)
+    projection = entry["Projection"]["ProjectionType"]
+    included = entry["Projection"].get("NonKeyAttributes", ())
+    return Index(
+        id=entry["Id"],
+        name=entry["IndexName"],
+        is_global=is_global,
+        schema=schema,
+        projection=projection,
+        projected=None if projection == "ALL" else frozenset((*schema.names, *table.names, *included)),
+        status=entry.get("IndexStatus", "ACTIVE"),
+        position=schema.attributes
+        + tuple(attribute for attribute in table.attributes if attribute.name not in schema.names),
+    )

@@ -1,0 +1,206 @@
+"""One SQLite file: who may write, who may read, and what a fault of the file means.
+
+Writes run one at a time, each in its own transaction, and return only once committed; reads have
+connections of their own and never wait for a writer. Nothing here knows what is stored.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal, TypeVar
+
+from solotable.errors import Corrupt, EngineError, NotOurFile, ReadOnly, StorageFull
+
+from . import ddl
+
+ResultT = TypeVar("ResultT")
+Durability = Literal["full", "relaxed"]
+
+MEMORY = ":memory:"
+_BUSY_SECONDS = 30.0
+_CACHE_KIB = 64 * 1024
+_OLDEST_SQLITE = (3, 35, 0)  # RETURNING
+_FULL = {sqlite3.SQLITE_FULL}
+_READ_ONLY = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+class StaleDefinition(EngineError):
+    """A SQLite table is gone: the definition that named it has changed; read it again and retry."""
+
+
+class Database:
+    """The connections to one file, or to one database in memory."""
+
+    def __init__(self, path: str, *, durability: Durability = "full", read_only: bool = False) -> None:
+        if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+            raise EngineError(f"SQLite {sqlite3.sqlite_version} is too old; solotable needs 3.35 or newer.")
+        self.path = path
+        self.in_memory = path == MEMORY
+        self.read_only = read_only
+        self._durability = durability
+        self._pid = os.getpid()
+        self._write_lock = threading.RLock()
+        self._readers: deque[sqlite3.Connection] = deque()
+        self._closed = False
+        with self._faults():
+            self._writer = self._open_first()
+
+    def write(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+        """Run the action in one transaction and return its result once that is committed."""
+        self._check_usable()
+        if self.read_only:
+            raise ReadOnly(f"{self.path} was opened read-only; open it without read_only=True to write.")
+        with self._write_lock, self._faults():
+            writer = self._writer
+            writer.execute("BEGIN IMMEDIATE")
+            try:
+                result = action(writer)
+                writer.execute("COMMIT")
+            except BaseException:
+                self._abandon(writer)
+                raise
+            return result
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection for one statement; what it sees is what was committed before."""
+        self._check_usable()
+        if self.in_memory:
+            with self._write_lock, self._faults():
+                yield self._writer
+            return
+        with self._faults():
+            try:
+                reader = self._readers.pop()
+            except IndexError:
+                reader = self._connect(reader=True)
+            try:
+                yield reader
+            finally:
+                self._readers.append(reader)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection whose statements all see the same moment."""
+        with self.read() as reader:
+            reader.execute("BEGIN")
+            try:
+                yield reader
+            finally:
+                reader.execute("COMMIT")
+
+    def close(self) -> None:
+        """Close every connection; a second call does nothing."""
+        with self._write_lock:
+            if self._closed:
+                return
+            self._closed = True
+            while self._readers:
+                self._readers.pop().close()
+            self._writer.close()
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise EngineError(f"The engine on {self.path} was closed; open it again.")
+        if os.getpid() != self._pid:
+            raise EngineError(
+                f"The engine on {self.path} was opened before a fork; SQLite connections do not "
+                "survive one. Open it again in this process."
+            )
+
+    def _abandon(self, writer: sqlite3.Connection) -> None:
+        """Undo the transaction; a connection that cannot even do that is replaced."""
+        try:
+            if writer.in_transaction:
+                writer.execute("ROLLBACK")
+        except sqlite3.Error:
+            if self.in_memory:
+                return
+            # After a failed fsync nothing that this connection holds can be trusted.
+            writer.close()
+            self._writer = self._connect()
+
+    def _open_first(self) -> sqlite3.Connection:
+        """Open the file, make it ours if it is new, and refuse it if it is something else."""
+        if not self.in_memory:
+            _create_privately(self.path, read_only=self.read_only)
+        connection = self._connect(reader=self.read_only)
+        try:
+            if not ddl.is_ours(connection, self.path):
+                if self.read_only:
+                    raise NotOurFile(f"{self.path} is empty and was opened read-only.")
+                ddl.create(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _connect(self, *, reader: bool = False) -> sqlite3.Connection:
+        if self.in_memory:
+            target = MEMORY
+        else:
+            mode = "ro" if self.read_only else "rw"
+            target = f"{Path(self.path).absolute().as_uri()}?mode={mode}"
+        connection = sqlite3.connect(
+            target,
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=_BUSY_SECONDS,
+            cached_statements=512,
+        )
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        if reader:
+            connection.execute("PRAGMA query_only = ON")
+            return connection
+        connection.execute(f"PRAGMA page_size = {ddl.PAGE_BYTES}")
+        if not self.in_memory:
+            connection.execute("PRAGMA journal_mode = WAL")
+        # FULL: a commit returns after fsync. NORMAL may lose the last commits at a power cut.
+        connection.execute(f"PRAGMA synchronous = {'FULL' if self._durability == 'full' else 'NORMAL'}")
+        connection.execute("PRAGMA fullfsync = ON")
+        return connection
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Map SQLite's faults to ours, in this one place."""
+        try:
+            yield
+        except sqlite3.Error as fault:
+            raise self._fault(fault) from fault
+
+    def _fault(self, fault: sqlite3.Error) -> EngineError:
+        code = getattr(fault, "sqlite_errorcode", 0) & 0xFF
+        if code == sqlite3.SQLITE_ERROR and str(fault).startswith("no such table"):
+            return StaleDefinition(f"{self.path}: {fault}")
+        if code in _FULL:
+            return StorageFull(f"{self.path}: no room left for the write; nothing of it was kept.")
+        if code in _READ_ONLY:
+            return ReadOnly(f"{self.path} cannot be written or opened: {fault}.")
+        if code == sqlite3.SQLITE_NOTADB:
+            return NotOurFile(f"{self.path} is not a solotable database; nothing was changed.")
+        if code in _DAMAGED:
+            return Corrupt(f"{self.path} is damaged: {fault}. Restore a backup, or salvage what is readable.")
+        if code == sqlite3.SQLITE_BUSY:
+            return EngineError(f"{self.path} was held by another writer for over {_BUSY_SECONDS:.0f} s.")
+        return EngineError(f"{self.path}: {fault}")
+
+
+def _create_privately(path: str, *, read_only: bool) -> None:
+    """Make the file readable by its owner alone before SQLite can make it otherwise."""
+    if read_only or os.path.exists(path):
+        return
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except FileExistsError:
+        pass
+    except OSError as fault:
+        raise EngineError(f"{path} cannot be created: {fault.strerror}.") from fault

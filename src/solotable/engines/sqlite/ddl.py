@@ -1,0 +1,114 @@
+"""The layout of the file: what SQLite tables there are, and which version of them.
+
+One row of `catalog` per DynamoDB table. Its items lie in `t<id>_<generation>` and each index in
+`x<id>`, with keys as bytes that sort as DynamoDB sorts. Every change of a table's definition moves
+the items' table to the next generation: another process that still has the old definition then
+finds no such table, reads the catalog again and tries anew, so no write can go by a stale one.
+
+`changes` holds every change of the tables with a stream or continuous backups: old and new image,
+in the item's own transaction. It is enough to bring a table back to any of its transactions.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+from solotable.errors import NotOurFile
+
+APPLICATION_ID = 0x501074B1
+VERSION = 1
+PAGE_BYTES = 4096
+
+_LAYOUT = """
+CREATE TABLE catalog (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL UNIQUE,
+    generation INTEGER NOT NULL,
+    definition TEXT NOT NULL
+);
+CREATE TABLE identity (
+    last_index INTEGER NOT NULL
+);
+INSERT INTO identity VALUES (0);
+CREATE TABLE changes (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    stream TEXT NOT NULL,
+    at_micros INTEGER NOT NULL,
+    by_service INTEGER NOT NULL,
+    key BLOB NOT NULL,
+    old BLOB,
+    new BLOB
+);
+CREATE INDEX changes_by_stream ON changes (stream, sequence);
+CREATE TABLE tokens (
+    token TEXT PRIMARY KEY,
+    fingerprint BLOB NOT NULL,
+    until_micros INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
+
+
+def is_ours(connection: sqlite3.Connection, path: str) -> bool:
+    """Say whether the file has our layout; False when it is empty, NotOurFile when it is another's."""
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if application == APPLICATION_ID:
+        if version > VERSION:
+            raise NotOurFile(
+                f"{path} was written by a newer solotable (layout {version}, this one knows {VERSION}); "
+                "upgrade solotable to open it."
+            )
+        return True
+    (objects,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if application or version or objects:
+        raise NotOurFile(f"{path} is a SQLite database of another program; nothing was changed.")
+    return False
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Lay out an empty file; of several processes that try at once, one does it."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+            for statement in _LAYOUT.split(";\n"):
+                if statement.strip():
+                    connection.execute(statement)
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def items_table(table_id: int, generation: int) -> str:
+    """Name the SQLite table of a DynamoDB table's items."""
+    return f"t{table_id}_{generation}"
+
+
+def create_items(connection: sqlite3.Connection, name: str) -> None:
+    """Make the SQLite table of a DynamoDB table's items."""
+    # Rows have an id of their own so that index entries stay small and an item's B-tree stays wide.
+    connection.execute(
+        f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, "
+        "size INTEGER NOT NULL, crc INTEGER NOT NULL, item BLOB NOT NULL)"
+    )
+
+
+def create_index(connection: sqlite3.Connection, index_id: int) -> None:
+    """Make the SQLite table of a DynamoDB index: its keys in order, each with its item's row."""
+    connection.execute(f"CREATE TABLE x{index_id} (key BLOB PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID")
+
+
+def drop_index(connection: sqlite3.Connection, index_id: int) -> None:
+    """Drop the SQLite table of a DynamoDB index."""
+    connection.execute(f"DROP TABLE x{index_id}")
+
+
+def next_index(connection: sqlite3.Connection) -> int:
+    """Return an index id that was never used in this file."""
+    row = connection.execute(
+        "UPDATE identity SET last_index = last_index + 1 RETURNING last_index"
+    ).fetchall()
+    return int(row[0][0])

@@ -1,0 +1,101 @@
+"""The embedded engine: DynamoDB's behaviour on one SQLite file.
+
+It hands each request to its operation. The clock is handed in; nothing here waits or retries on a
+caller's behalf, but for the one case where another process has changed a table's definition.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from solotable.partiql import Schema as KeyNames
+from solotable.protocol.requests import Request
+from solotable.protocol.wire import call
+
+from .catalog import Catalog, Table
+from .connection import Database, Durability, StaleDefinition
+from .operations import OPERATIONS
+from .storage import Writer
+
+ResultT = TypeVar("ResultT")
+
+#: How often a request is tried anew because other processes keep changing its table's definition.
+_RETRIES = 20
+
+
+class SqliteEngine:
+    """Answers DynamoDB requests from one SQLite file; safe for use by many threads.
+
+    `clock` gives seconds since the epoch.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        durability: Durability = "full",
+        read_only: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.database = Database(path, durability=durability, read_only=read_only)
+        self.catalog = Catalog()
+        self._clock = clock
+
+    def call(self, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
+        """Answer a request in wire form, as `client.get_item(...)` would send it."""
+        return call(self, operation, payload)
+
+    def handle(self, request: Request[Any]) -> Any:
+        """Answer one request, or raise the ServiceError that DynamoDB would."""
+        operation = OPERATIONS[type(request)]
+        for _ in range(_RETRIES):
+            try:
+                return operation(self, request)
+            except StaleDefinition:
+                self.catalog.forget()
+        return operation(self, request)
+
+    def now_micros(self) -> int:
+        """Return the clock's time in microseconds since the epoch."""
+        return int(self._clock() * 1_000_000)
+
+    def table(self, name: str) -> Table:
+        """Return the definition of a table, or raise TableNotFound."""
+        known = self.catalog.known(name)
+        if known is not None:
+            return known
+        with self.database.read() as connection:
+            return self.catalog.table(connection, name)
+
+    def schema(self, table_name: str, index: str | None = None) -> KeyNames:
+        """Return the names of the key attributes of a table or of one of its indexes."""
+        table = self.table(table_name)
+        schema = table.schema if index is None else table.index(index).schema
+        return KeyNames(
+            partition=tuple(part.name for part in schema.partition),
+            sort=tuple(part.name for part in schema.sort),
+        )
+
+    def write(self, action: Callable[[Writer], ResultT], *, by_service: bool = False) -> ResultT:
+        """Run the action in one transaction; its result is returned once that is committed."""
+
+        def run(connection: sqlite3.Connection) -> ResultT:
+            return action(Writer(connection, now_micros=self.now_micros(), by_service=by_service))
+
+        return self.database.write(run)
+
+    def close(self) -> None:
+        """Close the file; a second call does nothing."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

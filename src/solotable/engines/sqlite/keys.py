@@ -1,0 +1,133 @@
+"""Items' keys as bytes that sort as DynamoDB sorts, and its refusals of keys that do not fit.
+
+A key is: four bytes of the partition's hash, the partition attributes, the sort attributes. So the
+items of a partition lie together in sort order, a Scan goes from partition to partition in no
+useful order (as on AWS), and a segment of a parallel Scan is a range. In an index the item's own
+key follows, which makes every entry distinct.
+"""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+from solotable.errors import invalid, invalid_parameter
+from solotable.protocol.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
+from solotable.values import Item, kind_of, ordered_bytes, value_size
+
+from .catalog import Index, Schema, Table
+
+HASHES = 1 << 32
+#: Sorts after every key: longer than the longest run of 0xFF that a key can begin with.
+BEYOND = b"\xff" * (4 + LONGEST_PARTITION_KEY + 1)
+_MISMATCH = "The provided key element does not match the schema"
+EMPTY_KEY = {
+    "S": "The AttributeValue for a key attribute cannot contain an empty string value.",
+    "B": "The AttributeValue for a key attribute cannot contain an empty binary value.",
+}
+
+
+def partition_bytes(schema: Schema, item: Item) -> bytes:
+    """Return what every key of the item's partition begins with."""
+    raw = b"".join([ordered_bytes(part.kind, item[part.name][part.kind]) for part in schema.partition])
+    return crc32(raw).to_bytes(4, "big") + raw
+
+
+def key_bytes(schema: Schema, item: Item) -> bytes:
+    """Return the bytes of the key that an item, or a key alone, has under this schema."""
+    result = partition_bytes(schema, item)
+    for part in schema.sort:
+        result += ordered_bytes(part.kind, item[part.name][part.kind])
+    return result
+
+
+def index_bytes(index: Index, item: Item, own: bytes) -> bytes | None:
+    """Return the item's key in the index; None when it lacks a part, so is not in it."""
+    for part in index.schema.attributes:
+        if part.kind not in item.get(part.name, ()):
+            return None
+    return key_bytes(index.schema, item) + own
+
+
+def above(prefix: bytes) -> bytes:
+    """Return the least bytes that sort after everything beginning with the prefix."""
+    trimmed = prefix.rstrip(b"\xff")
+    return trimmed[:-1] + bytes((trimmed[-1] + 1,))
+
+
+def segment_bounds(segment: int, segments: int) -> tuple[bytes, bytes]:
+    """Return the range of keys that a segment of a parallel Scan reads: from, and before."""
+
+    def bound(place: int) -> bytes:
+        first = -(-HASHES * place // segments)
+        return BEYOND if first >= HASHES else first.to_bytes(4, "big")
+
+    return bound(segment), bound(segment + 1)
+
+
+def check_key(table: Table, key: Item) -> None:
+    """Refuse a key that is not exactly the table's key attributes with their types."""
+    attributes = table.schema.attributes
+    if len(key) != len(attributes):
+        raise invalid(_MISMATCH)
+    for place, part in enumerate(attributes):
+        value = key.get(part.name)
+        if value is None or part.kind not in value:
+            raise invalid(_MISMATCH)
+        if not value[part.kind]:
+            raise invalid(
+                f"One or more parameter values are not valid. {EMPTY_KEY[part.kind]} Key: {part.name}"
+            )
+        _check_length(value, is_partition=place == 0)
+
+
+def check_item(table: Table, item: Item) -> None:
+    """Refuse an item whose key attributes, of the table or of an index, do not fit."""
+    for place, part in enumerate(table.schema.attributes):
+        value = item.get(part.name)
+        if value is None:
+            raise invalid_parameter(f"Missing the key {part.name} in the item")
+        if part.kind not in value:
+            raise invalid_parameter(
+                f"Type mismatch for key {part.name} expected: {part.kind} actual: {kind_of(value)}"
+            )
+        if not value[part.kind]:
+            raise invalid(
+                f"One or more parameter values are not valid. {EMPTY_KEY[part.kind]} Key: {part.name}"
+            )
+        _check_length(value, is_partition=place == 0)
+    check_index_keys(table, item)
+
+
+def check_index_keys(table: Table, item: Item) -> None:
+    """Refuse an item that has a wrong value where an index has its key; a missing one is fine."""
+    for index in table.indexes:
+        for part in index.schema.attributes:
+            value = item.get(part.name)
+            if value is None:
+                continue
+            if part.kind not in value:
+                raise invalid_parameter(
+                    f"Type mismatch for Index Key {part.name} Expected: {part.kind} "
+                    f"Actual: {kind_of(value)} IndexName: {index.name}"
+                )
+            if not value[part.kind]:
+                raise invalid(
+                    "One or more parameter values are not valid. A value specified for a secondary index "
+                    f"key is not supported. {EMPTY_KEY[part.kind]} IndexName: {index.name}, IndexKey: {part.name}"
+                )
+            _check_length(value, is_partition=part in index.schema.partition)
+
+
+def _check_length(value: Item, *, is_partition: bool) -> None:
+    if "N" in value:
+        return
+    size = value_size(value)
+    if is_partition and size > LONGEST_PARTITION_KEY:
+        # DynamoDB: the missing space is Amazon's.
+        raise invalid_parameter(
+            f"Size of hashkey has exceeded the maximum size limit of{LONGEST_PARTITION_KEY} bytes"
+        )
+    if not is_partition and size > LONGEST_SORT_KEY:
+        raise invalid_parameter(
+            f"Aggregated size of all range keys has exceeded the size limit of {LONGEST_SORT_KEY} bytes"
+        )

@@ -1,0 +1,35 @@
+"""One function per operation: what it checks against the table, what it reads and writes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from solotable.protocol import requests
+
+from .batches import batch_get_item, batch_write_item
+from .control import control
+from .get_item import get_item
+from .partiql import batch_execute_statement, execute_statement, execute_transaction
+from .query import query
+from .scan import scan
+from .transact import transact_get_items, transact_write_items
+from .writes import write_item
+
+#: Which function answers which request; the first argument is the engine.
+OPERATIONS: dict[type[requests.Request[Any]], Callable[[Any, Any], Any]] = {
+    requests.BatchExecuteStatement: batch_execute_statement,
+    requests.BatchGetItem: batch_get_item,
+    requests.BatchWriteItem: batch_write_item,
+    requests.Control: control,
+    requests.DeleteItem: write_item,
+    requests.ExecuteStatement: execute_statement,
+    requests.ExecuteTransaction: execute_transaction,
+    requests.GetItem: get_item,
+    requests.PutItem: write_item,
+    requests.Query: query,
+    requests.Scan: scan,
+    requests.TransactGetItems: transact_get_items,
+    requests.TransactWriteItems: transact_write_items,
+    requests.UpdateItem: write_item,
+}

@@ -1,0 +1,53 @@
+"""GetItem: one item by its key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from solotable.engines.sqlite.catalog import Table
+from solotable.engines.sqlite.keys import check_key, key_bytes
+from solotable.engines.sqlite.storage import Row, find
+from solotable.errors import invalid
+from solotable.expressions import project
+from solotable.expressions.ast import Path
+from solotable.protocol.capacity import CapacityMeter, read_units
+from solotable.protocol.replies import GotItem, SomeItem
+from solotable.protocol.requests import GetItem
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+
+def get_item(engine: SqliteEngine, request: GetItem) -> GotItem:
+    """Return the item, or nothing when there is none."""
+    table = engine.table(request.table)
+    check_key(table, request.key)
+    if request.projection is not None:
+        check_key_paths(table, request.projection)
+    with engine.database.read() as connection:
+        row = find(connection, table, key_bytes(table.schema, request.key))
+    capacity = None
+    if request.capacity != "NONE":
+        meter = CapacityMeter(table.name)
+        meter.table(read_units(0 if row is None else row.size, request.consistent))
+        capacity = meter.report(request.capacity)
+    return GotItem(item=shown(row, request), capacity=capacity)
+
+
+def shown(row: Row | None, request: GetItem) -> SomeItem | None:
+    """Return what the request wants to see of a row: the stored bytes when that is everything."""
+    if row is None:
+        return None
+    return row.raw if request.projection is None else project(request.projection, row.item)
+
+
+def check_key_paths(table: Table, paths: tuple[Path, ...]) -> None:
+    """Refuse a path that goes into a key attribute, as if it were a list or a map."""
+    for path in paths:
+        if len(path) == 1:
+            continue
+        text = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+        if path[0] in table.schema.names:
+            raise invalid(f"{text}Key: {path[0]}")
+        if any(path[0] in index.schema.names for index in table.indexes):
+            raise invalid(f"{text}IndexKey: {path[0]}")

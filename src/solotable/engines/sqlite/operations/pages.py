@@ -1,0 +1,200 @@
+"""What Query and Scan have in common: what they may show, and how a page is read and ends.
+
+A page ends when Limit items were read or 1 MB was; the filter comes after, so a page may be empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from solotable.engines.sqlite.catalog import Index, KeyAttribute, Table
+from solotable.engines.sqlite.keys import check_key, index_bytes, key_bytes
+from solotable.engines.sqlite.storage import Row, rows
+from solotable.errors import ServiceError, invalid, invalid_parameter
+from solotable.expressions import evaluate, paths_of, project
+from solotable.expressions.ast import Path, Projection
+from solotable.protocol.capacity import CapacityMeter, read_units
+from solotable.protocol.limits import LARGEST_PAGE
+from solotable.protocol.replies import Page, SomeItem
+from solotable.protocol.requests import Query, Scan
+from solotable.values import Item, item_size
+
+from .get_item import check_key_paths
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+INVALID_START = "The provided starting key is invalid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a page is read: the table or one of its indexes, and a range of its keys."""
+
+    table: Table
+    index: Index | None
+    low: bytes
+    high: bytes
+    forward: bool = True
+    #: A local index that lacks what was asked for: its items are fetched from the table.
+    fetches: bool = False
+
+    @property
+    def position(self) -> tuple[KeyAttribute, ...]:
+        """The attributes of a LastEvaluatedKey."""
+        return self.table.schema.attributes if self.index is None else self.index.position
+
+
+def find_index(table: Table, request: Query | Scan) -> Index | None:
+    """Return the index that the request names, when it may be read that way."""
+    if request.index is None:
+        return None
+    index = table.index(request.index)
+    if index.is_global and request.consistent:
+        raise invalid("Consistent reads are not supported on global secondary indexes")
+    if index.status == "CREATING":
+        raise ServiceError(
+            "ValidationException", f"Cannot read from backfilling global secondary index: {index.name}"
+        )
+    return index
+
+
+def check_selection(table: Table, index: Index | None, request: Query | Scan) -> bool:
+    """Refuse what a global index cannot show; say whether a local one must fetch from the table."""
+    if index is None or index.projected is None:
+        return False
+    wanted = _wanted(request)
+    missing = sorted({str(path[0]) for path in wanted if path[0] not in index.projected})
+    everything = request.select == "ALL_ATTRIBUTES"
+    if index.is_global and everything:
+        raise invalid_parameter(
+            f"Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} "
+            "because its projection type is not ALL"
+        )
+    if index.is_global and missing:
+        raise invalid_parameter(
+            f"Global secondary index {index.name} does not project [{', '.join(missing)}]"
+        )
+    return everything or bool(missing)
+
+
+def _wanted(request: Query | Scan) -> list[Path]:
+    wanted = list(request.projection or ())
+    if request.filter is not None:
+        wanted += paths_of(request.filter)
+    return wanted
+
+
+def check_paths(table: Table, request: Query | Scan) -> None:
+    """Refuse paths that go into a key attribute."""
+    check_key_paths(table, tuple(_wanted(request)))
+
+
+def start_bytes(table: Table, index: Index | None, start: Item) -> bytes:
+    """Return the key, in the table or index, that a page starts behind."""
+    own = key_bytes(table.schema, start)
+    if index is None:
+        return own
+    found = index_bytes(index, start, own)
+    if found is None:
+        raise invalid(INVALID_START)
+    return found
+
+
+def check_table_key(table: Table, start: Item) -> None:
+    """Refuse a start key whose part of the table's key does not fit."""
+    try:
+        check_key(table, {name: start[name] for name in table.schema.names if name in start})
+    except ServiceError as refused:
+        raise invalid(f"{INVALID_START}: {refused.message}") from refused
+
+
+def read_page(engine: SqliteEngine, source: Source, request: Query | Scan) -> Page:
+    """Read one page and answer as the request wants it."""
+    with engine.database.read() as connection:
+        found = _read(
+            rows(
+                connection,
+                source.table,
+                source.index,
+                low=source.low,
+                high=source.high,
+                forward=source.forward,
+                limit=request.limit,
+            ),
+            source,
+            request,
+        )
+    last = None
+    if found.full and found.last is not None:
+        item = found.last.item
+        last = {part.name: item[part.name] for part in source.position}
+    return Page(
+        items=None if request.select == "COUNT" else found.items,
+        count=found.count,
+        scanned=found.scanned,
+        last_key=last,
+        capacity=_capacity(source, request, found),
+    )
+
+
+@dataclass(slots=True)
+class _Found:
+    items: list[SomeItem]
+    count: int = 0
+    scanned: int = 0
+    bytes: int = 0
+    fetched_units: float = 0
+    last: Row | None = None
+    full: bool = False
+
+
+def _read(stored: Iterable[Row], source: Source, request: Query | Scan) -> _Found:
+    found = _Found([])
+    keep = request.select != "COUNT"
+    whole = source.index is None or source.index.projected is None
+    narrow = None if whole or source.fetches else source.index
+    plain = narrow is None and request.filter is None and request.projection is None
+    for row in stored:
+        found.scanned += 1
+        found.last = row
+        if whole or source.index is None:
+            found.bytes += row.size
+        else:
+            found.bytes += item_size(source.index.project(row.item))
+            if source.fetches:
+                # DynamoDB: each item that is fetched for a local index costs a read of its own.
+                found.fetched_units += read_units(row.size, request.consistent)
+        if plain:
+            found.count += 1
+            if keep:
+                found.items.append(row.raw)
+        else:
+            item = row.item if narrow is None else narrow.project(row.item)
+            if request.filter is None or evaluate(request.filter, item):
+                found.count += 1
+                if keep:
+                    found.items.append(_shown(item, request.projection))
+        if found.bytes >= LARGEST_PAGE or found.scanned == request.limit:
+            found.full = True
+            break
+    return found
+
+
+def _shown(item: Item, projection: Projection | None) -> Item:
+    return item if projection is None else project(projection, item)
+
+
+def _capacity(source: Source, request: Query | Scan, found: _Found) -> dict[str, object] | None:
+    if request.capacity == "NONE":
+        return None
+    meter = CapacityMeter(source.table.name)
+    units = read_units(found.bytes, request.consistent)
+    if source.index is None:
+        meter.table(units)
+    else:
+        meter.table(found.fetched_units)
+        (meter.index if source.index.is_global else meter.local)(source.index.name, units)
+    return meter.report(request.capacity)

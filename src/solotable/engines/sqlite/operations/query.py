@@ -1,0 +1,174 @@
+"""Query: the items of one partition of a table or index, in sort order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from solotable.engines.sqlite.catalog import Index, KeyAttribute, Schema, Table
+from solotable.engines.sqlite.keys import EMPTY_KEY, above, partition_bytes
+from solotable.errors import invalid, invalid_parameter
+from solotable.expressions import paths_of
+from solotable.expressions.ast import KeyTerm
+from solotable.protocol.replies import Page
+from solotable.protocol.requests import Query
+from solotable.values import Item, ordered_bytes, ordered_prefix, sort_key
+
+from .pages import (
+    INVALID_START,
+    Source,
+    check_paths,
+    check_selection,
+    check_table_key,
+    find_index,
+    read_page,
+    start_bytes,
+)
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+
+def query(engine: SqliteEngine, request: Query) -> Page:
+    """Return one page of a partition."""
+    table = engine.table(request.table)
+    index = find_index(table, request)
+    schema = table.schema if index is None else index.schema
+    if request.start is not None:
+        _check_start(table, index, request.start)
+    terms = _arrange(schema, request)
+    if request.start is not None:
+        _check_boundaries(schema, terms, request.start)
+        check_table_key(table, request.start)
+    fetches = _check_rest(table, index, schema, request)
+    low, high = _bounds(schema, terms)
+    if request.start is not None:
+        start = start_bytes(table, index, request.start)
+        if request.forward:
+            low = max(low, start + b"\x00")
+        else:
+            high = min(high, start)
+    source = Source(table=table, index=index, low=low, high=high, forward=request.forward, fetches=fetches)
+    return read_page(engine, source, request)
+
+
+def _check_rest(table: Table, index: Index | None, schema: Schema, request: Query) -> bool:
+    # DynamoDB: the projection's paths, then the filter's names, then what the index projects.
+    check_paths(table, request)
+    if request.filter is not None:
+        heads = {path[0] for path in paths_of(request.filter)}
+        for name in schema.names:
+            if name in heads:
+                what = "QueryFilter" if request.legacy else "Filter Expression"
+                raise invalid(
+                    f"{what} can only contain non-primary key attributes: Primary key attribute: {name}"
+                )
+    return check_selection(table, index, request)
+
+
+def _arrange(schema: Schema, request: Query) -> list[KeyTerm]:
+    """Put the terms into the order of the schema, or refuse what the schema cannot serve."""
+    terms = {term.name: term for term in request.key}
+    if not schema.sort and len(terms) > len(schema.partition):
+        raise invalid("Query key condition not supported")
+    arranged: list[KeyTerm] = []
+    ranged = False
+    for place, part in enumerate(schema.attributes):
+        is_partition = place < len(schema.partition)
+        term = terms.pop(part.name, None)
+        if term is None:
+            if is_partition or terms:
+                raise invalid(f"Query condition missed key schema element: {part.name}")
+            break
+        _check_term(part, term)
+        if is_partition and term.operator != "=":
+            raise invalid("Query key condition not supported")
+        if ranged:
+            raise invalid("Query key condition not supported")
+        ranged = term.operator != "="
+        arranged.append(term)
+    if terms:
+        raise invalid("Query key condition not supported")
+    return arranged
+
+
+def _check_term(part: KeyAttribute, term: KeyTerm) -> None:
+    for value in term.values:
+        if part.kind not in value:
+            raise invalid_parameter("Condition parameter type does not match schema type")
+        if not value[part.kind]:
+            raise invalid(
+                f"One or more parameter values are not valid. {EMPTY_KEY[part.kind]} Key: {part.name}"
+            )
+
+
+def _bounds(schema: Schema, terms: list[KeyTerm]) -> tuple[bytes, bytes]:
+    """Return the range of keys that the terms ask for."""
+    equal = [term for term in terms if term.operator == "="]
+    values: Item = {term.name: term.values[0] for term in equal}
+    prefix = partition_bytes(schema, values)
+    kinds = {part.name: part.kind for part in schema.attributes}
+    for term in equal[len(schema.partition) :]:
+        kind = kinds[term.name]
+        prefix += ordered_bytes(kind, term.values[0][kind])
+    low, high = prefix, above(prefix)
+    if len(equal) < len(terms):
+        term = terms[-1]
+        kind = kinds[term.name]
+        contents = [value[kind] for value in term.values]
+        if term.operator == "begins_with":
+            low = prefix + ordered_prefix(kind, contents[0])
+            return low, above(low)
+        ends = [prefix + ordered_bytes(kind, content) for content in contents]
+        match term.operator:
+            case "<":
+                high = ends[0]
+            case "<=":
+                high = above(ends[0])
+            case ">":
+                low = above(ends[0])
+            case ">=":
+                low = ends[0]
+            case "BETWEEN":
+                low, high = ends[0], above(ends[1])
+    return low, high
+
+
+def _check_start(table: Table, index: Index | None, start: Item) -> None:
+    position = table.schema.attributes if index is None else index.position
+    if len(start) != len(position):
+        raise invalid(INVALID_START)
+    for part in table.schema.attributes if index is None else index.schema.attributes:
+        if part.name not in start:
+            raise invalid(INVALID_START)
+        if part.kind not in start[part.name]:
+            raise invalid("The provided key element does not match the schema")
+
+
+def _check_boundaries(schema: Schema, terms: list[KeyTerm], start: Item) -> None:
+    for part, term in zip(schema.attributes, terms, strict=False):
+        if not _holds(part.kind, term, start[part.name][part.kind]):
+            if part in schema.sort:
+                raise invalid("The provided starting key does not match the range key predicate")
+            raise invalid(
+                "The provided starting key is outside query boundaries based on provided conditions"
+            )
+
+
+def _holds(kind: str, term: KeyTerm, content: str) -> bool:
+    have = sort_key(kind, content)
+    wanted = [sort_key(kind, value[kind]) for value in term.values]
+    match term.operator:
+        case "=":
+            return bool(have == wanted[0])
+        case "<":
+            return bool(have < wanted[0])
+        case "<=":
+            return bool(have <= wanted[0])
+        case ">":
+            return bool(have > wanted[0])
+        case ">=":
+            return bool(have >= wanted[0])
+        case "BETWEEN":
+            return bool(wanted[0] <= have <= wanted[1])
+        case "begins_with":
+            return bool(have.startswith(wanted[0]))

@@ -1,0 +1,173 @@
+"""TransactGetItems and TransactWriteItems: all or nothing, over several items and tables.
+
+Every action is judged before any is written, so the reasons of a cancelled transaction are complete
+and in the caller's order. A token's outcome is stored in the same transaction as the writes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from solotable.engines.sqlite.catalog import Table
+from solotable.engines.sqlite.keys import check_key, key_bytes
+from solotable.engines.sqlite.storage import Row, Writer, find, meter_write
+from solotable.errors import ConditionFailed, ServiceError, TransactionCancelled, invalid
+from solotable.protocol.capacity import CapacityMeter, read_units
+from solotable.protocol.limits import LARGEST_TRANSACTION
+from solotable.protocol.replies import SomeItem, TransactGot, TransactWrote
+from solotable.protocol.requests import TransactGetItems, TransactWriteItems, WriteAction
+
+from .batches import collections, reports
+from .get_item import check_key_paths, shown
+from .writes import Judged, judge, prepare, store
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+#: How long a token stands for its transaction.
+TOKEN_MICROS = 10 * 60 * 1_000_000
+
+_TWICE = "Transaction request cannot include multiple operations on one item"
+_MISMATCH = "Transaction parameters do not match those of the transaction with the same token"
+_TOO_LARGE = "Aggregated size of items in a transaction cannot exceed 4 MB"
+
+
+def transact_get_items(engine: SqliteEngine, request: TransactGetItems) -> TransactGot:
+    """Return the items as they all were at one moment."""
+    plan: list[tuple[Table, bytes]] = []
+    reasons = []
+    for get in request.gets:
+        table = engine.table(get.table)
+        try:
+            check_key(table, get.key)
+            check_key_paths(table, get.projection or ())
+            reasons.append(_NONE)
+        except ServiceError as refused:
+            reasons.append(_reason(refused))
+            continue
+        plan.append((table, key_bytes(table.schema, get.key)))
+    _check_reasons(reasons)
+    _check_distinct(plan)
+    with engine.database.snapshot() as connection:
+        found = [find(connection, table, key) for table, key in plan]
+    if sum(row.size for row in found if row is not None) > LARGEST_TRANSACTION:
+        raise invalid(_TOO_LARGE)
+    items: list[SomeItem | None] = [shown(row, get) for row, get in zip(found, request.gets, strict=True)]
+    return TransactGot(
+        items=items,
+        capacity=_read_reports(
+            [(table, row) for (table, _), row in zip(plan, found, strict=True)], request.capacity
+        ),
+    )
+
+
+def transact_write_items(engine: SqliteEngine, request: TransactWriteItems) -> TransactWrote:
+    """Do every action, or none and say why."""
+    tables = [engine.table(action.table) for action in request.actions]
+
+    def run(writer: Writer) -> TransactWrote:
+        plan, reasons = _prepare(tables, request)
+        if request.token is not None and _seen(writer, request.token, request.fingerprint):
+            # DynamoDB: a repeated transaction is answered from what it reads, and billed for that.
+            rows = [(table, writer.find(table, key)) for table, key in plan]
+            return TransactWrote(capacity=_read_reports(rows, request.capacity))
+        _check_reasons(reasons)
+        _check_distinct(plan)
+        judged = _judge(writer, plan, request.actions)
+        for one, action in zip(judged, request.actions, strict=True):
+            store(writer, one, action)
+        if request.token is not None:
+            _remember(writer, request.token, request.fingerprint)
+        return TransactWrote(
+            capacity=_write_reports(judged, request),
+            collections=collections(writer, judged) if request.collection == "SIZE" else None,
+        )
+
+    return engine.write(run)
+
+
+_NONE: dict[str, Any] = {"Code": "None"}
+
+
+def _prepare(
+    tables: list[Table], request: TransactWriteItems
+) -> tuple[list[tuple[Table, bytes]], list[dict[str, Any]]]:
+    plan: list[tuple[Table, bytes]] = []
+    reasons: list[dict[str, Any]] = []
+    for table, action in zip(tables, request.actions, strict=True):
+        try:
+            plan.append((table, prepare(table, action)))
+            reasons.append(_NONE)
+        except ServiceError as refused:
+            reasons.append(_reason(refused))
+    return plan, reasons
+
+
+def _judge(writer: Writer, plan: list[tuple[Table, bytes]], actions: tuple[WriteAction, ...]) -> list[Judged]:
+    judged: list[Judged] = []
+    reasons: list[dict[str, Any]] = []
+    for (table, key), action in zip(plan, actions, strict=True):
+        try:
+            judged.append(judge(writer, table, key, action))
+            reasons.append(_NONE)
+        except ServiceError as refused:
+            reasons.append(_reason(refused))
+    _check_reasons(reasons)
+    if sum(max(one.size, one.old.size if one.old else 0) for one in judged) > LARGEST_TRANSACTION:
+        raise invalid(_TOO_LARGE)
+    return judged
+
+
+def _reason(refused: ServiceError) -> dict[str, Any]:
+    if isinstance(refused, ConditionFailed):
+        return {"Code": "ConditionalCheckFailed", "Message": refused.message, **refused.members}
+    return {"Code": "ValidationError", "Message": refused.message}
+
+
+def _check_reasons(reasons: list[dict[str, Any]]) -> None:
+    if any(reason["Code"] != "None" for reason in reasons):
+        raise TransactionCancelled(reasons)
+
+
+def _check_distinct(plan: list[tuple[Table, bytes]]) -> None:
+    if len({(table.id, key) for table, key in plan}) < len(plan):
+        raise invalid(_TWICE)
+
+
+def _seen(writer: Writer, token: str, fingerprint: bytes) -> bool:
+    """Say whether the transaction of this token is done; refuse the token for another one."""
+    row = writer.connection.execute(
+        "SELECT fingerprint, until_micros FROM tokens WHERE token = ?", (token,)
+    ).fetchone()
+    if row is None or row[1] <= writer.now_micros:
+        return False
+    if row[0] != fingerprint:
+        raise ServiceError("IdempotentParameterMismatchException", _MISMATCH)
+    return True
+
+
+def _remember(writer: Writer, token: str, fingerprint: bytes) -> None:
+    writer.connection.execute(
+        "INSERT OR REPLACE INTO tokens (token, fingerprint, until_micros) VALUES (?, ?, ?)",
+        (token, fingerprint, writer.now_micros + TOKEN_MICROS),
+    )
+
+
+def _meters(tables: list[Table]) -> dict[str, CapacityMeter]:
+    return {table.name: CapacityMeter(table.name) for table in tables}
+
+
+def _read_reports(found: list[tuple[Table, Row | None]], kind: Any) -> list[dict[str, Any]] | None:
+    meters = _meters([table for table, _ in found])
+    for table, row in found:
+        meters[table.name].table(read_units(0 if row is None else row.size, True, True))
+    return reports(list(meters.values()), kind, "read")
+
+
+def _write_reports(judged: list[Judged], request: TransactWriteItems) -> list[dict[str, Any]] | None:
+    if request.capacity == "NONE":
+        return None
+    meters = _meters([one.table for one in judged])
+    for one in judged:
+        meter_write(meters[one.table.name], one.table, one.old, one.new, one.size, transactional=True)
+    return reports(list(meters.values()), request.capacity, "write")

@@ -1,0 +1,178 @@
+"""Rows of items: found, written and removed with their index entries and their recorded change.
+
+A row is the item's DynamoDB JSON beside its size and a checksum of key and item; a row that does
+not match its checksum is an error, never an item. Nothing here knows conditions or expressions.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from zlib import crc32
+
+from solotable.errors import Corrupt
+from solotable.protocol.capacity import CapacityMeter, write_units
+from solotable.protocol.text import dumps, loads
+from solotable.values import Item, item_size
+
+from .catalog import Index, Table
+from .keys import index_bytes
+
+
+class Row:
+    """A stored item: its JSON as it is, and decoded once somebody looks."""
+
+    __slots__ = ("_item", "id", "raw", "size")
+
+    def __init__(self, row_id: int, size: int, raw: bytes) -> None:
+        self.id = row_id
+        self.size = size
+        self.raw = raw
+        self._item: Item | None = None
+
+    @property
+    def item(self) -> Item:
+        if self._item is None:
+            self._item = loads(self.raw)
+        return self._item
+
+
+def find(connection: sqlite3.Connection, table: Table, key: bytes) -> Row | None:
+    """Return the row of this key, or None."""
+    found = connection.execute(table.select_sql, (key,)).fetchone()
+    if found is None:
+        return None
+    row_id, size, crc, raw = found
+    _check(table, key, crc, raw)
+    return Row(row_id, size, raw)
+
+
+def rows(
+    connection: sqlite3.Connection,
+    table: Table,
+    index: Index | None,
+    *,
+    low: bytes,
+    high: bytes,
+    forward: bool = True,
+    limit: int | None = None,
+) -> Iterator[Row]:
+    """Yield the rows whose key in the table or index lies in [low, high), in order."""
+    cursor = connection.execute(
+        range_sql(table, index, forward=forward), (low, high, -1 if limit is None else limit)
+    )
+    for row_id, key, size, crc, raw in cursor:
+        _check(table, key, crc, raw)
+        yield Row(row_id, size, raw)
+
+
+def range_sql(table: Table, index: Index | None, *, forward: bool) -> str:
+    """Return the statement behind `rows`; a test explains its plan."""
+    order = "ASC" if forward else "DESC"
+    if index is None:
+        return (
+            f"SELECT id, key, size, crc, item FROM {table.items} "
+            f"WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT ?"
+        )
+    # CROSS JOIN fixes the order of the loops: the index first, then each item by its row.
+    return (
+        f"SELECT i.id, i.key, i.size, i.crc, i.item FROM x{index.id} AS x CROSS JOIN {table.items} AS i "
+        f"ON i.id = x.row WHERE x.key >= ? AND x.key < ? ORDER BY x.key {order} LIMIT ?"
+    )
+
+
+def _check(table: Table, key: bytes, crc: int, raw: bytes) -> None:
+    if crc32(raw, crc32(key)) != crc:
+        raise Corrupt(f"An item of table {table.name} does not match its checksum; it was not served.")
+
+
+class Writer:
+    """The writes of one transaction: each item with its index entries and its recorded change."""
+
+    def __init__(self, connection: sqlite3.Connection, *, now_micros: int, by_service: bool = False) -> None:
+        self.connection = connection
+        self.now_micros = now_micros
+        self._by_service = by_service
+
+    def find(self, table: Table, key: bytes) -> Row | None:
+        """Return the row of this key as this transaction sees it."""
+        return find(self.connection, table, key)
+
+    def save(self, table: Table, key: bytes, old: Row | None, new: Item, size: int) -> None:
+        """Write an item in the place of what was there, if anything."""
+        raw = dumps(new)
+        if old is not None and (old.raw == raw or (table.stream is not None and old.item == new)):
+            # DynamoDB: a write that changes nothing leaves no record of a change.
+            return
+        crc = crc32(raw, crc32(key))
+        if old is None:
+            row_id = self.connection.execute(table.insert_sql, (key, size, crc, raw)).lastrowid or 0
+        else:
+            row_id = old.id
+            self.connection.execute(table.update_sql, (size, crc, raw, row_id))
+        if table.indexes:
+            self._move(table, key, row_id, None if old is None else old.item, new)
+        if table.stream is not None:
+            self._record(table.stream, key, old, raw)
+
+    def remove(self, table: Table, key: bytes, old: Row) -> None:
+        """Remove an item that is there."""
+        self.connection.execute(table.delete_sql, (old.id,))
+        if table.indexes:
+            self._move(table, key, old.id, old.item, None)
+        if table.stream is not None:
+            self._record(table.stream, key, old, None)
+
+    def _move(self, table: Table, key: bytes, row_id: int, old: Item | None, new: Item | None) -> None:
+        for index in table.indexes:
+            before = None if old is None else index_bytes(index, old, key)
+            after = None if new is None else index_bytes(index, new, key)
+            if before == after:
+                continue
+            if before is not None:
+                self.connection.execute(f"DELETE FROM x{index.id} WHERE key = ?", (before,))
+            if after is not None:
+                # An index that is being filled may have met this item already.
+                self.connection.execute(f"INSERT OR REPLACE INTO x{index.id} VALUES (?, ?)", (after, row_id))
+
+    def _record(self, stream: str, key: bytes, old: Row | None, new: bytes | None) -> None:
+        self.connection.execute(
+            "INSERT INTO changes (stream, at_micros, by_service, key, old, new) VALUES (?, ?, ?, ?, ?, ?)",
+            (stream, self.now_micros, self._by_service, key, None if old is None else old.raw, new),
+        )
+
+
+def meter_write(
+    meter: CapacityMeter,
+    table: Table,
+    old: Row | None,
+    new: Item | None,
+    size: int,
+    *,
+    transactional: bool = False,
+) -> None:
+    """Count what a write costs: the larger of both items, and every index entry that it changes."""
+    before = 0 if old is None else old.size
+    meter.table(write_units(max(before, size), transactional))
+    for index in table.indexes:
+        units = _index_units(table, index, None if old is None else old.item, new, transactional)
+        if units:
+            (meter.index if index.is_global else meter.local)(index.name, units)
+
+
+def _index_units(
+    table: Table, index: Index, old: Item | None, new: Item | None, transactional: bool
+) -> float:
+    before = None if old is None else index_bytes(index, old, b"")
+    after = None if new is None else index_bytes(index, new, b"")
+    held_before = index.project(old) if old is not None and before is not None else None
+    held_after = index.project(new) if new is not None and after is not None else None
+    if before is not None and before == after:
+        if held_before == held_after:
+            return 0.0
+        largest = max(item_size(held_before or {}), item_size(held_after or {}))
+        return write_units(largest, transactional)
+    # DynamoDB: a changed index key costs the removal of one entry and the making of another.
+    return sum(
+        write_units(item_size(held), transactional) for held in (held_before, held_after) if held is not None
+    )

@@ -1,0 +1,156 @@
+"""Every error that solotable raises, by cause; nothing here decides anything.
+
+    SolotableError
+    ├── DeclarationError            a schema, key or expression that cannot work
+    ├── DataError                   an item that is invalid or too large
+    ├── EngineError                 the embedded engine's file or process is not fit for use
+    │   ├── NotOurFile              the file is something else, or of a newer version
+    │   ├── ReadOnly                a write to a file that was opened or lies read-only
+    │   ├── StorageFull             the disk, or the file's own limit, is full
+    │   └── Corrupt                 stored bytes do not match their checksum
+    └── ServiceError                what DynamoDB itself answers: `code`, `message`, `retryable`
+        ├── ConditionFailed         ConditionalCheckFailedException, with the `item` it met
+        ├── TransactionCancelled    TransactionCanceledException, with `reasons` in the caller's order
+        ├── TableNotFound           ResourceNotFoundException
+        └── Throttled               ProvisionedThroughputExceededException and its like
+
+The texts of a ServiceError are Amazon's, word for word, because clients compare them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+_DYNAMODB = "com.amazonaws.dynamodb.v20120810#"
+_CORAL_VALIDATE = "com.amazon.coral.validate#"
+_CORAL_SERVICE = "com.amazon.coral.service#"
+_NAMESPACES = {
+    "ValidationException": _CORAL_VALIDATE,
+    "SerializationException": _CORAL_SERVICE,
+    "UnknownOperationException": _CORAL_SERVICE,
+    "InternalFailure": _CORAL_SERVICE,
+    "AccessDeniedException": _CORAL_SERVICE,
+}
+_RETRYABLE = frozenset(
+    {
+        "InternalServerError",
+        "LimitExceededException",
+        "ProvisionedThroughputExceededException",
+        "RequestLimitExceeded",
+        "ThrottlingException",
+        "TransactionInProgressException",
+        "TransactionConflictException",
+    }
+)
+
+
+class SolotableError(Exception):
+    """The root of every error in this library."""
+
+
+class DeclarationError(SolotableError):
+    """A schema, key or expression that cannot work, found when it is declared."""
+
+
+class DataError(SolotableError):
+    """An item that cannot be stored as it is."""
+
+
+class EngineError(SolotableError):
+    """The embedded engine's file or process is not fit for use."""
+
+
+class NotOurFile(EngineError):
+    """The file is not a solotable database, or was written by a newer version."""
+
+
+class ReadOnly(EngineError):
+    """A write to a file that was opened read-only, or that lies on a read-only place."""
+
+
+class StorageFull(EngineError):
+    """The disk is full; nothing of the refused write was kept, and reads go on."""
+
+
+class Corrupt(EngineError):
+    """Stored bytes do not match their checksum, or SQLite found the file damaged."""
+
+
+class ServiceError(SolotableError):
+    """An answer of DynamoDB that refuses the request.
+
+    `members` are the further members of the error's body, in wire form.
+    """
+
+    def __init__(self, code: str, message: str, *, status: int = 400, **members: Any) -> None:
+        super().__init__(f"{code}: {message}")
+        self.code = code
+        self.message = message
+        self.status = status
+        self.members = members
+
+    @property
+    def retryable(self) -> bool:
+        """Whether the same request may succeed later, unchanged."""
+        return self.status >= 500 or self.code in _RETRYABLE
+
+    @property
+    def response(self) -> dict[str, Any]:
+        """The error as botocore's ClientError shows it, so that handlers port unchanged."""
+        return {
+            "Error": {"Code": self.code, "Message": self.message},
+            "ResponseMetadata": {"HTTPStatusCode": self.status},
+            **self.members,
+        }
+
+    def body(self) -> dict[str, Any]:
+        """The error as the JSON body that DynamoDB sends."""
+        # DynamoDB: SerializationException spells the member `Message`; every other error, `message`.
+        text = "Message" if self.code == "SerializationException" else "message"
+        kind = _NAMESPACES.get(self.code, _DYNAMODB) + self.code
+        return {"__type": kind, text: self.message, **self.members}
+
+
+class ConditionFailed(ServiceError):
+    """The condition of a write did not hold; `item` is the item it met, when that was asked for."""
+
+    def __init__(
+        self, message: str = "The conditional request failed", *, item: dict[str, Any] | None = None
+    ) -> None:
+        members = {} if item is None else {"Item": item}
+        super().__init__("ConditionalCheckFailedException", message, **members)
+        self.item = item
+
+
+class TransactionCancelled(ServiceError):
+    """A transaction did nothing; `reasons` has one entry per action, in the caller's order."""
+
+    def __init__(self, reasons: list[dict[str, Any]]) -> None:
+        codes = ", ".join(reason["Code"] for reason in reasons)
+        super().__init__(
+            "TransactionCanceledException",
+            f"Transaction cancelled, please refer cancellation reasons for specific reasons [{codes}]",
+            CancellationReasons=reasons,
+        )
+        self.reasons = reasons
+
+
+class TableNotFound(ServiceError):
+    """The table, index or stream that the request names is not there."""
+
+    def __init__(self, message: str = "Requested resource not found") -> None:
+        super().__init__("ResourceNotFoundException", message)
+
+
+class Throttled(ServiceError):
+    """The request came too fast; the same one may succeed later."""
+
+
+def invalid(message: str) -> ServiceError:
+    """Return a ValidationException with this text."""
+    return ServiceError("ValidationException", message)
+
+
+def invalid_parameter(message: str) -> ServiceError:
+    """Return a ValidationException that opens with DynamoDB's most common half sentence."""
+    return ServiceError("ValidationException", f"One or more parameter values were invalid: {message}")

@@ -1,0 +1,42 @@
+"""DynamoDB's numbers, each under one name; nothing here checks anything."""
+
+from __future__ import annotations
+
+from typing import Final
+
+LARGEST_ITEM: Final = 409_600
+#: Bytes of items after which a page of Query or Scan ends.
+LARGEST_PAGE: Final = 1_048_576
+#: Bytes of items after which BatchGetItem leaves the rest unprocessed.
+LARGEST_BATCH_GET: Final = 16_777_216
+LARGEST_REQUEST: Final = 16_777_216
+LARGEST_TRANSACTION: Final = 4_194_304
+LARGEST_EXPRESSION: Final = 4_096
+
+MOST_BATCH_WRITES: Final = 25
+MOST_BATCH_GETS: Final = 100
+MOST_BATCH_STATEMENTS: Final = 25
+MOST_TRANSACTION_ACTIONS: Final = 100
+MOST_SEGMENTS: Final = 1_000_000
+MOST_LISTED_TABLES: Final = 100
+MOST_LISTED_STREAMS: Final = 100
+MOST_STREAM_RECORDS: Final = 1_000
+
+LONGEST_PARTITION_KEY: Final = 2_048
+LONGEST_SORT_KEY: Final = 1_024
+SHORTEST_NAME: Final = 3
+LONGEST_NAME: Final = 255
+LONGEST_TABLE_ARN: Final = 1_024
+LONGEST_TOKEN: Final = 36
+TOKEN_SECONDS: Final = 600
+LONGEST_STATEMENT: Final = 8_192
+
+MOST_LOCAL_INDEXES: Final = 5
+MOST_GLOBAL_INDEXES: Final = 20
+MOST_INDEX_KEY_PARTS: Final = 4
+MOST_PROJECTED_ATTRIBUTES: Final = 100
+MOST_PROVISIONED_UNITS: Final = 1_000_000_000_000
+MOST_TAGS: Final = 50
+
+READ_STEP: Final = 4_096
+WRITE_STEP: Final = 1_024

@@ -1,0 +1,86 @@
+"""The words in which request shapes are written down; data only, `check` reads it.
+
+A shape says what JSON may stand somewhere and under which constraints. `required` members must be
+there, and are reported with the other constraints; `demanded` ones are asked for before all others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal, Union
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    required: bool = False
+    demanded: bool = False
+    enum: tuple[str, ...] | None = None
+    pattern: str | None = None
+    shortest: int | None = None
+    longest: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Whole:
+    """A whole number; `java` is the class that refusals name."""
+
+    java: Literal["Integer", "Long"] = "Integer"
+    required: bool = False
+    least: int | None = None
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Real:
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flag:
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Value:
+    """One attribute value."""
+
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attributes:
+    """A map from names to attribute values: an item, a key, the values of an expression."""
+
+    required: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOf:
+    member: Shape
+    required: bool = False
+    shortest: int | None = None
+    longest: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapOf:
+    """A map; `keys` and `values` constrain each key's text and each value's length."""
+
+    member: Shape
+    required: bool = False
+    shortest: int | None = None
+    keys: Text | None = None
+    values: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Struct:
+    """Named members; `java` is the class that refusals name. The order is the order of reports."""
+
+    java: str
+    members: Mapping[str, Shape]
+    required: bool = False
+
+
+Shape = Union[Text, Whole, Real, Flag, Value, Attributes, ListOf, MapOf, Struct]

@@ -1,0 +1,68 @@
+"""JSON text <-> Python values: orjson when it can be imported, the standard library otherwise.
+
+Both give the same values and the same bytes (compact, UTF-8 not escaped; floats below 1e-4, which
+DynamoDB never sends, apart) and refuse the same texts: lone surrogates, NaN and the infinities,
+numbers beyond a double, byte order marks. Of duplicate keys the last wins. Every refusal of `loads`
+is a ValueError, also for nesting that would overflow the stack.
+"""
+
+from __future__ import annotations
+
+import json
+from math import isinf
+from typing import Any
+
+try:
+    import orjson
+except ImportError:  # pragma: no cover
+    orjson = None  # type: ignore[assignment]  # absence is a value here, not a module
+
+_SMALLEST_WHOLE = -(2**63)
+_LARGEST_WHOLE = 2**64 - 1
+_DIGITS_OF_A_WHOLE = 20
+
+
+def _whole(digits: str) -> int | float:
+    # orjson gives a float beyond 64 bits; int() would also take forever over a million digits.
+    if len(digits) <= _DIGITS_OF_A_WHOLE:
+        number = int(digits)
+        if _SMALLEST_WHOLE <= number <= _LARGEST_WHOLE:
+            return number
+    return _real(digits)
+
+
+def _real(digits: str) -> float:
+    number = float(digits)
+    if isinf(number):
+        raise ValueError("number is beyond a double")
+    return number
+
+
+def _constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def plain_loads(raw: bytes) -> Any:
+    """Read JSON with the standard library alone."""
+    text = raw.decode("utf-8")
+    try:
+        value = json.loads(text, parse_int=_whole, parse_float=_real, parse_constant=_constant)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if "\\ud" in text or "\\uD" in text:
+        # A lone surrogate shows when it is to become UTF-8; UnicodeEncodeError is a ValueError.
+        plain_dumps(value)
+    return value
+
+
+def plain_dumps(value: Any) -> bytes:
+    """Write JSON with the standard library alone."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+
+
+if orjson is None:  # pragma: no cover
+    loads = plain_loads
+    dumps = plain_dumps
+else:
+    loads = orjson.loads
+    dumps = orjson.dumps

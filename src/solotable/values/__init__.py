@@ -1,0 +1,46 @@
+"""DynamoDB's ten value types: canonical form, order, size, and the way to and from Python.
+
+Pure: no clock, no files, no requests. Values are DynamoDB's wire JSON throughout.
+"""
+
+from .canonical import (
+    DEEPEST,
+    SETS,
+    TYPES,
+    AttributeValue,
+    Item,
+    canonical,
+    canonical_item,
+    kind_of,
+    sort_members,
+)
+from .codec import dump, dump_item, load, load_item
+from .number import add, canonical_number, subtract
+from .order import ORDERED, ordered_bytes, ordered_prefix, sort_key
+from .size import item_size, text_size, value_size
+
+__all__ = [
+    "DEEPEST",
+    "ORDERED",
+    "SETS",
+    "TYPES",
+    "AttributeValue",
+    "Item",
+    "add",
+    "canonical",
+    "canonical_item",
+    "canonical_number",
+    "dump",
+    "dump_item",
+    "item_size",
+    "kind_of",
+    "load",
+    "load_item",
+    "ordered_bytes",
+    "ordered_prefix",
+    "sort_key",
+    "sort_members",
+    "subtract",
+    "text_size",
+    "value_size",
+]

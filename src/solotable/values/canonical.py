@@ -1,0 +1,118 @@
+"""Attribute values in their one canonical wire form, and DynamoDB's refusals of bad ones.
+
+A value is DynamoDB's JSON: `{"S": "text"}`, `{"N": "1"}`, `{"L": [...]}` and so on for ten types.
+Canonical means: numbers in one spelling, sets sorted and without duplicates, base64 in one spelling.
+So two values are equal exactly when their dicts are. The JSON types (a string in S, a list in SS)
+have been checked before; this room checks what the JSON types cannot say.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from typing import Any, Final
+
+from solotable.errors import invalid, invalid_parameter
+
+from .number import canonical_number
+from .order import sort_key
+
+AttributeValue = dict[str, Any]
+Item = dict[str, AttributeValue]
+
+TYPES: Final = ("S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", "BOOL")
+SETS: Final = frozenset({"SS", "NS", "BS"})
+#: Levels of lists and maps below an attribute's own value.
+DEEPEST: Final = 32
+
+_EMPTY = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+_SEVERAL = (
+    "Supplied AttributeValue has more than one datatypes set, "
+    "must contain exactly one of the supported datatypes"
+)
+_TOO_DEEP = "Nesting Levels have exceeded supported limits"
+
+
+def canonical_item(item: Item) -> Item:
+    """Return the item with every value canonical."""
+    return {name: canonical(value) for name, value in item.items()}
+
+
+def canonical(value: AttributeValue, depth: int = 1) -> AttributeValue:
+    """Return the value in canonical form, or refuse it as DynamoDB does."""
+    if len(value) != 1:
+        # DynamoDB: the content is judged before the number of types is.
+        for kind, content in value.items():
+            _canonical(kind, content, depth)
+        raise invalid(_SEVERAL if value else _EMPTY)
+    ((kind, content),) = value.items()
+    if kind == "S" or kind == "BOOL":
+        return value
+    result = _canonical(kind, content, depth)
+    return value if result is content else {kind: result}
+
+
+def _canonical(kind: str, content: Any, depth: int) -> Any:
+    match kind:
+        case "S" | "BOOL":
+            return content
+        case "N":
+            return canonical_number(content)
+        case "B":
+            return canonical_base64(content)
+        case "NULL":
+            if content is not True:
+                raise invalid_parameter("Null attribute value types must have the value of true")
+            return content
+        case "M":
+            if depth >= DEEPEST:
+                raise invalid(_TOO_DEEP)
+            return {name: canonical(member, depth + 1) for name, member in content.items()}
+        case "L":
+            if depth >= DEEPEST:
+                raise invalid(_TOO_DEEP)
+            return [canonical(member, depth + 1) for member in content]
+        case "SS" | "NS" | "BS":
+            return _canonical_set(kind, content)
+        case _:
+            raise invalid(_EMPTY)
+
+
+def _canonical_set(kind: str, members: list[str]) -> list[str]:
+    # DynamoDB: the texts differ by type, doubled and missing spaces included.
+    if not members:
+        raise invalid_parameter(
+            {
+                "SS": "An string set  may not be empty",
+                "NS": "An number set  may not be empty",
+                "BS": "Binary sets should not be empty",
+            }[kind]
+        )
+    if kind == "NS":
+        members = [canonical_number(member) for member in members]
+    elif kind == "BS":
+        members = [canonical_base64(member) for member in members]
+    if len(set(members)) < len(members):
+        listed = "[" + ", ".join(members) + "]"
+        if kind == "NS":
+            raise invalid("Input collection contains duplicates")
+        raise invalid_parameter(
+            f"Input collection {listed} contains duplicates."
+            if kind == "SS"
+            else f"Input collection {listed}of type BS contains duplicates."
+        )
+    return sort_members(kind, members)
+
+
+def sort_members(kind: str, members: list[str]) -> list[str]:
+    """Return the members of a set in their canonical order."""
+    return sorted(members, key=lambda member: sort_key(kind[0], member))
+
+
+def canonical_base64(text: str) -> str:
+    """Return the one base64 spelling of these bytes (unused bits of the last character are zero)."""
+    return b64encode(b64decode(text)).decode("ascii")
+
+
+def kind_of(value: AttributeValue) -> str:
+    """Return the type descriptor of a canonical value: S, N, B, SS, NS, BS, M, L, NULL or BOOL."""
+    return next(iter(value))

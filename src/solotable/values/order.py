@@ -1,0 +1,40 @@
+"""The order of DynamoDB's comparable types (S, N, B), for comparison and as bytes for an index.
+
+Strings and binaries sort by their bytes, numbers by value. Other types have no order.
+"""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from decimal import Decimal
+from typing import Any, Final
+
+from .number import ordered_number
+
+ORDERED: Final = frozenset({"S", "N", "B"})
+
+
+def sort_key(kind: str, content: str) -> Any:
+    """Return something that Python compares as DynamoDB compares values of this type."""
+    if kind == "N":
+        return Decimal(content)
+    if kind == "B":
+        return b64decode(content)
+    # Code points sort as their UTF-8 bytes do.
+    return content
+
+
+def ordered_bytes(kind: str, content: str) -> bytes:
+    """Return bytes that sort as the value does and that are no prefix of another value's bytes.
+
+    So the bytes of several values can be joined and still sort part by part.
+    """
+    if kind == "N":
+        return ordered_number(content)
+    return ordered_prefix(kind, content) + b"\x00\x00"
+
+
+def ordered_prefix(kind: str, content: str) -> bytes:
+    """Return the bytes that every string or binary beginning with this one begins with."""
+    raw = b64decode(content) if kind == "B" else content.encode()
+    return raw.replace(b"\x00", b"\x00\xff") if b"\x00" in raw else raw

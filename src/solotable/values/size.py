@@ -1,0 +1,56 @@
+"""How many bytes DynamoDB counts for a value: the 400 KB limit, the 1 MB page and capacity use this."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .canonical import AttributeValue, Item
+from .number import number_size
+
+_SCALARS = {"BOOL": 1, "NULL": 1}
+
+
+def item_size(item: Item) -> int:
+    """Return the size of an item: names and values, in UTF-8 bytes."""
+    total = 0
+    for name, value in item.items():
+        total += text_size(name)
+        for kind, content in value.items():
+            total += text_size(content) if kind == "S" else content_size(kind, content)
+    return total
+
+
+def value_size(value: AttributeValue) -> int:
+    """Return the size of one canonical value, without its attribute's name."""
+    ((kind, content),) = value.items()
+    return content_size(kind, content)
+
+
+def content_size(kind: str, content: Any) -> int:
+    """Return the size of a canonical value given as its type and content."""
+    match kind:
+        case "S":
+            return text_size(content)
+        case "N":
+            return number_size(content)
+        case "B":
+            return base64_size(content)
+        case "BOOL" | "NULL":
+            return _SCALARS[kind]
+        case "SS" | "NS" | "BS":
+            return sum(content_size(kind[0], member) for member in content)
+        case "L":
+            # DynamoDB: 3 bytes for a list or map, and 1 for each element or pair.
+            return 3 + sum(1 + value_size(member) for member in content)
+        case _:
+            return 3 + sum(1 + text_size(name) + value_size(member) for name, member in content.items())
+
+
+def text_size(text: str) -> int:
+    """Return the UTF-8 length of a string."""
+    return len(text) if text.isascii() else len(text.encode())
+
+
+def base64_size(text: str) -> int:
+    """Return the length of the bytes behind canonical base64 text."""
+    return len(text) // 4 * 3 - text[-2:].count("=")

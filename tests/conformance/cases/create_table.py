@@ -1,0 +1,428 @@
+"""CreateTable: what a new table's description holds, and every request that is refused.
+
+Only the request and its reply; what the table then does with items is told elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from ..harness import Case, Fails, Json, Step, case, invalid
+from ..tables import index, table
+
+NAME_LENGTH = "TableName must be at least 3 characters long and at most 255 characters long"
+INVALID = "One or more parameter values were invalid: "
+OWN_WORDS = "reports the fault in its own words"
+UNITS = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
+
+
+def request(**changes: Any) -> Json:
+    """A CreateTable request for one string key `a`; None takes a member away."""
+    members = table("Fresh", "a:S") | changes
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def pair(**changes: Any) -> Json:
+    """The same with a sort key `b`, and `c` defined for an index."""
+    return request(
+        AttributeDefinitions=definitions("a", "b", "c"), KeySchema=keys("a HASH", "b RANGE")
+    ) | changes
+
+
+def definitions(*names: str, type_: str = "S") -> list[Json]:
+    return [{"AttributeName": name, "AttributeType": type_} for name in names]
+
+
+def keys(*elements: str) -> list[Json]:
+    return [dict(zip(("AttributeName", "KeyType"), element.split(), strict=True)) for element in elements]
+
+
+def constraint(value: str, member: str, rule: str) -> str:
+    return f"1 validation error detected: Value {value} at '{member}' failed to satisfy constraint: {rule}"
+
+
+def creates(**changes: Any) -> Step:
+    return Step("CreateTable", request(**changes))
+
+
+def describes(name: str, check: Callable[[Json], bool]) -> Step:
+    def expect(reply: Json) -> None:
+        assert check(reply["Table"]), reply
+
+    return Step("DescribeTable", {"TableName": name}, expect)
+
+
+def on_demand_reply(reply: Json) -> None:
+    got = reply["TableDescription"]
+    assert got["TableName"] == "Fresh"
+    assert got["TableStatus"] in ("CREATING", "ACTIVE")
+    assert got["AttributeDefinitions"] == definitions("a")
+    assert got["KeySchema"] == keys("a HASH")
+    assert (got["ItemCount"], got["TableSizeBytes"]) == (0, 0)
+    assert got["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+    assert got["ProvisionedThroughput"]["ReadCapacityUnits"] == 0
+    assert got["ProvisionedThroughput"]["WriteCapacityUnits"] == 0
+    assert got["ProvisionedThroughput"]["NumberOfDecreasesToday"] == 0
+    assert got["DeletionProtectionEnabled"] is False
+    assert isinstance(got["CreationDateTime"], (int, float))
+    assert re.fullmatch(r"arn:aws:dynamodb:[^:]+:\d{12}:table/Fresh", got["TableArn"])
+    assert "StreamSpecification" not in got
+
+
+def provisioned_reply(reply: Json) -> None:
+    got = reply["TableDescription"]
+    assert got["ProvisionedThroughput"]["ReadCapacityUnits"] == 1
+    assert got["ProvisionedThroughput"]["WriteCapacityUnits"] == 1
+    assert "BillingModeSummary" not in got
+
+
+def table_id_reply(reply: Json) -> None:
+    assert re.fullmatch(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", reply["TableDescription"]["TableId"])
+
+
+def index_reply(reply: Json) -> None:
+    got = reply["TableDescription"]
+    (everywhere,) = got["GlobalSecondaryIndexes"]
+    assert everywhere["IndexStatus"] in ("CREATING", "ACTIVE")
+    assert everywhere["IndexArn"] == got["TableArn"] + "/index/everywhere"
+    assert everywhere["Projection"] == {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["x"]}
+    assert (everywhere["IndexSizeBytes"], everywhere["ItemCount"]) == (0, 0)
+    (nearby,) = got["LocalSecondaryIndexes"]
+    assert nearby["IndexArn"] == got["TableArn"] + "/index/nearby"
+    assert nearby["KeySchema"] == keys("a HASH", "c RANGE")
+    assert "IndexStatus" not in nearby
+
+
+def stream_reply(reply: Json) -> None:
+    got = reply["TableDescription"]
+    assert got["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+    assert got["LatestStreamArn"] == f"{got['TableArn']}/stream/{got['LatestStreamLabel']}"
+
+
+REFUSED: list[tuple[str, Json, str | None]] = [
+    ("a missing TableName is named", {}, "The parameter 'TableName' is required but was not present in the request"),
+    ("an empty TableName is too short", {"TableName": ""}, NAME_LENGTH),
+    ("length is judged before the characters of the name", {"TableName": "a;"}, NAME_LENGTH),
+    ("256 characters are too long a TableName", {"TableName": "a" * 256}, NAME_LENGTH),
+    (
+        "a semicolon in TableName breaks its pattern",
+        request(TableName="abc;"),
+        constraint("'abc;'", "tableName", "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"),
+    ),
+    (
+        "a missing KeySchema is a null member",
+        request(KeySchema=None),
+        constraint("null", "keySchema", "Member must not be null"),
+    ),
+    (
+        "a missing AttributeDefinitions is a null member",
+        request(AttributeDefinitions=None),
+        constraint("null", "attributeDefinitions", "Member must not be null"),
+    ),
+    (
+        "an empty KeySchema is too short",
+        request(KeySchema=[]),
+        constraint("'[]'", "keySchema", "Member must have length greater than or equal to 1"),
+    ),
+    (
+        "SS is not a key type",
+        request(AttributeDefinitions=definitions("a", type_="SS")),
+        constraint(
+            "'SS'", "attributeDefinitions.1.member.attributeType", "Member must satisfy enum value set: [B, N, S]"
+        ),
+    ),
+    (
+        "a definition without a name is a null member",
+        request(AttributeDefinitions=[{"AttributeType": "S"}]),
+        constraint("null", "attributeDefinitions.1.member.attributeName", "Member must not be null"),
+    ),
+    (
+        "an unknown KeyType breaks its enum",
+        request(KeySchema=keys("a Woop")),
+        constraint("'Woop'", "keySchema.1.member.keyType", "Member must satisfy enum value set: [HASH, RANGE]"),
+    ),
+    (
+        "zero capacity units are too few",
+        request(BillingMode=None, ProvisionedThroughput={"ReadCapacityUnits": 1, "WriteCapacityUnits": 0}),
+        constraint(
+            "'0'", "provisionedThroughput.writeCapacityUnits", "Member must have value greater than or equal to 1"
+        ),
+    ),
+    (
+        "a missing capacity unit is a null member",
+        request(BillingMode=None, ProvisionedThroughput={"WriteCapacityUnits": 1}),
+        constraint("null", "provisionedThroughput.readCapacityUnits", "Member must not be null"),
+    ),
+    (
+        "the default billing mode needs throughput",
+        request(BillingMode=None),
+        INVALID + "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED",
+    ),
+    (
+        "PAY_PER_REQUEST takes no throughput",
+        request(ProvisionedThroughput=UNITS),
+        INVALID
+        + "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified when BillingMode is PAY_PER_REQUEST",
+    ),
+    (
+        "ReadCapacityUnits have an upper bound",
+        request(BillingMode=None, ProvisionedThroughput=dict.fromkeys(UNITS, 1000000000001)),
+        "Given value 1000000000001 for ReadCapacityUnits is out of bounds",
+    ),
+    (
+        "WriteCapacityUnits have an upper bound",
+        request(BillingMode=None, ProvisionedThroughput=UNITS | {"WriteCapacityUnits": 1000000000001}),
+        "Given value 1000000000001 for WriteCapacityUnits is out of bounds",
+    ),
+    (
+        "more keys than definitions lack a definition",
+        request(KeySchema=keys("a HASH", "b RANGE")),
+        "Invalid KeySchema: Some index key attribute have no definition",
+    ),
+    (
+        "an undefined key is listed beside the definitions",
+        request(AttributeDefinitions=definitions("b")),
+        INVALID + "Some index key attributes are not defined in AttributeDefinitions. "
+        "Keys: [a], AttributeDefinitions: [b]",
+    ),
+    (
+        "both keys cannot have one name",
+        request(AttributeDefinitions=definitions("a", "b"), KeySchema=keys("a HASH", "a RANGE")),
+        "Both the Hash Key and the Range Key element in the KeySchema have the same name",
+    ),
+    (
+        "the first key must be a partition key",
+        request(KeySchema=keys("a RANGE")),
+        "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
+    ),
+    (
+        "the second key must be a sort key",
+        request(AttributeDefinitions=definitions("a", "b"), KeySchema=keys("a HASH", "b HASH")),
+        "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type",
+    ),
+    (
+        "a definition that no key uses is refused",
+        request(AttributeDefinitions=definitions("a", "b")),
+        INVALID + "Number of attributes in KeySchema does not exactly match number of attributes "
+        "defined in AttributeDefinitions",
+    ),
+    (
+        "two definitions of one attribute are refused",
+        request(AttributeDefinitions=definitions("a") + definitions("a", type_="N")),
+        None,
+    ),
+    (
+        "an empty list of local indexes is refused",
+        request(LocalSecondaryIndexes=[]),
+        INVALID + "List of LocalSecondaryIndexes is empty",
+    ),
+    (
+        "an empty list of global indexes is refused",
+        request(GlobalSecondaryIndexes=[]),
+        INVALID + "List of GlobalSecondaryIndexes is empty",
+    ),
+    (
+        "a local index needs a table with a sort key",
+        request(AttributeDefinitions=definitions("a", "b"), LocalSecondaryIndexes=[index("idx", "a", "b")]),
+        INVALID + "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex",
+    ),
+    (
+        "a local index needs a sort key",
+        pair(LocalSecondaryIndexes=[index("idx", "a")]),
+        INVALID + "Index KeySchema does not have a range key for index: idx",
+    ),
+    (
+        "a local index shares the table's partition key",
+        pair(LocalSecondaryIndexes=[index("idx", "c", "b")]),
+        INVALID + "Index KeySchema does not have the same leading hash key as table KeySchema for index: idx. "
+        "index hash key: c, table hash key: a",
+    ),
+    (
+        "a projection needs a type",
+        pair(GlobalSecondaryIndexes=[index("idx", "c") | {"Projection": {}}]),
+        INVALID + "Unknown ProjectionType: null",
+    ),
+    (
+        "an unknown ProjectionType breaks its enum",
+        pair(GlobalSecondaryIndexes=[index("idx", "c", projection="SOME")]),
+        constraint(
+            "'SOME'",
+            "globalSecondaryIndexes.1.member.projection.projectionType",
+            "Member must satisfy enum value set: [ALL, INCLUDE, KEYS_ONLY]",
+        ),
+    ),
+    (
+        "NonKeyAttributes go with INCLUDE only",
+        pair(LocalSecondaryIndexes=[index("idx", "a", "c", include=["x"])]),
+        INVALID + "ProjectionType is ALL, but NonKeyAttributes is specified",
+    ),
+    (
+        "KEYS_ONLY takes no NonKeyAttributes",
+        pair(GlobalSecondaryIndexes=[index("idx", "c", projection="KEYS_ONLY", include=["x"])]),
+        INVALID + "ProjectionType is KEYS_ONLY, but NonKeyAttributes is specified",
+    ),
+    (
+        "INCLUDE needs NonKeyAttributes",
+        pair(GlobalSecondaryIndexes=[index("idx", "c", projection="INCLUDE")]),
+        INVALID + "ProjectionType is INCLUDE, but NonKeyAttributes is not specified",
+    ),
+    (
+        "two local indexes cannot share a name",
+        pair(LocalSecondaryIndexes=[index("idx", "a", "c")] * 2),
+        INVALID + "Duplicate index name: idx",
+    ),
+    (
+        "a local and a global index cannot share a name",
+        pair(
+            LocalSecondaryIndexes=[index("idx", "a", "c")],
+            GlobalSecondaryIndexes=[index("idx", "c")],
+        ),
+        INVALID + "Duplicate index name: idx",
+    ),
+    (
+        "six local indexes are too many",
+        pair(LocalSecondaryIndexes=[index(f"idx{place}", "a", "c") for place in range(6)]),
+        INVALID + "Number of LocalSecondaryIndexes exceeds per-table limit of 5",
+    ),
+    (
+        "twenty-one global indexes are too many",
+        pair(GlobalSecondaryIndexes=[index(f"idx{place}", "c") for place in range(21)]),
+        INVALID + "GlobalSecondaryIndex count exceeds the per-table limit of 20",
+    ),
+    (
+        "an undefined index key is listed beside the definitions",
+        request(GlobalSecondaryIndexes=[index("idx", "d")]),
+        INVALID + "Some index key attributes are not defined in AttributeDefinitions. "
+        "Keys: [d], AttributeDefinitions: [a]",
+    ),
+    (
+        "two characters are too short an index name",
+        pair(GlobalSecondaryIndexes=[index("id", "c")]),
+        constraint(
+            "'id'",
+            "globalSecondaryIndexes.1.member.indexName",
+            "Member must have length greater than or equal to 3",
+        ),
+    ),
+    (
+        "a semicolon in an index name breaks its pattern",
+        pair(GlobalSecondaryIndexes=[index("idx;", "c")]),
+        constraint(
+            "'idx;'",
+            "globalSecondaryIndexes.1.member.indexName",
+            "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+",
+        ),
+    ),
+    (
+        "a PAY_PER_REQUEST table's index takes no throughput",
+        pair(GlobalSecondaryIndexes=[index("idx", "c") | {"ProvisionedThroughput": UNITS}]),
+        INVALID + "ProvisionedThroughput should not be specified for index: idx "
+        "when BillingMode is PAY_PER_REQUEST",
+    ),
+    (
+        "a stream needs a view type",
+        request(StreamSpecification={"StreamEnabled": True}),
+        None,
+    ),
+    (
+        "a disabled stream takes no view type",
+        request(StreamSpecification={"StreamEnabled": False, "StreamViewType": "KEYS_ONLY"}),
+        None,
+    ),
+]
+
+#: The refusals above that DynamoDB Local words (or leaves unworded) as AWS does.
+AGREED = {
+    "two definitions of one attribute are refused",
+    "a stream needs a view type",
+    "a disabled stream takes no view type",
+}
+
+CASES: list[Case] = [
+    *(
+        case(name, Step("CreateTable", body, invalid(message)), local="" if name in AGREED else OWN_WORDS)
+        for name, body, message in REFUSED
+    ),
+    case(
+        "an unknown BillingMode breaks its enum",
+        Step(
+            "CreateTable",
+            request(BillingMode="SOMETIMES"),
+            invalid(
+                constraint(
+                    "'SOMETIMES'", "billingMode", "Member must satisfy enum value set: [PROVISIONED, PAY_PER_REQUEST]"
+                )
+            ),
+        ),
+        local="fails internally",
+    ),
+    case("an on-demand table is described without capacity", Step("CreateTable", request(), on_demand_reply)),
+    case("a new table has an id", Step("CreateTable", request(), table_id_reply), local="has no TableId"),
+    case(
+        "throughput without a BillingMode makes a provisioned table",
+        Step("CreateTable", request(BillingMode=None, ProvisionedThroughput=UNITS), provisioned_reply),
+    ),
+    case(
+        "indexes are described with their own ARNs",
+        Step(
+            "CreateTable",
+            pair(
+                GlobalSecondaryIndexes=[index("everywhere", "c", projection="INCLUDE", include=["x"])],
+                LocalSecondaryIndexes=[index("nearby", "a", "c")],
+            ),
+            index_reply,
+        ),
+    ),
+    case(
+        "a stream is described by its view type, label and ARN",
+        Step(
+            "CreateTable",
+            request(StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}),
+            stream_reply,
+        ),
+    ),
+    case(
+        "a disabled stream is no stream",
+        creates(StreamSpecification={"StreamEnabled": False}),
+        describes("Fresh", lambda got: "StreamSpecification" not in got),
+    ),
+    case(
+        "a table name that exists is in use",
+        creates(),
+        Step("CreateTable", request(), Fails("ResourceInUseException", "Table already exists: Fresh")),
+        local=OWN_WORDS,
+    ),
+    case(
+        "table names differ by case",
+        creates(),
+        creates(TableName="FRESH"),
+        describes("FRESH", lambda got: bool(got["TableName"] == "FRESH")),
+        local="fails internally when two names differ by case alone",
+    ),
+    case("255 characters make a table name", creates(TableName="n" * 255)),
+    case("a name may be of dots, dashes and underscores", creates(TableName="._-")),
+    case(
+        "deletion protection is described",
+        creates(DeletionProtectionEnabled=True),
+        describes("Fresh", lambda got: got["DeletionProtectionEnabled"] is True),
+        Step("UpdateTable", {"TableName": "Fresh", "DeletionProtectionEnabled": False}),
+    ),
+    case(
+        "a table class is described",
+        creates(TableClass="STANDARD_INFREQUENT_ACCESS"),
+        describes("Fresh", lambda got: bool(got["TableClassSummary"]["TableClass"] == "STANDARD_INFREQUENT_ACCESS")),
+        local="has no table classes",
+    ),
+    case(
+        "a refused table does not exist",
+        Step("CreateTable", request(AttributeDefinitions=definitions("a", "b")), Fails("ValidationException")),
+        Step("DescribeTable", {"TableName": "Fresh"}, Fails("ResourceNotFoundException")),
+    ),
+    case(
+        "an unknown member is ignored",
+        creates(Colour="blue"),
+        describes("Fresh", lambda got: "Colour" not in got),
+    ),
+]

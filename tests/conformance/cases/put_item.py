@@ -1,0 +1,583 @@
+"""What PutItem answers: replies, return values, conditions, limits, capacity and refusals.
+
+Expressions, value rules and the legacy parameters have files of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
+
+KEY: Json = {"pk": {"S": "a"}}
+PAIR: Json = {"pk": {"S": "a"}, "sk": {"S": "b"}}
+FAILED = Fails("ConditionalCheckFailedException", "The conditional request failed")
+NOT_FOUND = Fails("ResourceNotFoundException", "Requested resource not found")
+INVALID = "One or more parameter values were invalid: "
+NOT_VALID = "One or more parameter values are not valid. "
+RETURN_VALUES = "[ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"
+LOCAL_TEXT = "Local has its own text"
+LOCAL_ENUM = "Local ignores unknown enum values"
+LOCAL_TABLE = "Local looks the table up first"
+
+
+def put(item: Any, expect: Expectation | None = None, table: str = "Hash", **more: Any) -> Step:
+    return Step("PutItem", {"TableName": table, "Item": item, **more}, expect)
+
+
+def stored(item: Json, table: str = "Hash", key: Json = KEY) -> Step:
+    """The item is there, exactly."""
+    return Step("GetItem", {"TableName": table, "Key": key, "ConsistentRead": True}, {"Item": item})
+
+
+def absent(key: Json = KEY) -> Step:
+    return Step("GetItem", {"TableName": "Hash", "Key": key, "ConsistentRead": True}, {})
+
+
+def sized(bytes_: int) -> Json:
+    """An item of exactly this many bytes in table Hash: `pk` and `a` count 3, `d` counts 1."""
+    return {**KEY, "d": {"S": "x" * (bytes_ - 4)}}
+
+
+def constraint(value: str, member: str, rule: str) -> str:
+    return f"Value {value} at '{member}' failed to satisfy constraint: Member must {rule}"
+
+
+def one(text: str) -> Fails:
+    return invalid(f"1 validation error detected: {text}")
+
+
+def capacity(units: float, table: str = "Hash", **arms: Any) -> Json:
+    return {"ConsumedCapacity": {"TableName": table, "CapacityUnits": units, **arms}}
+
+
+def units(number: float) -> Json:
+    return {"CapacityUnits": number}
+
+
+A: Json = {**KEY, "x": {"N": "1"}}
+B: Json = {**KEY, "y": {"N": "2"}}
+INDEXED: Json = {**PAIR, "gp": {"S": "g"}, "gs": {"N": "1"}, "ls": {"S": "l"}}
+ALL_ARMS: Json = {
+    "Table": units(1),
+    "GlobalSecondaryIndexes": {"gall": units(1), "gkeys": units(1), "ginc": units(1)},
+    "LocalSecondaryIndexes": {"lall": units(1), "linc": units(1)},
+}
+
+REPLIES = [
+    case("a put answers an empty object", put(A, {}), stored(A), tables="Hash"),
+    case("a put replaces the whole item", put(A, {}), put(B, {}), stored(B), tables="Hash"),
+    case(
+        "items with one partition and two sort keys are two items",
+        put(PAIR, {}, "Pair"),
+        put({**PAIR, "sk": {"S": "c"}, "x": {"N": "1"}}, {}, "Pair"),
+        stored(PAIR, "Pair", PAIR),
+        tables="Pair",
+    ),
+    case("an unknown member of the request is ignored", put(A, {}, Colour="red"), tables="Hash"),
+    case("NONE returns no attributes", put(A), put(B, {}, ReturnValues="NONE"), tables="Hash"),
+    case(
+        "ALL_OLD returns the whole item that was replaced",
+        put(A),
+        put(B, {"Attributes": A}, ReturnValues="ALL_OLD"),
+        tables="Hash",
+    ),
+    case("ALL_OLD without an old item has no Attributes", put(A, {}, ReturnValues="ALL_OLD"), tables="Hash"),
+    case(
+        "ALL_OLD returns the old item also when nothing changes",
+        put(A),
+        put(A, {"Attributes": A}, ReturnValues="ALL_OLD"),
+        tables="Hash",
+    ),
+    *(
+        case(
+            f"{value} is not a return value of a put",
+            put(A, invalid("ReturnValues can only be ALL_OLD or NONE"), ReturnValues=value),
+            absent(),
+            tables="Hash",
+            local=LOCAL_TEXT,
+        )
+        for value in ("ALL_NEW", "UPDATED_OLD", "UPDATED_NEW")
+    ),
+]
+
+CONDITIONS = [
+    case(
+        "a condition that holds lets the put through",
+        put(A, {}, ConditionExpression="attribute_not_exists(pk)"),
+        stored(A),
+        tables="Hash",
+    ),
+    case(
+        "a condition that fails leaves the item alone",
+        put(A),
+        put(B, FAILED, ConditionExpression="attribute_not_exists(pk)"),
+        stored(A),
+        tables="Hash",
+    ),
+    case(
+        "a condition is checked against the old item, not the new one",
+        put(A),
+        put(B, FAILED, ConditionExpression="attribute_exists(y)"),
+        tables="Hash",
+    ),
+    case(
+        "ALL_OLD on condition failure returns the item that was found",
+        put(A),
+        put(
+            B,
+            Fails("ConditionalCheckFailedException", "The conditional request failed", {"Item": A}),
+            ConditionExpression="attribute_not_exists(pk)",
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+        ),
+        tables="Hash",
+    ),
+    *(
+        case(
+            f"condition failure {title}",
+            *seed,
+            put(
+                B,
+                Fails("ConditionalCheckFailedException", "The conditional request failed", {"Item": None}),
+                ConditionExpression="attribute_exists(nope)",
+                **more,
+            ),
+            tables="Hash",
+        )
+        for title, seed, more in (
+            ("with NONE returns no item", (put(A),), {"ReturnValuesOnConditionCheckFailure": "NONE"}),
+            ("returns no item by default", (put(A),), {}),
+            ("with ALL_OLD on no item returns none", (), {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}),
+        )
+    ),
+    case(
+        "ALL_OLD on condition failure adds nothing to a success",
+        put(A),
+        put(
+            B,
+            {},
+            ConditionExpression="attribute_exists(pk)",
+            ReturnValuesOnConditionCheckFailure="ALL_OLD",
+        ),
+        tables="Hash",
+    ),
+    case(
+        "Expected and ConditionExpression exclude each other",
+        put(
+            A,
+            invalid(
+                "Can not use both expression and non-expression parameters in the same request: "
+                "Non-expression parameters: {Expected} Expression parameters: {ConditionExpression}"
+            ),
+            ConditionExpression="attribute_exists(pk)",
+            Expected={"pk": {"Exists": False}},
+        ),
+        tables="Hash",
+    ),
+    case(
+        "attribute names without an expression are refused",
+        put(
+            A,
+            invalid("ExpressionAttributeNames can only be specified when using expressions"),
+            ExpressionAttributeNames={"#a": "a"},
+        ),
+        tables="Hash",
+    ),
+    case(
+        "attribute values without an expression are refused",
+        put(
+            A,
+            invalid(
+                "ExpressionAttributeValues can only be specified when using expressions: "
+                "ConditionExpression is null"
+            ),
+            ExpressionAttributeValues={":a": {"S": "a"}},
+        ),
+        tables="Hash",
+    ),
+]
+
+CONSTRAINTS = [
+    *(
+        case(f"refused: {title}", Step("PutItem", request, expect), tables="Hash", local=local)
+        for title, request, expect, local in (
+            (
+                "no table name",
+                {"Item": KEY},
+                one(constraint("null", "tableName", "not be null")),
+                "Local omits the error count",
+            ),
+            (
+                "no item",
+                {"TableName": "abc"},
+                one(constraint("null", "item", "not be null")),
+                LOCAL_TEXT,
+            ),
+            (
+                "an empty table name",
+                {"TableName": "", "Item": KEY},
+                one(constraint("''", "tableName", "have length greater than or equal to 1")),
+                LOCAL_TEXT,
+            ),
+            (
+                "a table name of 256 characters",
+                {"TableName": "a" * 256, "Item": KEY},
+                one(constraint(f"'{'a' * 256}'", "tableName", "have length less than or equal to 255")),
+                LOCAL_TEXT,
+            ),
+            (
+                "a table name with a semicolon",
+                {"TableName": "abc;", "Item": KEY},
+                one(
+                    constraint(
+                        "'abc;'", "tableName", "satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+                    )
+                ),
+                LOCAL_TEXT,
+            ),
+            (
+                "an unknown ReturnValues",
+                {"TableName": "abc", "Item": KEY, "ReturnValues": "all_old"},
+                one(constraint("'all_old'", "returnValues", f"satisfy enum value set: {RETURN_VALUES}")),
+                LOCAL_TEXT,
+            ),
+            (
+                "an unknown ReturnConsumedCapacity",
+                {"TableName": "abc", "Item": KEY, "ReturnConsumedCapacity": "hi"},
+                one(
+                    constraint(
+                        "'hi'", "returnConsumedCapacity", "satisfy enum value set: [INDEXES, TOTAL, NONE]"
+                    )
+                ),
+                LOCAL_ENUM,
+            ),
+            (
+                "an unknown ReturnItemCollectionMetrics",
+                {"TableName": "abc", "Item": KEY, "ReturnItemCollectionMetrics": "hi"},
+                one(
+                    constraint("'hi'", "returnItemCollectionMetrics", "satisfy enum value set: [SIZE, NONE]")
+                ),
+                LOCAL_ENUM,
+            ),
+            (
+                "an unknown ReturnValuesOnConditionCheckFailure",
+                {"TableName": "Hash", "Item": KEY, "ReturnValuesOnConditionCheckFailure": "ALL_NEW"},
+                one(
+                    constraint(
+                        "'ALL_NEW'",
+                        "returnValuesOnConditionCheckFailure",
+                        "satisfy enum value set: [ALL_OLD, NONE]",
+                    )
+                ),
+                "",
+            ),
+        )
+    ),
+    case(
+        "all broken constraints are told at once, in the order of the members",
+        Step(
+            "PutItem",
+            {
+                "TableName": "abc;",
+                "ReturnConsumedCapacity": "hi",
+                "ReturnItemCollectionMetrics": "hi",
+                "ReturnValues": "hi",
+            },
+            invalid(
+                "5 validation errors detected: "
+                + "; ".join(
+                    (
+                        constraint(
+                            "'hi'", "returnConsumedCapacity", "satisfy enum value set: [INDEXES, TOTAL, NONE]"
+                        ),
+                        constraint(
+                            "'abc;'", "tableName", "satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
+                        ),
+                        constraint("null", "item", "not be null"),
+                        constraint("'hi'", "returnValues", f"satisfy enum value set: {RETURN_VALUES}"),
+                        constraint(
+                            "'hi'", "returnItemCollectionMetrics", "satisfy enum value set: [SIZE, NONE]"
+                        ),
+                    )
+                )
+            ),
+        ),
+        local=LOCAL_TEXT,
+    ),
+]
+
+ORDER = [
+    case("a missing table is told after the request is sound", put(A, NOT_FOUND, "Nope"), local=LOCAL_TEXT),
+    case(
+        "a bad value is told before a missing table",
+        put(
+            {"x": {}},
+            invalid(
+                "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+            ),
+            "Nope",
+        ),
+        local=LOCAL_TABLE,
+    ),
+    case(
+        "a bad value is told before a bad return value",
+        put(
+            {"x": {}},
+            invalid(
+                "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
+            ),
+            ReturnValues="ALL_NEW",
+        ),
+        tables="Hash",
+        local="Local checks ReturnValues first",
+    ),
+    case(
+        "a bad return value is told before a bad expression",
+        put(
+            A,
+            invalid("ReturnValues can only be ALL_OLD or NONE"),
+            ReturnValues="ALL_NEW",
+            ConditionExpression="",
+        ),
+        tables="Hash",
+        local=LOCAL_TEXT,
+    ),
+    case(
+        "a bad expression is told before a missing table",
+        put(
+            A,
+            invalid("Invalid ConditionExpression: The expression can not be empty;"),
+            "Nope",
+            ConditionExpression="",
+        ),
+        local=LOCAL_TABLE,
+    ),
+    case(
+        "a missing key is told before the condition is evaluated",
+        put(
+            {"x": {"N": "1"}},
+            invalid(f"{INVALID}Missing the key pk in the item"),
+            ConditionExpression="attribute_exists(pk)",
+        ),
+        tables="Hash",
+        local=LOCAL_TEXT,
+    ),
+    case(
+        "an item too large is told before a missing table",
+        put(sized(409_601), invalid("Item size has exceeded the maximum allowed size"), "Nope"),
+        local=LOCAL_TABLE,
+    ),
+]
+
+KEYS = [
+    case(
+        "an item without its partition key is refused",
+        put({"x": {"S": "a"}}, invalid(f"{INVALID}Missing the key pk in the item")),
+        tables="Hash",
+        local=LOCAL_TEXT,
+    ),
+    case(
+        "an item without its sort key is refused",
+        put(KEY, invalid(f"{INVALID}Missing the key sk in the item"), "Pair"),
+        tables="Pair",
+        local=LOCAL_TEXT,
+    ),
+    *(
+        case(
+            f"a key of type {actual} where S is declared is refused",
+            put(
+                {"pk": {actual: value}},
+                invalid(f"{INVALID}Type mismatch for key pk expected: S actual: {actual}"),
+            ),
+            tables="Hash",
+            local="Local names no key and no types",
+        )
+        for actual, value in (
+            ("N", "1"),
+            ("B", "YQ=="),
+            ("BOOL", True),
+            ("NULL", True),
+            ("SS", ["a"]),
+            ("L", []),
+            ("M", {}),
+        )
+    ),
+    case(
+        "an empty string is no partition key",
+        put(
+            {"pk": {"S": ""}},
+            invalid(
+                f"{NOT_VALID}The AttributeValue for a key attribute cannot contain an empty string value. "
+                "Key: pk"
+            ),
+        ),
+        tables="Hash",
+    ),
+    case(
+        "an empty binary is no sort key",
+        put(
+            {**KEY, "sk": {"B": ""}},
+            invalid(
+                f"{NOT_VALID}The AttributeValue for a key attribute cannot contain an empty binary value. "
+                "Key: sk"
+            ),
+            "BinarySort",
+        ),
+        tables="BinarySort",
+    ),
+    case("a partition key may have 2048 bytes", put({"pk": {"S": "x" * 2048}}, {}), tables="Hash"),
+    *(
+        case(
+            f"a partition key of more than 2048 {what} is refused",
+            put(
+                {"pk": {"S": text}},
+                invalid(f"{INVALID}Size of hashkey has exceeded the maximum size limit of2048 bytes"),
+            ),
+            tables="Hash",
+            local=LOCAL_TEXT,
+        )
+        for what, text in (("characters", "x" * 2049), ("bytes in 1025 characters", "é" * 1025))
+    ),
+    case("a sort key may have 1024 bytes", put({**KEY, "sk": {"S": "x" * 1024}}, {}, "Pair"), tables="Pair"),
+    case(
+        "a sort key of more than 1024 bytes is refused",
+        put(
+            {**KEY, "sk": {"S": "x" * 1025}},
+            invalid(f"{INVALID}Aggregated size of all range keys has exceeded the size limit of 1024 bytes"),
+            "Pair",
+        ),
+        tables="Pair",
+        local=LOCAL_TEXT,
+    ),
+    case(
+        "a binary sort key counts its bytes, not its base64",
+        put({**KEY, "sk": {"B": "eHh4" * 341}}, {}, "BinarySort"),
+        tables="BinarySort",
+    ),
+    *(
+        case(
+            f"an index key {name} of type {actual} is refused",
+            put(
+                {**PAIR, name: {actual: value}},
+                invalid(
+                    f"{INVALID}Type mismatch for Index Key {name} Expected: N Actual: {actual} "
+                    f"IndexName: {index}"
+                ),
+                "Indexed",
+            ),
+            tables="Indexed",
+            local="Local names no key, types and index",
+        )
+        for name, actual, value, index in (("gs", "S", "1", "gall"), ("gs", "NULL", True, "gall"))
+    ),
+    case(
+        "an empty binary is no index key",
+        put(
+            {**PAIR, "gb": {"B": ""}},
+            invalid(
+                f"{NOT_VALID}A value specified for a secondary index key is not supported. "
+                "The AttributeValue for a key attribute cannot contain an empty binary value. "
+                "IndexName: gbin, IndexKey: gb"
+            ),
+            "Indexed",
+        ),
+        tables="Indexed",
+    ),
+    case("a missing index key is no error", put(PAIR, {}, "Indexed"), tables="Indexed"),
+]
+
+SIZES = [
+    case("an item of 409600 bytes is stored", put(sized(409_600), {}), tables="Hash"),
+    case(
+        "an item of 409601 bytes is refused",
+        put(sized(409_601), invalid("Item size has exceeded the maximum allowed size")),
+        absent(),
+        tables="Hash",
+    ),
+    case(
+        "attribute names count towards the size of an item",
+        put(
+            {**KEY, "n" * 60_000: {"S": "x" * 349_598}},
+            invalid("Item size has exceeded the maximum allowed size"),
+        ),
+        tables="Hash",
+    ),
+]
+
+CAPACITY = [
+    case("capacity is not told unless asked for", put(A, {}, ReturnConsumedCapacity="NONE"), tables="Hash"),
+    *(
+        case(
+            f"putting {size} bytes costs {cost} units",
+            put(sized(size), capacity(cost), ReturnConsumedCapacity="TOTAL"),
+            tables="Hash",
+        )
+        for size, cost in ((10, 1), (1024, 1), (1025, 2), (2048, 2), (10_241, 11))
+    ),
+    case(
+        "INDEXES tells the table's share",
+        put(A, capacity(1, Table=units(1)), ReturnConsumedCapacity="INDEXES"),
+        tables="Hash",
+    ),
+    case(
+        "a put costs the old item when that is larger",
+        put(sized(3000)),
+        put(A, capacity(3), ReturnConsumedCapacity="TOTAL"),
+        tables="Hash",
+    ),
+    case(
+        "INDEXES tells the share of every index that the item enters",
+        put(INDEXED, capacity(6, "Indexed", **ALL_ARMS), "Indexed", ReturnConsumedCapacity="INDEXES"),
+        tables="Indexed",
+    ),
+    case(
+        "TOTAL includes the indexes",
+        put(INDEXED, capacity(6, "Indexed"), "Indexed", ReturnConsumedCapacity="TOTAL"),
+        tables="Indexed",
+    ),
+    case(
+        "an index that the item does not enter costs nothing and is not told",
+        put(PAIR, capacity(1, "Indexed", Table=units(1)), "Indexed", ReturnConsumedCapacity="INDEXES"),
+        tables="Indexed",
+    ),
+    case(
+        "putting the same item again costs no index anything",
+        put(INDEXED, None, "Indexed"),
+        put(INDEXED, capacity(1, "Indexed", Table=units(1)), "Indexed", ReturnConsumedCapacity="INDEXES"),
+        tables="Indexed",
+    ),
+    case(
+        "moving an item within an index costs that index two writes",
+        put({**PAIR, "ln": {"N": "1"}}, None, "Indexed"),
+        put(
+            {**PAIR, "ln": {"N": "2"}},
+            capacity(3, "Indexed", Table=units(1), LocalSecondaryIndexes={"lkeys": units(2)}),
+            "Indexed",
+            ReturnConsumedCapacity="INDEXES",
+        ),
+        tables="Indexed",
+    ),
+    case(
+        "SIZE tells the item collection of a table with local indexes",
+        put(
+            PAIR,
+            {"ItemCollectionMetrics": {"ItemCollectionKey": KEY, "SizeEstimateRangeGB": [0, 1]}},
+            "Indexed",
+            ReturnItemCollectionMetrics="SIZE",
+        ),
+        tables="Indexed",
+        local="Local tells no item collection metrics",
+    ),
+    case(
+        "a table without local indexes has no item collections to tell",
+        put(PAIR, {}, "Pair", ReturnItemCollectionMetrics="SIZE"),
+        tables="Pair",
+    ),
+    case(
+        "NONE tells no item collection",
+        put(PAIR, {}, "Indexed", ReturnItemCollectionMetrics="NONE"),
+        tables="Indexed",
+    ),
+]
+
+CASES: list[Case] = [*REPLIES, *CONDITIONS, *CONSTRAINTS, *ORDER, *KEYS, *SIZES, *CAPACITY]

@@ -1,0 +1,105 @@
+"""Every case of every topic, played on the embedded engine and, when asked, on DynamoDB Local."""
+
+from __future__ import annotations
+
+import http.client
+import importlib
+import pkgutil
+import time
+from collections import Counter
+
+import pytest
+
+from . import cases
+from .dynamodb_local import Server
+from .harness import Case, Refused, Target, play
+from .tables import TABLES
+from .targets import InProcess
+
+CASES: list[tuple[str, Case]] = [
+    (f"{topic.name}/{case.name}", case)
+    for topic in pkgutil.iter_modules(cases.__path__)
+    for case in importlib.import_module(f"{cases.__name__}.{topic.name}").CASES
+]
+
+every_case = pytest.mark.parametrize("case", [case for _, case in CASES], ids=[id_ for id_, _ in CASES])
+
+
+@every_case
+def test_the_engine_answers_as_dynamodb_does(engine: InProcess, case: Case) -> None:
+    create_tables(engine, case)
+    play(engine, case)
+
+
+@every_case
+def test_dynamodb_local_answers_as_the_case_says(local: Server, case: Case) -> None:
+    drop_every_table(local.target)
+    create_tables(local.target, case)
+    try:
+        play(local.target, case)
+    except (OSError, http.client.HTTPException):
+        raise
+    except Exception as difference:
+        if case.local:
+            pytest.xfail(case.local)
+        if local.outdated:
+            pytest.xfail(f"{local.version} is too old to judge: {difference}")
+        raise
+    if case.local and not local.outdated:
+        pytest.fail(f"DynamoDB Local agrees with this case now; remove its note: local={case.local!r}")
+
+
+def test_case_names_are_unique() -> None:
+    repeated = [name for name, times in Counter(name for name, _ in CASES).items() if times > 1]
+    assert repeated == []
+
+
+def test_there_are_at_least_600_cases() -> None:
+    assert len(CASES) >= 600
+
+
+def test_cases_name_only_standard_tables() -> None:
+    unknown = {name: set(case.tables) - TABLES.keys() for name, case in CASES}
+    assert {name: tables for name, tables in unknown.items() if tables} == {}
+
+
+def create_tables(target: Target, case: Case) -> None:
+    """Create the standard tables that the case names, and wait until they can be used."""
+    for name in case.tables:
+        target.call("CreateTable", TABLES[name])
+    for name in case.tables:
+        wait_until_active(target, name)
+
+
+def wait_until_active(target: Target, table: str, *, patience_seconds: float = 10) -> None:
+    deadline = time.monotonic() + patience_seconds
+    while True:
+        description = target.call("DescribeTable", {"TableName": table})["Table"]
+        indexes = description.get("GlobalSecondaryIndexes", [])
+        states = {description["TableStatus"], *(index["IndexStatus"] for index in indexes)}
+        if states == {"ACTIVE"}:
+            return
+        assert time.monotonic() < deadline, f"{table} is not active after {patience_seconds} s: {states}"
+        time.sleep(0.01)
+
+
+def drop_every_table(target: Target, *, patience_seconds: float = 10) -> None:
+    """Leave no table behind, whatever state the last case left it in."""
+    deadline = time.monotonic() + patience_seconds
+    while names := target.call("ListTables", {})["TableNames"]:
+        assert time.monotonic() < deadline, f"cannot drop {names}"
+        for name in names:
+            drop(target, name)
+
+
+def drop(target: Target, name: str) -> None:
+    try:
+        target.call("DeleteTable", {"TableName": name})
+    except Refused as refused:
+        match refused.code:
+            case "ResourceNotFoundException":
+                pass
+            case "ResourceInUseException" | "LimitExceededException":
+                time.sleep(0.01)
+            case _:
+                target.call("UpdateTable", {"TableName": name, "DeletionProtectionEnabled": False})
