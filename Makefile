@@ -35,8 +35,8 @@ check: $(READY) ## Formatting, lint, types and the storeys of the house.
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/lint-imports
 
-conformance: $(READY) ## Play the conformance cases on the engine and on DynamoDB Local (TARGET=both).
-	$(BIN)/python -m pytest -n auto tests/conformance --target=$(TARGET)
+conformance: $(READY) ## Play the cases on the engine and on DynamoDB Local (TARGET=both), and compare the two.
+	$(BIN)/python -m pytest -n auto tests/conformance tests/differential --target=$(TARGET)
 
 bench: $(READY) ## Measure the engine.
 	$(BIN)/python -m bench

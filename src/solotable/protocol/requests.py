@@ -20,6 +20,10 @@ ReturnValues = Literal["NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW
 Select = Literal["ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT"]
 
 
+#: What UpdateItem does when it is told nothing: it makes the item if there is none.
+NO_UPDATE = Update((), creates=True)
+
+
 class Request(Generic[ReplyT_co]):
     """Anything an engine can be asked; the parameter is the type of its reply."""
 
@@ -50,7 +54,7 @@ class PutItem(Request["replies.WroteItem"]):
 class UpdateItem(Request["replies.WroteItem"]):
     table: str
     key: Item
-    update: Update = Update((), creates=True)
+    update: Update = NO_UPDATE
     condition: Condition | None = None
     returns: ReturnValues = "NONE"
     returns_on_failure: bool = False

@@ -9,13 +9,9 @@ is a ValueError, also for nesting that would overflow the stack.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from math import isinf
 from typing import Any
-
-try:
-    import orjson
-except ImportError:  # pragma: no cover
-    orjson = None  # type: ignore[assignment]  # absence is a value here, not a module
 
 _SMALLEST_WHOLE = -(2**63)
 _LARGEST_WHOLE = 2**64 - 1
@@ -60,9 +56,14 @@ def plain_dumps(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
-if orjson is None:  # pragma: no cover
-    loads = plain_loads
-    dumps = plain_dumps
-else:
-    loads = orjson.loads
-    dumps = orjson.dumps
+def _orjson() -> Any:
+    try:
+        import orjson
+    except ImportError:  # pragma: no cover
+        return None
+    return orjson
+
+
+_FAST = _orjson()
+loads: Callable[[bytes], Any] = plain_loads if _FAST is None else _FAST.loads
+dumps: Callable[[Any], bytes] = plain_dumps if _FAST is None else _FAST.dumps

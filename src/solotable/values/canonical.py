@@ -45,7 +45,7 @@ def canonical(value: AttributeValue, depth: int = 1) -> AttributeValue:
             _canonical(kind, content, depth)
         raise invalid(_SEVERAL if value else _EMPTY)
     ((kind, content),) = value.items()
-    if kind == "S" or kind == "BOOL":
+    if kind in ("S", "BOOL"):
         return value
     result = _canonical(kind, content, depth)
     return value if result is content else {kind: result}

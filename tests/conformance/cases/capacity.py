@@ -13,7 +13,9 @@ def put(table: str, item: Json, expect: Any = None, **more: Any) -> Step:
     return Step("PutItem", {"TableName": table, "Item": item, **more}, expect)
 
 
-def query(expect: Any, table: str = "Pair", where: str = "pk = :p", values: Json | None = None, **more: Any) -> Step:
+def query(
+    expect: Any, table: str = "Pair", where: str = "pk = :p", values: Json | None = None, **more: Any
+) -> Step:
     request = {
         "TableName": table,
         "KeyConditionExpression": where,
@@ -74,7 +76,11 @@ READS = [
     costing("a consistent read costs one unit for 4 KB", EXACT, query(costs("Pair", 1), ConsistentRead=True)),
     costing("one byte over 4 KB costs a second unit", OVER, query(costs("Pair", 2), ConsistentRead=True)),
     costing("sizes are added up before they are rounded", THREE, query(costs("Pair", 1.5))),
-    costing("consistent sizes are added up before they are rounded", THREE, query(costs("Pair", 3), ConsistentRead=True)),
+    costing(
+        "consistent sizes are added up before they are rounded",
+        THREE,
+        query(costs("Pair", 3), ConsistentRead=True),
+    ),
     costing("a scan adds up before it rounds", THREE, scan(costs("Pair", 1.5))),
     costing("a consistent scan costs double", THREE, scan(costs("Pair", 3), ConsistentRead=True)),
     costing(
@@ -82,16 +88,35 @@ READS = [
         THREE,
         query(costs("Pair", 1.5), FilterExpression="v = :v", values={":v": {"S": "no"}}),
     ),
-    costing("a projection does not lower the cost", THREE, query(costs("Pair", 1.5), ProjectionExpression="sk")),
+    costing(
+        "a projection does not lower the cost", THREE, query(costs("Pair", 1.5), ProjectionExpression="sk")
+    ),
     costing("COUNT does not lower the cost", THREE, query(costs("Pair", 1.5), Select="COUNT")),
-    costing("only the items of the key condition cost", THREE, query(costs("Pair", 1), where="pk = :p AND sk > :s", values={":s": {"S": "1"}})),
+    costing(
+        "only the items of the key condition cost",
+        THREE,
+        query(costs("Pair", 1), where="pk = :p AND sk > :s", values={":s": {"S": "1"}}),
+    ),
     costing("only the items of the page cost", THREE, query(costs("Pair", 0.5), Limit=1)),
-    costing("INDEXES names the table", EXACT, query(costs("Pair", 0.5, of_table=0.5), ReturnConsumedCapacity="INDEXES")),
-    costing("INDEXES of a scan names the table", EXACT, scan(costs("Pair", 0.5, of_table=0.5), ReturnConsumedCapacity="INDEXES")),
+    costing(
+        "INDEXES names the table",
+        EXACT,
+        query(costs("Pair", 0.5, of_table=0.5), ReturnConsumedCapacity="INDEXES"),
+    ),
+    costing(
+        "INDEXES of a scan names the table",
+        EXACT,
+        scan(costs("Pair", 0.5, of_table=0.5), ReturnConsumedCapacity="INDEXES"),
+    ),
     costing("NONE gives no capacity", EXACT, query(absent, ReturnConsumedCapacity="NONE")),
     costing("the default gives no capacity", EXACT, Step("Scan", {"TableName": "Pair"}, absent)),
     costing("an empty query costs the minimum", [], query(costs("Pair", 0.5)), local=MINIMUM),
-    costing("an empty consistent query costs the minimum", [], query(costs("Pair", 1), ConsistentRead=True), local=MINIMUM),
+    costing(
+        "an empty consistent query costs the minimum",
+        [],
+        query(costs("Pair", 1), ConsistentRead=True),
+        local=MINIMUM,
+    ),
     costing(
         "a 1 MB page costs what it read",
         [put("Pair", row(str(number), 256 * KB)) for number in range(4)],
@@ -145,7 +170,10 @@ INDEX_READS = [
         "a scan of a global index bills the index",
         LONE,
         scan(
-            costs("Lone", 0.5, of_table=0, world={"byg": 0.5}), "Lone", IndexName="byg", ReturnConsumedCapacity="INDEXES"
+            costs("Lone", 0.5, of_table=0, world={"byg": 0.5}),
+            "Lone",
+            IndexName="byg",
+            ReturnConsumedCapacity="INDEXES",
         ),
         tables="Lone",
         local="bills a scan by the size of the table's item",
@@ -173,7 +201,9 @@ def changes(name: str, before: Json, update: str, values: Json, expect: Any) -> 
 def deletes(name: str, before: Json | None, expect: Any) -> Case:
     key = {"pk": {"S": "p"}, "sk": {"S": "1"}}
     request = {"TableName": "Lone", "Key": key, "ReturnConsumedCapacity": "INDEXES"}
-    return costing(name, [put("Lone", before)] if before else [], Step("DeleteItem", request, expect), tables="Lone")
+    return costing(
+        name, [put("Lone", before)] if before else [], Step("DeleteItem", request, expect), tables="Lone"
+    )
 
 
 X: Json = {"S": "x"}
@@ -183,8 +213,18 @@ V: Json = {":v": {"S": "new"}}
 
 WRITES = [
     writes("a put that no index takes costs the table", None, row("1"), costs("Lone", 1, of_table=1)),
-    writes("a put costs one more for a global index", None, row("1", g=G), costs("Lone", 2, of_table=1, world={"byg": 1})),
-    writes("a put costs one more for a local index", None, row("1", n=N), costs("Lone", 2, of_table=1, local={"byn": 1})),
+    writes(
+        "a put costs one more for a global index",
+        None,
+        row("1", g=G),
+        costs("Lone", 2, of_table=1, world={"byg": 1}),
+    ),
+    writes(
+        "a put costs one more for a local index",
+        None,
+        row("1", n=N),
+        costs("Lone", 2, of_table=1, local={"byn": 1}),
+    ),
     writes(
         "a put costs each index that takes the item",
         None,
@@ -252,8 +292,15 @@ WRITES = [
         FULL | {"g": {"S": "q"}},
         costs("Lone", 7, of_table=3, world={"byg": 4}),
     ),
-    writes("a number key that only changes its spelling costs no index", FULL, FULL | {"n": {"N": "1.0"}}, costs("Lone", 1, of_table=1)),
-    changes("an update of a stranger costs only the table", FULL, "SET y = :v", V, costs("Lone", 1, of_table=1)),
+    writes(
+        "a number key that only changes its spelling costs no index",
+        FULL,
+        FULL | {"n": {"N": "1.0"}},
+        costs("Lone", 1, of_table=1),
+    ),
+    changes(
+        "an update of a stranger costs only the table", FULL, "SET y = :v", V, costs("Lone", 1, of_table=1)
+    ),
     changes(
         "an update of a projected attribute costs its index",
         FULL,
@@ -275,8 +322,18 @@ WRITES = [
         {},
         costs("Lone", 2, of_table=1, local={"byn": 1}),
     ),
-    changes("an update that changes nothing costs only the table", FULL, "SET x = :v", {":v": X}, costs("Lone", 1, of_table=1)),
-    deletes("a delete costs each index that held the item", FULL, costs("Lone", 3, of_table=1, local={"byn": 1}, world={"byg": 1})),
+    changes(
+        "an update that changes nothing costs only the table",
+        FULL,
+        "SET x = :v",
+        {":v": X},
+        costs("Lone", 1, of_table=1),
+    ),
+    deletes(
+        "a delete costs each index that held the item",
+        FULL,
+        costs("Lone", 3, of_table=1, local={"byn": 1}, world={"byg": 1}),
+    ),
     deletes("a delete of an unindexed item costs the table", row("1"), costs("Lone", 1, of_table=1)),
     deletes("a delete of a missing item costs one unit", None, costs("Lone", 1, of_table=1)),
     deletes(
@@ -290,7 +347,12 @@ WRITES = [
         put("Lone", FULL, costs("Lone", 3), ReturnConsumedCapacity="TOTAL"),
         tables="Lone",
     ),
-    costing("NONE of a write gives no capacity", [], put("Lone", FULL, absent, ReturnConsumedCapacity="NONE"), tables="Lone"),
+    costing(
+        "NONE of a write gives no capacity",
+        [],
+        put("Lone", FULL, absent, ReturnConsumedCapacity="NONE"),
+        tables="Lone",
+    ),
 ]
 
 
@@ -301,7 +363,11 @@ def batch(reply: Json) -> None:
 def doubled(reply: Json) -> None:
     (capacity,) = reply["ConsumedCapacity"]
     assert capacity["CapacityUnits"] == 6
-    parts = capacity["Table"], capacity["LocalSecondaryIndexes"]["byn"], capacity["GlobalSecondaryIndexes"]["byg"]
+    parts = (
+        capacity["Table"],
+        capacity["LocalSecondaryIndexes"]["byn"],
+        capacity["GlobalSecondaryIndexes"]["byg"],
+    )
     assert [part["CapacityUnits"] for part in parts] == [2, 2, 2]
 
 
@@ -326,7 +392,10 @@ MANY = [
         [],
         Step(
             "TransactWriteItems",
-            {"TransactItems": [{"Put": {"TableName": "Lone", "Item": FULL}}], "ReturnConsumedCapacity": "INDEXES"},
+            {
+                "TransactItems": [{"Put": {"TableName": "Lone", "Item": FULL}}],
+                "ReturnConsumedCapacity": "INDEXES",
+            },
             doubled,
         ),
         tables="Lone",

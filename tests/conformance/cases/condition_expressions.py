@@ -17,10 +17,10 @@ ITEM: Json = {
     "word": {"S": "hello"},
     "wild": {"S": "50%_x"},
     "wide": {"S": "h\u00e9\U0001f600"},
-    "raw": {"B": "aGVsbG8="},
+    "octets": {"B": "aGVsbG8="},
     "truth": {"BOOL": True},
     "nil": {"NULL": True},
-    "void": {"S": ""},
+    "blank": {"S": ""},
     "arr": {"L": [{"N": "1"}, {"S": "two"}, {"SS": ["p"]}, {"L": [{"N": "3"}]}]},
     "doc": {"M": {"p": {"N": "1"}, "q": {"L": [{"N": "-1"}, {"N": "2"}]}, "and": {"N": "7"}}},
     "tags": {"SS": ["q", "p"]},
@@ -76,7 +76,9 @@ def used(condition: str) -> Json:
     return {name: value for name, value in VALUES.items() if name in words}
 
 
-def ask(condition: str, expect: Expectation, values: Json | None = None, names: Json | None = None) -> Step:
+def ask(
+    condition: str, expect: Expectation | None, values: Json | None = None, names: Json | None = None
+) -> Step:
     request: Json = {"TableName": "Hash", "Key": KEY, "ConditionExpression": condition}
     values = used(condition) if values is None else values
     if values:
@@ -102,7 +104,7 @@ COMPARISONS = [
         "tags = :pq",
         "truth = :true",
         "nil = :null",
-        "void = :empty",
+        "blank = :empty",
         "one <> :two",
         "one <> :digit",
         "truth <> :one",
@@ -115,19 +117,19 @@ COMPARISONS = [
         "five >= :five",
         "word > :upper",
         "word < :zoo",
-        "raw < :lo",
+        "octets < :lo",
         ":one < five",
         "five BETWEEN :one AND :eight",
         "five BETWEEN one AND big",
         "five between :five and :five",
         "word BETWEEN :he AND :zoo",
         "one IN (:five, :uno)",
-        "one IN (:word, one) OR five IN (five, :word) OR one IN (:word, :one)",
+        "one IN (:word, :one)",
         "doc.p = one",
         "doc.q[0] < doc.p",
         "arr[1] <> :word",
-    )[:25],
-    *truths({}, "doc.p = one", "doc.q[0] < doc.p", "arr[1] <> :word", "arr[3] = :three"),
+        "arr[3] = :three",
+    ),
     *truths(
         FAILED,
         "one = :digit",
@@ -166,7 +168,7 @@ FUNCTIONS = [
             for name, type_ in (
                 ("word", ":S"),
                 ("one", ":N"),
-                ("raw", ":B"),
+                ("octets", ":B"),
                 ("truth", ":BOOL"),
                 ("nil", ":NULL"),
                 ("arr", ":L"),
@@ -178,12 +180,12 @@ FUNCTIONS = [
         ),
         "begins_with(word, :he)",
         "begins_with(word, :empty)",
-        "begins_with(raw, :hb)",
+        "begins_with(octets, :hb)",
         "begins_with(wild, :half)",
         "begins_with(:word, word)",
         "contains(word, :ell)",
         "contains(word, :empty)",
-        "contains(raw, :lo)",
+        "contains(octets, :lo)",
         "contains(tags, :p)",
         "contains(ids, :two_and_a_half)",
         "contains(blobs, :hi)",
@@ -191,8 +193,8 @@ FUNCTIONS = [
         "contains(arr, :ps)",
         "contains(arr, :three)",
         "size(word) = :five",
-        "size(void) < :one",
-        "size(raw) = :five",
+        "size(blank) < :one",
+        "size(octets) = :five",
         "size(tags) = :two",
         "size(ids) = :two",
         "size(arr) = :four",
@@ -214,7 +216,7 @@ FUNCTIONS = [
         "begins_with(wild, :percent)",
         "begins_with(one, :he)",
         "begins_with(nope, :he)",
-        "begins_with(raw, :he)",
+        "begins_with(octets, :he)",
         "contains(word, :one)",
         "contains(one, :one)",
         "contains(nope, :one)",
@@ -228,11 +230,10 @@ FUNCTIONS = [
         "size(word) = :word",
     ),
     case(
-        "size of a string is in UTF-8 bytes",
+        "size of a string is in UTF-16 units, not in bytes or characters",
         SEED,
-        ask("size(wide) = :n", {}, {":n": {"N": "7"}}),
+        ask("size(wide) = :four", {}),
         tables="Hash",
-        local="Local counts otherwise",
     ),
 ]
 
@@ -318,7 +319,11 @@ NAME = "An expression attribute name used in the document path is not defined; a
 VALUE = "An expression attribute value used in expression is not defined; attribute value: "
 RESERVED = "Attribute name is a reserved keyword; reserved keyword: "
 RULES = [
-    case(f"refused: {text or 'an empty condition'}", ask(text, invalid(f"Invalid ConditionExpression: {why}")), tables="Hash")
+    case(
+        f"refused: {text or 'an empty condition'}",
+        ask(text, invalid(f"Invalid ConditionExpression: {why}")),
+        tables="Hash",
+    )
     for text, why in (
         ("", "The expression can not be empty;"),
         ("((a = b))", "The expression has redundant parentheses;"),
@@ -331,8 +336,14 @@ RULES = [
         ("Size(a) = b", "Invalid function name; function: Size"),
         ("size(a)", f"{MISUSED}size"),
         ("attribute_exists(a) = b", f"{MISUSED}attribute_exists"),
-        ("if_not_exists(a, b) = c", "The function is not allowed in a condition expression; function: if_not_exists"),
-        ("list_append(a, b) = c", "The function is not allowed in a condition expression; function: list_append"),
+        (
+            "if_not_exists(a, b) = c",
+            "The function is not allowed in a condition expression; function: if_not_exists",
+        ),
+        (
+            "list_append(a, b) = c",
+            "The function is not allowed in a condition expression; function: list_append",
+        ),
         ("size(a, b) = c", f"{COUNT}size, number of operands: 2"),
         ("attribute_exists(a, b)", f"{COUNT}attribute_exists, number of operands: 2"),
         ("begins_with(a)", f"{COUNT}begins_with, number of operands: 1"),
@@ -388,7 +399,9 @@ LIMITS = [
         ),
         tables="Hash",
     ),
-    case("a condition may have 299 operators", SEED, ask(" AND ".join(["one=:one"] * 150), {}), tables="Hash"),
+    case(
+        "a condition may have 299 operators", SEED, ask(" AND ".join(["one=:one"] * 150), {}), tables="Hash"
+    ),
     *(
         case(
             f"refused: more than 300 operators, {title}",
@@ -410,7 +423,7 @@ LIMITS = [
     case(
         "a condition may have 4096 bytes",
         SEED,
-        ask("one = one " if False else f"one{' ' * 4086} = :one"[:4096], {}),
+        ask(f"one{' ' * 4086} = :one", {}),
         tables="Hash",
     ),
     *(
@@ -427,7 +440,7 @@ LIMITS = [
             tables="Hash",
         )
         for title, text in (
-            ("a condition of 4097 bytes", f"a{' ' * 4093}= b"[:4097]),
+            ("a condition of 4097 bytes", f"a{' ' * 4093}= b"),
             ("20000 open parentheses, by their size", "(" * 20_000),
         )
     ),
@@ -441,10 +454,15 @@ LIMITS = [
     ),
     case(
         "680 nested functions are told, not a stack overflow",
-        ask("a < " + "f(" * 680 + "b" + ")" * 680, invalid("Invalid ConditionExpression: Invalid function name; function: f")),
+        ask(
+            "a < " + "f(" * 680 + "b" + ")" * 680,
+            invalid("Invalid ConditionExpression: Invalid function name; function: f"),
+        ),
         tables="Hash",
     ),
-    case("a path may have 32 levels", ask(f"attribute_not_exists({'.'.join('a' * 32)})", None), tables="Hash"),
+    case(
+        "a path may have 32 levels", ask(f"attribute_not_exists({'.'.join('a' * 32)})", None), tables="Hash"
+    ),
     case(
         "a path may not have 33 levels",
         ask(

@@ -96,9 +96,7 @@ CONDITIONS = [
     case(
         "a condition that holds lets the delete through",
         put(A),
-        delete(
-            KEY, {}, ConditionExpression="x = :one", ExpressionAttributeValues={":one": {"N": "1.0"}}
-        ),
+        delete(KEY, {}, ConditionExpression="x = :one", ExpressionAttributeValues={":one": {"N": "1.0"}}),
         get({}),
         tables="Hash",
     ),
@@ -192,7 +190,8 @@ REFUSALS = [
     ),
     case(
         "no key",
-        Step("DeleteItem", {"TableName": "abc"}, one("null", "key", "not be null")),
+        Step("DeleteItem", {"TableName": "Hash"}, one("null", "key", "not be null")),
+        tables="Hash",
         local=LOCAL_TEXT,
     ),
     case(

@@ -149,7 +149,8 @@ REFUSALS = [
     ),
     case(
         "no key",
-        Step("GetItem", {"TableName": "abc"}, one("null", "key", "not be null")),
+        Step("GetItem", {"TableName": "Hash"}, one("null", "key", "not be null")),
+        tables="Hash",
         local=LOCAL_TEXT,
     ),
     case(
@@ -171,9 +172,7 @@ REFUSALS = [
         "a bad key value is told before a missing table",
         get(
             {"pk": {}},
-            invalid(
-                "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
-            ),
+            invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"),
             "Nope",
         ),
         local=LOCAL_TABLE,
@@ -196,7 +195,7 @@ REFUSALS = [
             ProjectionExpression="",
         ),
         tables="Hash",
-        local=LOCAL_TEXT,
+        local="Local checks expressions first",
     ),
     case(
         "a ConsistentRead that is no boolean",

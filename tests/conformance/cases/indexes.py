@@ -35,14 +35,20 @@ def scan(index: str, expect: Any, table: str = "Indexed", **more: Any) -> Step:
 
 
 def found(*items: Json, scanned: int | None = None) -> Json:
-    return {"Items": list(items), "Count": len(items), "ScannedCount": len(items) if scanned is None else scanned}
+    return {
+        "Items": list(items),
+        "Count": len(items),
+        "ScannedCount": len(items) if scanned is None else scanned,
+    }
 
 
 def some(*items: Json) -> Callable[[Json], None]:
     """These items in any order."""
 
     def check(reply: Json) -> None:
-        got, wanted = (sorted(json.dumps(item, sort_keys=True) for item in list_) for list_ in (reply["Items"], items))
+        got, wanted = (
+            sorted(json.dumps(item, sort_keys=True) for item in list_) for list_ in (reply["Items"], items)
+        )
         assert got == wanted, reply
 
     return check
@@ -67,11 +73,18 @@ PROJECTIONS = [
 ]
 CONTENTS = [
     *(
-        case(f"a query of {index} gives what it projects", put(FULL), query(index, found(item), where), tables="Indexed")
+        case(
+            f"a query of {index} gives what it projects",
+            put(FULL),
+            query(index, found(item), where),
+            tables="Indexed",
+        )
         for index, where, item in PROJECTIONS
     ),
     *(
-        case(f"a scan of {index} gives what it projects", put(FULL), scan(index, found(item)), tables="Indexed")
+        case(
+            f"a scan of {index} gives what it projects", put(FULL), scan(index, found(item)), tables="Indexed"
+        )
         for index, _, item in PROJECTIONS
     ),
     case(
@@ -79,7 +92,12 @@ CONTENTS = [
         *(put(row(pk, "1", gp={"S": "p"}, gs={"N": gs})) for pk, gs in (("c", "1"), ("a", "2"), ("b", "3"))),
         query(
             "gall",
-            found(*(row(pk, "1", gp={"S": "p"}, gs={"N": gs}) for pk, gs in (("c", "1"), ("a", "2"), ("b", "3")))),
+            found(
+                *(
+                    row(pk, "1", gp={"S": "p"}, gs={"N": gs})
+                    for pk, gs in (("c", "1"), ("a", "2"), ("b", "3"))
+                )
+            ),
         ),
         tables="Indexed",
     ),
@@ -98,16 +116,18 @@ CONTENTS = [
         tables="Indexed",
     ),
     case(
-        "equal keys of a local index stand in the order of the table's sort key",
+        "a local index may hold equal keys",
         *(put(row("p", sort, ls=S)) for sort in ("c", "a", "b")),
-        query("lall", found(*(row("p", sort, ls=S) for sort in "abc")), **HOME),
-        query("lall", found(*(row("p", sort, ls=S) for sort in "cba")), ScanIndexForward=False, **HOME),
+        query("lall", some(*(row("p", sort, ls=S) for sort in "abc")), **HOME),
+        query("lall", some(*(row("p", sort, ls=S) for sort in "abc")), ScanIndexForward=False, **HOME),
         tables="Indexed",
     ),
     case(
         "the table's sort key may be the sort key of a global index",
         *(put(row(pk, sk, gp={"S": "p"})) for pk, sk in (("a", "3"), ("b", "1"), ("c", "2"))),
-        query("ginc", found(*(row(pk, sk, gp={"S": "p"}) for pk, sk in (("b", "1"), ("c", "2"), ("a", "3"))))),
+        query(
+            "ginc", found(*(row(pk, sk, gp={"S": "p"}) for pk, sk in (("b", "1"), ("c", "2"), ("a", "3"))))
+        ),
         tables="Indexed",
     ),
 ]
@@ -130,8 +150,18 @@ def ordered(index: str, key: str, tag: str, values: list[str], where: str) -> li
 def ranged(index: str, clause: str, operand: Json, *expected: str, where: str = "gp = :p") -> Case:
     """A range on an index key; items are told apart by their sort key."""
     items = [
-        row("p", str(place), gp={"S": "p"}, gs={"N": number}, gb={"B": octets}, ls={"S": text}, ln={"N": number})
-        for place, (number, octets, text) in enumerate((("-5", "AA==", "a"), ("4", "fw==", "ab"), ("10", "gA==", "b")))
+        row(
+            "p",
+            str(place),
+            gp={"S": "p"},
+            gs={"N": number},
+            gb={"B": octets},
+            ls={"S": text},
+            ln={"N": number},
+        )
+        for place, (number, octets, text) in enumerate(
+            (("-5", "AA==", "a"), ("4", "fw==", "ab"), ("10", "gA==", "b"))
+        )
     ]
 
     def check(reply: Json) -> None:
@@ -208,7 +238,10 @@ SPARSE = [
         put(row("p", "1", gp={"S": "p"}, gs={"N": "1"})),
         put(row("p", "2", gp={"S": "p"}, gs={"N": "2"})),
         put(row("p", "1", gp={"S": "p"}, gs={"N": "3"})),
-        query("gall", found(row("p", "2", gp={"S": "p"}, gs={"N": "2"}), row("p", "1", gp={"S": "p"}, gs={"N": "3"}))),
+        query(
+            "gall",
+            found(row("p", "2", gp={"S": "p"}, gs={"N": "2"}), row("p", "1", gp={"S": "p"}, gs={"N": "3"})),
+        ),
         tables="Indexed",
     ),
     case(
@@ -249,7 +282,9 @@ def mistyped(key: str, expected: str, index: str, value: Json) -> Case:
         f"a put refuses {actual} for the {expected} key of {index}",
         put(
             row("p", "1", **{key: value}),
-            invalid(f"{WRONG}Type mismatch for Index Key {key} Expected: {expected} Actual: {actual} IndexName: {index}"),
+            invalid(
+                f"{WRONG}Type mismatch for Index Key {key} Expected: {expected} Actual: {actual} IndexName: {index}"
+            ),
             "Lone",
         ),
         Step("GetItem", {"TableName": "Lone", "Key": row("p", "1")}, {}),
@@ -271,19 +306,17 @@ def update(value: Json, expect: Any) -> Step:
     )
 
 
+MISTYPED: list[Json] = [
+    {"N": "1"},
+    {"B": "AQ=="},
+    {"NULL": True},
+    {"BOOL": True},
+    {"SS": ["a"]},
+    {"L": []},
+    {"M": {}},
+]
 WRITES = [
-    *(
-        mistyped("g", "S", "byg", value)
-        for value in (
-            {"N": "1"},
-            {"B": "AQ=="},
-            {"NULL": True},
-            {"BOOL": True},
-            {"SS": ["a"]},
-            {"L": []},
-            {"M": {}},
-        )
-    ),
+    *(mistyped("g", "S", "byg", value) for value in MISTYPED),
     mistyped("n", "N", "byn", {"S": "1"}),
     mistyped("n", "N", "byn", {"NULL": True}),
     case(
@@ -293,14 +326,18 @@ WRITES = [
     ),
     case(
         "an update refuses a wrong type for the key of an index",
-        update({"N": "1"}, invalid("The update expression attempted to update the secondary index key to unsupported type")),
+        update(
+            {"N": "1"},
+            invalid("The update expression attempted to update the secondary index key to unsupported type"),
+        ),
         tables="Lone",
         local="has the text of a put",
     ),
     case(
         "an update refuses NULL for the key of an index",
         update(
-            {"NULL": True}, invalid("The update expression attempted to update the secondary index key to unsupported type")
+            {"NULL": True},
+            invalid("The update expression attempted to update the secondary index key to unsupported type"),
         ),
         tables="Lone",
         local="has its own text",
@@ -348,8 +385,8 @@ ASKS = [
         tables="Indexed",
     ),
     case(
-        "the refusal names each attribute that is not projected",
-        query("ginc", invalid(NOT_PROJECTED.format("ginc", "gs, z")), ProjectionExpression="gs, x, z"),
+        "the refusal names only the attribute that is not projected",
+        query("ginc", invalid(NOT_PROJECTED.format("ginc", "z")), ProjectionExpression="pk, x, z.a"),
         tables="Indexed",
     ),
     case(
@@ -403,16 +440,30 @@ ASKS = [
             f"a filter on {index} may not name its key {key}",
             query(
                 index,
-                invalid(f"Filter Expression can only contain non-primary key attributes: Primary key attribute: {key}"),
+                invalid(
+                    f"Filter Expression can only contain non-primary key attributes: Primary key attribute: {key}"
+                ),
                 where,
                 FilterExpression=f"attribute_exists({key})",
             ),
             tables="Indexed",
         )
-        for index, where, key in (("gall", "gp = :p", "gp"), ("gall", "gp = :p", "gs"), ("lall", "pk = :p", "ls"))
+        for index, where, key in (
+            ("gall", "gp = :p", "gp"),
+            ("gall", "gp = :p", "gs"),
+            ("lall", "pk = :p", "ls"),
+        )
     ),
-    case("a consistent query of a global index is refused", query("gall", invalid(CONSISTENT), ConsistentRead=True), tables="Indexed"),
-    case("a consistent scan of a global index is refused", scan("gall", invalid(CONSISTENT), ConsistentRead=True), tables="Indexed"),
+    case(
+        "a consistent query of a global index is refused",
+        query("gall", invalid(CONSISTENT), ConsistentRead=True),
+        tables="Indexed",
+    ),
+    case(
+        "a consistent scan of a global index is refused",
+        scan("gall", invalid(CONSISTENT), ConsistentRead=True),
+        tables="Indexed",
+    ),
     case(
         "a consistent query of a local index is fine",
         put(FULL),
@@ -453,7 +504,9 @@ ASKS = [
         "an index key condition must have the key's type",
         query(
             "gall",
-            invalid("One or more parameter values were invalid: Condition parameter type does not match schema type"),
+            invalid(
+                "One or more parameter values were invalid: Condition parameter type does not match schema type"
+            ),
             "gp = :p AND gs = :p",
         ),
         tables="Indexed",
@@ -491,6 +544,7 @@ BACKFILL = [
         add_index(),
         scan("later", found({"pk": {"S": "a"}, "g": S}), "Hash"),
         tables="Hash",
+        local="builds the index in the background",
     ),
     *(
         case(
@@ -499,8 +553,13 @@ BACKFILL = [
             put({"pk": {"S": "b"}, "g": S}, table="Hash"),
             add_index(),
             scan("later", found({"pk": {"S": "b"}, "g": S}), "Hash"),
-            Step("GetItem", {"TableName": "Hash", "Key": {"pk": {"S": "a"}}}, {"Item": {"pk": {"S": "a"}, "g": unfit}}),
+            Step(
+                "GetItem",
+                {"TableName": "Hash", "Key": {"pk": {"S": "a"}}},
+                {"Item": {"pk": {"S": "a"}, "g": unfit}},
+            ),
             tables="Hash",
+            local="takes in an item that does not fit, or never ends building",
         )
         for unfit in UNFIT
     ),

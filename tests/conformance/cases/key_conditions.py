@@ -10,7 +10,9 @@ from ..harness import Case, Fails, Json, Step, case, invalid
 STRINGS = ["A", "B", "a", "ab", "abc", "b", "%", "_"]
 STRINGS.sort(key=str.encode)
 NUMBERS = ["-1000", "-10", "-1.5", "-0.001", "0", "0.5", "2", "10", "100"]
-BINARIES = [base64.b64encode(octets).decode() for octets in (b"\0", b"\1", b"\1\xff", b"\x7f", b"\x80", b"\xff")]
+BINARIES = [
+    base64.b64encode(octets).decode() for octets in (b"\0", b"\1", b"\1\xff", b"\x7f", b"\x80", b"\xff")
+]
 PARTITIONS: dict[str, tuple[str, str, list[str]]] = {
     "string": ("Pair", "S", STRINGS),
     "number": ("NumberSort", "N", NUMBERS),
@@ -23,7 +25,12 @@ def octets(*values: int) -> str:
 
 
 def asked(table: str, condition: str, values: Json, **more: object) -> Json:
-    return {"TableName": table, "KeyConditionExpression": condition, "ExpressionAttributeValues": values, **more}
+    return {
+        "TableName": table,
+        "KeyConditionExpression": condition,
+        "ExpressionAttributeValues": values,
+        **more,
+    }
 
 
 def selects(kind: str, clause: str, operands: list[str], expected: list[str]) -> Case:
@@ -50,7 +57,14 @@ def selects(kind: str, clause: str, operands: list[str], expected: list[str]) ->
 
 
 def refused(
-    name: str, condition: str, values: Json, text: str, *, table: str = "Pair", local: str = "", **more: object
+    name: str,
+    condition: str,
+    values: Json,
+    text: str,
+    *,
+    table: str = "Pair",
+    local: str = "",
+    **more: object,
 ) -> Case:
     request = asked(table, condition, values, **more)
     if not values:
@@ -88,7 +102,12 @@ SELECTIONS = [
     selects("binary", "sk <= :0", [octets(1)], [octets(0), octets(1)]),
     selects("binary", "sk > :0", [octets(0x7F)], [octets(0x80), octets(0xFF)]),
     selects("binary", "sk >= :0", [octets(0x80)], [octets(0x80), octets(0xFF)]),
-    selects("binary", "sk BETWEEN :0 AND :1", [octets(1, 0), octets(0x80)], [octets(1, 255), octets(127), octets(128)]),
+    selects(
+        "binary",
+        "sk BETWEEN :0 AND :1",
+        [octets(1, 0), octets(0x80)],
+        [octets(1, 255), octets(127), octets(128)],
+    ),
     selects("binary", "begins_with(sk, :0)", [octets(1)], [octets(1), octets(1, 255)]),
     selects("binary", "begins_with(sk, :0)", [octets(255)], [octets(255)]),
 ]
@@ -111,16 +130,27 @@ EMPTY_KEY = (
 #: name, condition, values, text
 REFUSALS = [
     refused("the partition key must be in the condition", "sk = :a", A, MISSED + "pk", local=UNNAMED),
-    refused("a condition on a stranger alone misses the partition key", "z = :a", A, MISSED + "pk", local=UNNAMED),
-    refused("a second condition must be on the sort key", "pk = :a AND z = :a", A, MISSED + "sk", local=UNNAMED),
     refused(
-        "three conditions are too many", "pk = :a AND sk = :a AND z = :a", A, "Conditions can be of length 1 or 2 only"
+        "a condition on a stranger alone misses the partition key", "z = :a", A, MISSED + "pk", local=UNNAMED
+    ),
+    refused(
+        "a second condition must be on the sort key", "pk = :a AND z = :a", A, MISSED + "sk", local=UNNAMED
+    ),
+    refused(
+        "three conditions are too many",
+        "pk = :a AND sk = :a AND z = :a",
+        A,
+        "Conditions can be of length 1 or 2 only",
     ),
     refused(
         "a table without sort key takes one condition", "pk = :a AND z = :a", A, UNSUPPORTED, table="Hash"
     ),
     refused(
-        "two strangers on a table without sort key are not supported", "y = :a AND z = :a", A, UNSUPPORTED, table="Hash"
+        "two strangers on a table without sort key are not supported",
+        "y = :a AND z = :a",
+        A,
+        UNSUPPORTED,
+        table="Hash",
     ),
     *(
         refused(f"the partition key does not take {clause}", clause, values, UNSUPPORTED)
@@ -176,7 +206,12 @@ REFUSALS = [
         )
         for path, local in (("sk.b", "answers that key attributes must be scalars"), ("sk[0]", "as for sk.b"))
     ),
-    refused("two attributes cannot be compared", "pk = sk", {}, CONDITION + "Multiple attribute names used in one condition"),
+    refused(
+        "two attributes cannot be compared",
+        "pk = sk",
+        {},
+        CONDITION + "Multiple attribute names used in one condition",
+    ),
     refused("two values cannot be compared", ":a = :b", AB, CONDITION + "No key attribute specified"),
     refused(
         "BETWEEN takes the attribute first",
@@ -215,17 +250,32 @@ REFUSALS = [
     refused("a number does not fit a string partition key", "pk = :n", {":n": {"N": "1"}}, MISTYPED),
     refused("a string does not fit a number partition key", "pk = :a", A, MISTYPED, table="NumberHash"),
     refused("a number does not fit a string sort key", "pk = :a AND sk = :n", AN, MISTYPED),
-    refused("a string does not fit a number sort key", "pk = :a AND sk = :a", A, MISTYPED, table="NumberSort"),
-    refused("a string does not fit a binary sort key", "pk = :a AND sk >= :a", A, MISTYPED, table="BinarySort"),
-    refused("a wrong type is told before a wrong operator on the partition key", "pk > :n", {":n": {"N": "1"}}, MISTYPED),
+    refused(
+        "a string does not fit a number sort key", "pk = :a AND sk = :a", A, MISTYPED, table="NumberSort"
+    ),
+    refused(
+        "a string does not fit a binary sort key", "pk = :a AND sk >= :a", A, MISTYPED, table="BinarySort"
+    ),
+    refused(
+        "a wrong type is told before a wrong operator on the partition key",
+        "pk > :n",
+        {":n": {"N": "1"}},
+        MISTYPED,
+    ),
     refused(
         "begins_with takes no number",
         "pk = :a AND begins_with(sk, :n)",
         AN,
-        PREFIX + "Incorrect operand type for operator or function; operator or function: begins_with, operand type: N",
+        PREFIX
+        + "Incorrect operand type for operator or function; operator or function: begins_with, operand type: N",
         table="NumberSort",
     ),
-    refused("an empty partition key value is refused", "pk = :e", {":e": {"S": ""}}, EMPTY_KEY.format("string", "pk")),
+    refused(
+        "an empty partition key value is refused",
+        "pk = :e",
+        {":e": {"S": ""}},
+        EMPTY_KEY.format("string", "pk"),
+    ),
     refused(
         "an empty sort key value is refused",
         "pk = :a AND sk > :e",
@@ -265,7 +315,12 @@ REFUSALS = [
         "Value provided in ExpressionAttributeNames unused in expressions: keys: {#n}",
         ExpressionAttributeNames={"#n": "x"},
     ),
-    refused("an unknown function is refused", "pk = :a AND dog(sk, :a)", A, PREFIX + "Invalid function name; function: dog"),
+    refused(
+        "an unknown function is refused",
+        "pk = :a AND dog(sk, :a)",
+        A,
+        PREFIX + "Invalid function name; function: dog",
+    ),
     refused(
         "begins_with is case sensitive",
         "pk = :a AND BEGINS_WITH(sk, :a)",
@@ -279,8 +334,15 @@ REFUSALS = [
         PREFIX + "Incorrect number of operands for operator or function; operator or function: begins_with, "
         "number of operands: 1",
     ),
-    refused("double parentheses are redundant", "((pk = :a)) AND sk = :a", A, PREFIX + "The expression has redundant parentheses;"),
-    refused("!= is a syntax error", "pk = :a AND sk != :a", A, PREFIX + 'Syntax error; token: "!", near: "sk !="'),
+    refused(
+        "double parentheses are redundant",
+        "((pk = :a)) AND sk = :a",
+        A,
+        PREFIX + "The expression has redundant parentheses;",
+    ),
+    refused(
+        "!= is a syntax error", "pk = :a AND sk != :a", A, PREFIX + 'Syntax error; token: "!", near: "sk !="'
+    ),
     refused("a lone name is a syntax error", "pk", {}, PREFIX + 'Syntax error; token: "<EOF>", near: "pk"'),
     refused(
         "a reserved word needs a placeholder",
@@ -298,7 +360,11 @@ def accepted(name: str, condition: str, values: Json, **more: object) -> Case:
         name,
         Step("PutItem", {"TableName": "Pair", "Item": item}),
         Step("PutItem", {"TableName": "Pair", "Item": {"pk": {"S": "a"}, "sk": {"S": "c"}}}),
-        Step("Query", asked("Pair", condition, values, **more), {"Items": [item], "Count": 1, "ScannedCount": 1}),
+        Step(
+            "Query",
+            asked("Pair", condition, values, **more),
+            {"Items": [item], "Count": 1, "ScannedCount": 1},
+        ),
         tables="Pair",
     )
 
@@ -334,7 +400,11 @@ ORDER = [
     ),
     case(
         "a missing table is told before a missing key element",
-        Step("Query", asked("Nowhere", "z = :a", A), Fails("ResourceNotFoundException", "Requested resource not found")),
+        Step(
+            "Query",
+            asked("Nowhere", "z = :a", A),
+            Fails("ResourceNotFoundException", "Requested resource not found"),
+        ),
         local="names a non-existent table in the text",
     ),
     refused(

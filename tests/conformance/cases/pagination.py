@@ -11,7 +11,9 @@ def put(table: str, item: Json) -> Step:
     return Step("PutItem", {"TableName": table, "Item": item})
 
 
-def query(expect: Any, table: str = "Pair", where: str = "pk = :p", values: Json | None = None, **more: Any) -> Step:
+def query(
+    expect: Any, table: str = "Pair", where: str = "pk = :p", values: Json | None = None, **more: Any
+) -> Step:
     request = {
         "TableName": table,
         "KeyConditionExpression": where,
@@ -30,7 +32,11 @@ def row(sort: str, **attributes: Json) -> Json:
 
 
 def page(*items: Json, scanned: int | None = None, last: Json | None = None) -> Json:
-    reply: Json = {"Items": list(items), "Count": len(items), "ScannedCount": len(items) if scanned is None else scanned}
+    reply: Json = {
+        "Items": list(items),
+        "Count": len(items),
+        "ScannedCount": len(items) if scanned is None else scanned,
+    }
     return reply | ({"LastEvaluatedKey": last} if last else {})
 
 
@@ -185,6 +191,15 @@ def entry(sort: str, number: str, partition: str = "a") -> Json:
     return {"pk": {"S": partition}, "sk": {"S": sort}, "gp": {"S": "p"}, "gs": {"N": number}}
 
 
+def first_two(reply: Json) -> None:
+    assert reply["Count"] == 2
+    assert reply["LastEvaluatedKey"] == {name: reply["Items"][1][name] for name in ("pk", "sk", "gp", "gs")}
+
+
+def four_in_all(reply: Json) -> None:
+    assert sorted(item["pk"]["S"] for item in reply["Items"]) == ["a", "b", "c", "d"]
+
+
 INDEX_PAGES = [
     case(
         "the last key of a local index holds table and index keys",
@@ -197,7 +212,9 @@ INDEX_PAGES = [
         "the last key of a global index holds table and index keys",
         *(put("Indexed", entry(sort, number)) for sort, number in (("1", "30"), ("2", "4"), ("3", "5"))),
         query(page(entry("2", "4"), last=entry("2", "4")), Limit=1, **ON_GALL),
-        query(page(entry("3", "5"), last=entry("3", "5")), Limit=1, ExclusiveStartKey=entry("2", "4"), **ON_GALL),
+        query(
+            page(entry("3", "5"), last=entry("3", "5")), Limit=1, ExclusiveStartKey=entry("2", "4"), **ON_GALL
+        ),
         query(page(entry("1", "30")), ExclusiveStartKey=entry("3", "5"), **ON_GALL),
         tables="Indexed",
     ),
@@ -231,20 +248,11 @@ INDEX_PAGES = [
     case(
         "equal index keys are paged without loss",
         *(put("Indexed", entry("1", "7", partition)) for partition in ("a", "b", "c", "d")),
-        query(lambda reply: first_two(reply), Limit=2, **ON_GALL),
-        query(lambda reply: four_in_all(reply), **ON_GALL),
+        query(first_two, Limit=2, **ON_GALL),
+        query(four_in_all, **ON_GALL),
         tables="Indexed",
     ),
 ]
-
-
-def first_two(reply: Json) -> None:
-    assert reply["Count"] == 2
-    assert reply["LastEvaluatedKey"] == {name: reply["Items"][1][name] for name in ("pk", "sk", "gp", "gs")}
-
-
-def four_in_all(reply: Json) -> None:
-    assert sorted(item["pk"]["S"] for item in reply["Items"]) == ["a", "b", "c", "d"]
 
 
 BIG = [row(str(number), v={"S": "x" * 300_000}) for number in range(1, 6)]
@@ -291,7 +299,12 @@ MEGABYTES = [
         tables="Pair",
         local="looks ahead for a further item",
     ),
-    case("Limit may end a page before 1 MB", *HUGE, query(counted(2, 2, K[1]), Select="COUNT", Limit=2), tables="Pair"),
+    case(
+        "Limit may end a page before 1 MB",
+        *HUGE,
+        query(counted(2, 2, K[1]), Select="COUNT", Limit=2),
+        tables="Pair",
+    ),
     case(
         "1 MB ends a page of an index by the size of its entries",
         *(put("Lone", {**item, "g": {"S": "p"}, "n": {"N": item["sk"]["S"]}}) for item in BIG),
@@ -317,7 +330,9 @@ def query_refused(name: str, text: str, start: Json, *, local: str = WORDS, **mo
     return case(name, query(invalid(text), ExclusiveStartKey=start, **more), tables=table, local=local)
 
 
-def scan_refused(name: str, text: str, start: Json, table: str = "Pair", local: str = WORDS, **more: Any) -> Case:
+def scan_refused(
+    name: str, text: str, start: Json, table: str = "Pair", local: str = WORDS, **more: Any
+) -> Case:
     return case(name, scan(invalid(text), table, ExclusiveStartKey=start, **more), tables=table, local=local)
 
 
@@ -327,7 +342,9 @@ QUERY_STARTS = [
     query_refused("a starting key needs the sort key", INVALID, {"pk": S}),
     query_refused("a starting key needs the partition key", INVALID, {"sk": S}),
     query_refused("a starting key takes no further attribute", INVALID, {"pk": S, "sk": S, "z": S}),
-    query_refused("a starting key with a stranger for the sort key is refused", INVALID, {"pk": S, "z": S}, local=""),
+    query_refused(
+        "a starting key with a stranger for the sort key is refused", INVALID, {"pk": S, "z": S}, local=""
+    ),
     query_refused("a starting key with a wrong partition type is refused", MISMATCH, {"pk": N, "sk": S}),
     query_refused("a starting key with a wrong sort type is refused", MISMATCH, {"pk": S, "sk": N}),
     query_refused("a starting key of another partition is outside", OUTSIDE, {"pk": {"S": "q"}, "sk": S}),
@@ -371,7 +388,9 @@ QUERY_STARTS = [
         where="pk = :p AND sk < :s",
         values={":s": {"S": "m"}},
     ),
-    query_refused("a starting key of a local index needs the index key", INVALID, {"pk": S, "sk": S}, **LOCAL_INDEX),
+    query_refused(
+        "a starting key of a local index needs the index key", INVALID, {"pk": S, "sk": S}, **LOCAL_INDEX
+    ),
     query_refused(
         "a starting key of a local index with a wrong index key type is refused",
         MISMATCH,
@@ -384,9 +403,19 @@ QUERY_STARTS = [
         {"pk": S, "sk": N, "n": N},
         **LOCAL_INDEX,
     ),
-    query_refused("a starting key of a global index needs the index keys", INVALID, {"pk": S, "sk": S}, local="", **ON_GALL),
     query_refused(
-        "a starting key of a global index needs the table keys", INVALID, {"gp": S, "gs": N}, local="", **ON_GALL
+        "a starting key of a global index needs the index keys",
+        INVALID,
+        {"pk": S, "sk": S},
+        local="",
+        **ON_GALL,
+    ),
+    query_refused(
+        "a starting key of a global index needs the table keys",
+        INVALID,
+        {"gp": S, "gs": N},
+        local="",
+        **ON_GALL,
     ),
     query_refused(
         "a starting key of a global index with a wrong table key type is refused",
@@ -416,9 +445,7 @@ QUERY_STARTS = [
         "The parameter cannot be converted to a numeric value: b",
         {"pk": S, "sk": {"N": "b"}},
     ),
-    query_refused(
-        "a wrong starting key is told before a missing key element", INVALID, {}, where="z = :p"
-    ),
+    query_refused("a wrong starting key is told before a missing key element", INVALID, {}, where="z = :p"),
 ]
 
 SCAN_STARTS = [
@@ -433,7 +460,22 @@ SCAN_STARTS = [
         ("Pair", {"pk": S, "sk": N}),
     )
 ] + [
-    scan_refused("a scan of an index needs the index keys", INVALID, {"pk": S, "sk": S}, "Indexed", "", IndexName="gall"),
+    scan_refused(
+        "a scan of an index needs the index keys",
+        INVALID,
+        {"pk": S, "sk": S},
+        "Indexed",
+        "",
+        IndexName="gall",
+    ),
+    scan_refused(
+        "a scan of a segment refuses a starting key of another segment",
+        f"{INVALID}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
+        "TotalSegments: 1000000 Segment: 0",
+        {"pk": S, "sk": S},
+        TotalSegments=1000000,
+        Segment=0,
+    ),
     scan_refused(
         "a scan of an index refuses a wrong index key type",
         MISMATCH,

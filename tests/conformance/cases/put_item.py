@@ -13,9 +13,9 @@ KEY: Json = {"pk": {"S": "a"}}
 PAIR: Json = {"pk": {"S": "a"}, "sk": {"S": "b"}}
 FAILED = Fails("ConditionalCheckFailedException", "The conditional request failed")
 NOT_FOUND = Fails("ResourceNotFoundException", "Requested resource not found")
+EMPTY = invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
 INVALID = "One or more parameter values were invalid: "
 NOT_VALID = "One or more parameter values are not valid. "
-RETURN_VALUES = "[ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"
 LOCAL_TEXT = "Local has its own text"
 LOCAL_ENUM = "Local ignores unknown enum values"
 LOCAL_TABLE = "Local looks the table up first"
@@ -41,10 +41,6 @@ def sized(bytes_: int) -> Json:
 
 def constraint(value: str, member: str, rule: str) -> str:
     return f"Value {value} at '{member}' failed to satisfy constraint: Member must {rule}"
-
-
-def one(text: str) -> Fails:
-    return invalid(f"1 validation error detected: {text}")
 
 
 def capacity(units: float, table: str = "Hash", **arms: Any) -> Json:
@@ -197,78 +193,90 @@ CONDITIONS = [
     ),
 ]
 
+CAPACITIES = "satisfy enum value set: [INDEXES, TOTAL, NONE]"
+METRICS = "satisfy enum value set: [SIZE, NONE]"
+VALUES = "satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]"
+PATTERN = "satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 CONSTRAINTS = [
     *(
-        case(f"refused: {title}", Step("PutItem", request, expect), tables="Hash", local=local)
-        for title, request, expect, local in (
+        case(
+            f"refused: {title}",
+            Step(
+                "PutItem",
+                {
+                    name: member
+                    for name, member in {"TableName": "Hash", "Item": KEY, **change}.items()
+                    if member is not None
+                },
+                invalid(f"1 validation error detected: {constraint(value, path, rule)}"),
+            ),
+            tables="Hash",
+            local=local,
+        )
+        for title, change, value, path, rule, local in (
             (
                 "no table name",
-                {"Item": KEY},
-                one(constraint("null", "tableName", "not be null")),
+                {"TableName": None},
+                "null",
+                "tableName",
+                "not be null",
                 "Local omits the error count",
             ),
-            (
-                "no item",
-                {"TableName": "abc"},
-                one(constraint("null", "item", "not be null")),
-                LOCAL_TEXT,
-            ),
+            ("no item", {"Item": None}, "null", "item", "not be null", LOCAL_TEXT),
             (
                 "an empty table name",
-                {"TableName": "", "Item": KEY},
-                one(constraint("''", "tableName", "have length greater than or equal to 1")),
+                {"TableName": ""},
+                "''",
+                "tableName",
+                "have length greater than or equal to 1",
                 LOCAL_TEXT,
             ),
             (
                 "a table name of 256 characters",
-                {"TableName": "a" * 256, "Item": KEY},
-                one(constraint(f"'{'a' * 256}'", "tableName", "have length less than or equal to 255")),
+                {"TableName": "a" * 256},
+                f"'{'a' * 256}'",
+                "tableName",
+                "have length less than or equal to 255",
                 LOCAL_TEXT,
             ),
             (
                 "a table name with a semicolon",
-                {"TableName": "abc;", "Item": KEY},
-                one(
-                    constraint(
-                        "'abc;'", "tableName", "satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
-                    )
-                ),
+                {"TableName": "abc;"},
+                "'abc;'",
+                "tableName",
+                PATTERN,
                 LOCAL_TEXT,
             ),
             (
                 "an unknown ReturnValues",
-                {"TableName": "abc", "Item": KEY, "ReturnValues": "all_old"},
-                one(constraint("'all_old'", "returnValues", f"satisfy enum value set: {RETURN_VALUES}")),
+                {"ReturnValues": "all_old"},
+                "'all_old'",
+                "returnValues",
+                VALUES,
                 LOCAL_TEXT,
             ),
             (
                 "an unknown ReturnConsumedCapacity",
-                {"TableName": "abc", "Item": KEY, "ReturnConsumedCapacity": "hi"},
-                one(
-                    constraint(
-                        "'hi'", "returnConsumedCapacity", "satisfy enum value set: [INDEXES, TOTAL, NONE]"
-                    )
-                ),
+                {"ReturnConsumedCapacity": "hi"},
+                "'hi'",
+                "returnConsumedCapacity",
+                CAPACITIES,
                 LOCAL_ENUM,
             ),
             (
                 "an unknown ReturnItemCollectionMetrics",
-                {"TableName": "abc", "Item": KEY, "ReturnItemCollectionMetrics": "hi"},
-                one(
-                    constraint("'hi'", "returnItemCollectionMetrics", "satisfy enum value set: [SIZE, NONE]")
-                ),
+                {"ReturnItemCollectionMetrics": "hi"},
+                "'hi'",
+                "returnItemCollectionMetrics",
+                METRICS,
                 LOCAL_ENUM,
             ),
             (
                 "an unknown ReturnValuesOnConditionCheckFailure",
-                {"TableName": "Hash", "Item": KEY, "ReturnValuesOnConditionCheckFailure": "ALL_NEW"},
-                one(
-                    constraint(
-                        "'ALL_NEW'",
-                        "returnValuesOnConditionCheckFailure",
-                        "satisfy enum value set: [ALL_OLD, NONE]",
-                    )
-                ),
+                {"ReturnValuesOnConditionCheckFailure": "ALL_NEW"},
+                "'ALL_NEW'",
+                "returnValuesOnConditionCheckFailure",
+                "satisfy enum value set: [ALL_OLD, NONE]",
                 "",
             ),
         )
@@ -287,17 +295,11 @@ CONSTRAINTS = [
                 "5 validation errors detected: "
                 + "; ".join(
                     (
-                        constraint(
-                            "'hi'", "returnConsumedCapacity", "satisfy enum value set: [INDEXES, TOTAL, NONE]"
-                        ),
-                        constraint(
-                            "'abc;'", "tableName", "satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
-                        ),
+                        constraint("'hi'", "returnConsumedCapacity", CAPACITIES),
+                        constraint("'abc;'", "tableName", PATTERN),
                         constraint("null", "item", "not be null"),
-                        constraint("'hi'", "returnValues", f"satisfy enum value set: {RETURN_VALUES}"),
-                        constraint(
-                            "'hi'", "returnItemCollectionMetrics", "satisfy enum value set: [SIZE, NONE]"
-                        ),
+                        constraint("'hi'", "returnValues", VALUES),
+                        constraint("'hi'", "returnItemCollectionMetrics", METRICS),
                     )
                 )
             ),
@@ -312,9 +314,7 @@ ORDER = [
         "a bad value is told before a missing table",
         put(
             {"x": {}},
-            invalid(
-                "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
-            ),
+            EMPTY,
             "Nope",
         ),
         local=LOCAL_TABLE,
@@ -323,9 +323,7 @@ ORDER = [
         "a bad value is told before a bad return value",
         put(
             {"x": {}},
-            invalid(
-                "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
-            ),
+            EMPTY,
             ReturnValues="ALL_NEW",
         ),
         tables="Hash",

@@ -19,11 +19,17 @@ def query(table: str, expect: Any, values: Json | None = None, **more: Any) -> S
         "KeyConditionExpression": "pk = :p",
         "ExpressionAttributeValues": {":p": {"S": "p"}} | (values or {}),
     }
-    return Step("Query", {name: value for name, value in (request | more).items() if value is not None}, expect)
+    return Step(
+        "Query", {name: value for name, value in (request | more).items() if value is not None}, expect
+    )
 
 
 def found(*items: Json, scanned: int | None = None) -> Json:
-    return {"Items": list(items), "Count": len(items), "ScannedCount": len(items) if scanned is None else scanned}
+    return {
+        "Items": list(items),
+        "Count": len(items),
+        "ScannedCount": len(items) if scanned is None else scanned,
+    }
 
 
 def row(sort: str, **attributes: Json) -> Json:
@@ -49,14 +55,35 @@ def coded(*texts: bytes) -> list[str]:
 
 
 ORDERS = [
-    *ordered("string keys sort by UTF-8 bytes", "Pair", "S", ["1", "10", "2", "A", "Z", "_", "a", "aa", "é", "日", "😀"]),
-    *ordered("string keys sort by bytes, not by UTF-16 units", "Pair", "S", ["\ue000", "\uffee", "\U00010000"]),
+    *ordered(
+        "string keys sort by UTF-8 bytes",
+        "Pair",
+        "S",
+        ["1", "10", "2", "A", "Z", "_", "a", "aa", "é", "日", "😀"],
+    ),
+    *ordered(
+        "string keys sort by bytes, not by UTF-16 units", "Pair", "S", ["\ue000", "\uffee", "\U00010000"]
+    ),
     *ordered("a prefix sorts before its continuation", "Pair", "S", ["a", "a\0", "a\x01", "a ", "aa"]),
     *ordered(
         "number keys sort by value",
         "NumberSort",
         "N",
-        ["-20000000000", "-710", "-4.1", "-0.1", "-0.00001", "0", "0.00002", "0.15", "1", "2", "3.14159", "10", "31.4"],
+        [
+            "-20000000000",
+            "-710",
+            "-4.1",
+            "-0.1",
+            "-0.00001",
+            "0",
+            "0.00002",
+            "0.15",
+            "1",
+            "2",
+            "3.14159",
+            "10",
+            "31.4",
+        ],
     ),
     *ordered(
         "number keys of 38 digits sort exactly",
@@ -158,24 +185,44 @@ REPLIES = [
 
 
 def filtered(name: str, text: str, values: Json, *expected: Json, names: Json | None = None) -> Case:
-    items = [row("1", x={"N": "1"}), row("2", x={"N": "2"}, m={"M": {"k": {"S": "v"}}}), row("3", x={"S": "2"})]
+    items = [
+        row("1", x={"N": "1"}),
+        row("2", x={"N": "2"}, m={"M": {"k": {"S": "v"}}}),
+        row("3", x={"S": "2"}),
+    ]
     return case(
         name,
         *(put("Pair", item) for item in items),
-        query("Pair", found(*expected, scanned=3), values, FilterExpression=text, ExpressionAttributeNames=names),
+        query(
+            "Pair", found(*expected, scanned=3), values, FilterExpression=text, ExpressionAttributeNames=names
+        ),
         tables="Pair",
     )
 
 
-ONE, TWO, THREE = row("1", x={"N": "1"}), row("2", x={"N": "2"}, m={"M": {"k": {"S": "v"}}}), row("3", x={"S": "2"})
+ONE, TWO, THREE = (
+    row("1", x={"N": "1"}),
+    row("2", x={"N": "2"}, m={"M": {"k": {"S": "v"}}}),
+    row("3", x={"S": "2"}),
+)
 FILTERS = [
     filtered("a filter keeps matching items and counts all", "x = :v", {":v": {"N": "2"}}, TWO),
     filtered("a filter that matches nothing gives an empty list", "x = :v", {":v": {"N": "9"}}),
     filtered("a filter reads into documents", "m.k = :v", {":v": {"S": "v"}}, TWO),
-    filtered("a missing attribute is not equal to anything", "m.z <> :v", {":v": {"S": "v"}}, ONE, TWO, THREE),
+    filtered(
+        "a missing attribute is not equal to anything", "m.z <> :v", {":v": {"S": "v"}}, ONE, TWO, THREE
+    ),
     filtered("a comparison skips an attribute of another type", "x > :v", {":v": {"N": "0"}}, ONE, TWO),
-    filtered("a filter may use OR and NOT", "x = :v OR NOT attribute_type(x, :t)", {":v": {"N": "1"}, ":t": {"S": "N"}}, ONE, THREE),
-    filtered("a filter may use placeholders for names", "#x IN (:v)", {":v": {"S": "2"}}, THREE, names={"#x": "x"}),
+    filtered(
+        "a filter may use OR and NOT",
+        "x = :v OR NOT attribute_type(x, :t)",
+        {":v": {"N": "1"}, ":t": {"S": "N"}},
+        ONE,
+        THREE,
+    ),
+    filtered(
+        "a filter may use placeholders for names", "#x IN (:v)", {":v": {"S": "2"}}, THREE, names={"#x": "x"}
+    ),
     filtered("a filter may compare with size", "size(x) > :v", {":v": {"N": "0"}}, THREE),
 ]
 
@@ -192,13 +239,31 @@ def refused(name: str, text: str, values: Json | None = None, *, local: str = ""
 
 
 REFUSALS = [
-    refused("a key condition is required", EITHER, KeyConditionExpression=None, ExpressionAttributeValues=None),
+    refused(
+        "a key condition is required", EITHER, KeyConditionExpression=None, ExpressionAttributeValues=None
+    ),
     refused("the partition key may not be filtered", KEY_FILTER + "pk", FilterExpression="pk = :p"),
-    refused("the sort key may not be filtered", KEY_FILTER + "sk", FilterExpression="x = :p AND begins_with(sk, :p)"),
-    refused("the sort key may not be filtered by a path either", KEY_FILTER + "sk", FilterExpression="sk.b = :p",
-            local="answers that key attributes must be scalars"),
-    refused("an empty filter is refused", "Invalid FilterExpression: The expression can not be empty;", FilterExpression=""),
-    refused("an empty projection is refused", "Invalid ProjectionExpression: The expression can not be empty;", ProjectionExpression=""),
+    refused(
+        "the sort key may not be filtered",
+        KEY_FILTER + "sk",
+        FilterExpression="x = :p AND begins_with(sk, :p)",
+    ),
+    refused(
+        "the sort key may not be filtered by a path either",
+        KEY_FILTER + "sk",
+        FilterExpression="sk.b = :p",
+        local="answers that key attributes must be scalars",
+    ),
+    refused(
+        "an empty filter is refused",
+        "Invalid FilterExpression: The expression can not be empty;",
+        FilterExpression="",
+    ),
+    refused(
+        "an empty projection is refused",
+        "Invalid ProjectionExpression: The expression can not be empty;",
+        ProjectionExpression="",
+    ),
     refused(
         "a projection may not reach into a key",
         "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: pk",
@@ -210,25 +275,36 @@ REFUSALS = [
         "must remove or rewrite one of these paths; path one: [x], path two: [x, y]",
         ProjectionExpression="x, x.y",
     ),
-    refused("an unknown index is refused", "The table does not have the specified index: nowhere", IndexName="nowhere"),
+    refused(
+        "an unknown index is refused",
+        "The table does not have the specified index: nowhere",
+        IndexName="nowhere",
+    ),
     refused(
         "an unknown index is told before a missing key element",
         "The table does not have the specified index: nowhere",
         IndexName="nowhere",
         KeyConditionExpression="z = :p",
     ),
-    refused("KeyConditions and KeyConditionExpression exclude each other",
-            BOTH + "Non-expression parameters: {KeyConditions} Expression parameters: {KeyConditionExpression}",
-            KeyConditions={"pk": EQ}),
-    refused("QueryFilter and KeyConditionExpression exclude each other",
-            BOTH + "Non-expression parameters: {QueryFilter} Expression parameters: {KeyConditionExpression}",
-            QueryFilter={"x": EQ}),
-    refused("AttributesToGet and KeyConditionExpression exclude each other",
-            BOTH + "Non-expression parameters: {AttributesToGet} Expression parameters: {KeyConditionExpression}",
-            AttributesToGet=["x"]),
+    refused(
+        "KeyConditions and KeyConditionExpression exclude each other",
+        BOTH + "Non-expression parameters: {KeyConditions} Expression parameters: {KeyConditionExpression}",
+        KeyConditions={"pk": EQ},
+    ),
+    refused(
+        "QueryFilter and KeyConditionExpression exclude each other",
+        BOTH + "Non-expression parameters: {QueryFilter} Expression parameters: {KeyConditionExpression}",
+        QueryFilter={"x": EQ},
+    ),
+    refused(
+        "AttributesToGet and KeyConditionExpression exclude each other",
+        BOTH + "Non-expression parameters: {AttributesToGet} Expression parameters: {KeyConditionExpression}",
+        AttributesToGet=["x"],
+    ),
     refused(
         "mixed parameters are listed in a fixed order",
-        BOTH + "Non-expression parameters: {AttributesToGet, QueryFilter, ConditionalOperator, KeyConditions} "
+        BOTH
+        + "Non-expression parameters: {AttributesToGet, QueryFilter, ConditionalOperator, KeyConditions} "
         "Expression parameters: {ProjectionExpression, FilterExpression, KeyConditionExpression}",
         KeyConditions={"pk": EQ},
         QueryFilter={"x": EQ},
@@ -252,8 +328,14 @@ REFUSALS = [
         ExpressionAttributeNames={"#a": "a"},
         KeyConditions={"pk": EQ},
     ),
-    refused("empty values are refused", "ExpressionAttributeValues must not be empty", ExpressionAttributeValues={}),
-    refused("empty names are refused", "ExpressionAttributeNames must not be empty", ExpressionAttributeNames={}),
+    refused(
+        "empty values are refused",
+        "ExpressionAttributeValues must not be empty",
+        ExpressionAttributeValues={},
+    ),
+    refused(
+        "empty names are refused", "ExpressionAttributeNames must not be empty", ExpressionAttributeNames={}
+    ),
     refused(
         "a value placeholder starts with a colon",
         'ExpressionAttributeValues contains invalid key: Syntax error; key: "p"',
@@ -265,16 +347,23 @@ REFUSALS = [
         ExpressionAttributeNames={"p": "pk"},
     ),
     refused(
-        "Limit 0 is refused", CONSTRAINT.format("'0'", "limit") + "have value greater than or equal to 1", Limit=0, local=SHAPES
+        "Limit 0 is refused",
+        CONSTRAINT.format("'0'", "limit") + "have value greater than or equal to 1",
+        Limit=0,
+        local=SHAPES,
     ),
     refused(
         "ReturnConsumedCapacity has three values",
-        CONSTRAINT.format("'ALL'", "returnConsumedCapacity") + "satisfy enum value set: [INDEXES, TOTAL, NONE]",
+        CONSTRAINT.format("'ALL'", "returnConsumedCapacity")
+        + "satisfy enum value set: [INDEXES, TOTAL, NONE]",
         ReturnConsumedCapacity="ALL",
         local="takes an unknown value for INDEXES",
     ),
     refused(
-        "a table name is required", CONSTRAINT.format("null", "tableName") + "not be null", TableName=None, local=SHAPES
+        "a table name is required",
+        CONSTRAINT.format("null", "tableName") + "not be null",
+        TableName=None,
+        local=SHAPES,
     ),
     case(
         "a missing table is refused",
@@ -283,7 +372,9 @@ REFUSALS = [
     ),
     case(
         "a missing table is told before an unknown index",
-        query("Nowhere", Fails("ResourceNotFoundException", "Requested resource not found"), IndexName="nowhere"),
+        query(
+            "Nowhere", Fails("ResourceNotFoundException", "Requested resource not found"), IndexName="nowhere"
+        ),
         local="has its own text",
     ),
     case(

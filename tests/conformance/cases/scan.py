@@ -66,7 +66,12 @@ PARTITION = [{"pk": {"S": "p"}, "sk": {"S": sort}} for sort in ("1", "10", "2", 
 REPLIES = [
     case("an empty table gives an empty list", scan("Hash", EMPTY), tables="Hash"),
     case("a scan gives every item", *THREE, scan("Hash", some(A, B, C)), tables="Hash"),
-    case("a consistent scan gives every item", *THREE, scan("Hash", some(A, B, C), ConsistentRead=True), tables="Hash"),
+    case(
+        "a consistent scan gives every item",
+        *THREE,
+        scan("Hash", some(A, B, C), ConsistentRead=True),
+        tables="Hash",
+    ),
     case(
         "a scan gives every partition",
         put("Pair", one("a", sk={"S": "1"})),
@@ -111,7 +116,9 @@ FILTERS = [
     filtered("a filter needs no values", "attribute_exists(y)", None, C),
     filtered("attribute_not_exists keeps items without it", "attribute_not_exists(x)", None, C),
     filtered("a comparison is false for a missing attribute", "x < :v", {":v": {"N": "9"}}, A, B),
-    filtered("BETWEEN is inclusive in a filter", "x BETWEEN :l AND :h", {":l": {"N": "1"}, ":h": {"N": "2"}}, A, B),
+    filtered(
+        "BETWEEN is inclusive in a filter", "x BETWEEN :l AND :h", {":l": {"N": "1"}, ":h": {"N": "2"}}, A, B
+    ),
     filtered("contains looks into strings", "contains(y, :v)", {":v": {"S": "z"}}, C),
     filtered("two attributes may be compared in a filter", "x = pk", None),
     filtered("a filter that matches nothing gives an empty list", "x = :v", {":v": {"S": "1"}}),
@@ -150,13 +157,17 @@ def refused(name: str, text: str, *, table: str = "Pair", local: str = "", **mor
     return case(name, scan(table, invalid(text), **more), tables=table, local=local)
 
 
+def first_or_nothing(reply: Json) -> None:
+    assert reply["Items"] in ([], PARTITION), reply
+
+
 SEGMENTS = [
     *(segmented(total) for total in (1, 2, 5)),
     case(
         "a partition lies in one segment",
         *(put("Pair", item) for item in PARTITION),
-        scan("Pair", lambda reply: first_or_nothing(reply), Segment=0, TotalSegments=2),
-        scan("Pair", lambda reply: first_or_nothing(reply), Segment=1, TotalSegments=2),
+        scan("Pair", first_or_nothing, Segment=0, TotalSegments=2),
+        scan("Pair", first_or_nothing, Segment=1, TotalSegments=2),
         tables="Pair",
     ),
     refused(
@@ -205,10 +216,6 @@ SEGMENTS = [
 ]
 
 
-def first_or_nothing(reply: Json) -> None:
-    assert reply["Items"] in ([], PARTITION), reply
-
-
 REFUSALS = [
     case(
         "a missing table is refused",
@@ -217,16 +224,32 @@ REFUSALS = [
     ),
     case(
         "a missing table is told before a wrong starting key",
-        scan("Nowhere", Fails("ResourceNotFoundException", "Requested resource not found"), ExclusiveStartKey={}),
+        scan(
+            "Nowhere",
+            Fails("ResourceNotFoundException", "Requested resource not found"),
+            ExclusiveStartKey={},
+        ),
         local="has its own text",
     ),
     case(
         "a bad filter is told before a missing table",
-        scan("Nowhere", invalid("Invalid FilterExpression: Invalid function name; function: dog"), FilterExpression="dog(x)"),
+        scan(
+            "Nowhere",
+            invalid("Invalid FilterExpression: Invalid function name; function: dog"),
+            FilterExpression="dog(x)",
+        ),
         local="looks for the table first",
     ),
-    refused("an unknown index is refused", "The table does not have the specified index: nowhere", IndexName="nowhere"),
-    refused("an empty filter is refused", "Invalid FilterExpression: The expression can not be empty;", FilterExpression=""),
+    refused(
+        "an unknown index is refused",
+        "The table does not have the specified index: nowhere",
+        IndexName="nowhere",
+    ),
+    refused(
+        "an empty filter is refused",
+        "Invalid FilterExpression: The expression can not be empty;",
+        FilterExpression="",
+    ),
     refused(
         "a filter may not reach into the partition key",
         "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: Key: pk",
@@ -290,7 +313,12 @@ REFUSALS = [
         FilterExpression="x < :l",
         ExpressionAttributeValues={":l": {"L": []}},
     ),
-    refused("Limit 0 is refused", CONSTRAINT.format("'0'", "limit") + "have value greater than or equal to 1", Limit=0, local=SHAPES),
+    refused(
+        "Limit 0 is refused",
+        CONSTRAINT.format("'0'", "limit") + "have value greater than or equal to 1",
+        Limit=0,
+        local=SHAPES,
+    ),
     refused(
         "ScanFilter and FilterExpression exclude each other",
         BOTH + "Non-expression parameters: {ScanFilter} Expression parameters: {FilterExpression}",

@@ -16,7 +16,11 @@ ITEM: Json = {
 }
 BARE: Json = {"pk": {"S": "p"}, "sk": {"S": "2"}}
 FILL = tuple(Step("PutItem", {"TableName": "Lone", "Item": item}) for item in (ITEM, BARE))
-GLOBAL: Json = {"IndexName": "byg", "KeyConditionExpression": "g = :p", "ExpressionAttributeValues": {":p": {"S": "g"}}}
+GLOBAL: Json = {
+    "IndexName": "byg",
+    "KeyConditionExpression": "g = :p",
+    "ExpressionAttributeValues": {":p": {"S": "g"}},
+}
 LOCAL: Json = {"IndexName": "byn"}
 
 
@@ -26,7 +30,9 @@ def query(expect: Any, **more: Any) -> Step:
         "KeyConditionExpression": "pk = :p",
         "ExpressionAttributeValues": {":p": {"S": "p"}},
     }
-    return Step("Query", {name: value for name, value in (request | more).items() if value is not None}, expect)
+    return Step(
+        "Query", {name: value for name, value in (request | more).items() if value is not None}, expect
+    )
 
 
 def scan(expect: Any, **more: Any) -> Step:
@@ -57,14 +63,34 @@ SELECTS = [
         Select="COUNT",
         FilterExpression="attribute_exists(x)",
     ),
-    case("COUNT of a scan gives no Items member", *FILL, scan({"Count": 2, "ScannedCount": 2}, Select="COUNT"), tables="Lone"),
+    case(
+        "COUNT of a scan gives no Items member",
+        *FILL,
+        scan({"Count": 2, "ScannedCount": 2}, Select="COUNT"),
+        tables="Lone",
+    ),
     case("COUNT of nothing is 0", query({"Count": 0, "ScannedCount": 0}, Select="COUNT"), tables="Lone"),
     gives("COUNT of an index counts its entries", {"Count": 1, "ScannedCount": 1}, Select="COUNT", **LOCAL),
     gives("ALL_PROJECTED_ATTRIBUTES is the default of a global index", found(PROJECTED_G), **GLOBAL),
-    gives("ALL_PROJECTED_ATTRIBUTES of a global index", found(PROJECTED_G), Select="ALL_PROJECTED_ATTRIBUTES", **GLOBAL),
+    gives(
+        "ALL_PROJECTED_ATTRIBUTES of a global index",
+        found(PROJECTED_G),
+        Select="ALL_PROJECTED_ATTRIBUTES",
+        **GLOBAL,
+    ),
     gives("ALL_PROJECTED_ATTRIBUTES is the default of a local index", found(PROJECTED_N), **LOCAL),
-    gives("ALL_PROJECTED_ATTRIBUTES of a local index", found(PROJECTED_N), Select="ALL_PROJECTED_ATTRIBUTES", **LOCAL),
-    gives("ALL_ATTRIBUTES of a local index fetches from the table", found(ITEM), Select="ALL_ATTRIBUTES", **LOCAL),
+    gives(
+        "ALL_PROJECTED_ATTRIBUTES of a local index",
+        found(PROJECTED_N),
+        Select="ALL_PROJECTED_ATTRIBUTES",
+        **LOCAL,
+    ),
+    gives(
+        "ALL_ATTRIBUTES of a local index fetches from the table",
+        found(ITEM),
+        Select="ALL_ATTRIBUTES",
+        **LOCAL,
+    ),
     gives(
         "SPECIFIC_ATTRIBUTES with a projection gives just those",
         found({"x": ITEM["x"]}, {}),
@@ -90,7 +116,12 @@ PROJECTIONS = [
         ("nowhere", "empty items", {}, {}),
         ("m.a", "the leaf under its parents", {"m": {"M": {"a": {"S": "A"}}}}, {}),
         ("m.b[1]", "a list with just that element", {"m": {"M": {"b": {"L": [{"N": "1"}]}}}}, {}),
-        ("m.b[2], m.b[0]", "elements in the order of the list", {"m": {"M": {"b": {"L": [{"N": "0"}, {"N": "2"}]}}}}, {}),
+        (
+            "m.b[2], m.b[0]",
+            "elements in the order of the list",
+            {"m": {"M": {"b": {"L": [{"N": "0"}, {"N": "2"}]}}}},
+            {},
+        ),
         ("m.b[9]", "nothing for an element that is not there", {}, {}),
         ("m.a, x", "both", {"m": {"M": {"a": {"S": "A"}}}, "x": ITEM["x"]}, {}),
         ("x.y", "nothing for a path through a string", {}, {}),
@@ -108,8 +139,18 @@ PROJECTIONS = [
         ProjectionExpression="sk",
         FilterExpression="attribute_exists(x)",
     ),
-    case("a projection works on a scan", *FILL, scan(found({"x": ITEM["x"]}, {}), ProjectionExpression="x"), tables="Lone"),
-    gives("a projection of an index gives projected attributes", found({"x": ITEM["x"]}), ProjectionExpression="x", **GLOBAL),
+    case(
+        "a projection works on a scan",
+        *FILL,
+        scan(found({"x": ITEM["x"]}, {}), ProjectionExpression="x"),
+        tables="Lone",
+    ),
+    gives(
+        "a projection of an index gives projected attributes",
+        found({"x": ITEM["x"]}),
+        ProjectionExpression="x",
+        **GLOBAL,
+    ),
     gives(
         "a projection of a local index fetches the others from the table",
         found(only(ITEM, "x", "n")),
@@ -124,7 +165,9 @@ KEYED: Json = {
     "ExpressionAttributeValues": None,
     "KeyConditions": {"pk": {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "p"}]}},
 }
-NO_PROJECTION = "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
+NO_PROJECTION = (
+    "Must specify the AttributesToGet or ProjectionExpression when choosing to get SPECIFIC_ATTRIBUTES"
+)
 
 
 def refused(name: str, text: str, *, local: str = "", **more: Any) -> Case:
@@ -159,7 +202,10 @@ REFUSALS = [
         tables="Lone",
     ),
     refused(
-        "COUNT takes no projection", COUNT_ONLY.format("ProjectionExpression"), Select="COUNT", ProjectionExpression="x"
+        "COUNT takes no projection",
+        COUNT_ONLY.format("ProjectionExpression"),
+        Select="COUNT",
+        ProjectionExpression="x",
     ),
     refused(
         "COUNT takes no AttributesToGet",

@@ -78,19 +78,38 @@ EFFECTS = [
     becomes("SET assigns a value", "SET x = :v", {"x": n(9)}, V),
     becomes("SET copies an attribute", "SET z = word", {"z": {"S": "hello"}}),
     becomes("SET copies from within a document", "SET z = doc.deep.q[0]", {"z": n(1)}),
-    becomes("SET reads values from before the update, so two attributes swap", "SET x = y, y = x", {"x": n(2), "y": n(5)}),
+    becomes(
+        "SET reads values from before the update, so two attributes swap",
+        "SET x = y, y = x",
+        {"x": n(2), "y": n(5)},
+    ),
     becomes("REMOVE and SET may move a value", "REMOVE x SET z = x", {"x": None, "z": n(5)}),
-    becomes("clauses may come in any order and case", "rEmOvE y aDd x :v sEt z = :v", {"y": None, "x": n(14), "z": n(9)}, V),
+    becomes(
+        "clauses may come in any order and case",
+        "rEmOvE y aDd x :v sEt z = :v",
+        {"y": None, "x": n(14), "z": n(9)},
+        V,
+    ),
     becomes("blanks are free", "  SET\n x\t=:v,z=:v ", {"x": n(9), "z": n(9)}, V),
     becomes("blanks are free within a path", "SET doc . p = :v", {"doc": document(p=n(9))}, V),
-    becomes("an alias is one name, also with a dot", "SET #d = :v", {"doc.p": n(9)}, V, names={"#d": "doc.p"}),
-    becomes("an alias may be used within a path", "SET doc.#p = :v", {"doc": document(p=n(9))}, V, names={"#p": "p"}),
+    becomes(
+        "an alias is one name, also with a dot", "SET #d = :v", {"doc.p": n(9)}, V, names={"#d": "doc.p"}
+    ),
+    becomes(
+        "an alias may be used within a path",
+        "SET doc.#p = :v",
+        {"doc": document(p=n(9))},
+        V,
+        names={"#p": "p"},
+    ),
     becomes("an alias may start with a digit", "SET #1 = :_", {"x": n(9)}, {":_": n(9)}, names={"#1": "x"}),
     becomes("an alias allows a reserved word", "SET #s = :v", {"status": n(9)}, V, names={"#s": "status"}),
     becomes("SET replaces a whole document", "SET doc = :v", {"doc": {"M": {}}}, {":v": {"M": {}}}),
     becomes("SET adds a member to a map", "SET doc.z = :v", {"doc": document(z=n(9))}, V),
     becomes("SET replaces an element of a list", "SET arr[1] = :v", {"arr": numbers(2, 9, 4, 5, 6, 7)}, V),
-    becomes("SET past the end of a list appends", "SET arr[50] = :v", {"arr": numbers(2, 3, 4, 5, 6, 7, 9)}, V),
+    becomes(
+        "SET past the end of a list appends", "SET arr[50] = :v", {"arr": numbers(2, 3, 4, 5, 6, 7, 9)}, V
+    ),
     becomes(
         "elements set past the end come in the order of their index",
         "SET arr[84] = :a, arr[37] = :b, arr[50] = :c",
@@ -98,45 +117,119 @@ EFFECTS = [
         {":a": n(10), ":b": n(11), ":c": n(12)},
     ),
     becomes("REMOVE takes an element and closes the gap", "REMOVE arr[1]", {"arr": numbers(2, 4, 5, 6, 7)}),
-    becomes("REMOVE of several elements counts from before", "REMOVE arr[0], arr[2]", {"arr": numbers(3, 5, 6, 7)}),
+    becomes(
+        "REMOVE of several elements counts from before", "REMOVE arr[0], arr[2]", {"arr": numbers(3, 5, 6, 7)}
+    ),
     becomes("REMOVE past the end of a list is nothing", "REMOVE arr[17]", {}),
     becomes("REMOVE of a missing attribute is nothing", "REMOVE nope", {}),
     becomes("REMOVE of a missing member is nothing", "REMOVE doc.nope", {}),
-    becomes("REMOVE of the last element leaves an empty list", "REMOVE doc.deep.q[0]", {"doc": document(deep={"M": {"q": {"L": []}}})}),
-    becomes("REMOVE of the last member leaves an empty map", "REMOVE doc.deep.q", {"doc": document(deep={"M": {}})}),
-    becomes("REMOVE before SET: indexes are those before the update", "REMOVE arr[1] SET arr[3] = :v", {"arr": numbers(2, 4, 9, 6, 7)}, V),
-    becomes("SET before REMOVE: indexes are those before the update", "SET arr[3] = :v REMOVE arr[1]", {"arr": numbers(2, 4, 9, 6, 7)}, V),
+    becomes(
+        "REMOVE of the last element leaves an empty list",
+        "REMOVE doc.deep.q[0]",
+        {"doc": document(deep={"M": {"q": {"L": []}}})},
+    ),
+    becomes(
+        "REMOVE of the last member leaves an empty map",
+        "REMOVE doc.deep.q",
+        {"doc": document(deep={"M": {}})},
+    ),
+    becomes(
+        "REMOVE before SET: indexes are those before the update",
+        "REMOVE arr[1] SET arr[3] = :v",
+        {"arr": numbers(2, 4, 9, 6, 7)},
+        V,
+    ),
+    becomes(
+        "SET before REMOVE: indexes are those before the update",
+        "SET arr[3] = :v REMOVE arr[1]",
+        {"arr": numbers(2, 4, 9, 6, 7)},
+        V,
+    ),
     becomes("SET adds", "SET x = x + :v", {"x": n(14)}, V),
     becomes("SET subtracts", "SET x = :v - x", {"x": n(4)}, V),
     becomes("SET adds two attributes into a third", "SET z = x + y", {"z": n(7)}),
     becomes("sums are exact decimals", "SET z = :a + :b", {"z": n(0.3)}, {":a": n(0.1), ":b": n(0.2)}),
     becomes("a sum may be in parentheses", "SET x = (x + :v)", {"x": n(14)}, V),
-    becomes("sums keep 38 digits", "SET z = :a + :b", {"z": {"N": "9" * 38}}, {":a": {"N": "9" * 37 + "8"}, ":b": n(1)}),
+    becomes(
+        "sums keep 38 digits",
+        "SET z = :a + :b",
+        {"z": {"N": "9" * 38}},
+        {":a": {"N": "9" * 37 + "8"}, ":b": n(1)},
+    ),
     becomes("if_not_exists keeps a value", "SET x = if_not_exists(x, :v)", {}, V),
     becomes("if_not_exists gives a default", "SET z = if_not_exists(z, :v)", {"z": n(9)}, V),
     becomes("if_not_exists reads another attribute", "SET z = if_not_exists(x, :v)", {"z": n(5)}, V),
-    becomes("if_not_exists nests in its second place", "SET z = if_not_exists(a, if_not_exists(b, :v))", {"z": n(9)}, V),
+    becomes(
+        "if_not_exists nests in its second place",
+        "SET z = if_not_exists(a, if_not_exists(b, :v))",
+        {"z": n(9)},
+        V,
+    ),
     becomes("if_not_exists adds", "SET z = if_not_exists(z, :v) + :v", {"z": n(18)}, V),
-    becomes("list_append appends", "SET arr = list_append(arr, :v)", {"arr": numbers(2, 3, 4, 5, 6, 7, 8)}, {":v": numbers(8)}),
-    becomes("list_append prepends", "SET arr = list_append(:v, arr)", {"arr": numbers(8, 2, 3, 4, 5, 6, 7)}, {":v": numbers(8)}),
-    becomes("list_append takes if_not_exists", "SET z = list_append(if_not_exists(z, :e), :v)", {"z": numbers(8)}, {":e": {"L": []}, ":v": numbers(8)}),
+    becomes(
+        "list_append appends",
+        "SET arr = list_append(arr, :v)",
+        {"arr": numbers(2, 3, 4, 5, 6, 7, 8)},
+        {":v": numbers(8)},
+    ),
+    becomes(
+        "list_append prepends",
+        "SET arr = list_append(:v, arr)",
+        {"arr": numbers(8, 2, 3, 4, 5, 6, 7)},
+        {":v": numbers(8)},
+    ),
+    becomes(
+        "list_append takes if_not_exists",
+        "SET z = list_append(if_not_exists(z, :e), :v)",
+        {"z": numbers(8)},
+        {":e": {"L": []}, ":v": numbers(8)},
+    ),
     becomes("ADD adds to a number", "ADD x :v", {"x": n(14)}, V),
     becomes("ADD starts a number from zero", "ADD z :v", {"z": n(9)}, V),
     becomes("ADD takes a negative number", "ADD x :v", {"x": n(-4)}, {":v": n(-9)}),
     becomes("ADD adds to a number in a document", "ADD doc.p :v", {"doc": document(p=n(10))}, V),
     becomes("ADD unites sets", "ADD tags :v", {"tags": {"SS": ["p", "q", "r"]}}, {":v": {"SS": ["q", "r"]}}),
-    becomes("ADD unites number sets by value", "ADD ids :v", {"ids": {"NS": ["1", "2", "3"]}}, {":v": {"NS": ["1.0", "3"]}}),
+    becomes(
+        "ADD unites number sets by value",
+        "ADD ids :v",
+        {"ids": {"NS": ["1", "2", "3"]}},
+        {":v": {"NS": ["1.0", "3"]}},
+    ),
     becomes("ADD starts a set", "ADD z :v", {"z": {"SS": ["r"]}}, {":v": {"SS": ["r"]}}),
-    becomes("DELETE takes members from a set", "DELETE tags :v", {"tags": {"SS": ["q"]}}, {":v": {"SS": ["p", "z"]}}),
-    becomes("DELETE of the last members removes the attribute", "DELETE tags :v", {"tags": None}, {":v": {"SS": ["p", "q"]}}),
-    becomes("DELETE of the last members removes the member of a map", "DELETE doc.tags :v", {"doc": document(tags=None)}, {":v": {"SS": ["p", "q"]}}),
+    becomes(
+        "DELETE takes members from a set",
+        "DELETE tags :v",
+        {"tags": {"SS": ["q"]}},
+        {":v": {"SS": ["p", "z"]}},
+    ),
+    becomes(
+        "DELETE of the last members removes the attribute",
+        "DELETE tags :v",
+        {"tags": None},
+        {":v": {"SS": ["p", "q"]}},
+    ),
+    becomes(
+        "DELETE of the last members removes the member of a map",
+        "DELETE doc.tags :v",
+        {"doc": document(tags=None)},
+        {":v": {"SS": ["p", "q"]}},
+    ),
     becomes("DELETE from a missing attribute is nothing", "DELETE z :v", {}, {":v": {"SS": ["p"]}}),
-    becomes("DELETE of numbers is by value", "DELETE ids :v", {"ids": {"NS": ["2"]}}, {":v": {"NS": ["1.0"]}}),
+    becomes(
+        "DELETE of numbers is by value", "DELETE ids :v", {"ids": {"NS": ["2"]}}, {":v": {"NS": ["1.0"]}}
+    ),
     becomes("an empty string may be set", "SET z = :v", {"z": {"S": ""}}, {":v": {"S": ""}}),
 ]
 
 FAILURES = [
-    case(f"{text}: {title}", SEED, update(text, expect, values), Step("GetItem", {"TableName": "Hash", "Key": KEY}, {"Item": ITEM}), tables="Hash", local="Local tells the precision" if "38 digits" in title else "")
+    case(
+        f"{text}: {title}",
+        SEED,
+        update(text, expect, values),
+        Step("GetItem", {"TableName": "Hash", "Key": KEY}, {"Item": ITEM}),
+        tables="Hash",
+        local="Local tells the precision" if "38 digits" in title else "",
+    )
     for title, text, values, expect in (
         ("a missing attribute cannot be copied", "SET z = nope", None, MISSING),
         ("a missing element cannot be copied", "SET z = arr[17]", None, MISSING),
@@ -160,8 +253,18 @@ FAILURES = [
         ("a missing map has no members to delete from", "DELETE nope.z :v", {":v": {"SS": ["p"]}}, PATH),
         ("one clause that fails undoes all", "SET x = :v, z = nope", V, MISSING),
         ("a sum beyond the range", "SET x = :a + :a", {":a": {"N": "9E+125"}}, invalid(OVERFLOW)),
-        ("a difference below the range", "SET x = :a - :b", {":a": {"N": "1.5E-130"}, ":b": {"N": "1E-130"}}, invalid(UNDERFLOW)),
-        ("a sum of more than 38 digits", "SET x = :a + :b", {":a": {"N": "1E+50"}, ":b": n(1)}, invalid(OVERFLOW)),
+        (
+            "a difference below the range",
+            "SET x = :a - :b",
+            {":a": {"N": "1.5E-130"}, ":b": {"N": "1E-130"}},
+            invalid(UNDERFLOW),
+        ),
+        (
+            "a sum of more than 38 digits",
+            "SET x = :a + :b",
+            {":a": {"N": "1E+50"}, ":b": n(1)},
+            invalid(OVERFLOW),
+        ),
         ("ADD of more than 38 digits", "ADD x :a", {":a": {"N": "1E+50"}}, invalid(OVERFLOW)),
     )
 ]
@@ -205,11 +308,17 @@ SYNTAX = [
 ]
 
 OVERLAP = "Two document paths overlap with each other; must remove or rewrite one of these paths; path one: "
-CONFLICT = "Two document paths conflict with each other; must remove or rewrite one of these paths; path one: "
+CONFLICT = (
+    "Two document paths conflict with each other; must remove or rewrite one of these paths; path one: "
+)
 ONCE = 'The "{}" section can only be used once in an update expression;'
 COUNT = "Incorrect number of operands for operator or function; operator or function: "
 RULES = [
-    case(f"refused: {text or 'an empty expression'}", update(text, refused(message), V if ":v" in text else None), tables="Hash")
+    case(
+        f"refused: {text or 'an empty expression'}",
+        update(text, refused(message), V if ":v" in text else None),
+        tables="Hash",
+    )
     for text, message in (
         ("SET x = y SET z = w", ONCE.format("SET")),
         ("REMOVE x SET z = w REMOVE y", ONCE.format("REMOVE")),
@@ -327,7 +436,11 @@ OPERANDS = [
     ),
     case(
         "a value that is not used",
-        update("SET x = y", invalid("Value provided in ExpressionAttributeValues unused in expressions: keys: {:v}"), V),
+        update(
+            "SET x = y",
+            invalid("Value provided in ExpressionAttributeValues unused in expressions: keys: {:v}"),
+            V,
+        ),
         tables="Hash",
     ),
     case(

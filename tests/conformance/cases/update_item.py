@@ -76,9 +76,21 @@ ITEM: Json = {**KEY, "x": n(1), "y": n(2), "doc": {"M": {"p": n(3), "q": numbers
 
 CREATION = [
     case("an update answers an empty object", put(ITEM), update("SET x = :v", {}, V), tables="Hash"),
-    case("SET creates a missing item", update("SET x = :v", {}, V), get({"Item": {**KEY, "x": n(9)}}), tables="Hash"),
-    case("ADD creates a missing item", update("ADD x :v", {}, V), get({"Item": {**KEY, "x": n(9)}}), tables="Hash"),
-    case("an update without an expression creates the key", update(None, {}), get({"Item": KEY}), tables="Hash"),
+    case(
+        "SET creates a missing item",
+        update("SET x = :v", {}, V),
+        get({"Item": {**KEY, "x": n(9)}}),
+        tables="Hash",
+    ),
+    case(
+        "ADD creates a missing item",
+        update("ADD x :v", {}, V),
+        get({"Item": {**KEY, "x": n(9)}}),
+        tables="Hash",
+    ),
+    case(
+        "an update without an expression creates the key", update(None, {}), get({"Item": KEY}), tables="Hash"
+    ),
     case(
         "an update without an expression leaves an item alone",
         put(ITEM),
@@ -101,7 +113,13 @@ CREATION = [
         tables="Hash",
     ),
     *(
-        case(f"{text} on a missing item is silently fine", update(text, {}), get({}), tables="Hash", local=local)
+        case(
+            f"{text} on a missing item is silently fine",
+            update(text, {}),
+            get({}),
+            tables="Hash",
+            local=local,
+        )
         for text, local in (
             ("REMOVE x.y", "Local refuses the path"),
             ("REMOVE x[0]", "Local refuses the path"),
@@ -124,7 +142,12 @@ RETURNS = [
         case(
             f"{kind} of an existing item",
             put(ITEM),
-            update("SET x = :v, z = :v REMOVE y", {"Attributes": attributes} if attributes else {}, V, ReturnValues=kind),
+            update(
+                "SET x = :v, z = :v REMOVE y",
+                {"Attributes": attributes} if attributes else {},
+                V,
+                ReturnValues=kind,
+            ),
             tables="Hash",
         )
         for kind, attributes in (
@@ -159,8 +182,20 @@ RETURNS = [
         for kind, text, title, reply, local in (
             ("UPDATED_OLD", "SET z = :v", "a new attribute has no old value", {}, ""),
             ("UPDATED_NEW", "REMOVE x", "a removed attribute has no new value", {}, ""),
-            ("UPDATED_OLD", "SET doc.p = :v", "the leaf alone", {"Attributes": {"doc": {"M": {"p": n(3)}}}}, LOCAL_LEAVES),
-            ("UPDATED_NEW", "SET doc.p = :v", "the leaf alone", {"Attributes": {"doc": {"M": {"p": n(9)}}}}, LOCAL_LEAVES),
+            (
+                "UPDATED_OLD",
+                "SET doc.p = :v",
+                "the leaf alone",
+                {"Attributes": {"doc": {"M": {"p": n(3)}}}},
+                LOCAL_LEAVES,
+            ),
+            (
+                "UPDATED_NEW",
+                "SET doc.p = :v",
+                "the leaf alone",
+                {"Attributes": {"doc": {"M": {"p": n(9)}}}},
+                LOCAL_LEAVES,
+            ),
             (
                 "UPDATED_OLD",
                 "SET doc.q[1] = :v",
@@ -195,7 +230,12 @@ RETURNS = [
         )
     ),
     *(
-        case(f"{kind} of an update without an expression", put(ITEM), update(None, reply, ReturnValues=kind), tables="Hash")
+        case(
+            f"{kind} of an update without an expression",
+            put(ITEM),
+            update(None, reply, ReturnValues=kind),
+            tables="Hash",
+        )
         for kind, reply in (
             ("UPDATED_OLD", {}),
             ("UPDATED_NEW", {}),
@@ -274,7 +314,11 @@ REFUSALS = [
     *(
         case(
             f"{text} touches the key",
-            update(text, invalid(f"{INVALID}Cannot update attribute pk. This attribute is part of the key"), values),
+            update(
+                text,
+                invalid(f"{INVALID}Cannot update attribute pk. This attribute is part of the key"),
+                values,
+            ),
             tables="Hash",
         )
         for text, values in (
@@ -308,7 +352,12 @@ REFUSALS = [
         ),
         tables="Hash",
     ),
-    case("a key may be copied", update("SET x = pk", {}), get({"Item": {**KEY, "x": {"S": "a"}}}), tables="Hash"),
+    case(
+        "a key may be copied",
+        update("SET x = pk", {}),
+        get({"Item": {**KEY, "x": {"S": "a"}}}),
+        tables="Hash",
+    ),
     case(
         "an index key cannot be set to another type",
         update(
@@ -386,10 +435,17 @@ REFUSALS = [
     ),
     case(
         "a missing table",
-        update("SET x = :v", Fails("ResourceNotFoundException", "Requested resource not found"), V, table="Nope"),
+        update(
+            "SET x = :v", Fails("ResourceNotFoundException", "Requested resource not found"), V, table="Nope"
+        ),
         local=LOCAL_TEXT,
     ),
-    case("no key", Step("UpdateItem", {"TableName": "abc"}, one("null", "key", "not be null")), local=LOCAL_TEXT),
+    case(
+        "no key",
+        Step("UpdateItem", {"TableName": "Hash"}, one("null", "key", "not be null")),
+        tables="Hash",
+        local=LOCAL_TEXT,
+    ),
     case(
         "an unknown ReturnValues",
         update(
@@ -439,7 +495,9 @@ REFUSALS = [
     ),
     case(
         "a bad update expression is told before a bad condition",
-        update("", invalid("Invalid UpdateExpression: The expression can not be empty;"), ConditionExpression=""),
+        update(
+            "", invalid("Invalid UpdateExpression: The expression can not be empty;"), ConditionExpression=""
+        ),
         tables="Hash",
     ),
     case(
@@ -463,7 +521,9 @@ BIG: Json = {":v": {"S": "x" * 2000}}
 INDEXED: Json = {**PAIR, "gp": {"S": "g"}, "x": n(1), "misc": n(1)}
 CAPACITY = [
     *(
-        case(title, *seed, update(text, capacity(cost), values, ReturnConsumedCapacity="TOTAL"), tables="Hash")
+        case(
+            title, *seed, update(text, capacity(cost), values, ReturnConsumedCapacity="TOTAL"), tables="Hash"
+        )
         for title, seed, text, values, cost in (
             ("creating a small item costs 1 unit", (), "SET x = :v", V, 1),
             ("an update costs the size of the new item when it grows", (put(ITEM),), "SET big = :v", BIG, 2),

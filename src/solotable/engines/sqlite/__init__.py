@@ -18,7 +18,7 @@ from .engine import SqliteEngine
 __all__ = ["MEMORY", "Durability", "SqliteEngine", "open"]
 
 
-def open(
+def open(  # noqa: A001 - sqlite.open(path) is how it reads; nobody imports it bare
     path: str | os.PathLike[str],
     *,
     durability: Durability = "full",

@@ -196,7 +196,7 @@ class Database:
 
 def _create_privately(path: str, *, read_only: bool) -> None:
     """Make the file readable by its owner alone before SQLite can make it otherwise."""
-    if read_only or os.path.exists(path):
+    if read_only or Path(path).exists():
         return
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))

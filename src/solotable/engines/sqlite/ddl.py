@@ -7,6 +7,7 @@ finds no such table, reads the catalog again and tries anew, so no write can go 
 
 `changes` holds every change of the tables with a stream or continuous backups: old and new image,
 in the item's own transaction. It is enough to bring a table back to any of its transactions.
+`streams` remembers which stretch of them a stream shows, also after its table is gone.
 """
 
 from __future__ import annotations
@@ -40,6 +41,19 @@ CREATE TABLE changes (
     new BLOB
 );
 CREATE INDEX changes_by_stream ON changes (stream, sequence);
+CREATE TABLE streams (
+    arn TEXT PRIMARY KEY,
+    label TEXT NOT NULL,
+    table_name TEXT NOT NULL,
+    stream TEXT NOT NULL,
+    view TEXT NOT NULL,
+    key_schema TEXT NOT NULL,
+    first INTEGER NOT NULL,
+    last INTEGER,
+    trimmed INTEGER NOT NULL,
+    enabled_micros INTEGER NOT NULL,
+    disabled_micros INTEGER
+) WITHOUT ROWID;
 CREATE TABLE tokens (
     token TEXT PRIMARY KEY,
     fingerprint BLOB NOT NULL,

@@ -113,7 +113,8 @@ def check_index_keys(table: Table, item: Item) -> None:
             if not value[part.kind]:
                 raise invalid(
                     "One or more parameter values are not valid. A value specified for a secondary index "
-                    f"key is not supported. {EMPTY_KEY[part.kind]} IndexName: {index.name}, IndexKey: {part.name}"
+                    f"key is not supported. {EMPTY_KEY[part.kind]} "
+                    f"IndexName: {index.name}, IndexKey: {part.name}"
                 )
             _check_length(value, is_partition=part in index.schema.partition)
 

@@ -269,9 +269,7 @@ TRANSACT_WRITE_ITEMS = Struct(
                             "ConditionExpression": Text(required=True),
                         },
                     ),
-                    "Put": Struct(
-                        java="Put", members={"Item": _KEY, "TableName": TABLE, **_CONDITIONAL}
-                    ),
+                    "Put": Struct(java="Put", members={"Item": _KEY, "TableName": TABLE, **_CONDITIONAL}),
                     "Delete": Struct(
                         java="Delete", members={"Key": _KEY, "TableName": TABLE, **_CONDITIONAL}
                     ),

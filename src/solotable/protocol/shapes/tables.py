@@ -139,9 +139,7 @@ UPDATE_TABLE = Struct(
 LIST_TABLES = Struct(
     java="ListTablesInput",
     members={
-        "ExclusiveStartTableName": Text(
-            pattern=NAME_PATTERN, shortest=SHORTEST_NAME, longest=LONGEST_NAME
-        ),
+        "ExclusiveStartTableName": Text(pattern=NAME_PATTERN, shortest=SHORTEST_NAME, longest=LONGEST_NAME),
         "Limit": Whole(least=1, most=MOST_LISTED_TABLES),
     },
 )

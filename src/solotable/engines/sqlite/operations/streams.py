@@ -1,0 +1,205 @@
+"""ListStreams, DescribeStream, GetShardIterator and GetRecords, over the recorded changes.
+
+An iterator is the ARN, the next sequence number and the time it was given out; it holds for fifteen
+minutes and nothing is kept for it.
+"""
+
+from __future__ import annotations
+
+import base64
+import sqlite3
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any
+
+from solotable.errors import ServiceError, TableNotFound, invalid, invalid_parameter
+from solotable.protocol.limits import LARGEST_PAGE, MOST_LISTED_STREAMS, MOST_STREAM_RECORDS
+from solotable.protocol.text import dumps, loads
+from solotable.values import Item, item_size
+
+from .. import streams
+from ..definitions import REGION
+from ..streams import Recorded, Stream
+
+if TYPE_CHECKING:
+    from ..engine import SqliteEngine
+
+_ITERATOR_MICROS = 15 * 60 * 1_000_000
+_BY_SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where in a stream an iterator stands, and since when it does."""
+
+    arn: str
+    start: int
+    at_micros: int
+
+    def render(self) -> str:
+        rest = base64.b64encode(dumps([self.start, self.at_micros])).decode()
+        return f"{self.arn}|1|{rest}"
+
+    @classmethod
+    def parse(cls, text: str) -> Position:
+        try:
+            arn, _version, rest = text.split("|")
+            start, at_micros = loads(base64.b64decode(rest, validate=True))
+            return cls(arn=arn, start=int(start), at_micros=int(at_micros))
+        except (ValueError, TypeError):
+            raise invalid("Invalid ShardIterator") from None
+
+
+def list_streams(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
+    """List the streams of one table or of all, those disabled within a day included."""
+    limit = members.get("Limit", MOST_LISTED_STREAMS)
+    with engine.database.read() as connection:
+        found = streams.listed(
+            connection,
+            table_name=members.get("TableName"),
+            after=members.get("ExclusiveStartStreamArn", ""),
+            limit=limit + 1,
+            now_micros=engine.now_micros(),
+        )
+    answer: dict[str, Any] = {
+        "Streams": [
+            {"StreamArn": stream.arn, "TableName": stream.table_name, "StreamLabel": stream.label}
+            for stream in found[:limit]
+        ]
+    }
+    if len(found) > limit:
+        answer["LastEvaluatedStreamArn"] = found[limit - 1].arn
+    return answer
+
+
+def describe_stream(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
+    """Describe a stream and its shard."""
+    with engine.database.read() as connection:
+        stream = _find(engine, connection, members["StreamArn"])
+    numbers = {"StartingSequenceNumber": _number(stream.first)}
+    if stream.last is not None:
+        numbers["EndingSequenceNumber"] = _number(max(stream.last, stream.first))
+    shards = [{"ShardId": stream.shard, "SequenceNumberRange": numbers}]
+    # The only shard is nobody's child, and comes behind no other.
+    if members.get("ExclusiveStartShardId", "") >= stream.shard or "ShardFilter" in members:
+        shards = []
+    return {
+        "StreamDescription": {
+            "StreamArn": stream.arn,
+            "StreamLabel": stream.label,
+            "StreamStatus": "ENABLED" if stream.last is None else "DISABLED",
+            "StreamViewType": stream.view,
+            "CreationRequestDateTime": stream.enabled_micros / 1_000_000,
+            "TableName": stream.table_name,
+            "KeySchema": stream.key_schema,
+            "Shards": shards,
+        }
+    }
+
+
+def get_shard_iterator(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
+    """Give an iterator at one of four places in a shard."""
+    kind, number = members["ShardIteratorType"], members.get("SequenceNumber")
+    by_number = kind in ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
+    if number is not None and not by_number:
+        raise invalid_parameter("SequenceNumber should not be passed for this iterator type")
+    if by_number and not (number or "").isdecimal():
+        raise invalid_parameter("Invalid SequenceNumber")
+    now = engine.now_micros()
+    with engine.database.snapshot() as connection:
+        stream = _find(engine, connection, members["StreamArn"])
+        if members["ShardId"] != stream.shard:
+            raise TableNotFound(
+                f"Requested resource not found: Shard: {members['ShardId']} "
+                f"in Stream: {stream.arn} not found"
+            )
+        end = streams.newest(connection) if stream.last is None else stream.last
+        if kind == "TRIM_HORIZON":
+            start = streams.horizon(connection, stream, now)
+        elif kind == "LATEST":
+            start = end + 1
+        else:
+            start = int(number) + (kind == "AFTER_SEQUENCE_NUMBER")
+            if start < stream.first or start > max(end, stream.first) + 1:
+                raise invalid_parameter("Invalid SequenceNumber")
+            _check_kept(connection, stream, int(number), now)
+    return {"ShardIterator": Position(arn=stream.arn, start=start, at_micros=now).render()}
+
+
+def get_records(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
+    """Read the next records, and give the iterator behind them unless the stream has ended."""
+    position = Position.parse(members["ShardIterator"])
+    now = engine.now_micros()
+    if now - position.at_micros > _ITERATOR_MICROS:
+        raise ServiceError("ExpiredIteratorException", "Shard iterator has expired")
+    answer: list[dict[str, Any]] = []
+    size, start = 0, position.start
+    with engine.database.snapshot() as connection:
+        stream = _find(engine, connection, position.arn)
+        _check_kept(connection, stream, start, now)
+        for recorded in streams.records(connection, stream, start, members.get("Limit", MOST_STREAM_RECORDS)):
+            record = _record(stream, recorded)
+            size += record["dynamodb"]["SizeBytes"]
+            if answer and size > LARGEST_PAGE:
+                break
+            answer.append(record)
+            start = recorded.sequence + 1
+    reply: dict[str, Any] = {"Records": answer}
+    if stream.last is None or (answer and start <= stream.last and _more(engine, stream, start)):
+        reply["NextShardIterator"] = Position(arn=stream.arn, start=start, at_micros=now).render()
+    return reply
+
+
+def _more(engine: SqliteEngine, stream: Stream, start: int) -> bool:
+    with engine.database.read() as connection:
+        return next(streams.records(connection, stream, start, 1), None) is not None
+
+
+def _find(engine: SqliteEngine, connection: sqlite3.Connection, arn: str) -> Stream:
+    stream = streams.find(connection, arn, engine.now_micros())
+    if stream is None:
+        raise TableNotFound(f"Requested resource not found: Stream: {arn} not found")
+    return stream
+
+
+def _check_kept(connection: sqlite3.Connection, stream: Stream, start: int, now_micros: int) -> None:
+    if streams.is_trimmed(connection, stream, start, now_micros):
+        raise ServiceError(
+            "TrimmedDataAccessException",
+            "The operation attempted to read past the oldest stream record in a shard",
+        )
+
+
+def _number(sequence: int) -> str:
+    return f"{sequence:021d}"
+
+
+def _record(stream: Stream, recorded: Recorded) -> dict[str, Any]:
+    old: Item | None = None if recorded.old is None else loads(recorded.old)
+    new: Item | None = None if recorded.new is None else loads(recorded.new)
+    item = new if new is not None else old or {}
+    change: dict[str, Any] = {
+        "ApproximateCreationDateTime": recorded.at_micros // 1_000_000,
+        "Keys": {name: item[name] for name in stream.key_names},
+    }
+    if new is not None and stream.view in ("NEW_IMAGE", "NEW_AND_OLD_IMAGES"):
+        change["NewImage"] = new
+    if old is not None and stream.view in ("OLD_IMAGE", "NEW_AND_OLD_IMAGES"):
+        change["OldImage"] = old
+    size = sum(item_size(change[member]) for member in ("Keys", "NewImage", "OldImage") if member in change)
+    record: dict[str, Any] = {
+        "eventID": blake2b(f"{stream.arn} {recorded.sequence}".encode(), digest_size=16).hexdigest(),
+        "eventName": "INSERT" if old is None else "REMOVE" if new is None else "MODIFY",
+        "eventVersion": "1.1",
+        "eventSource": "aws:dynamodb",
+        "awsRegion": REGION,
+        "dynamodb": {
+            **change,
+            "SequenceNumber": _number(recorded.sequence),
+            "SizeBytes": size,
+            "StreamViewType": stream.view,
+        },
+    }
+    if recorded.by_service:
+        record["userIdentity"] = _BY_SERVICE
+    return record

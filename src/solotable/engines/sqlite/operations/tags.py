@@ -1,0 +1,121 @@
+"""TagResource, UntagResource and ListTagsOfResource, on tables only."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from typing import TYPE_CHECKING, Any
+
+from solotable.errors import ServiceError, TableNotFound, invalid, invalid_parameter
+from solotable.protocol.limits import MOST_TAGS
+
+from ..catalog import Definition, Table
+from ..definitions import change, current
+
+if TYPE_CHECKING:
+    from ..engine import SqliteEngine
+
+_NULL = "1 validation error detected: Value null at '{}' failed to satisfy constraint: Member must not be null"
+_TABLE = re.compile(r"arn:[^:]+:dynamodb:[^:]+:\d+:table/([a-zA-Z0-9_.-]{3,255})").fullmatch
+# Letters and digits of any script, white space, and these signs.
+_ALLOWED = re.compile(r"[\w\s+\-=.:/@]*").fullmatch
+
+
+def tag_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
+    """Add tags to a table, or change them."""
+    name = _table(members)
+    if members.get("Tags") is None:
+        raise invalid(_NULL.format("tags"))
+    given: list[dict[str, str]] = members["Tags"]
+    if not given:
+        raise invalid("Atleast one Tag needs to be provided as Input.")
+    check_tags(given)
+
+    def action(_connection: sqlite3.Connection, _table: Table, definition: Definition) -> None:
+        tags = {tag["Key"]: tag["Value"] for tag in definition["Tags"]}
+        tags.update({tag["Key"]: tag["Value"] for tag in given})
+        if len(tags) > MOST_TAGS:
+            raise _too_many()
+        definition["Tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
+
+    try:
+        change(engine, name, action)
+    except TableNotFound:
+        raise _missing(members) from None
+    return {}
+
+
+def untag_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
+    """Take tags off a table; those it does not have are no matter."""
+    name = _table(members)
+    if members.get("TagKeys") is None:
+        raise invalid(_NULL.format("tagKeys"))
+    if not members["TagKeys"]:
+        raise invalid("Atleast one Tag Key needs to be provided as Input.")
+
+    def action(_connection: sqlite3.Connection, _table: Table, definition: Definition) -> None:
+        definition["Tags"] = [tag for tag in definition["Tags"] if tag["Key"] not in members["TagKeys"]]
+
+    try:
+        change(engine, name, action)
+    except TableNotFound:
+        # DynamoDB: the other two operations name the ARN here.
+        raise TableNotFound from None
+    return {}
+
+
+def list_tags_of_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
+    """List the tags of a table, all in one page."""
+    name = _table(members)
+    try:
+        table = current(engine, name)
+    except TableNotFound:
+        raise _missing(members) from None
+    return {"Tags": table.definition["Tags"]}
+
+
+def check_tags(tags: list[dict[str, str]]) -> None:
+    """Refuse tags that no table can have."""
+    seen: set[str] = set()
+    for tag in tags:
+        key, value = tag["Key"], tag["Value"]
+        if not _ALLOWED(key):
+            raise invalid(f"The Tag Key provided is invalid, Key: {key}")
+        if not _ALLOWED(value):
+            raise invalid(f"The Tag Value provided is invalid, Value: {value}")
+        if key.lower().startswith("aws:"):
+            raise invalid(f"Tag Key cannot be prefixed with aws:, Key: {key}")
+        if key in seen:
+            raise invalid(f"Duplicate Tag Keys provided as input: Duplicate Tag Key found {key}")
+        seen.add(key)
+    if len(tags) > MOST_TAGS:
+        raise _too_many()
+
+
+def _too_many() -> ServiceError:
+    return invalid("Number of Tags exceed the current limit for the provided ResourceArn")
+
+
+def _missing(members: dict[str, Any]) -> TableNotFound:
+    # DynamoDB: the misspelling is Amazon's.
+    return TableNotFound(f"Requested resource not found: ResourcArn: {members['ResourceArn']} not found")
+
+
+def _table(members: dict[str, Any]) -> str:
+    arn: str | None = members.get("ResourceArn")
+    if arn is None:
+        raise invalid("Invalid TableArn")
+    if not arn.startswith("arn:"):
+        raise invalid_parameter(f"ARNs must start with 'arn:': {arn}")
+    parts = arn.split(":", 5)
+    if len(parts) < 6 or parts[2] != "dynamodb":
+        raise invalid_parameter(f"Provided Arn is not a DynamoDB resource arn: {arn}")
+    if "/index/" in parts[5]:
+        raise invalid_parameter(
+            "Invalid resource arn provided, only table or stream is accepted. "
+            f"Provided resource arn: {arn}"
+        )
+    found = _TABLE(arn)
+    if found is None:
+        raise invalid(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
+    return found[1]

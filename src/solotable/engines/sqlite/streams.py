@@ -1,0 +1,183 @@
+"""Streams: which stretch of the recorded changes each one shows, and the records in it.
+
+A stream is one shard. It shows changes from the moment it was enabled to the moment it was
+disabled, and none that is older than a day; a disabled stream is itself forgotten after a day.
+Nothing here knows requests.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import cached_property
+from hashlib import blake2b
+from typing import Any
+
+from .catalog import Definition
+from .definitions import table_arn
+
+KEPT_MICROS = 24 * 3600 * 1_000_000
+_MEMBERS = (
+    "arn, label, table_name, stream, view, key_schema, first, last, trimmed, enabled_micros, disabled_micros"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stream:
+    """A stream as the file has it; `first`, `last` and `trimmed` are sequence numbers of changes."""
+
+    arn: str
+    label: str
+    table_name: str
+    stream: str
+    view: str
+    key_schema: list[dict[str, str]]
+    first: int
+    #: None while the stream is enabled.
+    last: int | None
+    #: The last change that was removed because of its age; 0 when none was.
+    trimmed: int
+    enabled_micros: int
+    disabled_micros: int | None
+
+    @cached_property
+    def shard(self) -> str:
+        """The id of the stream's only shard."""
+        mark = blake2b(self.arn.encode(), digest_size=4).hexdigest()
+        return f"shardId-{self.enabled_micros // 1000:020d}-{mark}"
+
+    @cached_property
+    def key_names(self) -> tuple[str, ...]:
+        return tuple(element["AttributeName"] for element in self.key_schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """One change of an item; `old` and `new` are its JSON, None where there was or is no item."""
+
+    sequence: int
+    at_micros: int
+    by_service: bool
+    old: bytes | None
+    new: bytes | None
+
+
+def enable(connection: sqlite3.Connection, definition: Definition, now_micros: int) -> None:
+    """Begin a stream on the table of this definition, which gets the stream's label."""
+    name = definition["TableName"]
+    millis = now_micros // 1000
+    while True:
+        moment = datetime.fromtimestamp(millis // 1000, tz=timezone.utc)
+        label = f"{moment:%Y-%m-%dT%H:%M:%S}.{millis % 1000:03d}"
+        arn = f"{table_arn(name)}/stream/{label}"
+        if not connection.execute("SELECT 1 FROM streams WHERE arn = ?", (arn,)).fetchone():
+            break
+        # Two streams of one table within a millisecond need labels of their own.
+        millis += 1
+    definition["LatestStreamLabel"] = label
+    connection.execute(
+        f"INSERT INTO streams ({_MEMBERS}) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, 0, ?, NULL)",
+        (
+            arn,
+            label,
+            name,
+            definition["TableId"],
+            definition["StreamSpecification"]["StreamViewType"],
+            json.dumps(definition["KeySchema"]),
+            newest(connection) + 1,
+            millis * 1000,
+        ),
+    )
+
+
+def disable(connection: sqlite3.Connection, definition: Definition, now_micros: int) -> None:
+    """End the stream of the table of this definition."""
+    connection.execute(
+        "UPDATE streams SET last = ?, disabled_micros = ? WHERE stream = ? AND last IS NULL",
+        (newest(connection), now_micros, definition["TableId"]),
+    )
+
+
+def newest(connection: sqlite3.Connection) -> int:
+    """Return the sequence number that was given out last, whether or not its change is still there."""
+    row = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'changes'").fetchone()
+    return 0 if row is None else int(row[0])
+
+
+def find(connection: sqlite3.Connection, arn: str, now_micros: int) -> Stream | None:
+    """Return the stream of this ARN, unless it was disabled over a day ago."""
+    row = connection.execute(f"SELECT {_MEMBERS} FROM streams WHERE arn = ?", (arn,)).fetchone()
+    return None if row is None or _forgotten(row[-1], now_micros) else _stream(row)
+
+
+def listed(
+    connection: sqlite3.Connection, *, table_name: str | None, after: str, limit: int, now_micros: int
+) -> list[Stream]:
+    """Return streams in the order of their ARNs, those behind `after` first."""
+    rows = connection.execute(
+        f"SELECT {_MEMBERS} FROM streams WHERE arn > ? AND (? IS NULL OR table_name = ?) "
+        "AND (disabled_micros IS NULL OR disabled_micros >= ?) ORDER BY arn LIMIT ?",
+        (after, table_name, table_name, now_micros - KEPT_MICROS, limit),
+    )
+    return [_stream(row) for row in rows]
+
+
+def records(connection: sqlite3.Connection, stream: Stream, start: int, limit: int) -> Iterator[Recorded]:
+    """Yield the stream's changes from a sequence number on, trimmed ones included while they are there."""
+    rows = connection.execute(
+        "SELECT sequence, at_micros, by_service, old, new FROM changes "
+        "WHERE stream = ? AND sequence >= ? AND sequence <= ? ORDER BY sequence LIMIT ?",
+        (
+            stream.stream,
+            max(start, stream.first),
+            newest(connection) if stream.last is None else stream.last,
+            limit,
+        ),
+    )
+    for sequence, at_micros, by_service, old, new in rows:
+        yield Recorded(
+            sequence=sequence, at_micros=at_micros, by_service=bool(by_service), old=old, new=new
+        )
+
+
+def horizon(connection: sqlite3.Connection, stream: Stream, now_micros: int) -> int:
+    """Return the sequence number of the oldest change that may be read, or of the next one to come."""
+    row = connection.execute(
+        "SELECT sequence FROM changes WHERE stream = ? AND sequence >= ? AND at_micros >= ? "
+        "ORDER BY sequence LIMIT 1",
+        (stream.stream, stream.first, now_micros - KEPT_MICROS),
+    ).fetchone()
+    end = (newest(connection) if stream.last is None else stream.last) + 1
+    return end if row is None else min(int(row[0]), end)
+
+
+def is_trimmed(connection: sqlite3.Connection, stream: Stream, start: int, now_micros: int) -> bool:
+    """Say whether a change from this sequence number on is too old to be read."""
+    if start <= stream.trimmed:
+        return True
+    first = next(records(connection, stream, start, 1), None)
+    return first is not None and first.at_micros < now_micros - KEPT_MICROS
+
+
+def _forgotten(disabled_micros: int | None, now_micros: int) -> bool:
+    return disabled_micros is not None and disabled_micros < now_micros - KEPT_MICROS
+
+
+def _stream(row: Any) -> Stream:
+    arn, label, table_name, stream, view, key_schema, first, last, trimmed, enabled, disabled = row
+    return Stream(
+        arn=arn,
+        label=label,
+        table_name=table_name,
+        stream=stream,
+        view=view,
+        key_schema=json.loads(key_schema),
+        first=first,
+        last=last,
+        trimmed=trimmed,
+        enabled_micros=enabled,
+        disabled_micros=disabled,
+    )

@@ -1,0 +1,449 @@
+"""Expression text to unbound trees, with every refusal that the text alone deserves.
+
+No recursion: nesting of any depth is read in linear time. Parsed text is cached, because programs
+send the same few expressions again and again. Placeholders are not looked up here.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final, Literal, NoReturn, cast
+
+from solotable.errors import ServiceError, invalid
+from solotable.values import text_size
+
+from .ast import Attr, Comparator
+from .lex import Token, complaint, tokens
+from .reserved import RESERVED
+from .unbound import (
+    Alias,
+    Call,
+    Comparison,
+    Conjunction,
+    Disjunction,
+    NamedPath,
+    Negation,
+    OneOf,
+    ParsedCondition,
+    ParsedProjection,
+    ParsedUpdate,
+    Placeholders,
+    Range,
+    Removal,
+    SetChange,
+    Setting,
+    Sum,
+    UnboundAction,
+    UnboundCondition,
+    UnboundOperand,
+    UnboundPath,
+    Value,
+)
+
+Label = Literal[
+    "ConditionExpression",
+    "FilterExpression",
+    "KeyConditionExpression",
+    "ProjectionExpression",
+    "UpdateExpression",
+]
+
+LONGEST: Final = 4096
+MOST_OPERATORS: Final = 300
+DEEPEST_PATH: Final = 32
+#: Calls inside calls; far beyond any use, and short of Python's own limit for the rooms that recurse.
+DEEPEST_CALL: Final = 100
+
+_LARGEST_INDEX = 2**31 - 1
+_PREDICATES = frozenset(
+    {"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains"}
+)
+_CONDITION_FUNCTIONS = _PREDICATES | {"size"}
+_UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
+_COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
+_REDUNDANT = "The expression has redundant parentheses;"
+_MISUSED = "The function is not allowed to be used this way in an expression; function: "
+_TOO_MANY = f"The expression contains too many operators; operator count: {MOST_OPERATORS + 1}"
+
+
+def refuse(label: str, message: str) -> ServiceError:
+    """Return the ValidationException that names the expression at fault."""
+    return invalid(f"Invalid {label}: {message}")
+
+
+@lru_cache(maxsize=2048)
+def parse_condition(text: str, label: Label) -> ParsedCondition:
+    """Return the tree of a condition, filter or key condition."""
+    reader = _Conditions(text, label)
+    tree = reader.condition()
+    reader.finish()
+    return ParsedCondition(tree, reader.used())
+
+
+@lru_cache(maxsize=2048)
+def parse_update(text: str) -> ParsedUpdate:
+    """Return the actions of an update expression, in the order they were written."""
+    reader = _Updates(text, "UpdateExpression")
+    actions = reader.actions()
+    reader.finish()
+    reader.check_sections()
+    return ParsedUpdate(actions, reader.used())
+
+
+@lru_cache(maxsize=2048)
+def parse_projection(text: str) -> ParsedProjection:
+    """Return the paths of a projection expression, in the order they were written."""
+    reader = _Reader(text, "ProjectionExpression")
+    paths = [reader.path()]
+    while reader.accept(","):
+        paths.append(reader.path())
+    reader.expect("end")
+    reader.finish()
+    return ParsedProjection(tuple(paths), reader.used())
+
+
+class _Reader:
+    """A place in the tokens, and what was noticed on the way there."""
+
+    def __init__(self, text: str, label: Label) -> None:
+        self.text = text
+        self.label = label
+        self._check_size()
+        self.tokens = tokens(text)
+        self.at = 0
+        self.operators = 0
+        self.deep = False
+        # Faults that are told only once the whole text has proved to be well formed, by position.
+        self.faults: list[tuple[int, str]] = []
+
+    def _check_size(self) -> None:
+        if not self.text:
+            raise refuse(self.label, "The expression can not be empty;")
+        size = text_size(self.text)
+        if size > LONGEST:
+            # DynamoDB: only conditions are told how long they are.
+            told = self.label not in ("UpdateExpression", "ProjectionExpression")
+            tail = f" expression size: {size}" if told else ""
+            raise refuse(self.label, f"Expression size has exceeded the maximum allowed size;{tail}")
+
+    @property
+    def kind(self) -> str:
+        return self.tokens[self.at].kind
+
+    def accept(self, kind: str) -> bool:
+        if self.tokens[self.at].kind == kind:
+            self.at += 1
+            return True
+        return False
+
+    def expect(self, kind: str) -> Token:
+        token = self.tokens[self.at]
+        if token.kind != kind:
+            self.unexpected()
+        self.at += 1
+        return token
+
+    def unexpected(self) -> NoReturn:
+        raise refuse(self.label, complaint(self.text, self.tokens, self.at))
+
+    def close(self, opened: int) -> None:
+        """Read the closing parentheses of what was opened so many times in a row."""
+        for closed in range(opened):
+            self.expect(")")
+            if closed:
+                raise refuse(self.label, _REDUNDANT)
+
+    def finish(self) -> None:
+        # DynamoDB: misused functions and reserved words are told in one pass, the leftmost first.
+        if self.faults:
+            raise refuse(self.label, min(self.faults)[1])
+        if self.operators > MOST_OPERATORS or self.deep:
+            raise refuse(self.label, _TOO_MANY)
+
+    def used(self) -> Placeholders:
+        return Placeholders(
+            frozenset(token.text for token in self.tokens if token.kind == "alias"),
+            frozenset(token.text for token in self.tokens if token.kind == "value"),
+        )
+
+    def path(self) -> UnboundPath:
+        if self.kind not in ("name", "alias"):
+            self.unexpected()
+        parts: list[str | int] = [self._name()]
+        while True:
+            if self.accept("."):
+                # DynamoDB: the grammar takes a value's placeholder here, and then finds no such name.
+                if self.kind not in ("name", "alias", "value"):
+                    self.unexpected()
+                parts.append(self._name())
+            elif self.accept("["):
+                token = self.expect("index")
+                self.expect("]")
+                parts.append(self._index(token))
+            else:
+                break
+        if len(parts) > DEEPEST_PATH or any(type(part) is Alias for part in parts):
+            return NamedPath(tuple(parts))
+        return Attr(tuple(parts))
+
+    def _name(self) -> str:
+        token = self.tokens[self.at]
+        self.at += 1
+        if token.kind != "name":
+            return Alias(token.text)
+        if token.text.upper() in RESERVED:
+            message = f"Attribute name is a reserved keyword; reserved keyword: {token.text}"
+            self.faults.append((token.start, message))
+        return token.text
+
+    def _index(self, token: Token) -> int:
+        # Ten digits are enough to know that an index is too large.
+        index = int(token.text[:11])
+        if index > _LARGEST_INDEX:
+            message = f"List index is not within the allowable range; index: [{token.text}]"
+            self.faults.append((token.start, message))
+        return index
+
+    def operand(self) -> UnboundOperand:
+        """Read a path, a value or a call, with or without parentheses around it."""
+        calls: list[tuple[Token, list[UnboundOperand], int]] = []
+        while True:
+            opened = 0
+            while self.accept("("):
+                opened += 1
+            if self.kind == "name" and self.tokens[self.at + 1].kind == "(":
+                calls.append((self.tokens[self.at], [], opened))
+                self.deep = self.deep or len(calls) > DEEPEST_CALL
+                self.at += 2
+                continue
+            node: UnboundOperand = Value(self._value()) if self.kind == "value" else self.path()
+            while True:
+                self.close(opened)
+                if not calls:
+                    return node
+                function, arguments, opened = calls[-1]
+                arguments.append(node)
+                if self.accept(","):
+                    break
+                self.expect(")")
+                calls.pop()
+                self.operators += 1
+                self.check_call(function, inside=bool(calls))
+                node = Call(function.text, tuple(arguments))
+
+    def _value(self) -> str:
+        return self.expect("value").text
+
+    def check_call(self, function: Token, *, inside: bool) -> None:
+        """Note a call that this kind of expression does not take."""
+
+    def misused(self, function: Token) -> None:
+        self.faults.append((function.start, _MISUSED + function.text))
+
+
+class _Group:
+    """A parenthesis that is open, or the whole condition: the terms read in it so far."""
+
+    __slots__ = ("all_of", "any_of", "negated", "wraps")
+
+    def __init__(self) -> None:
+        self.any_of: list[UnboundCondition] = []
+        self.all_of: list[UnboundCondition] = []
+        self.negated = 0
+        # Whether all it holds is one other group.
+        self.wraps = False
+
+    @property
+    def fresh(self) -> bool:
+        return not (self.all_of or self.any_of or self.negated)
+
+    def add(self, term: UnboundCondition, *, grouped: bool = False) -> None:
+        self.wraps = grouped and self.fresh
+        self.all_of.append(Negation(term) if self.negated % 2 else term)
+        self.negated = 0
+
+    def either(self) -> None:
+        terms = self.all_of
+        self.any_of.append(terms[0] if len(terms) == 1 else Conjunction(tuple(terms)))
+        self.all_of = []
+
+    def tree(self) -> UnboundCondition:
+        self.either()
+        terms = self.any_of
+        return terms[0] if len(terms) == 1 else Disjunction(tuple(terms))
+
+
+class _Conditions(_Reader):
+    """Conditions, filters and key conditions: comparisons and tests joined by NOT, AND and OR."""
+
+    def condition(self) -> UnboundCondition:
+        """Read the whole condition, in groups of any depth."""
+        groups = [_Group()]
+        while True:
+            self._open(groups)
+            self._term(groups)
+            while self.kind == ")" and len(groups) > 1:
+                self.at += 1
+                inner = groups.pop()
+                if inner.wraps:
+                    raise refuse(self.label, _REDUNDANT)
+                groups[-1].add(inner.tree(), grouped=True)
+            if self.accept("AND"):
+                self.operators += 1
+            elif self.accept("OR"):
+                self.operators += 1
+                groups[-1].either()
+            elif len(groups) == 1 and self.accept("end"):
+                return groups[0].tree()
+            else:
+                self.unexpected()
+
+    def _open(self, groups: list[_Group]) -> None:
+        while True:
+            if self.accept("NOT"):
+                groups[-1].negated += 1
+                self.operators += 1
+            elif self.accept("("):
+                groups.append(_Group())
+            else:
+                return
+
+    def _term(self, groups: list[_Group]) -> None:
+        """Read one comparison or test; parentheses opened before it may be only its operand's."""
+        first = self.tokens[self.at]
+        left = self.operand()
+        closed = 0
+        while self.kind == ")" and len(groups) > 1 and groups[-1].fresh:
+            self.at += 1
+            groups.pop()
+            closed += 1
+        if self.kind in _COMPARATORS or self.kind in ("BETWEEN", "IN"):
+            term = self._comparison(first, left)
+        elif isinstance(left, Call):
+            if left.function == "size":
+                self.misused(first)
+            term = left
+        else:
+            self.unexpected()
+        if closed > 1:
+            raise refuse(self.label, _REDUNDANT)
+        groups[-1].add(term, grouped=closed == 1 and term is left)
+
+    def _comparison(self, first: Token, left: UnboundOperand) -> UnboundCondition:
+        self._check_operand(first, left)
+        self.operators += 1
+        token = self.tokens[self.at]
+        self.at += 1
+        if token.kind == "BETWEEN":
+            low = self._compared()
+            self.expect("AND")
+            return Range(left, low, self._compared())
+        if token.kind == "IN":
+            self.expect("(")
+            options = [self._compared()]
+            while self.accept(","):
+                options.append(self._compared())
+            self.expect(")")
+            return OneOf(left, tuple(options))
+        return Comparison(cast(Comparator, token.kind), left, self._compared())
+
+    def _compared(self) -> UnboundOperand:
+        first = self.tokens[self.at]
+        node = self.operand()
+        self._check_operand(first, node)
+        return node
+
+    def _check_operand(self, first: Token, node: UnboundOperand) -> None:
+        if isinstance(node, Call) and node.function in _PREDICATES:
+            self.faults.append((first.start, _MISUSED + node.function))
+
+    def check_call(self, function: Token, *, inside: bool) -> None:
+        name = function.text
+        if name in _UPDATE_FUNCTIONS:
+            message = f"The function is not allowed in a condition expression; function: {name}"
+            self.faults.append((function.start, message))
+        elif name not in _CONDITION_FUNCTIONS:
+            self.faults.append((function.start, f"Invalid function name; function: {name}"))
+        elif inside and name in _PREDICATES:
+            self.misused(function)
+
+
+class _Updates(_Reader):
+    """Update expressions: sections that each begin with a keyword and list their actions."""
+
+    def __init__(self, text: str, label: Label) -> None:
+        super().__init__(text, label)
+        self.sections: list[str] = []
+
+    def actions(self) -> tuple[UnboundAction, ...]:
+        found: list[UnboundAction] = []
+        while True:
+            section = self.kind
+            if section not in ("SET", "REMOVE", "ADD", "DELETE"):
+                self.unexpected()
+            self.at += 1
+            self.sections.append(section)
+            found.append(self._action(section))
+            while self.accept(","):
+                found.append(self._action(section))
+            if self.accept("end"):
+                return tuple(found)
+
+    def check_sections(self) -> None:
+        for at, section in enumerate(self.sections):
+            if section in self.sections[:at]:
+                message = f'The "{section}" section can only be used once in an update expression;'
+                raise refuse(self.label, message)
+
+    def _action(self, section: str) -> UnboundAction:
+        path = self.path()
+        if section == "SET":
+            self.expect("=")
+            return Setting(path, self._setting())
+        if section == "REMOVE":
+            return Removal(path)
+        keyword: Literal["ADD", "DELETE"] = "ADD" if section == "ADD" else "DELETE"
+        return SetChange(keyword, path, Value(self._value()))
+
+    def _setting(self) -> UnboundOperand | Sum:
+        opened = 0
+        while self.accept("("):
+            opened += 1
+        left = self._summand()
+        closed = 0
+        while opened and self.accept(")"):
+            opened -= 1
+            closed += 1
+            if closed > 1:
+                raise refuse(self.label, _REDUNDANT)
+        if self.kind not in ("+", "-"):
+            if opened:
+                self.unexpected()
+            return left
+        operator: Literal["+", "-"] = "+" if self.kind == "+" else "-"
+        self.at += 1
+        self.operators += 1
+        self._check_summand(left)
+        right = self._summand()
+        self._check_summand(right)
+        self.close(opened)
+        return Sum(operator, left, right)
+
+    def _summand(self) -> UnboundOperand:
+        self.first = self.tokens[self.at]
+        return self.operand()
+
+    def _check_summand(self, node: UnboundOperand) -> None:
+        if isinstance(node, Call) and node.function == "list_append":
+            self.faults.append((self.first.start, _MISUSED + node.function))
+
+    def check_call(self, function: Token, *, inside: bool) -> None:
+        name = function.text
+        if name in _CONDITION_FUNCTIONS:
+            message = f"The function is not allowed in an update expression; function: {name}"
+            self.faults.append((function.start, message))
+        elif name not in _UPDATE_FUNCTIONS:
+            self.faults.append((function.start, f"Invalid function name; function: {name}"))
+        elif inside and name == "list_append":
+            # DynamoDB: if_not_exists may stand anywhere, list_append only by itself.
+            self.misused(function)

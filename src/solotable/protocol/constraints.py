@@ -1,0 +1,157 @@
+"""The report of every constraint that a request breaks, as DynamoDB words and orders it.
+
+Runs only after `check` has found that something is wrong, on a payload whose JSON types are right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final
+from zlib import crc32
+
+from solotable.errors import ServiceError, invalid
+
+from . import faults
+from .shapes.kinds import Attributes, ListOf, MapOf, Shape, Struct, Text, Value, Whole
+
+#: DynamoDB stops counting here.
+MOST_REPORTED: Final = 10
+
+
+def broken_constraints(shape: Struct, payload: dict[str, Any]) -> ServiceError:
+    """Return the error that lists what is wrong with a payload."""
+    for name, member in shape.members.items():
+        if isinstance(member, Text) and member.demanded and name not in payload:
+            return invalid(f"The parameter '{name}' is required but was not present in the request")
+    return aggregated(list(islice(_members(shape, payload, ""), MOST_REPORTED)))
+
+
+def aggregated(failures: list[str]) -> ServiceError:
+    """Return the error that carries these failures."""
+    plural = "s" if len(failures) > 1 else ""
+    return invalid(f"{len(failures)} validation error{plural} detected: {'; '.join(failures)}")
+
+
+def failure(shown: str | None, path: str, constraint: str) -> str:
+    """Word one failure; a value that is absent is shown as null, without quotes."""
+    value = "null" if shown is None else f"'{shown}'"
+    return f"Value {value} at '{path}' failed to satisfy constraint: {constraint}"
+
+
+def text_failures(shape: Text, text: str, path: str) -> Iterator[str]:
+    """Word what is wrong with a text."""
+    return (failure(text, path, constraint) for constraint in _broken_in_text(shape, text))
+
+
+def _members(shape: Struct, payload: dict[str, Any], path: str) -> Iterator[str]:
+    for name, member in shape.members.items():
+        here = f"{path}{name[0].lower()}{name[1:]}"
+        value = payload.get(name)
+        if value is not None:
+            yield from _failures(member, value, here)
+        elif member.required:
+            yield failure(None, here, "Member must not be null")
+
+
+def _failures(shape: Shape, value: Any, path: str) -> Iterator[str]:
+    match shape:
+        case Text():
+            yield from text_failures(shape, value, path)
+        case Whole():
+            if shape.least is not None and value < shape.least:
+                yield failure(
+                    str(value), path, f"Member must have value greater than or equal to {shape.least}"
+                )
+            if shape.most is not None and value > shape.most:
+                yield failure(str(value), path, f"Member must have value less than or equal to {shape.most}")
+        case ListOf():
+            for constraint in _broken_lengths(len(value), shape.shortest, shape.longest):
+                yield failure(_shown(shape, value), path, constraint)
+            for place, member in enumerate(value, start=1):
+                yield from _failures(shape.member, member, f"{path}.{place}.member")
+        case MapOf():
+            yield from _map_failures(shape, value, path)
+        case Struct():
+            yield from _members(shape, value, f"{path}.")
+        case _:
+            return
+
+
+def _map_failures(shape: MapOf, value: dict[str, Any], path: str) -> Iterator[str]:
+    for constraint in _broken_lengths(len(value), shape.shortest, None):
+        yield failure(_shown(shape, value), path, constraint)
+    if shape.keys is not None and any(list(_broken_in_text(shape.keys, name)) for name in value):
+        yield failure(
+            _shown(shape, value), path, f"Map keys must satisfy constraint: [{_all_of(shape.keys)}]"
+        )
+    if shape.values is not None:
+        fewest, most = shape.values
+        if any(not fewest <= len(member) <= most for member in value.values()):
+            both = f"{_at_most(most)}, {_at_least(fewest)}"
+            yield failure(_shown(shape, value), path, f"Map value must satisfy constraint: [{both}]")
+    for name, member in value.items():
+        yield from _failures(shape.member, member, f"{path}.{name}.member")
+
+
+def _broken_in_text(shape: Text, text: str) -> Iterator[str]:
+    if shape.enum is not None and text not in shape.enum:
+        yield f"Member must satisfy enum value set: [{', '.join(shape.enum)}]"
+    yield from _broken_lengths(len(text), shape.shortest, shape.longest)
+    if shape.pattern is not None and re.fullmatch(shape.pattern, text) is None:
+        yield _matching(shape.pattern)
+
+
+def _broken_lengths(length: int, shortest: int | None, longest: int | None) -> Iterator[str]:
+    if shortest is not None and length < shortest:
+        yield _at_least(shortest)
+    if longest is not None and length > longest:
+        yield _at_most(longest)
+
+
+def _all_of(keys: Text) -> str:
+    parts = []
+    if keys.longest is not None:
+        parts.append(_at_most(keys.longest))
+    if keys.shortest is not None:
+        parts.append(_at_least(keys.shortest))
+    if keys.pattern is not None:
+        parts.append(_matching(keys.pattern))
+    return ", ".join(parts)
+
+
+def _at_least(length: int) -> str:
+    return f"Member must have length greater than or equal to {length}"
+
+
+def _at_most(length: int) -> str:
+    return f"Member must have length less than or equal to {length}"
+
+
+def _matching(pattern: str) -> str:
+    return f"Member must satisfy regular expression pattern: {pattern}"
+
+
+def _shown(shape: Shape, value: Any) -> str:
+    """Render a value as Java's toString does."""
+    match shape:
+        case ListOf():
+            return "[" + ", ".join(_shown(shape.member, member) for member in value) + "]"
+        case MapOf():
+            pairs = (f"{name}={_shown(shape.member, member)}" for name, member in value.items())
+            return "{" + ", ".join(pairs) + "}"
+        case Attributes():
+            pairs = (f"{name}={_object('AttributeValue', member)}" for name, member in value.items())
+            return "{" + ", ".join(pairs) + "}"
+        case Struct():
+            return _object(shape.java, value)
+        case Value():
+            return _object("AttributeValue", value)
+        case _:
+            return str(value)
+
+
+def _object(java: str, value: Any) -> str:
+    # DynamoDB: objects show as their class and a hash that says nothing; any stable number will do.
+    return f"{faults.JAVA}{java}@{crc32(repr(value).encode(errors='surrogatepass')):x}"

@@ -1,0 +1,158 @@
+"""Replies -> wire form, as dicts for callers in process or as JSON bytes for the wire.
+
+Stored items are JSON already: `encode_json` splices them in as they are, `encode` decodes all items
+of a page in one go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from solotable.values import Item
+
+from .replies import (
+    BatchGot,
+    BatchWrote,
+    GotItem,
+    Page,
+    Reply,
+    SomeItem,
+    StatementRan,
+    TransactGot,
+    TransactWrote,
+    WroteItem,
+)
+from .text import dumps, loads
+
+
+def encode(reply: Reply) -> dict[str, Any]:
+    """Return a reply in wire form, every item decoded."""
+    match reply:
+        case GotItem():
+            return _present(Item=_item(reply.item), ConsumedCapacity=reply.capacity)
+        case WroteItem():
+            return _present(
+                Attributes=_item(reply.attributes),
+                ConsumedCapacity=reply.capacity,
+                ItemCollectionMetrics=reply.collection,
+            )
+        case Page():
+            return _present(
+                Items=None if reply.items is None else items(reply.items),
+                Count=reply.count,
+                ScannedCount=reply.scanned,
+                LastEvaluatedKey=reply.last_key,
+                ConsumedCapacity=reply.capacity,
+            )
+        case BatchGot():
+            return _present(
+                Responses={table: items(found) for table, found in reply.responses.items()},
+                UnprocessedKeys=reply.unprocessed,
+                ConsumedCapacity=reply.capacity,
+            )
+        case TransactGot():
+            found = iter(items(item for item in reply.items if item is not None))
+            return _present(
+                Responses=[{} if item is None else {"Item": next(found)} for item in reply.items],
+                ConsumedCapacity=reply.capacity,
+            )
+        case StatementRan():
+            return _present(Items=items(reply.items), **_after_items(reply))
+        case _:
+            return _without_items(reply)
+
+
+def encode_json(reply: Reply) -> bytes:
+    """Return a reply as JSON, with stored items spliced in."""
+    match reply:
+        case GotItem():
+            return _object(Item=_spliced(reply.item), ConsumedCapacity=_dumped(reply.capacity))
+        case WroteItem():
+            return _object(
+                Attributes=_spliced(reply.attributes),
+                ConsumedCapacity=_dumped(reply.capacity),
+                ItemCollectionMetrics=_dumped(reply.collection),
+            )
+        case Page():
+            return _object(
+                Items=None if reply.items is None else _list(reply.items),
+                Count=b"%d" % reply.count,
+                ScannedCount=b"%d" % reply.scanned,
+                LastEvaluatedKey=_dumped(reply.last_key),
+                ConsumedCapacity=_dumped(reply.capacity),
+            )
+        case BatchGot():
+            tables = (dumps(table) + b":" + _list(found) for table, found in reply.responses.items())
+            return _object(
+                Responses=b"{" + b",".join(tables) + b"}",
+                UnprocessedKeys=dumps(reply.unprocessed),
+                ConsumedCapacity=_dumped(reply.capacity),
+            )
+        case TransactGot():
+            wrapped = (_object(Item=_spliced(item)) for item in reply.items)
+            return _object(
+                Responses=b"[" + b",".join(wrapped) + b"]", ConsumedCapacity=_dumped(reply.capacity)
+            )
+        case StatementRan():
+            rest = {name: _dumped(member) for name, member in _after_items(reply).items()}
+            return _object(Items=_list(reply.items), **rest)
+        case _:
+            return dumps(_without_items(reply))
+
+
+def items(found: Iterable[SomeItem]) -> list[Item]:
+    """Return items as dicts; those that are bytes are decoded together."""
+    listed = list(found)
+    raw = [item for item in listed if isinstance(item, bytes)]
+    if not raw:
+        return cast(list[Item], listed)
+    decoded = iter(loads(b"[" + b",".join(raw) + b"]"))
+    return [next(decoded) if isinstance(item, bytes) else item for item in listed]
+
+
+def _without_items(reply: BatchWrote | TransactWrote | dict[str, Any]) -> dict[str, Any]:
+    match reply:
+        case BatchWrote():
+            return _present(
+                UnprocessedItems=reply.unprocessed,
+                ItemCollectionMetrics=reply.collections,
+                ConsumedCapacity=reply.capacity,
+            )
+        case TransactWrote():
+            return _present(ConsumedCapacity=reply.capacity, ItemCollectionMetrics=reply.collections)
+        case _:
+            return reply
+
+
+def _after_items(reply: StatementRan) -> dict[str, Any]:
+    return {
+        "NextToken": reply.next_token,
+        "LastEvaluatedKey": reply.last_key,
+        "ConsumedCapacity": reply.capacity,
+    }
+
+
+def _present(**members: Any) -> dict[str, Any]:
+    return {name: member for name, member in members.items() if member is not None}
+
+
+def _item(item: SomeItem | None) -> Any:
+    return loads(item) if isinstance(item, bytes) else item
+
+
+def _object(**members: bytes | None) -> bytes:
+    parts = (b'"%s":%s' % (name.encode(), member) for name, member in members.items() if member is not None)
+    return b"{" + b",".join(parts) + b"}"
+
+
+def _list(found: Iterable[SomeItem]) -> bytes:
+    return b"[" + b",".join(item if isinstance(item, bytes) else dumps(item) for item in found) + b"]"
+
+
+def _spliced(item: SomeItem | None) -> bytes | None:
+    return item if item is None or isinstance(item, bytes) else dumps(item)
+
+
+def _dumped(member: Mapping[str, Any] | list[Any] | str | None) -> bytes | None:
+    return None if member is None else dumps(member)

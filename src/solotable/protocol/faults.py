@@ -1,0 +1,86 @@
+"""The errors that a request earns before anyone looks at what it means, in DynamoDB's words.
+
+Type mistakes in the JSON are SerializationExceptions; the texts name Java classes because the
+service is written in Java and clients compare the words.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from solotable.errors import ServiceError
+
+JAVA: Final = "com.amazonaws.dynamodb.v20120810."
+_STRUCTURE = "Start of structure or map found where not expected"
+_FIELD = "Unexpected field type"
+_INNER = "Unexpected value type in payload"
+_INNER_COLLECTION = (
+    "class sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl cannot be cast to class "
+    "java.lang.Class (sun.reflect.generics.reflectiveObjects.ParameterizedTypeImpl and java.lang.Class "
+    "are in module java.base of loader 'bootstrap')"
+)
+
+
+def unreadable(message: str) -> ServiceError:
+    """Return a SerializationException with this text."""
+    return ServiceError("SerializationException", message)
+
+
+def unknown_operation() -> ServiceError:
+    """Return what DynamoDB answers to a target that it does not have."""
+    return ServiceError("UnknownOperationException", "An unknown operation was requested.")
+
+
+def not_a_scalar(value: Any, java: str) -> ServiceError:
+    """Refuse JSON that cannot become a String, Boolean, Integer, Long or Double."""
+    if isinstance(value, dict):
+        return unreadable(_STRUCTURE)
+    if isinstance(value, list):
+        return unreadable(f"Unrecognized collection type class java.lang.{java}")
+    if isinstance(value, str) and java == "Boolean":
+        return unreadable("Unexpected token received from parser")
+    return unreadable(f"{_token(value)} cannot be converted to {java}")
+
+
+def not_a_blob(value: Any) -> ServiceError:
+    """Refuse JSON that cannot become bytes."""
+    if isinstance(value, dict):
+        return unreadable(_STRUCTURE)
+    if isinstance(value, list):
+        return unreadable("Unrecognized collection type class java.nio.ByteBuffer")
+    return unreadable("only base-64-encoded strings are convertible to bytes")
+
+
+def not_a_list(value: Any, *, inner: bool) -> ServiceError:
+    """Refuse JSON that is no list; `inner` says that it stands in a list or map, not in a structure."""
+    if isinstance(value, dict):
+        return unreadable(_STRUCTURE)
+    return unreadable(_INNER_COLLECTION if inner else _FIELD)
+
+
+def not_a_map(value: Any, java: str, *, inner: bool) -> ServiceError:
+    """Refuse JSON that is no map to members of a Java class."""
+    if isinstance(value, list):
+        return unreadable(f"Unrecognized collection type java.util.Map<java.lang.String, {java}>")
+    return unreadable(_INNER_COLLECTION if inner else _FIELD)
+
+
+def not_a_structure(value: Any, java: str, *, inner: bool) -> ServiceError:
+    """Refuse JSON that is no structure of a Java class."""
+    if isinstance(value, list):
+        return unreadable(f"Unrecognized collection type class {JAVA}{java}")
+    return unreadable(_INNER if inner else _FIELD)
+
+
+def _token(value: Any) -> str:
+    match value:
+        case True:
+            return "TRUE_VALUE"
+        case False:
+            return "FALSE_VALUE"
+        case str():
+            return "STRING_VALUE"
+        case float() if not value.is_integer():
+            return "DECIMAL_VALUE"
+        case _:
+            return "NUMBER_VALUE"

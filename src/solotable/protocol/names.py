@@ -1,0 +1,66 @@
+"""Names of tables, which may be given as ARNs, and DynamoDB's refusals of bad ones."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from solotable.errors import ServiceError, invalid
+
+from .constraints import aggregated, failure, text_failures
+from .limits import LONGEST_NAME, SHORTEST_NAME
+from .shapes.items import NAME_PATTERN
+from .shapes.kinds import Text
+
+_NAME = Text(pattern=NAME_PATTERN, shortest=SHORTEST_NAME, longest=LONGEST_NAME)
+_IS_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}").fullmatch
+_ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})").fullmatch
+
+
+def table_name(given: str) -> str:
+    """Return the name of the table that a request names by name or ARN."""
+    if _IS_NAME(given):
+        return given
+    found = _ARN(given)
+    if found is not None:
+        return found[1]
+    if given.startswith("arn:"):
+        raise _bad_arn()
+    # DynamoDB: judged by itself, after every other constraint.
+    raise aggregated(list(text_failures(_NAME, given, "tableName")))
+
+
+def batch_table_name(given: str) -> str:
+    """Return the name of a table that is a key of a batch's RequestItems."""
+    if _IS_NAME(given):
+        return given
+    found = _ARN(given)
+    if found is not None:
+        return found[1]
+    if given.startswith("arn:"):
+        raise _bad_arn()
+    keys = (
+        f"Member must have length less than or equal to {LONGEST_NAME}, "
+        f"Member must have length greater than or equal to {SHORTEST_NAME}, "
+        f"Member must satisfy regular expression pattern: {NAME_PATTERN}"
+    )
+    raise aggregated(
+        [failure("{" + given + "}", "requestItems", f"Map keys must satisfy constraint: [{keys}]")]
+    )
+
+
+def named(members: dict[str, Any]) -> dict[str, Any]:
+    """Return the members with their TableName, if any, as a plain name."""
+    given = members.get("TableName")
+    if given is None:
+        return members
+    return {**members, "TableName": table_name(given)}
+
+
+def _bad_arn() -> ServiceError:
+    return invalid(
+        "Valid ARN format is 'arn:<awsPartition>:<vendor>:<region>:<subscriber>:resourceType/resourceName', "
+        f"where Resource name must have length less than or equal to {LONGEST_NAME}, "
+        f"Resource name must have length greater than or equal to {SHORTEST_NAME}, "
+        f"Resource name must satisfyregular expression pattern: {NAME_PATTERN}"
+    )

@@ -1,0 +1,54 @@
+"""The two ways in: a target and JSON bytes for servers, an operation and a dict for callers in process.
+
+`answer` never raises: what DynamoDB refuses becomes its error body, and anything unexpected becomes
+an InternalServerError with a log record. It knows nothing of sockets, headers or signatures.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any, Final
+
+from solotable.errors import ServiceError
+
+from . import faults
+from .decode import decode
+from .encode import encode, encode_json
+from .engine import Engine
+from .shapes import ITEMS, STREAMS, TABLES
+from .text import dumps, loads
+
+_LOG = logging.getLogger(__name__)
+_TARGETS: Final = {
+    **{f"DynamoDB_20120810.{operation}": operation for operation in (*ITEMS, *TABLES)},
+    **{f"DynamoDBStreams_20120810.{operation}": operation for operation in STREAMS},
+}
+_INTERNAL = "The request processing has failed because of an unknown error, exception or failure."
+
+
+def answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
+    """Answer one request with a status and a JSON body; `target` is the X-Amz-Target header."""
+    try:
+        payload = _read(body)
+        operation = _TARGETS.get(target)
+        if operation is None:
+            raise faults.unknown_operation()
+        return 200, encode_json(engine.handle(decode(operation, payload)))
+    except ServiceError as refused:
+        return refused.status, dumps(refused.body())
+    except Exception:  # noqa: BLE001  # the edge: a server goes on after any fault of one request
+        _LOG.exception("%s failed", target)
+        return 500, dumps(ServiceError("InternalServerError", _INTERNAL, status=500).body())
+
+
+def call(engine: Engine, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """Answer one request given and returned as dicts, or raise what DynamoDB would."""
+    return encode(engine.handle(decode(operation, payload)))
+
+
+def _read(body: bytes) -> Any:
+    # DynamoDB: unreadable JSON is refused before the target is looked at, and without a word.
+    try:
+        return loads(body)
+    except ValueError:
+        raise faults.unreadable("") from None

@@ -1,0 +1,127 @@
+"""Numbers: one spelling, exact arithmetic, and bytes that sort as the numbers do."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from solotable.errors import ServiceError
+from solotable.values import add, canonical_number, subtract
+from solotable.values.number import number_size, ordered_number
+
+OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
+UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
+TOO_PRECISE = "Attempting to store more than 38 significant digits in a Number"
+
+numbers = st.builds(
+    lambda sign, digits, power: f"{sign}{digits}E{power}",
+    st.sampled_from(["", "-", "+"]),
+    st.integers(0, 10**38 - 1),
+    st.integers(-130, 80),
+).filter(lambda text: _fits(text))
+
+
+def _fits(text: str) -> bool:
+    try:
+        canonical_number(text)
+    except ServiceError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("1000", "1000"),
+        ("1e3", "1000"),
+        ("+1000", "1000"),
+        ("001000", "1000"),
+        ("1000.000", "1000"),
+        ("-0", "0"),
+        ("0e999999999999", "0"),
+        (".5", "0.5"),
+        ("5.", "5"),
+        ("1E-3", "0.001"),
+        ("-12.50", "-12.5"),
+        ("9" * 38 + "0" * 88, "9" * 38 + "0" * 88),
+    ],
+)
+def test_every_spelling_of_a_number_becomes_one(text: str, expected: str) -> None:
+    assert canonical_number(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1E126", OVERFLOW),
+        ("-1E126", OVERFLOW),
+        ("1E999999999999999999999", OVERFLOW),
+        ("1E-131", UNDERFLOW),
+        ("1E-" + "9" * 10_000, UNDERFLOW),
+        ("1" * 39, TOO_PRECISE),
+        ("1." + "0" * 37 + "1", TOO_PRECISE),
+        *(
+            (text, f"The parameter cannot be converted to a numeric value: {text}")
+            for text in ("NaN", "Infinity", " 1", "1 ", "1_0", "0x1", "１", "--1", "1e", ".", "e5", "1\n")
+        ),
+        ("", "The parameter cannot be converted to a numeric value"),
+    ],
+)
+def test_what_is_no_dynamodb_number_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ServiceError) as refused:
+        canonical_number(text)
+    assert refused.value.code == "ValidationException"
+    assert refused.value.message == message
+
+
+@given(numbers)
+def test_the_canonical_text_is_the_same_number_and_its_own_canonical_text(text: str) -> None:
+    canonical = canonical_number(text)
+    assert Decimal(canonical) == Decimal(text)
+    assert canonical_number(canonical) == canonical
+    assert "E" not in canonical.upper()
+
+
+@given(numbers, numbers)
+def test_bytes_sort_as_numbers_do(left: str, right: str) -> None:
+    left, right = canonical_number(left), canonical_number(right)
+    assert (ordered_number(left) < ordered_number(right)) == (Decimal(left) < Decimal(right))
+    assert (ordered_number(left) == ordered_number(right)) == (left == right)
+
+
+@given(numbers, numbers)
+def test_no_number_is_a_prefix_of_another(left: str, right: str) -> None:
+    left, right = canonical_number(left), canonical_number(right)
+    if left != right:
+        assert not ordered_number(left).startswith(ordered_number(right))
+
+
+@given(numbers, numbers)
+def test_sums_are_exact_or_refused(left: str, right: str) -> None:
+    left, right = canonical_number(left), canonical_number(right)
+    try:
+        total = add(left, right)
+    except ServiceError as refused:
+        assert refused.message in (TOO_PRECISE, OVERFLOW, UNDERFLOW)
+    else:
+        try:
+            assert subtract(total, right) == left
+        except ServiceError as refused:
+            assert refused.message == TOO_PRECISE
+
+
+def test_the_widest_sum_is_refused_not_rounded() -> None:
+    with pytest.raises(ServiceError) as refused:
+        add("1" + "0" * 125, canonical_number("1E-130"))
+    assert refused.value.message == TOO_PRECISE
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("0", 1), ("1", 2), ("10", 2), ("12", 2), ("123", 3), ("-1", 3), ("1234", 3), ("0.1", 2), ("100", 2)],
+)
+def test_size_is_two_digits_a_byte(text: str, size: int) -> None:
+    assert number_size(text) == size
