@@ -197,7 +197,7 @@ def _wrap_botocore(routes: _Routes) -> Iterator[Callable[[], None]]:
         host = urlsplit(request.url).hostname or ""
         if _DYNAMODB_HOST.search(host):
             raise EngineError(
-                f"A request to {host} is not of DynamoDB's 2012-08-10 API, so it was neither answered nor sent."
+                f"A request to {host} is not of DynamoDB's 2012-08-10 API: neither answered nor sent."
             )
         return send(self, request)
 

@@ -40,8 +40,9 @@ from .ast import (
     TypeIs,
     Update,
 )
+from .clash import clash, printed
 from .evaluate import size_of
-from .parse import DEEPEST_PATH, Label, refuse
+from .read import DEEPEST_PATH, Label, refuse
 from .unbound import (
     Alias,
     Call,
@@ -124,11 +125,6 @@ def bind_update(
     return Update(tuple(reversed(bound)), creates)
 
 
-def printed(path: Path) -> str:
-    """Return a path as DynamoDB's messages show it."""
-    return "[" + ", ".join(f"[{part}]" if isinstance(part, int) else part for part in path) + "]"
-
-
 class _Binder:
     __slots__ = ("label", "names", "values")
 
@@ -141,13 +137,11 @@ class _Binder:
         return refuse(self.label, message)
 
     def path(self, node: UnboundPath) -> Path:
-        if type(node) is Attr:
+        if isinstance(node, Attr):
             return node.path
-        parts = tuple(self._name(part) if type(part) is Alias else part for part in node_parts(node))
+        parts = tuple(self._name(part) if isinstance(part, Alias) else part for part in node.parts)
         if len(parts) > DEEPEST_PATH:
-            raise self.refuse(
-                f"The document path has too many nesting levels; nesting levels: {len(parts)}"
-            )
+            raise self.refuse(f"The document path has too many nesting levels; nesting levels: {len(parts)}")
         return parts
 
     def _name(self, alias: str) -> str:
@@ -183,8 +177,8 @@ class _Binder:
                 return And(tuple(map(self.condition, terms)))
             case Disjunction(terms):
                 return Or(tuple(map(self.condition, terms)))
-            case Negation(term):
-                return Not(self.condition(term))
+            case Negation():
+                return self._negated(node)
             case Call():
                 return self._test(node)
             case Range():
@@ -192,10 +186,18 @@ class _Binder:
             case OneOf():
                 return self._in(node)
 
+    def _negated(self, node: Negation) -> Condition:
+        # In one go, because NOTs in parentheses may nest as deep as there may be operators.
+        negated = True
+        while isinstance(node.term, Negation):
+            node = node.term
+            negated = not negated
+        term = self.condition(node.term)
+        return Not(term) if negated else term
+
     def operand(self, node: UnboundOperand) -> Operand:
-        kind = type(node)
-        if kind is Attr:
-            return node  # type: ignore[return-value] # mypy does not narrow by `type() is`
+        if isinstance(node, Attr):
+            return node
         if isinstance(node, Value):
             return self.const(node)
         if isinstance(node, Call):
@@ -204,8 +206,8 @@ class _Binder:
 
     def _between(self, node: Range) -> Between:
         operand, low, high = self.operand(node.operand), self.operand(node.low), self.operand(node.high)
-        self._distinct("BETWEEN", operand, low, high)
         self._ordered("BETWEEN", operand, low, high)
+        self._distinct("BETWEEN", operand, low, high)
         if type(low) is Const and type(high) is Const:
             bounds = f"lower bound operand: {_shown(low)}, upper bound operand: {_shown(high)}"
             ((low_kind, low_content),) = low.value.items()
@@ -262,9 +264,7 @@ class _Binder:
             raise self._wrong_type("attribute_type", kind or _ANY_TYPE)
         name: str = operand.value["S"]
         if name not in TYPES:
-            raise self.refuse(
-                f"Invalid attribute type name found; type: {name}, valid types: {_TYPE_NAMES}"
-            )
+            raise self.refuse(f"Invalid attribute type name found; type: {name}, valid types: {_TYPE_NAMES}")
         return name
 
     def _size(self, node: Call) -> Operand:
@@ -289,8 +289,8 @@ class _Binder:
     def _distinct(self, operator: str, first: Operand, *others: Operand) -> None:
         if type(first) is Attr and first in others:
             raise self.refuse(
-                "The first operand must be distinct from the remaining operands for this operator or function; "
-                f"operator: {operator}, first operand: {printed(first.path)}"
+                "The first operand must be distinct from the remaining operands for this operator or "
+                f"function; operator: {operator}, first operand: {printed(first.path)}"
             )
 
     def _ordered(self, operator: str, *operands: Operand) -> None:
@@ -354,55 +354,13 @@ class _Binder:
                 raise self._wrong_type(operator, kind_of(operand.value))
 
     def check_apart(self, paths: tuple[Path, ...]) -> None:
-        """Refuse two paths of which one lies in the other, or that take one place for list and map."""
-        root: dict[str | int, object] = {}
-        # DynamoDB: from the last path to the first, so the first of a pair is the one that is refused.
-        for path in reversed(paths):
-            if not _claim(root, path):
-                raise self._clash(path, paths)
-
-    def _clash(self, path: Path, paths: tuple[Path, ...]) -> ServiceError:
-        verb, other = next(
-            (verb, other)
-            for other in reversed(paths)
-            if other is not path and (verb := _relation(path, other))
-        )
-        return self.refuse(
-            f"Two document paths {verb} with each other; must remove or rewrite one of these paths; "
-            f"path one: {printed(path)}, path two: {printed(other)}"
-        )
-
-
-def node_parts(node: NamedPath) -> tuple[str | int, ...]:
-    """Return the parts of a path that still has placeholders."""
-    return node.parts
-
-
-def _claim(root: dict[str | int, object], path: Path) -> bool:
-    """Enter a path in a tree of paths; say whether it lay apart from all that were there."""
-    place: object = root
-    last = len(path) - 1
-    for at, part in enumerate(path):
-        if not isinstance(place, dict):
-            return False
-        if place and type(next(iter(place))) is not type(part):
-            return False
-        if at == last:
-            if part in place:
-                return False
-            place[part] = None
-        else:
-            place = place.setdefault(part, {})
-    return True
-
-
-def _relation(one: Path, two: Path) -> str | None:
-    for left, right in zip(one, two, strict=False):
-        if type(left) is not type(right):
-            return "conflict"
-        if left != right:
-            return None
-    return "overlap"
+        found = clash(paths)
+        if found is not None:
+            verb, one, two = found
+            raise self.refuse(
+                f"Two document paths {verb} with each other; must remove or rewrite one of these paths; "
+                f"path one: {printed(one)}, path two: {printed(two)}"
+            )
 
 
 def _kind(operand: Operand) -> str | None:

@@ -42,17 +42,17 @@ def evaluate(condition: Condition, item: Item) -> bool:
 
 def fetch(path: Path, item: Item) -> AttributeValue | None:
     """Return the value at a path, or None when there is none."""
-    value = item.get(path[0])  # type: ignore[call-overload] # the first part of a path is a name
+    value = item.get(path[0])  # type: ignore[arg-type] # the first part of a path is a name
     for step in path[1:]:
         if value is None:
             return None
-        if type(step) is str:
+        if isinstance(step, str):
             value = value["M"].get(step) if "M" in value else None
         elif "L" in value and step < len(value["L"]):
             value = value["L"][step]
         else:
             return None
-    return value  # type: ignore[no-any-return] # attribute values are JSON
+    return value
 
 
 def size_of(value: AttributeValue) -> int | None:
@@ -61,7 +61,9 @@ def size_of(value: AttributeValue) -> int | None:
     match kind:
         case "S":
             # DynamoDB: counted in UTF-16 units, so a character beyond the BMP counts twice.
-            return len(content) if content.isascii() else len(content.encode("utf-16-le")) // 2
+            return (
+                len(content) if content.isascii() else len(content.encode("utf-16-le", "surrogatepass")) // 2
+            )
         case "B":
             return len(b64decode(content))
         case "N" | "BOOL" | "NULL":
@@ -106,7 +108,7 @@ def _resolve(operand: Operand, item: Item) -> AttributeValue | None:
         return operand.value  # type: ignore[union-attr] # mypy does not narrow by `type() is`
     if kind is Attr:
         path = operand.path  # type: ignore[union-attr] # the same
-        return item.get(path[0]) if len(path) == 1 else fetch(path, item)
+        return item.get(path[0]) if len(path) == 1 else fetch(path, item)  # type: ignore[arg-type] # the same
     found = fetch(operand.operand.path, item)  # type: ignore[union-attr] # the same
     size = None if found is None else size_of(found)
     return None if size is None else {"N": str(size)}
@@ -188,7 +190,7 @@ def _contains(test: Contains, item: Item) -> bool:
 
 
 def _not(test: Not, item: Item) -> bool:
-    return not evaluate(test.condition, item)
+    return not _TESTS[type(test.condition)](test.condition, item)
 
 
 def _and(test: And, item: Item) -> bool:

@@ -54,9 +54,10 @@ def tokens(text: str) -> list[Token]:
 def complaint(text: str, found: list[Token], at: int) -> str:
     """Return DynamoDB's description of a token that fits nowhere: the token and its neighbours."""
     token = found[at]
-    before = found[at - 1] if at else token
+    start = found[at - 1].start if at else 0
     if token.kind == "end":
-        return f'Syntax error; token: "<EOF>", near: "{text[before.start : before.end]}"'
+        return f'Syntax error; token: "<EOF>", near: "{text[start:]}"'
+    # DynamoDB: spaces at either end of the text are shown too.
     after = found[at + 1]
-    end = token.end if after.kind == "end" else after.end
-    return f'Syntax error; token: "{token.text}", near: "{text[before.start : end]}"'
+    end = len(text) if after.kind == "end" else after.end
+    return f'Syntax error; token: "{token.text}", near: "{text[start:end]}"'

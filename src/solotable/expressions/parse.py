@@ -7,27 +7,21 @@ send the same few expressions again and again. Placeholders are not looked up he
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Final, Literal, NoReturn, cast
+from typing import Literal, cast
 
-from solotable.errors import ServiceError, invalid
-from solotable.values import text_size
-
-from .ast import Attr, Comparator
-from .lex import Token, complaint, tokens
-from .reserved import RESERVED
+from .ast import Comparator
+from .lex import Token
+from .read import MISUSED, REDUNDANT, Label, Reader, refuse
 from .unbound import (
-    Alias,
     Call,
     Comparison,
     Conjunction,
     Disjunction,
-    NamedPath,
     Negation,
     OneOf,
     ParsedCondition,
     ParsedProjection,
     ParsedUpdate,
-    Placeholders,
     Range,
     Removal,
     SetChange,
@@ -36,39 +30,15 @@ from .unbound import (
     UnboundAction,
     UnboundCondition,
     UnboundOperand,
-    UnboundPath,
     Value,
 )
 
-Label = Literal[
-    "ConditionExpression",
-    "FilterExpression",
-    "KeyConditionExpression",
-    "ProjectionExpression",
-    "UpdateExpression",
-]
-
-LONGEST: Final = 4096
-MOST_OPERATORS: Final = 300
-DEEPEST_PATH: Final = 32
-#: Calls inside calls; far beyond any use, and short of Python's own limit for the rooms that recurse.
-DEEPEST_CALL: Final = 100
-
-_LARGEST_INDEX = 2**31 - 1
 _PREDICATES = frozenset(
     {"attribute_exists", "attribute_not_exists", "attribute_type", "begins_with", "contains"}
 )
 _CONDITION_FUNCTIONS = _PREDICATES | {"size"}
 _UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
 _COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
-_REDUNDANT = "The expression has redundant parentheses;"
-_MISUSED = "The function is not allowed to be used this way in an expression; function: "
-_TOO_MANY = f"The expression contains too many operators; operator count: {MOST_OPERATORS + 1}"
-
-
-def refuse(label: str, message: str) -> ServiceError:
-    """Return the ValidationException that names the expression at fault."""
-    return invalid(f"Invalid {label}: {message}")
 
 
 @lru_cache(maxsize=2048)
@@ -93,152 +63,13 @@ def parse_update(text: str) -> ParsedUpdate:
 @lru_cache(maxsize=2048)
 def parse_projection(text: str) -> ParsedProjection:
     """Return the paths of a projection expression, in the order they were written."""
-    reader = _Reader(text, "ProjectionExpression")
+    reader = Reader(text, "ProjectionExpression")
     paths = [reader.path()]
     while reader.accept(","):
         paths.append(reader.path())
     reader.expect("end")
     reader.finish()
     return ParsedProjection(tuple(paths), reader.used())
-
-
-class _Reader:
-    """A place in the tokens, and what was noticed on the way there."""
-
-    def __init__(self, text: str, label: Label) -> None:
-        self.text = text
-        self.label = label
-        self._check_size()
-        self.tokens = tokens(text)
-        self.at = 0
-        self.operators = 0
-        self.deep = False
-        # Faults that are told only once the whole text has proved to be well formed, by position.
-        self.faults: list[tuple[int, str]] = []
-
-    def _check_size(self) -> None:
-        if not self.text:
-            raise refuse(self.label, "The expression can not be empty;")
-        size = text_size(self.text)
-        if size > LONGEST:
-            # DynamoDB: only conditions are told how long they are.
-            told = self.label not in ("UpdateExpression", "ProjectionExpression")
-            tail = f" expression size: {size}" if told else ""
-            raise refuse(self.label, f"Expression size has exceeded the maximum allowed size;{tail}")
-
-    @property
-    def kind(self) -> str:
-        return self.tokens[self.at].kind
-
-    def accept(self, kind: str) -> bool:
-        if self.tokens[self.at].kind == kind:
-            self.at += 1
-            return True
-        return False
-
-    def expect(self, kind: str) -> Token:
-        token = self.tokens[self.at]
-        if token.kind != kind:
-            self.unexpected()
-        self.at += 1
-        return token
-
-    def unexpected(self) -> NoReturn:
-        raise refuse(self.label, complaint(self.text, self.tokens, self.at))
-
-    def close(self, opened: int) -> None:
-        """Read the closing parentheses of what was opened so many times in a row."""
-        for closed in range(opened):
-            self.expect(")")
-            if closed:
-                raise refuse(self.label, _REDUNDANT)
-
-    def finish(self) -> None:
-        # DynamoDB: misused functions and reserved words are told in one pass, the leftmost first.
-        if self.faults:
-            raise refuse(self.label, min(self.faults)[1])
-        if self.operators > MOST_OPERATORS or self.deep:
-            raise refuse(self.label, _TOO_MANY)
-
-    def used(self) -> Placeholders:
-        return Placeholders(
-            frozenset(token.text for token in self.tokens if token.kind == "alias"),
-            frozenset(token.text for token in self.tokens if token.kind == "value"),
-        )
-
-    def path(self) -> UnboundPath:
-        if self.kind not in ("name", "alias"):
-            self.unexpected()
-        parts: list[str | int] = [self._name()]
-        while True:
-            if self.accept("."):
-                # DynamoDB: the grammar takes a value's placeholder here, and then finds no such name.
-                if self.kind not in ("name", "alias", "value"):
-                    self.unexpected()
-                parts.append(self._name())
-            elif self.accept("["):
-                token = self.expect("index")
-                self.expect("]")
-                parts.append(self._index(token))
-            else:
-                break
-        if len(parts) > DEEPEST_PATH or any(type(part) is Alias for part in parts):
-            return NamedPath(tuple(parts))
-        return Attr(tuple(parts))
-
-    def _name(self) -> str:
-        token = self.tokens[self.at]
-        self.at += 1
-        if token.kind != "name":
-            return Alias(token.text)
-        if token.text.upper() in RESERVED:
-            message = f"Attribute name is a reserved keyword; reserved keyword: {token.text}"
-            self.faults.append((token.start, message))
-        return token.text
-
-    def _index(self, token: Token) -> int:
-        # Ten digits are enough to know that an index is too large.
-        index = int(token.text[:11])
-        if index > _LARGEST_INDEX:
-            message = f"List index is not within the allowable range; index: [{token.text}]"
-            self.faults.append((token.start, message))
-        return index
-
-    def operand(self) -> UnboundOperand:
-        """Read a path, a value or a call, with or without parentheses around it."""
-        calls: list[tuple[Token, list[UnboundOperand], int]] = []
-        while True:
-            opened = 0
-            while self.accept("("):
-                opened += 1
-            if self.kind == "name" and self.tokens[self.at + 1].kind == "(":
-                calls.append((self.tokens[self.at], [], opened))
-                self.deep = self.deep or len(calls) > DEEPEST_CALL
-                self.at += 2
-                continue
-            node: UnboundOperand = Value(self._value()) if self.kind == "value" else self.path()
-            while True:
-                self.close(opened)
-                if not calls:
-                    return node
-                function, arguments, opened = calls[-1]
-                arguments.append(node)
-                if self.accept(","):
-                    break
-                self.expect(")")
-                calls.pop()
-                self.operators += 1
-                self.check_call(function, inside=bool(calls))
-                node = Call(function.text, tuple(arguments))
-
-    def _value(self) -> str:
-        return self.expect("value").text
-
-    def check_call(self, function: Token, *, inside: bool) -> None:
-        """Note a call that this kind of expression does not take."""
-
-    def misused(self, function: Token) -> None:
-        self.faults.append((function.start, _MISUSED + function.text))
 
 
 class _Group:
@@ -259,7 +90,10 @@ class _Group:
 
     def add(self, term: UnboundCondition, *, grouped: bool = False) -> None:
         self.wraps = grouped and self.fresh
-        self.all_of.append(Negation(term) if self.negated % 2 else term)
+        # One or two of any number of NOTs say the same, and nest no deeper.
+        for _ in range(2 - self.negated % 2 if self.negated else 0):
+            term = Negation(term)
+        self.all_of.append(term)
         self.negated = 0
 
     def either(self) -> None:
@@ -273,7 +107,7 @@ class _Group:
         return terms[0] if len(terms) == 1 else Disjunction(tuple(terms))
 
 
-class _Conditions(_Reader):
+class _Conditions(Reader):
     """Conditions, filters and key conditions: comparisons and tests joined by NOT, AND and OR."""
 
     def condition(self) -> UnboundCondition:
@@ -286,7 +120,7 @@ class _Conditions(_Reader):
                 self.at += 1
                 inner = groups.pop()
                 if inner.wraps:
-                    raise refuse(self.label, _REDUNDANT)
+                    raise refuse(self.label, REDUNDANT)
                 groups[-1].add(inner.tree(), grouped=True)
             if self.accept("AND"):
                 self.operators += 1
@@ -326,7 +160,7 @@ class _Conditions(_Reader):
         else:
             self.unexpected()
         if closed > 1:
-            raise refuse(self.label, _REDUNDANT)
+            raise refuse(self.label, REDUNDANT)
         groups[-1].add(term, grouped=closed == 1 and term is left)
 
     def _comparison(self, first: Token, left: UnboundOperand) -> UnboundCondition:
@@ -355,7 +189,7 @@ class _Conditions(_Reader):
 
     def _check_operand(self, first: Token, node: UnboundOperand) -> None:
         if isinstance(node, Call) and node.function in _PREDICATES:
-            self.faults.append((first.start, _MISUSED + node.function))
+            self.faults.append((first.start, MISUSED + node.function))
 
     def check_call(self, function: Token, *, inside: bool) -> None:
         name = function.text
@@ -368,7 +202,7 @@ class _Conditions(_Reader):
             self.misused(function)
 
 
-class _Updates(_Reader):
+class _Updates(Reader):
     """Update expressions: sections that each begin with a keyword and list their actions."""
 
     def __init__(self, text: str, label: Label) -> None:
@@ -403,7 +237,7 @@ class _Updates(_Reader):
         if section == "REMOVE":
             return Removal(path)
         keyword: Literal["ADD", "DELETE"] = "ADD" if section == "ADD" else "DELETE"
-        return SetChange(keyword, path, Value(self._value()))
+        return SetChange(keyword, path, Value(self.value()))
 
     def _setting(self) -> UnboundOperand | Sum:
         opened = 0
@@ -415,7 +249,7 @@ class _Updates(_Reader):
             opened -= 1
             closed += 1
             if closed > 1:
-                raise refuse(self.label, _REDUNDANT)
+                raise refuse(self.label, REDUNDANT)
         if self.kind not in ("+", "-"):
             if opened:
                 self.unexpected()
@@ -435,7 +269,7 @@ class _Updates(_Reader):
 
     def _check_summand(self, node: UnboundOperand) -> None:
         if isinstance(node, Call) and node.function == "list_append":
-            self.faults.append((self.first.start, _MISUSED + node.function))
+            self.faults.append((self.first.start, MISUSED + node.function))
 
     def check_call(self, function: Token, *, inside: bool) -> None:
         name = function.text

@@ -14,8 +14,8 @@ from solotable.expressions.ast import (
     Attr,
     BeginsWith,
     Between,
-    Compare,
     Comparator,
+    Compare,
     Condition,
     Const,
     Contains,
@@ -158,13 +158,7 @@ class Conditions:
         return Between(subject, bottom, top)
 
     def _in(self, operand: Expr, options: Expr) -> Condition:
-        match options:
-            case Members(members=members):
-                pass
-            case Scalar() if not isinstance(operand, Scalar):
-                raise invalid(_BAD_IN)
-            case _:
-                raise invalid(_BAD_IN)
+        members = options.members if isinstance(options, Members) else ()
         if not members:
             raise invalid(_BAD_IN)
         if len(members) > MOST_OPTIONS:
@@ -224,7 +218,9 @@ class Conditions:
             case Const(value):
                 return Const({"N": str(_constant_size(value))})
             case _:
-                raise invalid("The function is not allowed to be used this way in an expression; function: size")
+                raise invalid(
+                    "The function is not allowed to be used this way in an expression; function: size"
+                )
 
 
 def _is_condition(expr: Expr) -> bool:

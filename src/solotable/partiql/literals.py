@@ -42,7 +42,9 @@ def item_of(expr: Expr, parameters: tuple[AttributeValue, ...]) -> dict[str, Att
 
 def _name(key: Expr, known: dict[str, AttributeValue]) -> str:
     if not isinstance(key, Scalar) or "S" not in key.value:
-        raise invalid(f"Tuple keys must be of type String. Actual type: {_tree_name(key)} under root at {key.spot}")
+        raise invalid(
+            f"Tuple keys must be of type String. Actual type: {_tree_name(key)} under root at {key.spot}"
+        )
     name = str(key.value["S"])
     if name in known:
         raise invalid(f"Duplicate keys in tuple. Key: {name} under root at {key.spot}")

@@ -33,8 +33,7 @@ _LEFT_OVER = "Unexpected token after expression"
 _NO_PATH = "Expected identifier for simple path"
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}\Z")
 _BAD_TABLE_NAME = (
-    "Table name should be within the length [3, 255] "
-    "and only contain 'a-z', 'A-Z', '0-9', '-', '_', '.'."
+    "Table name should be within the length [3, 255] and only contain 'a-z', 'A-Z', '0-9', '-', '_', '.'."
 )
 _RETURNING: Final[dict[tuple[str, str], Returning]] = {
     ("all", "old"): "ALL_OLD",

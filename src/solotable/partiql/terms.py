@@ -57,7 +57,19 @@ _LONGEST_INDEX = 9
 _SIGN_BINDING = 10
 #: Reserved words that may be called; all but `size` are refused later, by name.
 _CALLABLE: Final = frozenset(
-    {"size", "exists", "count", "sum", "avg", "min", "max", "upper", "lower", "char_length", "character_length"}
+    {
+        "size",
+        "exists",
+        "count",
+        "sum",
+        "avg",
+        "min",
+        "max",
+        "upper",
+        "lower",
+        "char_length",
+        "character_length",
+    }
 )
 _TWO_WORD_TYPES: Final = {"double": "precision", "character": "varying"}
 
@@ -128,8 +140,10 @@ class Terms:
     def _negates(self) -> bool:
         """Say whether here is the NOT of `x NOT IN ...` and its like."""
         following = self._tokens[min(self._place + 1, len(self._tokens) - 1)]
-        return self.at("operator", "not") and following.kind == "operator" and (
-            following.text in ("in", "between", "like")
+        return (
+            self.at("operator", "not")
+            and following.kind == "operator"
+            and (following.text in ("in", "between", "like"))
         )
 
     def _prefix(self) -> Expr:
@@ -155,6 +169,12 @@ class Terms:
                 return self._operation("between", (left, low, self._right_side(power)), token.spot)
             case "and" | "or":
                 return self._logical(left, token, power)
+            case "in" if self.at("symbol", "("):
+                # `x IN (1)` is a list of one, though `(1)` by itself is just 1.
+                opening = self.advance()
+                options = self._list(")")
+                members = Members("Seq", options, opening.spot, self._over(*options))
+                return self._operation("in", (left, members), token.spot)
             case operator:
                 return self._operation(operator, (left, self._right_side(power)), token.spot)
 

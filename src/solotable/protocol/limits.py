@@ -8,7 +8,7 @@ LARGEST_ITEM: Final = 409_600
 #: Bytes of items after which a page of Query or Scan ends.
 LARGEST_PAGE: Final = 1_048_576
 #: Bytes of items after which BatchGetItem leaves the rest unprocessed.
-LARGEST_BATCH_GET: Final = 16_777_216
+LARGEST_BATCH_REPLY: Final = 16_777_216
 LARGEST_REQUEST: Final = 16_777_216
 LARGEST_TRANSACTION: Final = 4_194_304
 LARGEST_EXPRESSION: Final = 4_096

@@ -18,9 +18,13 @@ def key(value: str) -> Json:
     return {"pk": {"S": value}}
 
 
-def get(expect: Expectation, *keys: Json, name: str = "Hash", top: Json | None = None, **members: Any) -> Step:
+def get(
+    expect: Expectation, *keys: Json, name: str = "Hash", top: Json | None = None, **members: Any
+) -> Step:
     """Ask one table; `top` holds further members of the request itself."""
-    return Step("BatchGetItem", {"RequestItems": {name: {"Keys": list(keys), **members}}, **(top or {})}, expect)
+    return Step(
+        "BatchGetItem", {"RequestItems": {name: {"Keys": list(keys), **members}}, **(top or {})}, expect
+    )
 
 
 def put(name: str = "Hash", **item: Json) -> Step:
@@ -87,7 +91,9 @@ REFUSED: list[tuple[str, Step, str]] = [
         get(
             invalid(
                 constraint(
-                    "'[]'", "requestItems.Hash.member.keys", "Member must have length greater than or equal to 1"
+                    "'[]'",
+                    "requestItems.Hash.member.keys",
+                    "Member must have length greater than or equal to 1",
                 )
             )
         ),
@@ -108,7 +114,11 @@ REFUSED: list[tuple[str, Step, str]] = [
         ),
         "",
     ),
-    ("a key cannot be asked for twice", get(invalid("Provided list of item keys contains duplicates"), *[key("1")] * 2), ""),
+    (
+        "a key cannot be asked for twice",
+        get(invalid("Provided list of item keys contains duplicates"), *[key("1")] * 2),
+        "",
+    ),
     (
         "one number written two ways is one key",
         get(
@@ -119,9 +129,17 @@ REFUSED: list[tuple[str, Step, str]] = [
         ),
         "compares numbers as written",
     ),
-    ("a key of the wrong type does not match the schema", get(invalid(NO_MATCH), {"pk": {"N": "1"}}), OWN_WORDS),
+    (
+        "a key of the wrong type does not match the schema",
+        get(invalid(NO_MATCH), {"pk": {"N": "1"}}),
+        OWN_WORDS,
+    ),
     ("an empty key does not match the schema", get(invalid(NO_MATCH), {}), OWN_WORDS),
-    ("a key under another name does not match the schema", get(invalid(NO_MATCH), {"a": {"S": "1"}}), OWN_WORDS),
+    (
+        "a key under another name does not match the schema",
+        get(invalid(NO_MATCH), {"a": {"S": "1"}}),
+        OWN_WORDS,
+    ),
     (
         "a key with a further attribute does not match the schema",
         get(invalid(NO_MATCH), key("1") | {"a": {"S": "1"}}),
@@ -231,7 +249,9 @@ REFUSED: list[tuple[str, Step, str]] = [
         get(
             invalid(
                 constraint(
-                    "'SOME'", "returnConsumedCapacity", "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
+                    "'SOME'",
+                    "returnConsumedCapacity",
+                    "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]",
                 )
             ),
             key("1"),
@@ -294,7 +314,12 @@ CASES: list[Case] = [
         get(found({}), key("1"), ProjectionExpression="nothing"),
         tables="Hash",
     ),
-    case("AttributesToGet keeps whole attributes", ONE, get(found({"a": {"S": "x"}}), key("1"), AttributesToGet=["a"]), tables="Hash"),
+    case(
+        "AttributesToGet keeps whole attributes",
+        ONE,
+        get(found({"a": {"S": "x"}}), key("1"), AttributesToGet=["a"]),
+        tables="Hash",
+    ),
     case(
         "a number key is found however it is written",
         put("NumberHash", pk={"N": "1000"}),
@@ -330,9 +355,7 @@ CASES: list[Case] = [
     case(
         "INDEXES breaks the cost down to the table",
         ONE,
-        get(
-            capacity(0.5, Table={"CapacityUnits": 0.5}), key("1"), top={"ReturnConsumedCapacity": "INDEXES"}
-        ),
+        get(capacity(0.5, Table={"CapacityUnits": 0.5}), key("1"), top={"ReturnConsumedCapacity": "INDEXES"}),
         tables="Hash",
     ),
     case(

@@ -104,7 +104,11 @@ REFUSED: list[tuple[str, Step, str]] = [
     (
         "a put needs an item",
         write(
-            invalid(constraint("null", "requestItems.Hash.member.1.member.putRequest.item", "Member must not be null")),
+            invalid(
+                constraint(
+                    "null", "requestItems.Hash.member.1.member.putRequest.item", "Member must not be null"
+                )
+            ),
             {"PutRequest": {}},
         ),
         OWN_WORDS,
@@ -113,7 +117,9 @@ REFUSED: list[tuple[str, Step, str]] = [
         "a delete needs a key",
         write(
             invalid(
-                constraint("null", "requestItems.Hash.member.1.member.deleteRequest.key", "Member must not be null")
+                constraint(
+                    "null", "requestItems.Hash.member.1.member.deleteRequest.key", "Member must not be null"
+                )
             ),
             {"DeleteRequest": {}},
         ),
@@ -130,15 +136,27 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     ("an item cannot be put twice", write(invalid(DUPLICATES), *[put(pk=text("1"))] * 2), ""),
-    ("an item cannot be put and deleted", write(invalid(DUPLICATES), put(pk=text("1")), delete(pk=text("1"))), ""),
+    (
+        "an item cannot be put and deleted",
+        write(invalid(DUPLICATES), put(pk=text("1")), delete(pk=text("1"))),
+        "",
+    ),
     (
         "one number written two ways is one item",
         write(invalid(DUPLICATES), put(pk={"N": "1000"}), delete(pk={"N": "1e3"}), name="NumberHash"),
         "",
     ),
-    ("a put key of the wrong type does not match the schema", write(invalid(NO_MATCH), put(pk={"N": "1"})), OWN_WORDS),
+    (
+        "a put key of the wrong type does not match the schema",
+        write(invalid(NO_MATCH), put(pk={"N": "1"})),
+        OWN_WORDS,
+    ),
     ("a put without a key does not match the schema", write(invalid(NO_MATCH), put(a=text("1"))), OWN_WORDS),
-    ("a delete key of the wrong type does not match the schema", write(invalid(NO_MATCH), delete(pk={"N": "1"})), OWN_WORDS),
+    (
+        "a delete key of the wrong type does not match the schema",
+        write(invalid(NO_MATCH), delete(pk={"N": "1"})),
+        OWN_WORDS,
+    ),
     (
         "a delete key with a further attribute does not match the schema",
         write(invalid(NO_MATCH), delete(pk=text("1"), a=text("1"))),
@@ -166,7 +184,13 @@ REFUSED: list[tuple[str, Step, str]] = [
         ),
         OWN_WORDS,
     ),
-    ("an item has a greatest size", write(invalid("Item size has exceeded the maximum allowed size"), put(pk=text("1"), a=text("x" * SIZE))), ""),
+    (
+        "an item has a greatest size",
+        write(
+            invalid("Item size has exceeded the maximum allowed size"), put(pk=text("1"), a=text("x" * SIZE))
+        ),
+        "",
+    ),
     (
         "an empty set is refused",
         write(
@@ -178,7 +202,9 @@ REFUSED: list[tuple[str, Step, str]] = [
     (
         "a set cannot repeat a member",
         write(
-            invalid("One or more parameter values were invalid: Input collection [b, a, b] contains duplicates."),
+            invalid(
+                "One or more parameter values were invalid: Input collection [b, a, b] contains duplicates."
+            ),
             put(pk=text("1"), a={"SS": ["b", "a", "b"]}),
         ),
         "leaves the full stop out",
@@ -190,25 +216,30 @@ REFUSED: list[tuple[str, Step, str]] = [
     ),
     (
         "a number must be one",
-        write(invalid("The parameter cannot be converted to a numeric value: x"), put(pk=text("1"), a={"N": "x"})),
+        write(
+            invalid("The parameter cannot be converted to a numeric value: x"),
+            put(pk=text("1"), a={"N": "x"}),
+        ),
         OWN_WORDS,
     ),
     (
         "a number may not be empty",
-        write(invalid("The parameter cannot be converted to a numeric value"), put(pk=text("1"), a={"N": ""})),
+        write(
+            invalid("The parameter cannot be converted to a numeric value"), put(pk=text("1"), a={"N": ""})
+        ),
         OWN_WORDS,
     ),
     (
         "a value of the wrong type for an index is refused",
-        write(
-            invalid(None), put(pk=text("1"), sk=text("1"), gp={"N": "1"}), name="Indexed"
-        ),
+        write(invalid(None), put(pk=text("1"), sk=text("1"), gp={"N": "1"}), name="Indexed"),
         "",
     ),
     (
         "a missing table is not named",
         write(
-            Fails("ResourceNotFoundException", "Requested resource not found"), put(pk=text("1")), name="Nowhere"
+            Fails("ResourceNotFoundException", "Requested resource not found"),
+            put(pk=text("1")),
+            name="Nowhere",
         ),
         OWN_WORDS,
     ),
@@ -319,7 +350,10 @@ CASES: list[Case] = [
                     "CapacityUnits": 5.0,
                     "Table": {"CapacityUnits": 1.0},
                     "LocalSecondaryIndexes": {"linc": {"CapacityUnits": 1.0}, "lall": {"CapacityUnits": 1.0}},
-                    "GlobalSecondaryIndexes": {"gkeys": {"CapacityUnits": 1.0}, "ginc": {"CapacityUnits": 1.0}},
+                    "GlobalSecondaryIndexes": {
+                        "gkeys": {"CapacityUnits": 1.0},
+                        "ginc": {"CapacityUnits": 1.0},
+                    },
                 }
             ),
             put(pk=text("1"), sk=text("1"), gp=text("g"), ls=text("l")),
@@ -336,7 +370,9 @@ CASES: list[Case] = [
                 "RequestItems": {"Pair": [put(pk=text("1"), sk=text("1"))], "Hash": puts(2)},
                 "ReturnConsumedCapacity": "TOTAL",
             },
-            capacity({"TableName": "Hash", "CapacityUnits": 2.0}, {"TableName": "Pair", "CapacityUnits": 1.0}),
+            capacity(
+                {"TableName": "Hash", "CapacityUnits": 2.0}, {"TableName": "Pair", "CapacityUnits": 1.0}
+            ),
         ),
         tables="Hash Pair",
     ),

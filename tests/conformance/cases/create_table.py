@@ -26,9 +26,23 @@ def request(**changes: Any) -> Json:
 
 def pair(**changes: Any) -> Json:
     """The same with a sort key `b`, and `c` defined for an index."""
+    return (
+        request(AttributeDefinitions=definitions("a", "b", "c"), KeySchema=keys("a HASH", "b RANGE"))
+        | changes
+    )
+
+
+def composite(partition: str, sort: str, order: str = "") -> Json:
+    """A request with one index of several key attributes, each letter one."""
+    schema = (
+        keys(*order.split(","))
+        if order
+        else keys(*(f"{one} HASH" for one in partition)) + keys(*(f"{one} RANGE" for one in sort))
+    )
     return request(
-        AttributeDefinitions=definitions("a", "b", "c"), KeySchema=keys("a HASH", "b RANGE")
-    ) | changes
+        AttributeDefinitions=definitions("a", *partition, *sort),
+        GlobalSecondaryIndexes=[index("idx", *partition) | {"KeySchema": schema}],
+    )
 
 
 def definitions(*names: str, type_: str = "S") -> list[Json]:
@@ -95,6 +109,12 @@ def index_reply(reply: Json) -> None:
     assert "IndexStatus" not in nearby
 
 
+def eight_keys(reply: Json) -> None:
+    (got,) = reply["TableDescription"]["GlobalSecondaryIndexes"]
+    assert [one["KeyType"] for one in got["KeySchema"]] == ["HASH"] * 4 + ["RANGE"] * 4
+    assert "".join(one["AttributeName"] for one in got["KeySchema"]) == "bcdefghi"
+
+
 def stream_reply(reply: Json) -> None:
     got = reply["TableDescription"]
     assert got["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
@@ -102,7 +122,11 @@ def stream_reply(reply: Json) -> None:
 
 
 REFUSED: list[tuple[str, Json, str | None]] = [
-    ("a missing TableName is named", {}, "The parameter 'TableName' is required but was not present in the request"),
+    (
+        "a missing TableName is named",
+        {},
+        "The parameter 'TableName' is required but was not present in the request",
+    ),
     ("an empty TableName is too short", {"TableName": ""}, NAME_LENGTH),
     ("length is judged before the characters of the name", {"TableName": "a;"}, NAME_LENGTH),
     ("256 characters are too long a TableName", {"TableName": "a" * 256}, NAME_LENGTH),
@@ -130,7 +154,9 @@ REFUSED: list[tuple[str, Json, str | None]] = [
         "SS is not a key type",
         request(AttributeDefinitions=definitions("a", type_="SS")),
         constraint(
-            "'SS'", "attributeDefinitions.1.member.attributeType", "Member must satisfy enum value set: [B, N, S]"
+            "'SS'",
+            "attributeDefinitions.1.member.attributeType",
+            "Member must satisfy enum value set: [B, N, S]",
         ),
     ),
     (
@@ -141,13 +167,17 @@ REFUSED: list[tuple[str, Json, str | None]] = [
     (
         "an unknown KeyType breaks its enum",
         request(KeySchema=keys("a Woop")),
-        constraint("'Woop'", "keySchema.1.member.keyType", "Member must satisfy enum value set: [HASH, RANGE]"),
+        constraint(
+            "'Woop'", "keySchema.1.member.keyType", "Member must satisfy enum value set: [HASH, RANGE]"
+        ),
     ),
     (
         "zero capacity units are too few",
         request(BillingMode=None, ProvisionedThroughput={"ReadCapacityUnits": 1, "WriteCapacityUnits": 0}),
         constraint(
-            "'0'", "provisionedThroughput.writeCapacityUnits", "Member must have value greater than or equal to 1"
+            "'0'",
+            "provisionedThroughput.writeCapacityUnits",
+            "Member must have value greater than or equal to 1",
         ),
     ),
     (
@@ -158,7 +188,8 @@ REFUSED: list[tuple[str, Json, str | None]] = [
     (
         "the default billing mode needs throughput",
         request(BillingMode=None),
-        INVALID + "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED",
+        INVALID
+        + "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED",
     ),
     (
         "PAY_PER_REQUEST takes no throughput",
@@ -226,7 +257,8 @@ REFUSED: list[tuple[str, Json, str | None]] = [
     (
         "a local index needs a table with a sort key",
         request(AttributeDefinitions=definitions("a", "b"), LocalSecondaryIndexes=[index("idx", "a", "b")]),
-        INVALID + "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex",
+        INVALID
+        + "Table KeySchema does not have a range key, which is required when specifying a LocalSecondaryIndex",
     ),
     (
         "a local index needs a sort key",
@@ -236,7 +268,8 @@ REFUSED: list[tuple[str, Json, str | None]] = [
     (
         "a local index shares the table's partition key",
         pair(LocalSecondaryIndexes=[index("idx", "c", "b")]),
-        INVALID + "Index KeySchema does not have the same leading hash key as table KeySchema for index: idx. "
+        INVALID
+        + "Index KeySchema does not have the same leading hash key as table KeySchema for index: idx. "
         "index hash key: c, table hash key: a",
     ),
     (
@@ -322,6 +355,39 @@ REFUSED: list[tuple[str, Json, str | None]] = [
         "when BillingMode is PAY_PER_REQUEST",
     ),
     (
+        "five partition attributes of an index are too many",
+        composite("bcdef", ""),
+        None,
+    ),
+    (
+        "five sort attributes of an index are too many",
+        composite("b", "cdefg"),
+        None,
+    ),
+    (
+        "an index's partition attributes come before its sort attributes",
+        composite("bc", "d", order="b HASH,d RANGE,c HASH"),
+        None,
+    ),
+    (
+        "an index cannot use one attribute twice",
+        composite("bc", "", order="b HASH,b HASH"),
+        None,
+    ),
+    (
+        "a local index has one sort attribute",
+        pair(
+            AttributeDefinitions=definitions("a", "b", "c", "d"),
+            LocalSecondaryIndexes=[index("idx", "a", "c", "d")],
+        ),
+        None,
+    ),
+    (
+        "a table has two keys at most",
+        pair(KeySchema=keys("a HASH", "b RANGE", "c RANGE")),
+        None,
+    ),
+    (
         "a stream needs a view type",
         request(StreamSpecification={"StreamEnabled": True}),
         None,
@@ -335,6 +401,12 @@ REFUSED: list[tuple[str, Json, str | None]] = [
 
 #: The refusals above that DynamoDB Local words (or leaves unworded) as AWS does.
 AGREED = {
+    "five partition attributes of an index are too many",
+    "five sort attributes of an index are too many",
+    "an index's partition attributes come before its sort attributes",
+    "an index cannot use one attribute twice",
+    "a local index has one sort attribute",
+    "a table has two keys at most",
     "two definitions of one attribute are refused",
     "a stream needs a view type",
     "a disabled stream takes no view type",
@@ -352,7 +424,9 @@ CASES: list[Case] = [
             request(BillingMode="SOMETIMES"),
             invalid(
                 constraint(
-                    "'SOMETIMES'", "billingMode", "Member must satisfy enum value set: [PROVISIONED, PAY_PER_REQUEST]"
+                    "'SOMETIMES'",
+                    "billingMode",
+                    "Member must satisfy enum value set: [PROVISIONED, PAY_PER_REQUEST]",
                 )
             ),
         ),
@@ -374,6 +448,10 @@ CASES: list[Case] = [
             ),
             index_reply,
         ),
+    ),
+    case(
+        "an index may have four partition and four sort attributes",
+        Step("CreateTable", composite("bcde", "fghi"), eight_keys),
     ),
     case(
         "a stream is described by its view type, label and ARN",
@@ -412,12 +490,16 @@ CASES: list[Case] = [
     case(
         "a table class is described",
         creates(TableClass="STANDARD_INFREQUENT_ACCESS"),
-        describes("Fresh", lambda got: bool(got["TableClassSummary"]["TableClass"] == "STANDARD_INFREQUENT_ACCESS")),
+        describes(
+            "Fresh", lambda got: bool(got["TableClassSummary"]["TableClass"] == "STANDARD_INFREQUENT_ACCESS")
+        ),
         local="has no table classes",
     ),
     case(
         "a refused table does not exist",
-        Step("CreateTable", request(AttributeDefinitions=definitions("a", "b")), Fails("ValidationException")),
+        Step(
+            "CreateTable", request(AttributeDefinitions=definitions("a", "b")), Fails("ValidationException")
+        ),
         Step("DescribeTable", {"TableName": "Fresh"}, Fails("ResourceNotFoundException")),
     ),
     case(

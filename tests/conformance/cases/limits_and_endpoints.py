@@ -12,7 +12,8 @@ def one_endpoint(reply: Json) -> None:
     (endpoint,) = reply["Endpoints"]
     assert set(endpoint) == {"Address", "CachePeriodInMinutes"}
     assert endpoint["CachePeriodInMinutes"] == 1440
-    assert isinstance(endpoint["Address"], str) and endpoint["Address"]
+    assert isinstance(endpoint["Address"], str)
+    assert endpoint["Address"]
 
 
 def recovery_on(reply: Json) -> None:
@@ -50,7 +51,9 @@ CASES: list[Case] = [
             },
         ),
     ),
-    case("DescribeEndpoints tells one address", Step("DescribeEndpoints", {}, one_endpoint), local=UNSUPPORTED),
+    case(
+        "DescribeEndpoints tells one address", Step("DescribeEndpoints", {}, one_endpoint), local=UNSUPPORTED
+    ),
     case(
         "a new table has continuous backups but no point in time recovery",
         Step("DescribeContinuousBackups", {"TableName": "Hash"}, OFF),
@@ -93,7 +96,9 @@ CASES: list[Case] = [
         Step(
             "UpdateContinuousBackups",
             {"TableName": "Hash"},
-            invalid(f"1 validation error detected: Value null at 'pointInTimeRecoverySpecification' {NOT_NULL}"),
+            invalid(
+                f"1 validation error detected: Value null at 'pointInTimeRecoverySpecification' {NOT_NULL}"
+            ),
         ),
         tables="Hash",
         local=UNSUPPORTED,

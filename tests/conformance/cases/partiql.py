@@ -41,7 +41,9 @@ def put(name: str = "Hash", **item: Json) -> Step:
 
 
 def stored(item: Json | None, value: str = "1") -> Step:
-    return Step("GetItem", {"TableName": "Hash", "Key": {"pk": text(value)}}, {} if item is None else {"Item": item})
+    return Step(
+        "GetItem", {"TableName": "Hash", "Key": {"pk": text(value)}}, {} if item is None else {"Item": item}
+    )
 
 
 def batch(expect: Expectation | None, *statements: str | Json, **members: Any) -> Step:
@@ -49,7 +51,9 @@ def batch(expect: Expectation | None, *statements: str | Json, **members: Any) -
 
 
 def transact(expect: Expectation | None, *statements: str | Json, **members: Any) -> Step:
-    return Step("ExecuteTransaction", {"TransactStatements": list(map(_statement, statements)), **members}, expect)
+    return Step(
+        "ExecuteTransaction", {"TransactStatements": list(map(_statement, statements)), **members}, expect
+    )
 
 
 def _statement(statement: str | Json) -> Json:
@@ -78,7 +82,7 @@ def units(count: float) -> Expectation:
 
 
 def paged() -> Case:
-    following: Json = {"Statement": 'SELECT sk FROM "Pair" WHERE pk = \'1\'', "Limit": 2}
+    following: Json = {"Statement": "SELECT sk FROM \"Pair\" WHERE pk = '1'", "Limit": 2}
 
     def first(reply: Json) -> None:
         assert reply["Items"] == [{"sk": text("a")}, {"sk": text("b")}]
@@ -98,6 +102,10 @@ def empty_page(reply: Json) -> None:
     assert reply["NextToken"]
 
 
+def last_key(reply: Json) -> None:
+    assert reply["LastEvaluatedKey"] == {"pk": text("1"), "sk": text("b")}
+
+
 ITEM: Json = {"pk": text("1"), "n": number("5"), "l": {"L": [text("a")]}, "s": {"NS": ["1", "2"]}}
 ONE = put(**ITEM)
 SORTED = tuple(put("Pair", pk=text("1"), sk=text(letter)) for letter in "cab")
@@ -108,13 +116,24 @@ LITERAL = (
 )
 
 REFUSED: list[tuple[str, str, str | None, str]] = [
-    ("a word is no statement", "SELECT", MALFORMED, OWN_WORDS),
+    ("a word is no statement", "foo", MALFORMED + "Expected data manipulation", OWN_WORDS),
+    ("half a statement is refused", "SELECT", None, ""),
     ("a token after WHERE is left over", "SELECT * FROM \"Hash\" WHERE pk = '1' foo", LEFTOVER, OWN_WORDS),
     ("a token after an item is left over", "INSERT INTO \"Hash\" VALUE {'pk': '1'} foo", LEFTOVER, OWN_WORDS),
-    ("ORDER BY does not go with DELETE", "DELETE FROM \"Hash\" WHERE pk = '1' ORDER BY pk", LEFTOVER, OWN_WORDS),
+    (
+        "ORDER BY does not go with DELETE",
+        "DELETE FROM \"Hash\" WHERE pk = '1' ORDER BY pk",
+        LEFTOVER,
+        OWN_WORDS,
+    ),
     ("a hash begins no comment", "SELECT * FROM \"Hash\" WHERE pk = '1' # note", MALFORMED, OWN_WORDS),
     ("a table has no alias", "SELECT * FROM \"Hash\" t WHERE pk = '1'", "Aliasing is not supported", ""),
-    ("a table updated has no alias", "UPDATE \"Hash\" t SET a = 1 WHERE pk = '1'", "Aliasing is not supported", OWN_WORDS),
+    (
+        "a table updated has no alias",
+        "UPDATE \"Hash\" t SET a = 1 WHERE pk = '1'",
+        "Aliasing is not supported",
+        "",
+    ),
     ("a schema cannot be changed", 'DROP TABLE "Hash"', None, ""),
     ("groups are not supported", 'SELECT * FROM "Hash" GROUP BY pk', "Unsupported clause: GROUP BY", ""),
     ("items cannot be counted", 'SELECT COUNT(*) FROM "Hash"', "Unexpected path component at 1:8:5", ""),
@@ -125,15 +144,9 @@ REFUSED: list[tuple[str, str, str | None, str]] = [
         "",
     ),
     ("a parameter must be given", 'SELECT * FROM "Hash" WHERE pk = ?', COUNT, ""),
-    ("an UPDATE needs the whole key", 'UPDATE "Pair" SET a = 1 WHERE pk = \'1\'', NO_KEY, ""),
+    ("an UPDATE needs the whole key", "UPDATE \"Pair\" SET a = 1 WHERE pk = '1'", NO_KEY, ""),
     ("an UPDATE needs a WHERE", 'UPDATE "Hash" SET a = 1', NO_KEY, ""),
     ("a DELETE needs the key", 'DELETE FROM "Hash" WHERE a = 1', NO_KEY, ""),
-    (
-        "a key cannot be updated",
-        "UPDATE \"Hash\" SET pk = 'x' WHERE pk = '1'",
-        "One or more parameter values were invalid: Cannot update attribute pk. This attribute is part of the key",
-        "",
-    ),
     (
         "an inserted item needs its key",
         "INSERT INTO \"Hash\" VALUE {'a': '1'}",
@@ -142,7 +155,7 @@ REFUSED: list[tuple[str, str, str | None, str]] = [
     ),
     (
         "an inserted key has the schema's type",
-        'INSERT INTO "Hash" VALUE {\'pk\': 1}',
+        "INSERT INTO \"Hash\" VALUE {'pk': 1}",
         "Key attribute's data type should match its data type in table's schema: Key pk",
         "",
     ),
@@ -166,8 +179,8 @@ REFUSED: list[tuple[str, str, str | None, str]] = [
         "",
     ),
     (
-        "an empty set cannot be written",
-        "UPDATE \"Hash\" SET s = <<>> WHERE pk = '1'",
+        "an empty set literal is not supported",
+        "UPDATE \"Hash\" SET s = set_add(s, <<>>) WHERE pk = '1'",
         "Empty bags are not supported",
         OWN_WORDS,
     ),
@@ -190,12 +203,6 @@ CASES: list[Case] = [
         local=OWN_WORDS,
     ),
     case(
-        "further parameters are refused",
-        run("SELECT * FROM \"Hash\" WHERE pk = '1'", invalid(COUNT), text("1")),
-        tables="Hash",
-        local="ignores them",
-    ),
-    case(
         "a page of no items is too small",
         run(
             'SELECT * FROM "Hash"',
@@ -216,8 +223,23 @@ CASES: list[Case] = [
         ),
         tables="Indexed",
     ),
-    # INSERT
-    case("an INSERT answers with no items", run("INSERT INTO \"Hash\" VALUE {'pk': '1'}", NOTHING), tables="Hash"),
+    case(
+        "a key cannot be updated",
+        ONE,
+        run(
+            "UPDATE \"Hash\" SET pk = 'x' WHERE pk = '1'",
+            invalid(
+                "One or more parameter values were invalid: "
+                "Cannot update attribute pk. This attribute is part of the key"
+            ),
+        ),
+        tables="Hash",
+    ),
+    case(
+        "an INSERT answers with no items",
+        run("INSERT INTO \"Hash\" VALUE {'pk': '1'}", NOTHING),
+        tables="Hash",
+    ),
     case(
         "literals have DynamoDB's types",
         run(LITERAL, NOTHING),
@@ -237,7 +259,7 @@ CASES: list[Case] = [
     ),
     case(
         "parameters are taken in order",
-        run('INSERT INTO "Hash" VALUE {\'pk\': ?, \'v\': ?}', NOTHING, text("1"), number("1e1")),
+        run("INSERT INTO \"Hash\" VALUE {'pk': ?, 'v': ?}", NOTHING, text("1"), number("1e1")),
         stored({"pk": text("1"), "v": number("10")}),
         tables="Hash",
     ),
@@ -258,14 +280,19 @@ CASES: list[Case] = [
         tables="Hash",
         local="calls the error DuplicateItem",
     ),
-    # SELECT
     case("a key finds one item", ONE, found("SELECT * FROM \"Hash\" WHERE pk = '1'", ITEM), tables="Hash"),
-    case("a table's name needs no quotes", ONE, found("SELECT * FROM Hash WHERE pk = '1'", ITEM), tables="Hash"),
+    case(
+        "a table's name needs no quotes", ONE, found("SELECT * FROM Hash WHERE pk = '1'", ITEM), tables="Hash"
+    ),
     case("a missing item is no item", found("SELECT * FROM \"Hash\" WHERE pk = '1'"), tables="Hash"),
     case(
         "a parameter stands for a key",
         ONE,
-        found('SELECT pk, n FROM "Hash" WHERE pk = ?', {"pk": text("1"), "n": number("5")}, parameters=(text("1"),)),
+        found(
+            'SELECT pk, n FROM "Hash" WHERE pk = ?',
+            {"pk": text("1"), "n": number("5")},
+            parameters=(text("1"),),
+        ),
         tables="Hash",
     ),
     case(
@@ -288,8 +315,13 @@ CASES: list[Case] = [
         tables="Hash",
     ),
     *(
-        case(f"{name} filters", ONE, put(pk=text("2")), found(f'SELECT pk FROM "Hash" WHERE {where}', {"pk": text(pk)}),
-             tables="Hash")
+        case(
+            f"{name} filters",
+            ONE,
+            put(pk=text("2")),
+            found(f'SELECT pk FROM "Hash" WHERE {where}', {"pk": text(pk)}),
+            tables="Hash",
+        )
         for name, where, pk in (
             ("BETWEEN", "n BETWEEN 4 AND 6", "1"),
             ("IN", "n IN [5, 7]", "1"),
@@ -324,7 +356,8 @@ CASES: list[Case] = [
         "an index is read by its own keys",
         put("Indexed", pk=text("1"), sk=text("1"), gp=text("g")),
         found(
-            'SELECT * FROM "Indexed"."gkeys" WHERE gp = \'g\'', {"pk": text("1"), "sk": text("1"), "gp": text("g")}
+            'SELECT * FROM "Indexed"."gkeys" WHERE gp = \'g\'',
+            {"pk": text("1"), "sk": text("1"), "gp": text("g")},
         ),
         tables="Indexed",
     ),
@@ -342,12 +375,18 @@ CASES: list[Case] = [
     ),
     paged(),
     case(
+        "a full page tells the last key beside the token",
+        *SORTED,
+        run("SELECT sk FROM \"Pair\" WHERE pk = '1'", last_key, Limit=2),
+        tables="Pair",
+        local="gives the token alone",
+    ),
+    case(
         "Limit counts before the filter",
         *SORTED,
         run("SELECT * FROM \"Pair\" WHERE pk = '1' AND x = 1", empty_page, Limit=1),
         tables="Pair",
     ),
-    # UPDATE
     case(
         "SET and REMOVE work together",
         ONE,
@@ -371,8 +410,12 @@ CASES: list[Case] = [
         tables="Hash",
     ),
     *(
-        case(f"RETURNING {clause} * returns its side", put(pk=text("1"), n=number("5"), a=text("x")),
-             run(f"UPDATE \"Hash\" SET n = 6 WHERE pk = '1' RETURNING {clause} *", {"Items": [item]}), tables="Hash")
+        case(
+            f"RETURNING {clause} * returns its side",
+            put(pk=text("1"), n=number("5"), a=text("x")),
+            run(f"UPDATE \"Hash\" SET n = 6 WHERE pk = '1' RETURNING {clause} *", {"Items": [item]}),
+            tables="Hash",
+        )
         for clause, item in (
             ("ALL OLD", {"pk": text("1"), "n": number("5"), "a": text("x")}),
             ("ALL NEW", {"pk": text("1"), "n": number("6"), "a": text("x")}),
@@ -393,8 +436,13 @@ CASES: list[Case] = [
         stored(ITEM),
         tables="Hash",
     ),
-    # DELETE
-    case("a DELETE removes the item", ONE, run("DELETE FROM \"Hash\" WHERE pk = '1'", NOTHING), stored(None), tables="Hash"),
+    case(
+        "a DELETE removes the item",
+        ONE,
+        run("DELETE FROM \"Hash\" WHERE pk = '1'", NOTHING),
+        stored(None),
+        tables="Hash",
+    ),
     case("a DELETE of nothing is fine", run("DELETE FROM \"Hash\" WHERE pk = '1'", NOTHING), tables="Hash"),
     case(
         "a DELETE returns the old item when asked",
@@ -422,7 +470,6 @@ CASES: list[Case] = [
         tables="Hash",
         local="never tells the capacity",
     ),
-    # BatchExecuteStatement
     case(
         "a batch answers each SELECT in order",
         put(pk=text("1")),
@@ -489,7 +536,11 @@ CASES: list[Case] = [
     ),
     case(
         "reads and writes do not share a batch",
-        batch(Fails("ValidationException"), "SELECT * FROM \"Hash\" WHERE pk = '1'", "DELETE FROM \"Hash\" WHERE pk = '2'"),
+        batch(
+            Fails("ValidationException"),
+            "SELECT * FROM \"Hash\" WHERE pk = '1'",
+            "DELETE FROM \"Hash\" WHERE pk = '2'",
+        ),
         tables="Hash",
     ),
     case(
@@ -505,7 +556,6 @@ CASES: list[Case] = [
         ),
         tables="Hash",
     ),
-    # ExecuteTransaction
     case(
         "a transaction of reads answers in order",
         put(pk=text("1")),
@@ -531,7 +581,9 @@ CASES: list[Case] = [
     case(
         "reads and writes do not share a transaction",
         transact(
-            invalid("ExecuteTransaction API does not support both read and write operations in the same request."),
+            invalid(
+                "ExecuteTransaction API does not support both read and write operations in the same request."
+            ),
             "SELECT * FROM \"Hash\" WHERE pk = '1'",
             "INSERT INTO \"Hash\" VALUE {'pk': '2'}",
         ),
@@ -604,7 +656,9 @@ CASES: list[Case] = [
     ),
     case(
         "101 statements are too many for a transaction",
-        transact(Fails("ValidationException"), *(f"SELECT * FROM \"Hash\" WHERE pk = '{n}'" for n in range(101))),
+        transact(
+            Fails("ValidationException"), *(f"SELECT * FROM \"Hash\" WHERE pk = '{n}'" for n in range(101))
+        ),
         tables="Hash",
     ),
     case(

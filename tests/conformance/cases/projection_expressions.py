@@ -37,7 +37,7 @@ def q(*members: Json) -> Json:
 
 
 RESULTS = [
-    case(f"{text} gives {title}", SEED, ask(text, {"Item": item}, names), tables="Hash")
+    case(f"{' '.join(text.split())} gives {title}", SEED, ask(text, {"Item": item}, names), tables="Hash")
     for text, title, item, names in (
         ("x", "one attribute and no key", {"x": n(1)}, None),
         ("pk, x", "the key when asked for", {**KEY, "x": n(1)}, None),

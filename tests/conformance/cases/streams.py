@@ -20,17 +20,20 @@ PREFIX = "1 validation error detected: Value "
 
 
 class Reader:
-    """The requests of one walk through a stream, each completed by the answer before it."""
+    """The requests of one walk through a stream, each completed by the answer before it.
 
-    def __init__(self, name: str, kind: str = "TRIM_HORIZON") -> None:
+    `start` and `page` hold members that a case sets itself, over those that the answers give.
+    """
+
+    def __init__(
+        self, name: str, kind: str = "TRIM_HORIZON", *, start: Json | None = None, page: Json | None = None
+    ) -> None:
         self._name = name
+        self._start_changes = start or {}
+        self._page_changes = page or {}
         self.shards: Json = {}
         self.start: Json = {"ShardIteratorType": kind}
         self.page: Json = {}
-
-    def opened(self) -> tuple[Step, ...]:
-        """Up to an iterator; `page` is then ready to be sent."""
-        return (*self.located(), Step("GetShardIterator", self.start, self._iterate))
 
     def located(self) -> tuple[Step, ...]:
         """Up to a shard; `start` is then ready to be sent."""
@@ -39,14 +42,19 @@ class Reader:
             Step("DescribeStream", self.shards, self._choose),
         )
 
+    def opened(self) -> tuple[Step, ...]:
+        """Up to an iterator; `page` is then ready to be sent."""
+        return (*self.located(), Step("GetShardIterator", self.start, self._iterate))
+
     def _locate(self, reply: Json) -> None:
         self.shards["StreamArn"] = self.start["StreamArn"] = reply["Table"]["LatestStreamArn"]
 
     def _choose(self, reply: Json) -> None:
-        self.start["ShardId"] = reply["StreamDescription"]["Shards"][0]["ShardId"]
+        shard = reply["StreamDescription"]["Shards"][0]
+        self.start.update({"ShardId": shard["ShardId"]} | self._start_changes)
 
     def _iterate(self, reply: Json) -> None:
-        self.page["ShardIterator"] = reply["ShardIterator"]
+        self.page.update({"ShardIterator": reply["ShardIterator"]} | self._page_changes)
 
 
 def text(value: str) -> Json:
@@ -86,7 +94,10 @@ def records(*changes: Change, keys: Json | None = None) -> Callable[[Json], None
 
     def expect(reply: Json) -> None:
         got = [
-            (one["eventName"], {name: one["dynamodb"][name] for name in ("NewImage", "OldImage") if name in one["dynamodb"]})
+            (
+                one["eventName"],
+                {name: one["dynamodb"][name] for name in ("NewImage", "OldImage") if name in one["dynamodb"]},
+            )
             for one in reply["Records"]
         ]
         assert got == list(changes), got
@@ -116,25 +127,22 @@ def viewed(kind: str, *changes: Change) -> Case:
     )
 
 
-def asked(
-    name: str, operation: str, expect: Expectation, local: str = "", without: str = "", **members: Any
-) -> Case:
-    """A case of one stream request with some members changed or taken away."""
-    reader = Reader("Streamed")
-    steps = reader.opened() if operation == "GetRecords" else reader.located()
-    base = {"DescribeStream": reader.shards, "GetShardIterator": reader.start, "GetRecords": reader.page}[operation]
-    request: Json = {}
+def unopened(name: str, expect: Expectation, local: str = "", **members: Any) -> Case:
+    """A case of a GetShardIterator with these members."""
+    reader = Reader("Streamed", start=members)
+    step = Step("GetShardIterator", reader.start, expect)
+    return case(name, *reader.located(), step, tables="Streamed", local=local)
 
-    def prepare(reply: Json) -> None:
-        request.clear()
-        request.update({name_: value for name_, value in (base | members).items() if name_ != without})
 
-    ready = Step("DescribeTable", {"TableName": "Streamed"}, prepare)
-    return case(name, *steps, ready, Step(operation, request, expect), tables="Streamed", local=local)
+def unread(name: str, expect: Expectation, **members: Any) -> Case:
+    """A case of a GetRecords with these members."""
+    reader = Reader("Streamed", page=members)
+    return case(name, *reader.opened(), Step("GetRecords", reader.page, expect), tables="Streamed")
 
 
 def continued() -> Case:
-    reader, following = Reader("Streamed"), Json()
+    reader = Reader("Streamed", page={"Limit": 1})
+    following: Json = {}
 
     def first(reply: Json) -> None:
         assert [one["eventName"] for one in reply["Records"]] == ["INSERT"]
@@ -143,28 +151,22 @@ def continued() -> Case:
     def rest(reply: Json) -> None:
         assert [one["eventName"] for one in reply["Records"]] == ["MODIFY", "REMOVE"]
 
-    one_at_a_time = asked_page(reader, Limit=1)
     return case(
         "the next iterator goes on after the last record",
         put(a=text("x")),
         put(a=text("y")),
         delete(),
         *reader.opened(),
-        *one_at_a_time[:-1],
-        Step("GetRecords", one_at_a_time[-1].request, first),
+        Step("GetRecords", reader.page, first),
         Step("GetRecords", following, rest),
         tables="Streamed",
     )
 
 
-def asked_page(reader: Reader, **members: Any) -> tuple[Step, ...]:
-    """A GetRecords with further members, once the reader has its iterator."""
-    request: Json = {}
-
-    def prepare(reply: Json) -> None:
-        request.update(reader.page | members)
-
-    return Step("DescribeTable", {"TableName": "Streamed"}, prepare), Step("GetRecords", request)
+def described() -> Case:
+    reader = Reader("Streamed")
+    step = Step("DescribeStream", reader.shards, stream_description)
+    return case("an open stream is described", *reader.located(), step, tables="Streamed")
 
 
 def from_sequence(kind: str, events: list[str]) -> Case:
@@ -197,7 +199,11 @@ def latest() -> Case:
         put(a=text("x")),
         *reader.opened(),
         put(a=text("y")),
-        Step("GetRecords", reader.page, records(change("MODIFY", new=keyed(a=text("y")), old=keyed(a=text("x"))))),
+        Step(
+            "GetRecords",
+            reader.page,
+            records(change("MODIFY", new=keyed(a=text("y")), old=keyed(a=text("x")))),
+        ),
         tables="Streamed",
     )
 
@@ -218,7 +224,8 @@ def record_members(reply: Json) -> None:
 
 def rising(reply: Json) -> None:
     numbers = [int(one["dynamodb"]["SequenceNumber"]) for one in reply["Records"]]
-    assert len(numbers) == 3 and numbers == sorted(set(numbers))
+    assert len(numbers) == 3
+    assert numbers == sorted(set(numbers))
     assert len({one["eventID"] for one in reply["Records"]}) == 3
 
 
@@ -264,8 +271,13 @@ def transaction_story() -> Case:
     reader = Reader("Streamed")
     actions = [
         {"Put": {"TableName": "Streamed", "Item": keyed(a=text("x"))}},
-        {"ConditionCheck": {"TableName": "Streamed", "Key": {"pk": text("2"), "sk": text("2")},
-                            "ConditionExpression": "attribute_not_exists(pk)"}},
+        {
+            "ConditionCheck": {
+                "TableName": "Streamed",
+                "Key": {"pk": text("2"), "sk": text("2")},
+                "ConditionExpression": "attribute_not_exists(pk)",
+            }
+        },
     ]
     return case(
         "a transaction leaves a record for each item it changes, none for a check",
@@ -293,7 +305,9 @@ CASES: list[Case] = [
         put(a=text("y")),
         changes=(INSERTED, change("MODIFY", new=Y, old=X)),
     ),
-    told("a deleted item is a REMOVE", put(a=text("x")), delete(), changes=(INSERTED, change("REMOVE", old=X))),
+    told(
+        "a deleted item is a REMOVE", put(a=text("x")), delete(), changes=(INSERTED, change("REMOVE", old=X))
+    ),
     told("an update that creates is an INSERT", update("SET a = :a", a=text("x")), changes=(INSERTED,)),
     told(
         "an update that changes is a MODIFY",
@@ -308,7 +322,12 @@ CASES: list[Case] = [
         update("SET a = :a", a=text("x")),
         changes=(INSERTED,),
     ),
-    told("an update that removes what is not there leaves nothing", put(a=text("x")), update("REMOVE z"), changes=(INSERTED,)),
+    told(
+        "an update that removes what is not there leaves nothing",
+        put(a=text("x")),
+        update("REMOVE z"),
+        changes=(INSERTED,),
+    ),
     told(
         "a number written another way is no change",
         put(a={"N": "10"}),
@@ -339,7 +358,10 @@ CASES: list[Case] = [
     ),
     told(
         "a PartiQL statement leaves a record",
-        Step("ExecuteStatement", {"Statement": "INSERT INTO \"Streamed\" VALUE {'pk': '1', 'sk': '1', 'a': 'x'}"}),
+        Step(
+            "ExecuteStatement",
+            {"Statement": "INSERT INTO \"Streamed\" VALUE {'pk': '1', 'sk': '1', 'a': 'x'}"},
+        ),
         changes=(INSERTED,),
     ),
     transaction_story(),
@@ -348,21 +370,34 @@ CASES: list[Case] = [
     viewed("OLD_IMAGE", change("INSERT"), change("MODIFY", old=X), change("REMOVE", old=Y)),
     viewed("NEW_AND_OLD_IMAGES", INSERTED, change("MODIFY", new=Y, old=X), change("REMOVE", old=Y)),
     simple("a record has its members and its size", record_members, put(a=text("x"))),
-    simple("sequence numbers rise and events are different", rising, put(a=text("x")), put(a=text("y")), delete()),
+    simple(
+        "sequence numbers rise and events are different", rising, put(a=text("x")), put(a=text("y")), delete()
+    ),
     latest(),
     from_sequence("AT_SEQUENCE_NUMBER", ["MODIFY", "REMOVE"]),
     from_sequence("AFTER_SEQUENCE_NUMBER", ["REMOVE"]),
     continued(),
     disabled_story(),
-    asked("an open stream is described", "DescribeStream", stream_description),
+    described(),
     case(
         "a table's streams are listed",
-        Step("CreateTable", table("Listed", "pk:S",
-             StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"})),
+        Step(
+            "CreateTable",
+            table(
+                "Listed", "pk:S", StreamSpecification={"StreamEnabled": True, "StreamViewType": "KEYS_ONLY"}
+            ),
+        ),
         Step("ListStreams", {"TableName": "Listed"}, one_stream),
     ),
-    case("a table without a stream has none to list", Step("ListStreams", {"TableName": "Pair"}, {"Streams": []}), tables="Pair"),
-    case("a missing table has no streams to list", Step("ListStreams", {"TableName": "Nowhere"}, {"Streams": []})),
+    case(
+        "a table without a stream has none to list",
+        Step("ListStreams", {"TableName": "Pair"}, {"Streams": []}),
+        tables="Pair",
+    ),
+    case(
+        "a missing table has no streams to list",
+        Step("ListStreams", {"TableName": "Nowhere"}, {"Streams": []}),
+    ),
     case(
         "a list of no streams is too small",
         Step(
@@ -375,22 +410,23 @@ CASES: list[Case] = [
         ),
     ),
     case("a list of 101 streams is too large", Step("ListStreams", {"Limit": 101}, invalid(None))),
-    asked(
+    unopened(
         "a shard that does not exist has no iterator",
-        "GetShardIterator",
         Fails("ResourceNotFoundException"),
         ShardId=SHARD,
     ),
-    asked(
+    unopened(
         "TRIM_HORIZON takes no sequence number",
-        "GetShardIterator",
         invalid(None),
         SequenceNumber="1" * 21,
     ),
-    asked("AT_SEQUENCE_NUMBER needs one", "GetShardIterator", invalid(None), ShardIteratorType="AT_SEQUENCE_NUMBER"),
-    asked(
+    unopened(
+        "AT_SEQUENCE_NUMBER needs one",
+        invalid(None),
+        ShardIteratorType="AT_SEQUENCE_NUMBER",
+    ),
+    unopened(
         "a sequence number has a least length",
-        "GetShardIterator",
         invalid(
             f"{PREFIX}'0' at 'sequenceNumber' failed to satisfy constraint: "
             "Member must have length greater than or equal to 21"
@@ -398,27 +434,30 @@ CASES: list[Case] = [
         ShardIteratorType="AT_SEQUENCE_NUMBER",
         SequenceNumber="0",
     ),
-    asked(
+    unopened(
         "an unknown iterator type breaks its enum",
-        "GetShardIterator",
         Fails("ValidationException"),
         local="fails internally",
         ShardIteratorType="NEWEST",
     ),
-    asked(
+    unread(
         "a page of no records is too small",
-        "GetRecords",
         invalid(
             f"{PREFIX}'0' at 'limit' failed to satisfy constraint: Member must have value greater than or equal to 1"
         ),
         Limit=0,
     ),
-    asked("a page of 1001 records is too large", "GetRecords", invalid(None), Limit=1001),
-    asked("an iterator of nothing is invalid", "GetRecords", invalid("Invalid ShardIterator"), ShardIterator="x"),
+    unread("a page of 1001 records is too large", invalid(None), Limit=1001),
+    unread("an iterator of nothing is invalid", invalid("Invalid ShardIterator"), ShardIterator="x"),
     case(
         "a stream that does not exist cannot be described",
-        Step("DescribeStream", {"StreamArn": "arn:aws:dynamodb:us-east-1:000000000000:table/Nowhere/stream/2020-01-01T00:00:00.000"},
-             Fails("ResourceNotFoundException")),
+        Step(
+            "DescribeStream",
+            {
+                "StreamArn": "arn:aws:dynamodb:us-east-1:000000000000:table/Nowhere/stream/2020-01-01T00:00:00.000"
+            },
+            Fails("ResourceNotFoundException"),
+        ),
     ),
     case(
         "a text that is no ARN cannot be described",

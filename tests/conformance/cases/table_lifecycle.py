@@ -47,8 +47,11 @@ FOUR = create("beta", "Zeta", "alpha", "alp.2")
 
 CASES: list[Case] = [
     *(
-        case(f"{operation} of a missing table names it", Step(operation, {"TableName": "Nowhere"}, missing("Nowhere")),
-             local=OWN_WORDS)
+        case(
+            f"{operation} of a missing table names it",
+            Step(operation, {"TableName": "Nowhere"}, missing("Nowhere")),
+            local=OWN_WORDS,
+        )
         for operation in ("DescribeTable", "DeleteTable")
     ),
     *(
@@ -57,11 +60,18 @@ CASES: list[Case] = [
         for rule, request, message in (
             ("needs a TableName", {}, REQUIRED),
             ("judges the name's length first", {"TableName": "a;"}, NAME_LENGTH),
-            ("judges the name's characters", {"TableName": "abc;"}, f"{PREFIX}'abc;' at 'tableName' "
-             f"failed to satisfy constraint: {PATTERN}"),
+            (
+                "judges the name's characters",
+                {"TableName": "abc;"},
+                f"{PREFIX}'abc;' at 'tableName' failed to satisfy constraint: {PATTERN}",
+            ),
         )
     ),
-    case("a described table is active", Step("DescribeTable", {"TableName": "Hash"}, described_items), tables="Hash"),
+    case(
+        "a described table is active",
+        Step("DescribeTable", {"TableName": "Hash"}, described_items),
+        tables="Hash",
+    ),
     case(
         "a deleted table is described a last time",
         Step("DeleteTable", {"TableName": "Hash"}, deleted_reply),
@@ -123,7 +133,9 @@ CASES: list[Case] = [
         *FOUR,
         listed({"TableNames": ["beta"]}, ExclusiveStartTableName="alpha.zzz"),
     ),
-    case("nothing comes after the last name", *FOUR, listed({"TableNames": []}, ExclusiveStartTableName="zzz")),
+    case(
+        "nothing comes after the last name", *FOUR, listed({"TableNames": []}, ExclusiveStartTableName="zzz")
+    ),
     *(
         case(name, listed(invalid(message), **members), local=OWN_WORDS)
         for name, members, message in (

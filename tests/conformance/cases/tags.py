@@ -69,7 +69,9 @@ def listed(tags: Tags) -> tuple[str, Json, Expectation]:
 
 
 def constraint(value: str, member: str, rule: str) -> Fails:
-    return invalid(f"1 validation error detected: Value {value} at '{member}' failed to satisfy constraint: {rule}")
+    return invalid(
+        f"1 validation error detected: Value {value} at '{member}' failed to satisfy constraint: {rule}"
+    )
 
 
 def many(count: int, start: int = 0) -> Tags:
@@ -80,7 +82,11 @@ def reborn(name: str, *steps: Step, tags: Tags) -> Case:
     """A case whose steps end with a table `Hash` that has exactly these tags."""
     arn = Arn()
     return case(
-        name, *steps, arn.learned(), Step("ListTagsOfResource", arn.request(), exactly(tags)), local=UNSUPPORTED
+        name,
+        *steps,
+        arn.learned(),
+        Step("ListTagsOfResource", arn.request(), exactly(tags)),
+        local=UNSUPPORTED,
     )
 
 
@@ -107,15 +113,21 @@ CASES: list[Case] = [
         listed(many(30)),
     ),
     story("overwriting does not count again", tag(many(50)), tag(many(50)), listed(many(50))),
-    story("an empty list of tags is refused", tag({}, invalid("Atleast one Tag needs to be provided as Input."))),
     story(
-        "an empty list of keys is refused", untag(expect=invalid("Atleast one Tag Key needs to be provided as Input."))
+        "an empty list of tags is refused", tag({}, invalid("Atleast one Tag needs to be provided as Input."))
+    ),
+    story(
+        "an empty list of keys is refused",
+        untag(expect=invalid("Atleast one Tag Key needs to be provided as Input.")),
     ),
     story("tags are required", ("TagResource", {}, constraint("null", "tags", NOT_NULL))),
     story("keys are required", ("UntagResource", {}, constraint("null", "tagKeys", NOT_NULL))),
     story(
         "a key has a least length",
-        tag({"": "1"}, constraint("''", "tags.1.member.key", "Member must have length greater than or equal to 1")),
+        tag(
+            {"": "1"},
+            constraint("''", "tags.1.member.key", "Member must have length greater than or equal to 1"),
+        ),
     ),
     story(
         "a key has a greatest length",

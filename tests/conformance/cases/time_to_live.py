@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..harness import Case, Expectation, Fails, Step, case, invalid
+from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
 
 OWN_WORDS = "reports the fault in its own words"
 LONG = "t" * 256
@@ -18,7 +18,7 @@ def setting(expect: Expectation | None, name: str = "Hash", **specification: Any
 
 
 def enabled(attribute: str = "expires") -> Step:
-    specification = {"AttributeName": attribute, "Enabled": True}
+    specification: Json = {"AttributeName": attribute, "Enabled": True}
     return setting({"TimeToLiveSpecification": specification}, **specification)
 
 
@@ -28,6 +28,10 @@ def described(**description: Any) -> Step:
 
 def constraint(value: str, member: str, rule: str) -> str:
     return f"1 validation error detected: Value {value} at '{member}' failed to satisfy constraint: {rule}"
+
+
+def not_in_table(reply: Json) -> None:
+    assert "TimeToLiveDescription" not in reply["Table"]
 
 
 MISSING = Fails("ResourceNotFoundException", "Requested resource not found: Table: Nowhere not found")
@@ -94,11 +98,21 @@ CASES: list[Case] = [
     case(
         "the setting is not part of the table's description",
         enabled(),
-        Step("DescribeTable", {"TableName": "Hash"}, lambda reply: _without(reply["Table"], "TimeToLiveDescription")),
+        Step(
+            "DescribeTable",
+            {"TableName": "Hash"},
+            not_in_table,
+        ),
         tables="Hash",
     ),
-    case("UpdateTimeToLive needs a TableName", Step("UpdateTimeToLive", {}, invalid(REQUIRED)), local=OWN_WORDS),
-    case("DescribeTimeToLive needs a TableName", Step("DescribeTimeToLive", {}, invalid(REQUIRED)), local=OWN_WORDS),
+    case(
+        "UpdateTimeToLive needs a TableName", Step("UpdateTimeToLive", {}, invalid(REQUIRED)), local=OWN_WORDS
+    ),
+    case(
+        "DescribeTimeToLive needs a TableName",
+        Step("DescribeTimeToLive", {}, invalid(REQUIRED)),
+        local=OWN_WORDS,
+    ),
     case(
         "UpdateTimeToLive needs a table",
         setting(MISSING, "Nowhere", AttributeName="expires", Enabled=True),
@@ -153,7 +167,3 @@ CASES: list[Case] = [
         )
     ),
 ]
-
-
-def _without(description: dict[str, Any], member: str) -> None:
-    assert member not in description

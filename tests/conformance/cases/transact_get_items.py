@@ -60,7 +60,9 @@ REFUSED: list[tuple[str, Step, str]] = [
     ),
     (
         "TransactItems cannot be empty",
-        read(invalid(constraint("'[]'", "transactItems", "Member must have length greater than or equal to 1"))),
+        read(
+            invalid(constraint("'[]'", "transactItems", "Member must have length greater than or equal to 1"))
+        ),
         OWN_WORDS,
     ),
     (
@@ -80,7 +82,9 @@ REFUSED: list[tuple[str, Step, str]] = [
     (
         "an item cannot be read twice",
         read(
-            invalid("Transaction request cannot include multiple operations on one item"), get(key("1")), get(key("1"))
+            invalid("Transaction request cannot include multiple operations on one item"),
+            get(key("1")),
+            get(key("1")),
         ),
         "",
     ),
@@ -99,7 +103,9 @@ REFUSED: list[tuple[str, Step, str]] = [
         read(
             invalid(
                 constraint(
-                    "'SOME'", "returnConsumedCapacity", "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
+                    "'SOME'",
+                    "returnConsumedCapacity",
+                    "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]",
                 )
             ),
             get(key("1"), "Nowhere"),
@@ -128,7 +134,8 @@ REFUSED: list[tuple[str, Step, str]] = [
     (
         "a key that is no number is refused before the transaction",
         read(
-            invalid("The parameter cannot be converted to a numeric value: x"), get({"pk": {"N": "x"}}, "NumberHash")
+            invalid("The parameter cannot be converted to a numeric value: x"),
+            get({"pk": {"N": "x"}}, "NumberHash"),
         ),
         OWN_WORDS,
     ),
@@ -175,7 +182,10 @@ CASES: list[Case] = [
         "answers stand in the order of the actions, a missing item as an empty one",
         ONE,
         put(pk={"S": "2"}),
-        read({"Responses": [{"Item": {"pk": {"S": "2"}}}, {}, {"Item": ITEM}]}, *(get(key(value)) for value in "201")),
+        read(
+            {"Responses": [{"Item": {"pk": {"S": "2"}}}, {}, {"Item": ITEM}]},
+            *(get(key(value)) for value in "201"),
+        ),
         tables="Hash",
     ),
     case(

@@ -83,7 +83,9 @@ CASES: list[Case] = [
     case(
         "TableName is required",
         Step(
-            "UpdateTable", {}, invalid("The parameter 'TableName' is required but was not present in the request")
+            "UpdateTable",
+            {},
+            invalid("The parameter 'TableName' is required but was not present in the request"),
         ),
         local=OWN_WORDS,
     ),
@@ -125,7 +127,8 @@ CASES: list[Case] = [
         indexes(
             *[{"Delete": {"IndexName": "byx"}}] * 2,
             expect=invalid(
-                INVALID + "Only one global secondary index update per index is allowed simultaneously. Index: byx"
+                INVALID
+                + "Only one global secondary index update per index is allowed simultaneously. Index: byx"
             ),
         ),
         tables="Hash",
@@ -159,9 +162,7 @@ CASES: list[Case] = [
     ),
     case(
         "a new index must have its keys defined, even keys the table knows",
-        indexes(
-            {"Create": index("byls", "ls")}, name="Indexed", expect=invalid(None)
-        ),
+        indexes({"Create": index("byls", "ls")}, name="Indexed", expect=invalid(None)),
         tables="Indexed",
     ),
     case("a new index is described at once", indexes(CREATE, expect=creating_reply, x="S"), tables="Hash"),
@@ -230,7 +231,8 @@ CASES: list[Case] = [
             {"Create": index("alsox", "x")},
             name="Typed",
             expect=invalid(
-                INVALID + "Attributes cannot be redefined. Please check that your attribute has the same type as "
+                INVALID
+                + "Attributes cannot be redefined. Please check that your attribute has the same type as "
                 "previously defined. Existing schema: Schema:[SchemaElement: key{x:S:HASH}] "
                 "New schema: Schema:[SchemaElement: key{x:N:HASH}]"
             ),
@@ -254,7 +256,9 @@ CASES: list[Case] = [
         "a dropped index takes its key's definition with it",
         Step("CreateTable", INDEXED),
         indexes({"Delete": {"IndexName": "byx"}}, name="Typed"),
-        described(lambda got: [one["AttributeName"] for one in got["AttributeDefinitions"]] == ["pk"], "Typed"),
+        described(
+            lambda got: [one["AttributeName"] for one in got["AttributeDefinitions"]] == ["pk"], "Typed"
+        ),
     ),
     case(
         "a dropped index no longer judges writes",
@@ -277,7 +281,9 @@ CASES: list[Case] = [
     case(
         "PROVISIONED needs throughput",
         update(
-            expect=invalid(INVALID + "ProvisionedThroughput must be specified when BillingMode is PROVISIONED"),
+            expect=invalid(
+                INVALID + "ProvisionedThroughput must be specified when BillingMode is PROVISIONED"
+            ),
             BillingMode="PROVISIONED",
         ),
         tables="Hash",
@@ -312,8 +318,10 @@ CASES: list[Case] = [
         Step("CreateTable", PROVISIONED),
         update("Paid", BillingMode="PAY_PER_REQUEST"),
         described(
-            lambda got: got["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
-            and got["ProvisionedThroughput"]["ReadCapacityUnits"] == 0,
+            lambda got: (
+                got["BillingModeSummary"]["BillingMode"] == "PAY_PER_REQUEST"
+                and got["ProvisionedThroughput"]["ReadCapacityUnits"] == 0
+            ),
             "Paid",
         ),
     ),
@@ -333,8 +341,10 @@ CASES: list[Case] = [
         Step("CreateTable", PROVISIONED),
         update("Paid", ProvisionedThroughput={"ReadCapacityUnits": 3, "WriteCapacityUnits": 2}),
         described(
-            lambda got: got["ProvisionedThroughput"]["ReadCapacityUnits"] == 3
-            and got["ProvisionedThroughput"]["WriteCapacityUnits"] == 2,
+            lambda got: (
+                got["ProvisionedThroughput"]["ReadCapacityUnits"] == 3
+                and got["ProvisionedThroughput"]["WriteCapacityUnits"] == 2
+            ),
             "Paid",
         ),
     ),
@@ -375,7 +385,9 @@ CASES: list[Case] = [
             name="Paid",
         ),
         described(
-            lambda got: bool(got["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["ReadCapacityUnits"] == 5),
+            lambda got: bool(
+                got["GlobalSecondaryIndexes"][0]["ProvisionedThroughput"]["ReadCapacityUnits"] == 5
+            ),
             "Paid",
         ),
     ),
@@ -383,8 +395,10 @@ CASES: list[Case] = [
         "a stream is enabled",
         stream(StreamEnabled=True, StreamViewType="NEW_IMAGE"),
         described(
-            lambda got: got["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
-            and got["LatestStreamArn"].startswith(got["TableArn"] + "/stream/")
+            lambda got: (
+                got["StreamSpecification"] == {"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"}
+                and got["LatestStreamArn"].startswith(got["TableArn"] + "/stream/")
+            )
         ),
         tables="Hash",
     ),
@@ -399,7 +413,11 @@ CASES: list[Case] = [
         tables="Hash",
         local="leaves the table's name out",
     ),
-    case("a stream that is not there cannot be disabled", stream(invalid(None), StreamEnabled=False), tables="Hash"),
+    case(
+        "a stream that is not there cannot be disabled",
+        stream(invalid(None), StreamEnabled=False),
+        tables="Hash",
+    ),
     case("an enabled stream needs a view type", stream(invalid(None), StreamEnabled=True), tables="Hash"),
     case(
         "a disabled stream leaves its ARN behind",

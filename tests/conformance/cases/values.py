@@ -42,6 +42,7 @@ def nested(depth: int) -> Json:
 
 
 NINES = "9" * 38
+REASONS = {OVERFLOW: "too large", UNDERFLOW: "too small", PRECISION: "of more than 38 digits"}
 NUMBERS = [
     *(
         kept(
@@ -75,7 +76,7 @@ NUMBERS = [
     ),
     *(
         case(
-            f"the number {text!r} is refused: {why[:15].strip()}",
+            f"refused: {text!r} is {REASONS.get(why, 'no number')}",
             put({"N": text}, invalid(why)),
             tables="Hash",
             local=local,

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 from solotable.protocol.text import loads
 from solotable.values import item_size
 
-from .catalog import Index, Table
+from .catalog import Catalog, Index, Table
 from .definitions import table_arn
 
 if TYPE_CHECKING:
@@ -131,15 +131,17 @@ def _counts(engine: SqliteEngine, table: Table) -> Counts:
     ):
         return kept
     with engine.database.snapshot() as connection:
-        counted = _count(connection, table, now)
+        # The items may have moved to a later generation since the table was read.
+        found = Catalog().load(connection, table.name)
+        if found is None or found.id != table.id:
+            return _NO_COUNTS
+        counted = _count(connection, found, now)
     mine[table.id] = counted
     return counted
 
 
 def _count(connection: sqlite3.Connection, table: Table, now: int) -> Counts:
-    items, size = connection.execute(
-        f"SELECT count(*), coalesce(sum(size), 0) FROM {table.items}"
-    ).fetchone()
+    items, size = connection.execute(f"SELECT count(*), coalesce(sum(size), 0) FROM {table.items}").fetchone()
     return Counts(
         items=items,
         size=size,
@@ -157,8 +159,10 @@ def _count_index(connection: sqlite3.Connection, table: Table, index: Index) -> 
     if index.projected is None:
         items, size = connection.execute(f"SELECT count(*), coalesce(sum(i.size), 0) {joined}").fetchone()
         return items, size
-    items = size = 0
-    for (raw,) in connection.execute(f"SELECT i.item {joined}"):
-        items += 1
+    (items,) = connection.execute(f"SELECT count(*) FROM x{index.id}").fetchone()
+    seen = size = 0
+    # Of an index with more entries than that, the size is an estimate.
+    for (raw,) in connection.execute(f"SELECT i.item {joined} LIMIT {LIVE_ITEMS}"):
+        seen += 1
         size += item_size(index.project(loads(raw)))
-    return items, size
+    return items, size if seen == items else size * items // seen

@@ -20,6 +20,7 @@ from .catalog import Catalog, Table
 from .connection import Database, Durability, StaleDefinition
 from .operations import OPERATIONS
 from .storage import Writer
+from .ttl import sweep
 
 ResultT = TypeVar("ResultT")
 
@@ -87,6 +88,10 @@ class SqliteEngine:
             return action(Writer(connection, now_micros=self.now_micros(), by_service=by_service))
 
         return self.database.write(run)
+
+    def sweep(self) -> int:
+        """Remove items whose time has come and records past theirs; return how many items that were."""
+        return sweep(self)
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""

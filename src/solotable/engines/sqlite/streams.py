@@ -11,7 +11,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -70,7 +70,7 @@ def enable(connection: sqlite3.Connection, definition: Definition, now_micros: i
     name = definition["TableName"]
     millis = now_micros // 1000
     while True:
-        moment = datetime.fromtimestamp(millis // 1000, tz=timezone.utc)
+        moment = datetime.fromtimestamp(millis // 1000, tz=UTC)
         label = f"{moment:%Y-%m-%dT%H:%M:%S}.{millis % 1000:03d}"
         arn = f"{table_arn(name)}/stream/{label}"
         if not connection.execute("SELECT 1 FROM streams WHERE arn = ?", (arn,)).fetchone():
@@ -138,9 +138,7 @@ def records(connection: sqlite3.Connection, stream: Stream, start: int, limit: i
         ),
     )
     for sequence, at_micros, by_service, old, new in rows:
-        yield Recorded(
-            sequence=sequence, at_micros=at_micros, by_service=bool(by_service), old=old, new=new
-        )
+        yield Recorded(sequence=sequence, at_micros=at_micros, by_service=bool(by_service), old=old, new=new)
 
 
 def horizon(connection: sqlite3.Connection, stream: Stream, now_micros: int) -> int:

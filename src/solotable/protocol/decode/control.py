@@ -48,7 +48,7 @@ def _judge_resource(members: Members, *, needed: str | None, empty: str) -> None
 
 
 def _judge_update_table(members: Members) -> None:
-    if not any(part for name, part in members.items() if name != "TableName"):
+    if all(name == "TableName" or part == [] for name, part in members.items()):
         raise invalid(
             "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
             "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required"

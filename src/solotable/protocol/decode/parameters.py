@@ -81,7 +81,6 @@ def judge_attributes_to_get(members: Members) -> None:
 def projection_of(members: Members) -> Projection | None:
     """Return what a read of single items keeps, from AttributesToGet or from the expression."""
     if "AttributesToGet" in members:
-        judge_attributes_to_get(members)
         return projection_from_attributes(members["AttributesToGet"])
     if "ProjectionExpression" not in members:
         return None

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..definitions import REGION
+from solotable.engines.sqlite.definitions import REGION
 
 if TYPE_CHECKING:
-    from ..engine import SqliteEngine
+    from solotable.engines.sqlite.engine import SqliteEngine
 
 
 def describe_limits(_engine: SqliteEngine, _members: dict[str, Any]) -> dict[str, Any]:
@@ -22,6 +22,4 @@ def describe_limits(_engine: SqliteEngine, _members: dict[str, Any]) -> dict[str
 
 def describe_endpoints(_engine: SqliteEngine, _members: dict[str, Any]) -> dict[str, Any]:
     """Tell the address of the region's endpoint, as AWS would."""
-    return {
-        "Endpoints": [{"Address": f"dynamodb.{REGION}.amazonaws.com", "CachePeriodInMinutes": 1440}]
-    }
+    return {"Endpoints": [{"Address": f"dynamodb.{REGION}.amazonaws.com", "CachePeriodInMinutes": 1440}]}

@@ -8,13 +8,12 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from solotable.engines.sqlite.catalog import Definition, Table
+from solotable.engines.sqlite.definitions import change, current
 from solotable.errors import ServiceError, TableNotFound, invalid
 
-from ..catalog import Definition, Table
-from ..definitions import change, current
-
 if TYPE_CHECKING:
-    from ..engine import SqliteEngine
+    from solotable.engines.sqlite.engine import SqliteEngine
 
 LONGEST_RECOVERY_DAYS = 35
 _DAY_MICROS = 86_400 * 1_000_000

@@ -6,16 +6,16 @@ import sqlite3
 import uuid
 from typing import TYPE_CHECKING, Any
 
+from solotable.engines.sqlite import catalog, streams
+from solotable.engines.sqlite.catalog import Catalog, Definition, Table
+from solotable.engines.sqlite.definitions import ACCOUNT, REGION
+from solotable.engines.sqlite.descriptions import describe
 from solotable.errors import ServiceError, invalid_parameter
 
-from .. import catalog, streams
-from ..catalog import Catalog, Definition, Table
-from ..definitions import ACCOUNT, REGION
-from ..descriptions import describe
 from . import key_schemas, tags
 
 if TYPE_CHECKING:
-    from ..engine import SqliteEngine
+    from solotable.engines.sqlite.engine import SqliteEngine
 
 NO_UNITS = {"NumberOfDecreasesToday": 0, "ReadCapacityUnits": 0, "WriteCapacityUnits": 0}
 
@@ -51,8 +51,7 @@ def _check(members: dict[str, Any]) -> None:
         )
     if not on_demand and throughput is None:
         raise invalid_parameter(
-            "ReadCapacityUnits and WriteCapacityUnits must both be specified "
-            "when BillingMode is PROVISIONED"
+            "ReadCapacityUnits and WriteCapacityUnits must both be specified when BillingMode is PROVISIONED"
         )
     if throughput is not None:
         key_schemas.check_units(throughput)

@@ -5,15 +5,14 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from solotable.engines.sqlite import catalog, streams
+from solotable.engines.sqlite.catalog import Table
+from solotable.engines.sqlite.definitions import current, stored
+from solotable.engines.sqlite.descriptions import describe_deleted
 from solotable.errors import invalid
 
-from .. import catalog, streams
-from ..catalog import Table
-from ..definitions import current, stored
-from ..descriptions import describe_deleted
-
 if TYPE_CHECKING:
-    from ..engine import SqliteEngine
+    from solotable.engines.sqlite.engine import SqliteEngine
 
 _PROTECTED = (
     "Resource cannot be deleted as it is currently protected against deletion. "

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .. import backfill
-from ..definitions import current
-from ..descriptions import describe
+from solotable.engines.sqlite import backfill
+from solotable.engines.sqlite.definitions import current
+from solotable.engines.sqlite.descriptions import describe
 
 if TYPE_CHECKING:
-    from ..engine import SqliteEngine
+    from solotable.engines.sqlite.engine import SqliteEngine
 
 
 def describe_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:

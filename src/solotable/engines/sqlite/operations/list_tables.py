@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from solotable.engines.sqlite import catalog
 from solotable.protocol.limits import MOST_LISTED_TABLES
 
-from .. import catalog
-
 if TYPE_CHECKING:
-    from ..engine import SqliteEngine
+    from solotable.engines.sqlite.engine import SqliteEngine
 
 
 def list_tables(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
     """List the names of tables."""
     limit = members.get("Limit", MOST_LISTED_TABLES)
     with engine.database.read() as connection:
-        found = catalog.names(
-            connection, after=members.get("ExclusiveStartTableName", ""), limit=limit + 1
-        )
+        found = catalog.names(connection, after=members.get("ExclusiveStartTableName", ""), limit=limit + 1)
     answer: dict[str, Any] = {"TableNames": found[:limit]}
     if len(found) > limit:
         answer["LastEvaluatedTableName"] = found[limit - 1]

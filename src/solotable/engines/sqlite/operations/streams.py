@@ -7,24 +7,25 @@ minutes and nothing is kept for it.
 from __future__ import annotations
 
 import base64
+import re
 import sqlite3
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+from solotable.engines.sqlite import streams
+from solotable.engines.sqlite.definitions import REGION
+from solotable.engines.sqlite.streams import Recorded, Stream
 from solotable.errors import ServiceError, TableNotFound, invalid, invalid_parameter
 from solotable.protocol.limits import LARGEST_PAGE, MOST_LISTED_STREAMS, MOST_STREAM_RECORDS
 from solotable.protocol.text import dumps, loads
 from solotable.values import Item, item_size
 
-from .. import streams
-from ..definitions import REGION
-from ..streams import Recorded, Stream
-
 if TYPE_CHECKING:
-    from ..engine import SqliteEngine
+    from solotable.engines.sqlite.engine import SqliteEngine
 
 _ITERATOR_MICROS = 15 * 60 * 1_000_000
+_IS_ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/[^/]+/stream/.+").fullmatch
 _BY_SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 
 
@@ -99,19 +100,19 @@ def describe_stream(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, 
 
 def get_shard_iterator(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
     """Give an iterator at one of four places in a shard."""
-    kind, number = members["ShardIteratorType"], members.get("SequenceNumber")
+    kind: str = members["ShardIteratorType"]
+    number: str = members.get("SequenceNumber", "")
     by_number = kind in ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
-    if number is not None and not by_number:
+    if number and not by_number:
         raise invalid_parameter("SequenceNumber should not be passed for this iterator type")
-    if by_number and not (number or "").isdecimal():
+    if by_number and not number.isdecimal():
         raise invalid_parameter("Invalid SequenceNumber")
     now = engine.now_micros()
     with engine.database.snapshot() as connection:
         stream = _find(engine, connection, members["StreamArn"])
         if members["ShardId"] != stream.shard:
             raise TableNotFound(
-                f"Requested resource not found: Shard: {members['ShardId']} "
-                f"in Stream: {stream.arn} not found"
+                f"Requested resource not found: Shard: {members['ShardId']} in Stream: {stream.arn} not found"
             )
         end = streams.newest(connection) if stream.last is None else stream.last
         if kind == "TRIM_HORIZON":
@@ -144,18 +145,16 @@ def get_records(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]
                 break
             answer.append(record)
             start = recorded.sequence + 1
+        ended = stream.last is not None and not any(streams.records(connection, stream, start, 1))
     reply: dict[str, Any] = {"Records": answer}
-    if stream.last is None or (answer and start <= stream.last and _more(engine, stream, start)):
+    if not ended:
         reply["NextShardIterator"] = Position(arn=stream.arn, start=start, at_micros=now).render()
     return reply
 
 
-def _more(engine: SqliteEngine, stream: Stream, start: int) -> bool:
-    with engine.database.read() as connection:
-        return next(streams.records(connection, stream, start, 1), None) is not None
-
-
 def _find(engine: SqliteEngine, connection: sqlite3.Connection, arn: str) -> Stream:
+    if not _IS_ARN(arn):
+        raise invalid("Invalid StreamArn")
     stream = streams.find(connection, arn, engine.now_micros())
     if stream is None:
         raise TableNotFound(f"Requested resource not found: Stream: {arn} not found")

@@ -6,16 +6,17 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from solotable.engines.sqlite.catalog import Definition, Table
+from solotable.engines.sqlite.definitions import change, current
 from solotable.errors import ServiceError, TableNotFound, invalid, invalid_parameter
 from solotable.protocol.limits import MOST_TAGS
 
-from ..catalog import Definition, Table
-from ..definitions import change, current
-
 if TYPE_CHECKING:
-    from ..engine import SqliteEngine
+    from solotable.engines.sqlite.engine import SqliteEngine
 
-_NULL = "1 validation error detected: Value null at '{}' failed to satisfy constraint: Member must not be null"
+_NULL = (
+    "1 validation error detected: Value null at '{}' failed to satisfy constraint: Member must not be null"
+)
 _TABLE = re.compile(r"arn:[^:]+:dynamodb:[^:]+:\d+:table/([a-zA-Z0-9_.-]{3,255})").fullmatch
 # Letters and digits of any script, white space, and these signs.
 _ALLOWED = re.compile(r"[\w\s+\-=.:/@]*").fullmatch
@@ -112,8 +113,7 @@ def _table(members: dict[str, Any]) -> str:
         raise invalid_parameter(f"Provided Arn is not a DynamoDB resource arn: {arn}")
     if "/index/" in parts[5]:
         raise invalid_parameter(
-            "Invalid resource arn provided, only table or stream is accepted. "
-            f"Provided resource arn: {arn}"
+            f"Invalid resource arn provided, only table or stream is accepted. Provided resource arn: {arn}"
         )
     found = _TABLE(arn)
     if found is None:

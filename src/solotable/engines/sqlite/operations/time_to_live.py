@@ -8,13 +8,12 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from solotable.engines.sqlite.catalog import Definition, Table
+from solotable.engines.sqlite.definitions import change, current
 from solotable.errors import invalid
 
-from ..catalog import Definition, Table
-from ..definitions import change, current
-
 if TYPE_CHECKING:
-    from ..engine import SqliteEngine
+    from solotable.engines.sqlite.engine import SqliteEngine
 
 
 def describe_time_to_live(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,140 @@
+"""All expressions of one request, compiled together: they share their placeholders.
+
+Placeholders that no expression mentions are refused here, whatever the item turns out to be.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from solotable.errors import ServiceError, invalid
+from solotable.values import AttributeValue, canonical
+
+from .ast import Condition, KeyCondition, Projection, Update
+from .bind import bind_condition, bind_projection, bind_update
+from .clash import hashed_order
+from .keys import key_condition
+from .parse import parse_condition, parse_projection, parse_update
+from .read import Label, utf8_size
+from .unbound import ParsedCondition, Placeholders
+
+LONGEST_PLACEHOLDER: Final = 255
+LONGEST_NAME: Final = 65535
+
+_NAME = re.compile(r"#[0-9A-Za-z_]+\Z").match
+_VALUE = re.compile(r":[0-9A-Za-z_]+\Z").match
+_NO_VALUES: Final[dict[str, AttributeValue]] = {}
+_NO_NAMES: Final[dict[str, str]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """The expressions of a request as bound trees; None for those it does not have."""
+
+    condition: Condition | None = None
+    filter: Condition | None = None
+    key: KeyCondition | None = None
+    projection: Projection | None = None
+    update: Update | None = None
+
+
+def compile_expressions(
+    *,
+    condition: str | None = None,
+    filter: str | None = None,  # noqa: A002 - DynamoDB's own word for it
+    key: str | None = None,
+    projection: str | None = None,
+    update: str | None = None,
+    names: dict[str, str] | None = None,
+    values: dict[str, AttributeValue] | None = None,
+) -> Compiled:
+    """Return the trees of a request's expressions, or refuse them as DynamoDB does.
+
+    The order of the checks is DynamoDB's: names, values, each expression, then what is unused, and
+    last whether the key condition can be one.
+    """
+    given_names = _NO_NAMES if names is None else _checked_names(names)
+    given_values = _NO_VALUES if values is None else _checked_values(values)
+    used: list[Placeholders] = []
+    bound_update = None
+    if update is not None:
+        parsed_update = parse_update(update)
+        used.append(parsed_update.used)
+        bound_update = bind_update(parsed_update, given_names, given_values)
+
+    def bound(text: str, label: Label) -> tuple[ParsedCondition, Condition]:
+        parsed = parse_condition(text, label)
+        used.append(parsed.used)
+        return parsed, bind_condition(parsed, label, given_names, given_values)
+
+    bound_condition = None if condition is None else bound(condition, "ConditionExpression")[1]
+    key_pair = None if key is None else bound(key, "KeyConditionExpression")
+    bound_filter = None if filter is None else bound(filter, "FilterExpression")[1]
+    bound_projection = None
+    if projection is not None:
+        parsed_projection = parse_projection(projection)
+        used.append(parsed_projection.used)
+        bound_projection = bind_projection(parsed_projection, given_names)
+    _check_used("Names", given_names, [mentioned.names for mentioned in used])
+    _check_used("Values", given_values, [mentioned.values for mentioned in used])
+    return Compiled(
+        condition=bound_condition,
+        filter=bound_filter,
+        key=None if key_pair is None else key_condition(key_pair[0].tree, key_pair[1]),
+        projection=bound_projection,
+        update=bound_update,
+    )
+
+
+def _checked_names(names: dict[str, str]) -> dict[str, str]:
+    if not names:
+        raise invalid("ExpressionAttributeNames must not be empty")
+    for key, name in names.items():
+        if len(key) > LONGEST_PLACEHOLDER or not _NAME(key):
+            tail = f" size of key: {len(key)}" if len(key) > LONGEST_PLACEHOLDER else ""
+            raise _bad_key("Names", key, tail)
+        if not name or utf8_size(name) > LONGEST_NAME:
+            fault = (
+                f"Attribute name is too large, must be less than {LONGEST_NAME + 1} bytes"
+                if name
+                else "Empty attribute name"
+            )
+            raise invalid(f"ExpressionAttributeNames contains invalid value: {fault} for key {key}")
+    return names
+
+
+def _checked_values(values: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
+    if not values:
+        raise invalid("ExpressionAttributeValues must not be empty")
+    for key in values:
+        if len(key) > LONGEST_PLACEHOLDER or not _VALUE(key):
+            raise _bad_key("Values", key, "")
+    checked = {}
+    for key, value in values.items():
+        try:
+            checked[key] = canonical(value)
+        except ServiceError as refused:
+            raise invalid(
+                f"ExpressionAttributeValues contains invalid value: {refused.message} for key {key}"
+            ) from refused
+    return checked
+
+
+def _bad_key(kind: str, key: str, tail: str) -> ServiceError:
+    if not key:
+        fault = "The expression attribute map contains an empty key;"
+    elif len(key) > LONGEST_PLACEHOLDER:
+        fault = f"The expression attribute map contains a key that is too long;{tail}"
+    else:
+        fault = f'Syntax error; key: "{key}"'
+    return invalid(f"ExpressionAttribute{kind} contains invalid key: {fault}")
+
+
+def _check_used(kind: str, given: Iterable[str], used: list[frozenset[str]]) -> None:
+    unused = [key for key in given if not any(key in mentioned for mentioned in used)]
+    if unused:
+        keys = ", ".join(hashed_order(unused))
+        raise invalid(f"Value provided in ExpressionAttribute{kind} unused in expressions: keys: {{{keys}}}")

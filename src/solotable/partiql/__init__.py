@@ -1,0 +1,20 @@
+"""PartiQL for DynamoDB: SELECT, INSERT, UPDATE and DELETE, from text to requests.
+
+Pure: no clock, no files, no engine. A text outside the grammar is refused, never guessed at.
+"""
+
+from .ast import Parsed
+from .keys import Schema
+from .parse import parse_statement
+from .plan import Column, Reads, plan, plan_check, plan_get
+
+__all__ = [
+    "Column",
+    "Parsed",
+    "Reads",
+    "Schema",
+    "parse_statement",
+    "plan",
+    "plan_check",
+    "plan_get",
+]

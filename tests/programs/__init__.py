@@ -1,0 +1,1 @@
+"""Ordinary programs for Amazon DynamoDB. None of them knows solotable; a test runs them through it."""

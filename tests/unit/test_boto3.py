@@ -1,0 +1,502 @@
+"""boto3 answered in process: own clients, routed clients, and what must never reach a network."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import socket
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, NoReturn
+
+import boto3
+import botocore.session
+import pytest
+from boto3.dynamodb.conditions import Attr, Key
+from botocore.config import Config
+from botocore.exceptions import ClientError, EndpointConnectionError
+from botocore.httpsession import URLLib3Session
+from botocore.signers import RequestSigner
+
+import solotable.boto3
+from solotable.boto3 import routed
+from solotable.engines import sqlite
+from solotable.engines.sqlite import SqliteEngine
+from solotable.errors import EngineError
+from solotable.protocol.requests import Request
+
+CREDENTIALS = {"aws_access_key_id": "a", "aws_secret_access_key": "b"}
+
+#: Made when the module is imported, as programs do.
+early = boto3.client("dynamodb", region_name="eu-west-1", **CREDENTIALS)
+
+
+@pytest.fixture(autouse=True)
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Close every way to a network, and any way to a person's own AWS configuration."""
+
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise OSError("the network is closed in this test")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
+    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+
+
+@pytest.fixture
+def engine() -> Iterator[SqliteEngine]:
+    with sqlite.open(":memory:") as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(engine: SqliteEngine) -> Any:
+    made = solotable.boto3.client(engine)
+    create(made)
+    return made
+
+
+def create(client: Any, name: str = "notes", **more: Any) -> None:
+    client.create_table(
+        TableName=name,
+        BillingMode="PAY_PER_REQUEST",
+        KeySchema=[
+            {"AttributeName": "pk", "KeyType": "HASH"},
+            {"AttributeName": "sk", "KeyType": "RANGE"},
+        ],
+        AttributeDefinitions=[
+            {"AttributeName": "pk", "AttributeType": "S"},
+            {"AttributeName": "sk", "AttributeType": "N"},
+        ],
+        **more,
+    )
+    client.get_waiter("table_exists").wait(TableName=name, WaiterConfig={"Delay": 0})
+
+
+def put(client: Any, sk: int, **more: Any) -> Any:
+    return client.put_item(TableName="notes", Item={"pk": {"S": "a"}, "sk": {"N": str(sk)}}, **more)
+
+
+def table_names(client: Any) -> list[str]:
+    names: list[str] = client.list_tables()["TableNames"]
+    return names
+
+
+class TestClient:
+    def test_answers_from_the_engine(self, client: Any, engine: SqliteEngine) -> None:
+        put(client, 1)
+        assert client.get_item(TableName="notes", Key={"pk": {"S": "a"}, "sk": {"N": "1"}})["Item"] == {
+            "pk": {"S": "a"},
+            "sk": {"N": "1"},
+        }
+        assert engine.call("ListTables", {}) == {"TableNames": ["notes"]}
+
+    def test_answers_with_the_headers_of_dynamodb(self, client: Any) -> None:
+        metadata = put(client, 1)["ResponseMetadata"]
+        assert metadata["HTTPStatusCode"] == 200
+        assert metadata["RetryAttempts"] == 0
+        assert re.fullmatch(r"[A-Z0-9]{52}", metadata["RequestId"])
+        assert metadata["HTTPHeaders"]["content-type"] == "application/x-amz-json-1.0"
+        assert metadata["HTTPHeaders"]["x-amz-crc32"] == "2745614147"  # of {}
+
+    def test_a_wrong_crc32_would_be_noticed(self, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+        sums = iter([0])
+        monkeypatch.setattr(solotable.boto3, "crc32", lambda body: next(sums, zlib.crc32(body)))
+        monkeypatch.setattr(time, "sleep", lambda _: None)
+        assert client.list_tables()["ResponseMetadata"]["RetryAttempts"] == 1
+
+    def test_refusals_are_modelled_exceptions_with_their_members(self, client: Any) -> None:
+        put(client, 1)
+        with pytest.raises(client.exceptions.ConditionalCheckFailedException) as refused:
+            put(
+                client,
+                1,
+                ConditionExpression="attribute_not_exists(pk)",
+                ReturnValuesOnConditionCheckFailure="ALL_OLD",
+            )
+        assert refused.value.response["Error"]["Message"] == "The conditional request failed"
+        assert refused.value.response["Item"] == {"pk": {"S": "a"}, "sk": {"N": "1"}}
+        assert refused.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400
+        with pytest.raises(client.exceptions.ResourceNotFoundException):
+            client.describe_table(TableName="nope")
+        with pytest.raises(client.exceptions.ResourceInUseException):
+            create(client)
+        with pytest.raises(ClientError) as unmodelled:
+            client.get_item(TableName="notes", Key={"pk": {"S": "a"}})
+        assert unmodelled.value.response["Error"] == {
+            "Code": "ValidationException",
+            "Message": "The provided key element does not match the schema",
+        }
+
+    def test_a_cancelled_transaction_tells_a_reason_per_action(self, client: Any) -> None:
+        put(client, 1)
+        action = {"TableName": "notes", "ConditionExpression": "attribute_not_exists(pk)"}
+        with pytest.raises(client.exceptions.TransactionCanceledException) as refused:
+            client.transact_write_items(
+                TransactItems=[
+                    {"Put": {**action, "Item": {"pk": {"S": "a"}, "sk": {"N": "2"}}}},
+                    {
+                        "Put": {
+                            **action,
+                            "Item": {"pk": {"S": "a"}, "sk": {"N": "1"}},
+                            "ReturnValuesOnConditionCheckFailure": "ALL_OLD",
+                        }
+                    },
+                ]
+            )
+        assert refused.value.response["CancellationReasons"] == [
+            {"Code": "None"},
+            {
+                "Code": "ConditionalCheckFailed",
+                "Message": "The conditional request failed",
+                "Item": {"pk": {"S": "a"}, "sk": {"N": "1"}},
+            },
+        ]
+
+    def test_paginators_follow_every_page(self, client: Any) -> None:
+        for sk in range(10):
+            put(client, sk)
+        pages = client.get_paginator("query").paginate(
+            TableName="notes",
+            KeyConditionExpression="pk = :a",
+            ExpressionAttributeValues={":a": {"S": "a"}},
+            PaginationConfig={"PageSize": 4},
+        )
+        assert [page["Count"] for page in pages] == [4, 4, 2]
+
+    def test_waiters_see_tables_come_and_go(self, client: Any) -> None:
+        client.get_waiter("table_exists").wait(TableName="notes")
+        client.delete_table(TableName="notes")
+        client.get_waiter("table_not_exists").wait(TableName="notes")
+
+    @pytest.mark.parametrize("mode", ["legacy", "standard", "adaptive"])
+    def test_a_fault_of_the_engine_reaches_the_caller_at_once(self, mode: str) -> None:
+        class Broken:
+            def handle(self, request: Request[Any]) -> Any:
+                raise EngineError("the disk is on fire")
+
+            def close(self) -> None: ...
+
+        with routed(Broken()), pytest.raises(EngineError, match="the disk is on fire"):
+            boto3.client("dynamodb", config=Config(retries={"mode": mode})).list_tables()
+        with pytest.raises(EngineError, match="the disk is on fire"):
+            solotable.boto3.client(Broken()).list_tables()
+
+    def test_a_path_is_opened_and_closed_with_the_client(self, tmp_path: Path) -> None:
+        path = tmp_path / "notes.db"
+        first = solotable.boto3.client(path, durability="relaxed")
+        create(first)
+        first.close()
+        with pytest.raises(EngineError, match="was closed"):
+            first.list_tables()
+        second = solotable.boto3.client(str(path))
+        assert table_names(second) == ["notes"]
+        second.close()
+        second.close()
+
+    def test_an_engine_outlives_its_clients(self, client: Any, engine: SqliteEngine) -> None:
+        client.close()
+        assert engine.call("ListTables", {}) == {"TableNames": ["notes"]}
+
+    def test_clients_of_different_engines_keep_apart(self, client: Any) -> None:
+        other = solotable.boto3.client(":memory:")
+        assert (table_names(client), table_names(other)) == (["notes"], [])
+        other.close()
+
+    def test_needs_nothing_of_the_machines_aws_configuration(
+        self, engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("AWS_PROFILE", "not-there")
+        monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://localhost:1")
+        monkeypatch.setenv("AWS_DEFAULTS_MODE", "auto")
+        monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "true")
+        solotable.boto3._session.cache_clear()
+        made = solotable.boto3.client(engine)
+        assert table_names(made) == []
+        assert made.meta.endpoint_url == "http://solotable.invalid"
+
+    def test_many_threads_may_use_one_client(self, client: Any) -> None:
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda sk: put(client, sk), range(64)))
+        assert client.scan(TableName="notes", Select="COUNT")["Count"] == 64
+
+    def test_streams_have_a_client_of_their_own(self, engine: SqliteEngine) -> None:
+        create(
+            made := solotable.boto3.client(engine),
+            StreamSpecification={"StreamEnabled": True, "StreamViewType": "NEW_IMAGE"},
+        )
+        put(made, 1)
+        streams = solotable.boto3.streams_client(engine)
+        (stream,) = streams.list_streams(TableName="notes")["Streams"]
+        description = streams.describe_stream(StreamArn=stream["StreamArn"])["StreamDescription"]
+        iterator = streams.get_shard_iterator(
+            StreamArn=stream["StreamArn"],
+            ShardId=description["Shards"][0]["ShardId"],
+            ShardIteratorType="TRIM_HORIZON",
+        )["ShardIterator"]
+        (record,) = streams.get_records(ShardIterator=iterator)["Records"]
+        assert record["eventName"] == "INSERT"
+        assert record["dynamodb"]["NewImage"] == {"pk": {"S": "a"}, "sk": {"N": "1"}}
+        with pytest.raises(streams.exceptions.ResourceNotFoundException):
+            streams.describe_stream(StreamArn=stream["StreamArn"][:-3] + "999")
+
+    def test_without_boto3_the_extra_is_named(
+        self, engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        solotable.boto3._session.cache_clear()
+        monkeypatch.setitem(sys.modules, "boto3", None)
+        with pytest.raises(ImportError, match=re.escape("pip install 'solotable[aws]'")):
+            solotable.boto3.client(engine)
+        monkeypatch.setitem(sys.modules, "botocore", None)
+        with pytest.raises(ImportError, match=re.escape("pip install 'solotable[aws]'")):
+            routed(engine)
+
+
+class TestResource:
+    def test_tables_take_python_values_and_conditions(self, engine: SqliteEngine) -> None:
+        dynamodb = solotable.boto3.resource(engine)
+        create(dynamodb.meta.client)
+        table = dynamodb.Table("notes")
+        table.put_item(Item={"pk": "a", "sk": 1, "price": Decimal("1.50"), "tags": {"x", "y"}})
+        with table.batch_writer() as batch:
+            for sk in range(2, 40):
+                batch.put_item(Item={"pk": "a", "sk": sk, "price": sk})
+        found = table.query(
+            KeyConditionExpression=Key("pk").eq("a") & Key("sk").lt(3),
+            FilterExpression=Attr("price").gt(0),
+            ReturnConsumedCapacity="TOTAL",
+        )
+        assert found["Items"] == [
+            {"pk": "a", "sk": 1, "price": Decimal("1.5"), "tags": {"x", "y"}},
+            {"pk": "a", "sk": 2, "price": 2},
+        ]
+        assert found["ConsumedCapacity"] == {"TableName": "notes", "CapacityUnits": 0.5}
+        assert table.scan(Select="COUNT")["Count"] == 39
+
+    def test_a_path_is_closed_with_the_resources_client(self, tmp_path: Path) -> None:
+        dynamodb = solotable.boto3.resource(tmp_path / "notes.db")
+        assert list(dynamodb.tables.all()) == []
+        dynamodb.meta.client.close()
+        with pytest.raises(EngineError, match="was closed"):
+            list(dynamodb.tables.all())
+
+
+class TestRouted:
+    def test_reaches_clients_made_before_and_inside_from_any_session(self, engine: SqliteEngine) -> None:
+        with routed(engine) as given:
+            assert given is engine
+            create(early)
+            made = [
+                boto3.client("dynamodb"),
+                boto3.Session(region_name="us-west-2").client("dynamodb"),
+                boto3.resource("dynamodb", endpoint_url="http://localhost:8000").meta.client,
+                botocore.session.get_session().create_client("dynamodb", region_name="eu-north-1"),
+            ]
+            assert [table_names(client) for client in (early, *made)] == [["notes"]] * 5
+            assert boto3.client("dynamodbstreams").list_streams()["Streams"] == []
+            for sk in range(3):
+                put(made[0], sk)
+            with pytest.raises(early.exceptions.ConditionalCheckFailedException):
+                put(early, 0, ConditionExpression="attribute_not_exists(pk)")
+            assert early.get_waiter("table_exists").wait(TableName="notes") is None
+        with pytest.raises(EndpointConnectionError):
+            boto3.client(
+                "dynamodb", region_name="eu-west-1", config=no_retries(), **CREDENTIALS
+            ).list_tables()
+
+    def test_reaches_a_client_that_has_no_credentials(self) -> None:
+        bare = boto3.client("dynamodb", region_name="eu-west-1")
+        with routed(":memory:"):
+            assert table_names(bare) == []
+
+    def test_leaves_other_services_alone(self, engine: SqliteEngine) -> None:
+        with routed(engine):
+            for service, call in (("sqs", "list_queues"), ("sts", "get_caller_identity")):
+                client = boto3.client(service, config=no_retries())
+                with pytest.raises(EndpointConnectionError):
+                    getattr(client, call)()
+
+    def test_other_services_are_still_signed(
+        self, engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        sent: list[Any] = []
+
+        def record(_: Any, request: Any) -> NoReturn:
+            sent.append(request)
+            raise OSError
+
+        monkeypatch.setattr(URLLib3Session, "send", record)
+        with routed(engine):
+            with pytest.raises(OSError):
+                boto3.client("sqs", config=no_retries()).list_queues()
+            assert table_names(boto3.client("dynamodb")) == []
+        (request,) = sent
+        assert b"Credential=solotable/" in request.headers["Authorization"]
+
+    def test_refuses_what_is_dynamodbs_but_cannot_be_answered(self, engine: SqliteEngine) -> None:
+        client = boto3.client("dynamodb", region_name="eu-west-1", **CREDENTIALS)
+
+        def change_target(request: Any, **_: Any) -> None:
+            request.headers["X-Amz-Target"] = b"DynamoDB_20300101.ListTables"
+
+        client.meta.events.register("before-send", change_target)
+        with routed(engine), pytest.raises(EngineError, match="neither answered nor sent"):
+            client.list_tables()
+
+    @pytest.mark.parametrize(
+        ("host", "is_ours"),
+        [
+            ("dynamodb.us-east-1.amazonaws.com", True),
+            ("dynamodb-fips.us-gov-west-1.amazonaws.com", True),
+            ("streams.dynamodb.eu-west-1.amazonaws.com", True),
+            ("streams-dynamodb.eu-west-1.api.aws", True),
+            ("123456789012.ddb.eu-west-1.amazonaws.com", True),
+            ("dynamodb.cn-north-1.amazonaws.com.cn", True),
+            ("vpce-1-a.dynamodb.eu-west-1.vpce.amazonaws.com", True),
+            ("dax.eu-west-1.amazonaws.com", False),
+            ("my.dynamodb.s3.amazonaws.com", False),
+            ("dynamodb-exports.s3.eu-west-1.amazonaws.com", False),
+            ("sqs.eu-west-1.amazonaws.com", False),
+        ],
+    )
+    def test_knows_the_hosts_of_dynamodb(self, host: str, is_ours: bool) -> None:
+        assert bool(solotable.boto3._DYNAMODB_HOST.search(host)) is is_ours
+
+    def test_supplies_credentials_and_region_and_takes_them_away(self, engine: SqliteEngine) -> None:
+        before = dict(os.environ)
+        with routed(engine):
+            assert os.environ["AWS_ACCESS_KEY_ID"] == "solotable"
+            assert boto3.Session().region_name == "us-east-1"
+        assert dict(os.environ) == before
+
+    def test_keeps_credentials_and_region_that_are_configured(
+        self, engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        config = tmp_path / "config"
+        config.write_text("[default]\nregion = eu-south-1\ncredential_process = false\n")
+        monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+        before = dict(os.environ)
+        with routed(engine):
+            assert dict(os.environ) == before
+            assert boto3.Session().region_name == "eu-south-1"
+        monkeypatch.setenv("AWS_PROFILE", "not-there")
+        with routed(engine):
+            assert table_names(early) == []
+
+    def test_keeps_what_the_block_itself_puts_into_the_environment(self, engine: SqliteEngine) -> None:
+        with routed(engine):
+            os.environ["AWS_DEFAULT_REGION"] = "eu-west-3"
+        assert os.environ.pop("AWS_DEFAULT_REGION") == "eu-west-3"
+
+    def test_leaves_botocore_as_it_was_also_after_an_error(self, engine: SqliteEngine) -> None:
+        before = URLLib3Session.send, RequestSigner.sign
+
+        @routed(engine)
+        def fail() -> NoReturn:
+            assert URLLib3Session.send is not before[0]
+            assert RequestSigner.sign is not before[1]
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            fail()
+        assert (URLLib3Session.send, RequestSigner.sign) == before
+
+    def test_lets_others_wrap_sending_inside_the_block(
+        self, engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        seen: list[str] = []
+        with monkeypatch.context() as patches:
+            with routed(engine):
+                ours = URLLib3Session.send
+
+                def theirs(session: Any, request: Any) -> Any:
+                    seen.append(request.url)
+                    return ours(session, request)
+
+                patches.setattr(URLLib3Session, "send", theirs)
+                assert table_names(early) == []
+            with pytest.raises(EndpointConnectionError):
+                boto3.client("sqs", "eu-west-1", config=no_retries(), **CREDENTIALS).list_queues()
+        assert len(seen) == 2
+
+    def test_nests_and_the_innermost_block_answers(self, engine: SqliteEngine) -> None:
+        with routed(engine):
+            create(early)
+            with routed(":memory:") as inner:
+                assert isinstance(inner, SqliteEngine)
+                assert table_names(early) == []
+                create(early, "inner")
+            assert table_names(early) == ["notes"]
+
+    def test_blocks_may_end_in_any_order(self, engine: SqliteEngine) -> None:
+        first, second = routed(engine), routed(":memory:")
+        first.__enter__()
+        create(early)
+        second.__enter__()
+        first.__exit__(None, None, None)
+        assert table_names(early) == []
+        second.__exit__(None, None, None)
+        assert "AWS_ACCESS_KEY_ID" not in os.environ
+
+    def test_one_block_is_entered_once(self, engine: SqliteEngine) -> None:
+        block = routed(engine)
+        with block, pytest.raises(RuntimeError, match="active already"), block:
+            pass
+        with block:
+            assert table_names(early) == []
+
+    def test_a_path_is_opened_on_entry_and_closed_on_exit(self, tmp_path: Path) -> None:
+        with routed(tmp_path / "notes.db") as first:
+            create(early)
+        with pytest.raises(EngineError, match="was closed"):
+            first.call("ListTables", {})
+        with routed(tmp_path / "notes.db"):
+            assert table_names(early) == ["notes"]
+
+    def test_decorates_functions_and_enters_anew_for_every_call(self) -> None:
+        @routed(":memory:")
+        def program() -> list[str]:
+            create(early)
+            return table_names(early)
+
+        assert (program(), program()) == (["notes"], ["notes"])
+
+    def test_reaches_every_thread(self, engine: SqliteEngine) -> None:
+        with routed(engine):
+            create(early)
+
+            def work(worker: int) -> None:
+                session = boto3.Session(region_name="eu-west-1", **CREDENTIALS)
+                put(session.client("dynamodb"), worker)
+                put(early, 100 + worker)
+
+            threads = [threading.Thread(target=work, args=(worker,)) for worker in range(6)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            assert early.scan(TableName="notes", Select="COUNT")["Count"] == 12
+
+    def test_works_from_a_thread_of_an_event_loop(self, engine: SqliteEngine) -> None:
+        async def main() -> list[str]:
+            with routed(engine):
+                return await asyncio.to_thread(table_names, early)
+
+        assert asyncio.run(main()) == []
+
+
+def no_retries() -> Config:
+    return Config(retries={"total_max_attempts": 1}, connect_timeout=1)
