@@ -11,7 +11,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from solotable.engines import sqlite
-from solotable.engines.sqlite.ttl import sweep
 from solotable.errors import ConditionFailed, TransactionCancelled
 
 IN_LIBRARY: dict[str, Any] = {"TableName": "library"}
@@ -90,9 +89,9 @@ def tour(path: Path) -> None:
         print("Time to live, by the clock that the engine was given")
         expiry = {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": "until"}}
         engine.call("UpdateTimeToLive", IN_LIBRARY | expiry)
-        say(f"now: {sweep(engine)} items expired")
+        say(f"now: {engine.sweep()} items expired")
         now += 120
-        say(f"two minutes later: {sweep(engine)} item expired")
+        say(f"two minutes later: {engine.sweep()} item expired")
         read_stream(engine)
         print("The same file through boto3")
         try:

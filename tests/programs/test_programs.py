@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import importlib
-import socket
 from pathlib import Path
-from typing import Any, NoReturn
 
+import boto3
 import pytest
 
 from solotable.boto3 import routed
+from tests.closed_network import close_network
 
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: Any, **__: Any) -> NoReturn:
-        raise AssertionError("a socket was opened")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
+    close_network(monkeypatch)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
 
 
 def test_a_pynamodb_program_runs_unchanged(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import socket
 import sys
 import threading
 import time
@@ -31,6 +30,7 @@ from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
 from solotable.errors import EngineError
 from solotable.protocol.requests import Request
+from tests.closed_network import close_network
 
 CREDENTIALS = {"aws_access_key_id": "a", "aws_secret_access_key": "b"}
 
@@ -40,19 +40,7 @@ early = boto3.client("dynamodb", region_name="eu-west-1", **CREDENTIALS)
 
 @pytest.fixture(autouse=True)
 def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Close every way to a network, and any way to a person's own AWS configuration."""
-
-    def refuse(*_: Any, **__: Any) -> NoReturn:
-        raise OSError("the network is closed in this test")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    for name in [name for name in os.environ if name.startswith("AWS_")]:
-        monkeypatch.delenv(name)
-    monkeypatch.setenv("AWS_CONFIG_FILE", os.devnull)
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", os.devnull)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    close_network(monkeypatch)
     monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
 
 
@@ -316,6 +304,18 @@ class TestRouted:
             boto3.client(
                 "dynamodb", region_name="eu-west-1", config=no_retries(), **CREDENTIALS
             ).list_tables()
+
+    def test_leaves_our_own_clients_with_their_engine(self, client: Any) -> None:
+        with routed(":memory:"):
+            assert table_names(client) == ["notes"]
+
+    def test_answers_the_discovery_of_endpoints(
+        self, engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("AWS_ENABLE_ENDPOINT_DISCOVERY", "true")
+        with routed(engine):
+            create(boto3.client("dynamodb"))
+            put(boto3.client("dynamodb"), 1)
 
     def test_reaches_a_client_that_has_no_credentials(self) -> None:
         bare = boto3.client("dynamodb", region_name="eu-west-1")

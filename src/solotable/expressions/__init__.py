@@ -15,7 +15,7 @@ from .legacy import (
     update_from_attribute_updates,
 )
 from .project import project
-from .update import apply_update, updated_values
+from .update import apply_update, paths_of_update, updated_values
 
 __all__ = [
     "Compiled",
@@ -32,6 +32,7 @@ __all__ = [
     "filter_from_conditions",
     "key_from_conditions",
     "paths_of",
+    "paths_of_update",
     "project",
     "projection_from_attributes",
     "update_from_attribute_updates",

@@ -169,13 +169,14 @@ def _check_arguments(comparison: str, values: tuple[AttributeValue, ...]) -> Non
     if len(values) < 1 if comparison == "IN" else len(values) != wanted:
         raise invalid_parameter(f"Invalid number of argument(s) for the {comparison} ComparisonOperator")
     kinds = [kind_of(value) for value in values]
+    allowed = _TYPES.get(comparison)
+    for kind in kinds:
+        if allowed is not None and kind not in allowed:
+            raise invalid_parameter(
+                f"ComparisonOperator {comparison} is not valid for {kind} AttributeValue type"
+            )
     if len(set(kinds)) > 1:
         raise invalid_parameter("AttributeValues inside AttributeValueList must be of same type")
-    allowed = _TYPES.get(comparison)
-    if allowed is not None and kinds and kinds[0] not in allowed:
-        raise invalid_parameter(
-            f"ComparisonOperator {comparison} is not valid for {kinds[0]} AttributeValue type"
-        )
     if comparison == "BETWEEN":
         low, high = (sort_key(kinds[0], value[kinds[0]]) for value in values)
         if low > high:

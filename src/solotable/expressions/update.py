@@ -6,6 +6,7 @@ index keys and the item's size are judged elsewhere.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Union
 
 from solotable.errors import ServiceError, invalid
@@ -65,6 +66,28 @@ def updated_values(update: Update, item: Item, before: Item) -> Item:
     # not shown, and one that moved up into a removed place is.
     del before
     return project(tuple(action.path for action in update.actions), item)
+
+
+def paths_of_update(update: Update) -> Iterator[Path]:
+    """Yield every path that the update writes or reads, in the order they were written."""
+    for action in update.actions:
+        yield action.path
+        if isinstance(action, Assign):
+            yield from _read_paths(action.operand)
+
+
+def _read_paths(operand: SetOperand) -> Iterator[Path]:
+    match operand:
+        case Attr(path):
+            yield path
+        case IfNotExists(path, default):
+            yield path
+            yield from _read_paths(default)
+        case Arithmetic(_, left, right) | ListAppend(left, right):
+            yield from _read_paths(left)
+            yield from _read_paths(right)
+        case Const():
+            pass
 
 
 def _outcome(action: Action, item: Item, update: Update) -> _Outcome:

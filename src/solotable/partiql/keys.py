@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from solotable.errors import invalid
 from solotable.expressions.ast import (
@@ -20,7 +21,7 @@ from solotable.expressions.ast import (
     Or,
 )
 from solotable.expressions.evaluate import paths_of
-from solotable.values import AttributeValue, Item
+from solotable.values import AttributeValue, Item, sort_key
 
 _FLIPPED: dict[str, KeyOperator] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
@@ -158,6 +159,62 @@ def sort_term(schema: Schema, term: Condition) -> KeyTerm | None:
             return None
     schema.check(name, *values)
     return KeyTerm(name, operator, values)
+
+
+def check_branches(schema: Schema, condition: Condition) -> None:
+    """Refuse an OR whose branches ask for overlapping ranges of one partition.
+
+    DynamoDB: a branch with a condition on the sort key that is no range of it (negated, `<>`, IN) is
+    not compared with the others.
+    """
+    if not isinstance(condition, Or) or not schema.sort:
+        return
+    branches: list[tuple[list[AttributeValue], KeyTerm | None]] = []
+    for branch in condition.terms:
+        values = partitions(schema, branch)
+        on_sort = [term for term in terms_of(branch) if schema.sort[0] in heads(term)]
+        ranges = [sort_term(schema, term) for term in on_sort]
+        if values is None or len(on_sort) > 1 or None in ranges:
+            continue
+        branches.append((values, ranges[0] if ranges else None))
+    for place, (values, span) in enumerate(branches):
+        for others, other in branches[:place]:
+            if any(value in others for value in values) and _overlap(span, other):
+                raise invalid("Overlapping conditions with range keys are not supported in where clause")
+
+
+def _overlap(one: KeyTerm | None, other: KeyTerm | None) -> bool:
+    if one is None or other is None:
+        return one is not other
+    (low, low_in), (high, high_in) = _ends(one)
+    (other_low, other_low_in), (other_high, other_high_in) = _ends(other)
+    return _meet(low, other_high, low_in and other_high_in) and _meet(
+        other_low, high, other_low_in and high_in
+    )
+
+
+def _ends(term: KeyTerm) -> tuple[tuple[Any, bool], tuple[Any, bool]]:
+    """Return the lower and the upper end, None where open, and whether each belongs to the range."""
+    ends = [sort_key(kind, content) for value in term.values for kind, content in value.items()]
+    first = ends[0]
+    match term.operator:
+        case "=":
+            return (first, True), (first, True)
+        case "<" | "<=":
+            return (None, False), (first, term.operator == "<=")
+        case ">" | ">=":
+            return (first, term.operator == ">="), (None, False)
+        case "BETWEEN":
+            return (first, True), (ends[1], True)
+        case "begins_with":
+            beyond = first + ("\U0010ffff" if isinstance(first, str) else b"\xff") * 8
+            return (first, True), (beyond, False)
+
+
+def _meet(low: Any, high: Any, both_included: bool) -> bool:
+    if low is None or high is None:
+        return True
+    return bool(low <= high if both_included else low < high)
 
 
 def heads(condition: Condition) -> set[str | int]:

@@ -6,6 +6,7 @@ from solotable.errors import ServiceError, invalid
 from solotable.values import AttributeValue, canonical
 
 from .ast import TREE_NAMES, Call, Expr, Members, Operation, Parameter, Reference, Scalar, Struct
+from .lex import Spot
 
 _MIXED_BAG = "Unsupported data type in Bag. DynamoDB only supports either numbers or strings in bags"
 
@@ -23,6 +24,9 @@ def is_value(expr: Expr) -> bool:
 def value_of(expr: Expr, parameters: tuple[AttributeValue, ...]) -> AttributeValue:
     """Return the value of a literal or of a parameter."""
     if isinstance(expr, Parameter):
+        if expr.place >= len(parameters):
+            # DynamoDB: found only when the value is needed; parameters too many are let be.
+            raise invalid("Number of parameters in request and statement don't match.")
         return parameters[expr.place]
     return canonical(_literal(expr, "root"))
 
@@ -36,18 +40,18 @@ def item_of(expr: Expr, parameters: tuple[AttributeValue, ...]) -> dict[str, Att
         )
     item: dict[str, AttributeValue] = {}
     for key, value in expr.pairs:
-        item[_name(key, item)] = value_of(value, parameters)
+        item[_name(key, item, key.spot)] = value_of(value, parameters)
     return item
 
 
-def _name(key: Expr, known: dict[str, AttributeValue]) -> str:
+def _name(key: Expr, known: dict[str, AttributeValue], spot: Spot) -> str:
     if not isinstance(key, Scalar) or "S" not in key.value:
         raise invalid(
             f"Tuple keys must be of type String. Actual type: {_tree_name(key)} under root at {key.spot}"
         )
     name = str(key.value["S"])
     if name in known:
-        raise invalid(f"Duplicate keys in tuple. Key: {name} under root at {key.spot}")
+        raise invalid(f"Duplicate keys in tuple. Key: {name} under root at {spot}")
     return name
 
 
@@ -63,7 +67,8 @@ def _literal(expr: Expr, where: str) -> AttributeValue:
         case Struct():
             members: dict[str, AttributeValue] = {}
             for key, value in expr.pairs:
-                name = _name(key, members)
+                # DynamoDB: a key given twice is at its own place in the item, at its map's deeper down.
+                name = _name(key, members, expr.spot)
                 members[name] = _literal(value, f"{where}.{name}")
             return {"M": members}
         case _:

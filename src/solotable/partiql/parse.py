@@ -108,6 +108,12 @@ class _Statements(Terms):
 
     def _select(self) -> Parsed:
         self.advance()
+        return self._selection()
+
+    def nested_select(self) -> None:
+        self._selection()
+
+    def _selection(self) -> Parsed:
         if self.at("keyword", "distinct"):
             self.advance()
             self.refuse("Unsupported token in expression: DISTINCT")

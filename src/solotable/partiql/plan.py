@@ -26,7 +26,17 @@ from solotable.values import AttributeValue, Item, sort_key
 
 from .ast import Expr, OrderTerm, Parsed, Reference
 from .conditions import Conditions
-from .keys import Schema, heads, join, only_names_partitions, partitions, primary_key, sort_term, terms_of
+from .keys import (
+    Schema,
+    check_branches,
+    heads,
+    join,
+    only_names_partitions,
+    partitions,
+    primary_key,
+    sort_term,
+    terms_of,
+)
 from .literals import bind, item_of
 from .parse import NO_KEY
 from .updates import Updates, check_overlaps
@@ -66,7 +76,7 @@ def plan(
     capacity: CapacityReport = "NONE",
 ) -> Reads | PutItem | UpdateItem | DeleteItem:
     """Return what carries the statement out; `index` is the keys of the index that a SELECT names."""
-    parameters = _parameters(parsed, statement)
+    parameters = bind(statement.parameters)
     match parsed.kind:
         case "SELECT":
             reads = _Selection(parsed, index or table, parameters).reads()
@@ -112,10 +122,12 @@ def plan_get(
     *,
     table: Schema,
     within: Literal["BatchExecuteStatement", "ExecuteTransaction"],
+    index: Schema | None = None,
     capacity: CapacityReport = "NONE",
 ) -> tuple[GetItem, tuple[Column, ...] | None]:
     """Return the read of one item that a SELECT in a batch or a transaction is."""
-    parameters = _parameters(parsed, statement)
+    parameters = bind(statement.parameters)
+    _check_readable(index or table)
     columns = _columns(parsed)
     if parsed.index is not None and within == "ExecuteTransaction":
         raise invalid("Reads on indices are not supported within transactions.")
@@ -136,7 +148,7 @@ def plan_get(
 
 def plan_check(parsed: Parsed, statement: Statement, *, table: Schema) -> ConditionCheck:
     """Return the check that an EXISTS in a transaction is."""
-    parameters = _parameters(parsed, statement)
+    parameters = bind(statement.parameters)
     found = None
     if parsed.index is None and parsed.where is not None:
         found = primary_key(table, Conditions(parameters).where(parsed.where))
@@ -153,12 +165,9 @@ def plan_check(parsed: Parsed, statement: Statement, *, table: Schema) -> Condit
     )
 
 
-def _parameters(parsed: Parsed, statement: Statement) -> tuple[AttributeValue, ...]:
-    parameters = bind(statement.parameters)
-    # DynamoDB: parameters that the statement has no use for are let be.
-    if len(parameters) < parsed.parameters:
-        raise invalid("Number of parameters in request and statement don't match.")
-    return parameters
+def _check_readable(schema: Schema) -> None:
+    if len(schema.partition) > 1 or len(schema.sort) > 1:
+        raise invalid(_MULTIPLE)
 
 
 def _insert(
@@ -197,8 +206,7 @@ class _Selection:
     """The requests of one SELECT."""
 
     def __init__(self, parsed: Parsed, schema: Schema, parameters: tuple[AttributeValue, ...]) -> None:
-        if len(schema.partition) > 1 or len(schema.sort) > 1:
-            raise invalid(_MULTIPLE)
+        _check_readable(schema)
         self._parsed = parsed
         self._schema = schema
         self._columns = _columns(parsed)
@@ -209,6 +217,8 @@ class _Selection:
         condition = self._condition
         values = None if condition is None else partitions(self._schema, condition)
         self._check_order(self._parsed.order, values)
+        if condition is not None:
+            check_branches(self._schema, condition)
         if condition is None or values is None:
             scan = Scan(
                 table=self._parsed.table,

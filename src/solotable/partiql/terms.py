@@ -259,7 +259,11 @@ class Terms:
                 return Scalar({"NULL": True}, token.spot)
             case "missing":
                 return Missing(token.spot)
-            case "select" | "case" | "cast":
+            case "select":
+                self.nested_select()
+                self.refuse(f"Unsupported token in expression: SELECT at {token.spot}")
+                return Missing(token.spot)
+            case "case" | "cast":
                 raise invalid(f"Unsupported token in expression: {token.text.upper()} at {token.spot}")
             case "from":
                 raise self.from_in_expression()
@@ -267,6 +271,10 @@ class Terms:
                 return self._call(token)
             case _:
                 raise not_well_formed("Unexpected keyword")
+
+    def nested_select(self) -> None:
+        """Read the rest of a SELECT in the middle of an expression."""
+        raise not_well_formed("Unexpected keyword")
 
     def from_in_expression(self) -> ServiceError:
         """Return the refusal of a FROM in the middle of an expression."""
@@ -399,4 +407,4 @@ def _signed(sign: Token, operand: Scalar) -> Scalar:
     text = operand.value["N"]
     if sign.text == "-":
         text = text[1:] if text.startswith("-") else "-" + text
-    return Scalar({"N": text}, sign.spot)
+    return Scalar({"N": text}, operand.spot)

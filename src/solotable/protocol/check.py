@@ -25,13 +25,11 @@ Check = Callable[[Any, list[None]], Any]
 
 def check(operation: str, payload: Any) -> dict[str, Any]:
     """Return the payload's known members, cleaned, or refuse its types and constraints."""
+    check_payload = _CHECKS.get(operation)
+    if check_payload is None:
+        raise faults.unknown_operation()
     doubts: list[None] = []
-    try:
-        clean: dict[str, Any] = _CHECKS[operation](payload, doubts)
-    except KeyError:
-        if operation in _CHECKS:
-            raise
-        raise faults.unknown_operation() from None
+    clean: dict[str, Any] = check_payload(payload, doubts)
     if doubts:
         raise broken_constraints(SHAPES[operation], clean)
     return clean

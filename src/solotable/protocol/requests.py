@@ -12,6 +12,8 @@ from typing import Any, Generic, Literal, TypeVar, Union
 from solotable.expressions.ast import Condition, KeyCondition, Projection, Update
 from solotable.values import AttributeValue, Item
 
+from . import replies  # noqa: F401  # the strings below name its records
+
 ReplyT_co = TypeVar("ReplyT_co", covariant=True)
 
 CapacityReport = Literal["NONE", "TOTAL", "INDEXES"]

@@ -16,7 +16,7 @@ from .decode import decode
 from .encode import encode, encode_json
 from .engine import Engine
 from .shapes import ITEMS, STREAMS, TABLES
-from .text import dumps, loads
+from .text import dumps, loads, plain_dumps
 
 _LOG = logging.getLogger(__name__)
 _TARGETS: Final = {
@@ -43,7 +43,19 @@ def answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
 
 def call(engine: Engine, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
     """Answer one request given and returned as dicts, or raise what DynamoDB would."""
-    return encode(engine.handle(decode(operation, payload)))
+    try:
+        return encode(engine.handle(decode(operation, payload)))
+    except (TypeError, UnicodeEncodeError):
+        # Bytes cannot carry lone surrogates to `answer`; here they show when the engine writes them.
+        _judge_unicode(payload)
+        raise
+
+
+def _judge_unicode(payload: dict[str, Any]) -> None:
+    try:
+        plain_dumps(payload)
+    except UnicodeEncodeError:
+        raise faults.unreadable("") from None
 
 
 def _read(body: bytes) -> Any:

@@ -29,12 +29,25 @@ _SEVERAL = (
     "Supplied AttributeValue has more than one datatypes set, "
     "must contain exactly one of the supported datatypes"
 )
-_TOO_DEEP = "Nesting Levels have exceeded supported limits"
+_TOO_DEEP = (
+    "Nesting Levels have exceeded supported limits: "
+    "Attributes in the item have nested levels beyond supported limit"
+)
+_LONGEST_NAME = 65535
 
 
 def canonical_item(item: Item) -> Item:
     """Return the item with every value canonical."""
-    return {name: canonical(value) for name, value in item.items()}
+    return {check_name(name): canonical(value) for name, value in item.items()}
+
+
+def check_name(name: str) -> str:
+    """Return an attribute's name, or refuse it."""
+    if not name:
+        raise invalid("Empty attribute name")
+    if len(name) * 4 > _LONGEST_NAME and len(name.encode()) > _LONGEST_NAME:
+        raise invalid("Attribute name is too large, must be less than 65536 bytes")
+    return name
 
 
 def canonical(value: AttributeValue, depth: int = 1) -> AttributeValue:
@@ -66,7 +79,7 @@ def _canonical(kind: str, content: Any, depth: int) -> Any:
         case "M":
             if depth >= DEEPEST:
                 raise invalid(_TOO_DEEP)
-            return {name: canonical(member, depth + 1) for name, member in content.items()}
+            return {check_name(name): canonical(member, depth + 1) for name, member in content.items()}
         case "L":
             if depth >= DEEPEST:
                 raise invalid(_TOO_DEEP)

@@ -15,6 +15,7 @@ DIGITS = 38
 LARGEST_EXPONENT = 125
 SMALLEST_EXPONENT = -130
 
+_OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 _PLAIN = re.compile(r"(?:0|-?[1-9][0-9]{0,37})\Z").match
 _NUMBER = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?)([0-9]+))?\Z").match
 # Wide enough for the exact sum of the largest and the smallest number.
@@ -53,9 +54,7 @@ def _parts(text: str) -> tuple[bool, str, int]:
         exponent = -exponent
     exponent += len(leading) - len(fraction) - 1
     if exponent > LARGEST_EXPONENT:
-        raise invalid(
-            "Number overflow. Attempting to store a number with magnitude larger than supported range"
-        )
+        raise invalid(_OVERFLOW)
     if exponent < SMALLEST_EXPONENT:
         raise invalid(
             "Number underflow. Attempting to store a number with magnitude smaller than supported range"
@@ -81,12 +80,19 @@ def _not_a_number(text: str) -> ServiceError:
 
 def add(left: str, right: str) -> str:
     """Return the exact sum of two canonical numbers, or refuse it when it does not fit."""
-    return canonical_number(str(_EXACT.add(Decimal(left), Decimal(right))))
+    return _result(_EXACT.add(Decimal(left), Decimal(right)))
 
 
 def subtract(left: str, right: str) -> str:
     """Return the exact difference of two canonical numbers, or refuse it when it does not fit."""
-    return canonical_number(str(_EXACT.subtract(Decimal(left), Decimal(right))))
+    return _result(_EXACT.subtract(Decimal(left), Decimal(right)))
+
+
+def _result(exact: Decimal) -> str:
+    if len(exact.normalize(_EXACT).as_tuple().digits) > DIGITS:
+        # DynamoDB: arithmetic that needs more digits than there are is told as an overflow.
+        raise invalid(_OVERFLOW)
+    return canonical_number(str(exact))
 
 
 def number_size(text: str) -> int:

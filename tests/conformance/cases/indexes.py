@@ -328,16 +328,22 @@ WRITES = [
         "an update refuses a wrong type for the key of an index",
         update(
             {"N": "1"},
-            invalid("The update expression attempted to update the secondary index key to unsupported type"),
+            invalid(
+                "One or more parameter values were invalid: Type mismatch for Index Key g "
+                "Expected: S Actual: N IndexName: byg"
+            ),
         ),
         tables="Lone",
-        local="has the text of a put",
+        local="leaves out the attribute and the index",
     ),
     case(
         "an update refuses NULL for the key of an index",
         update(
             {"NULL": True},
-            invalid("The update expression attempted to update the secondary index key to unsupported type"),
+            invalid(
+                "One or more parameter values were invalid: Type mismatch for Index Key g "
+                "Expected: S Actual: NULL IndexName: byg"
+            ),
         ),
         tables="Lone",
         local="has its own text",

@@ -121,6 +121,35 @@ def test_branches_with_other_conditions_are_left_over_too() -> None:
     assert isinstance(selected("pk = 'a' OR n = 2").requests[0], Scan)
 
 
+@pytest.mark.parametrize(
+    "where",
+    [
+        "pk = 'a' AND x = '1' OR pk = 'a' AND sk = 2",
+        "pk = 'a' AND sk < 3 OR pk = 'a' AND sk = 2",
+        "pk = 'a' AND sk BETWEEN 1 AND 2 OR pk = 'a' AND sk >= 2",
+    ],
+)
+def test_branches_that_overlap_on_the_sort_key_are_refused(where: str) -> None:
+    assert (
+        refusal(f"SELECT * FROM Music WHERE {where}")
+        == "Overlapping conditions with range keys are not supported in where clause"
+    )
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "pk = 'a' AND NOT sk = 1 OR pk = 'a' AND sk = 2",
+        "pk = 'a' AND sk <> 1 OR pk = 'a' AND sk = 2",
+        "pk = 'a' OR pk = 'a' AND NOT sk = 1",
+        "pk = 'a' AND sk < 2 OR pk = 'a' AND sk = 2",
+        "pk = 'a' AND sk = 1 OR pk = 'b' AND sk = 1",
+    ],
+)
+def test_other_branches_run(where: str) -> None:
+    assert selected(where).requests
+
+
 def test_paths_are_named_by_their_last_name() -> None:
     reads = planned("SELECT m.x[0], m.y, pk FROM Music")
     assert reads.requests[0].projection == (("m",), ("pk",))
@@ -471,3 +500,38 @@ def test_exists_is_a_condition_check() -> None:
     with pytest.raises(ServiceError) as caught:
         plan_check(parse_statement(text), Statement(text=text), table=HASH)
     assert caught.value.message == "EXISTS() must contain a single item read with additional condition"
+
+
+# Any text ---------------------------------------------------------------------------------------
+
+_CONDITION_PIECES = """
+pk sk n m.x[0] "a b" = <> < > BETWEEN AND OR NOT IN IS NULL MISSING STRING ( ) [ ] << >> {'a': } , 1 -1 1e200
+'x' ? true false contains( begins_with( size( attribute_type( attribute_exists( if_not_exists( set_add( + - *
+"""
+
+
+@given(
+    st.sampled_from(
+        [
+            "SELECT * FROM Music WHERE ",
+            "SELECT ",
+            "DELETE FROM Music WHERE pk = 'a' AND ",
+            "UPDATE Music SET n = ",
+            "INSERT INTO Music VALUE {'pk': 'a', 'sk': 1, 'n': ",
+            "EXISTS(SELECT * FROM Music WHERE ",
+        ]
+    ),
+    st.lists(st.sampled_from(_CONDITION_PIECES.split()), min_size=1, max_size=12).map(" ".join),
+    st.sampled_from(["", " FROM Music", " AND pk = 'a' ORDER BY sk", " WHERE pk = 'a' AND sk = 1", "}", ")"]),
+)
+def test_any_statement_is_planned_or_a_service_error(start: str, middle: str, end: str) -> None:
+    text = start + middle + end
+    statement = Statement(text=text, parameters=({"S": "p"},))
+    try:
+        parsed = parse_statement(text)
+        if parsed.exists:
+            plan_check(parsed, statement, table=BOTH)
+        else:
+            plan(parsed, statement, table=BOTH)
+    except ServiceError:
+        return

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from solotable.errors import ConditionFailed, TableNotFound
+from solotable.errors import ConditionFailed, ServiceError, TableNotFound
 from solotable.protocol.replies import GotItem
 from solotable.protocol.requests import Control, GetItem, Request
+from solotable.protocol.text import dumps
 from solotable.protocol.wire import answer, call
 
 
@@ -115,3 +116,15 @@ def test_a_fault_is_logged_and_not_shown(caplog: pytest.LogCaptureFixture) -> No
     assert json.loads(raw)["__type"].endswith("#InternalServerError")
     assert b"secret" not in raw
     assert "GetItem failed" in caplog.text
+
+
+def test_a_lone_surrogate_from_a_caller_in_process_is_a_serialization_exception() -> None:
+    engine = Scripted(lambda request: {"Key": dumps(request.key)} if isinstance(request, GetItem) else {})
+    with pytest.raises(ServiceError) as caught:
+        call(engine, "GetItem", {"TableName": "abc", "Key": {"p": {"S": "\ud800"}}})
+    assert caught.value.code == "SerializationException"
+
+
+def test_a_fault_of_the_engine_reaches_a_caller_in_process_as_it_is() -> None:
+    with pytest.raises(TypeError, match="theirs"):
+        call(raising(TypeError("theirs")), "GetItem", json.loads(GET))

@@ -85,7 +85,10 @@ def test_nesting_ends_at_32_levels() -> None:
     canonical(_nested(31))
     with pytest.raises(ServiceError) as refused:
         canonical(_nested(32))
-    assert refused.value.message == "Nesting Levels have exceeded supported limits"
+    assert refused.value.message == (
+        "Nesting Levels have exceeded supported limits: "
+        "Attributes in the item have nested levels beyond supported limit"
+    )
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), set(), {"a", 1}, object(), {1: "x"}])

@@ -110,13 +110,13 @@ def test_sums_are_exact_or_refused(left: str, right: str) -> None:
         try:
             assert subtract(total, right) == left
         except ServiceError as refused:
-            assert refused.message == TOO_PRECISE
+            assert refused.message == OVERFLOW
 
 
 def test_the_widest_sum_is_refused_not_rounded() -> None:
     with pytest.raises(ServiceError) as refused:
         add("1" + "0" * 125, canonical_number("1E-130"))
-    assert refused.value.message == TOO_PRECISE
+    assert refused.value.message == OVERFLOW
 
 
 @pytest.mark.parametrize(

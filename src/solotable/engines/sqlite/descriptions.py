@@ -56,7 +56,7 @@ def describe(engine: SqliteEngine, table: Table, *, empty: bool = False) -> dict
         "TableArn": arn,
         "TableId": definition["TableId"],
         "DeletionProtectionEnabled": definition["DeletionProtectionEnabled"],
-        "WarmThroughput": _warm(definition["ProvisionedThroughput"]),
+        "WarmThroughput": _warm(definition),
     }
     for member in _AS_STORED:
         if member in definition:
@@ -107,14 +107,16 @@ def _index(entry: dict[str, Any], table_arn: str, counts: Counts) -> dict[str, A
     described["ItemCount"] = items
     described["IndexArn"] = f"{table_arn}/index/{entry['IndexName']}"
     if "IndexStatus" in entry:
-        described["WarmThroughput"] = _warm(entry["ProvisionedThroughput"])
+        described["WarmThroughput"] = _warm(entry)
     return described
 
 
-def _warm(throughput: dict[str, Any]) -> dict[str, Any]:
+def _warm(settings: dict[str, Any]) -> dict[str, Any]:
+    throughput = settings["ProvisionedThroughput"]
     return {
         "ReadUnitsPerSecond": throughput["ReadCapacityUnits"] or _WARM_READS,
         "WriteUnitsPerSecond": throughput["WriteCapacityUnits"] or _WARM_WRITES,
+        **settings.get("WarmThroughput", {}),
         "Status": "ACTIVE",
     }
 

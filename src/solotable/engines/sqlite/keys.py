@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from zlib import crc32
 
-from solotable.errors import invalid, invalid_parameter
+from solotable.errors import ServiceError, invalid, invalid_parameter
 from solotable.protocol.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
-from solotable.values import Item, kind_of, ordered_bytes, value_size
+from solotable.values import AttributeValue, Item, kind_of, ordered_bytes, value_size
 
-from .catalog import Index, Schema, Table
+from .catalog import Index, KeyAttribute, Schema, Table
 
 HASHES = 1 << 32
 #: Sorts after every key: longer than the longest run of 0xFF that a key can begin with.
@@ -64,6 +64,17 @@ def segment_bounds(segment: int, segments: int) -> tuple[bytes, bytes]:
     return bound(segment), bound(segment + 1)
 
 
+def check_filled(table: Table, item: Item) -> None:
+    """Refuse an empty key attribute, and nothing else."""
+    for part in table.schema.attributes:
+        if item.get(part.name, {}).get(part.kind) == "":
+            raise _empty(part)
+
+
+def _empty(part: KeyAttribute) -> ServiceError:
+    return invalid(f"One or more parameter values are not valid. {EMPTY_KEY[part.kind]} Key: {part.name}")
+
+
 def check_key(table: Table, key: Item) -> None:
     """Refuse a key that is not exactly the table's key attributes with their types."""
     attributes = table.schema.attributes
@@ -74,9 +85,7 @@ def check_key(table: Table, key: Item) -> None:
         if value is None or part.kind not in value:
             raise invalid(_MISMATCH)
         if not value[part.kind]:
-            raise invalid(
-                f"One or more parameter values are not valid. {EMPTY_KEY[part.kind]} Key: {part.name}"
-            )
+            raise _empty(part)
         _check_length(value, is_partition=place == 0)
 
 
@@ -91,9 +100,7 @@ def check_item(table: Table, item: Item) -> None:
                 f"Type mismatch for key {part.name} expected: {part.kind} actual: {kind_of(value)}"
             )
         if not value[part.kind]:
-            raise invalid(
-                f"One or more parameter values are not valid. {EMPTY_KEY[part.kind]} Key: {part.name}"
-            )
+            raise _empty(part)
         _check_length(value, is_partition=place == 0)
     check_index_keys(table, item)
 
@@ -106,10 +113,7 @@ def check_index_keys(table: Table, item: Item) -> None:
             if value is None:
                 continue
             if part.kind not in value:
-                raise invalid_parameter(
-                    f"Type mismatch for Index Key {part.name} Expected: {part.kind} "
-                    f"Actual: {kind_of(value)} IndexName: {index.name}"
-                )
+                raise index_mismatch(index, part, value)
             if not value[part.kind]:
                 raise invalid(
                     "One or more parameter values are not valid. A value specified for a secondary index "
@@ -117,6 +121,14 @@ def check_index_keys(table: Table, item: Item) -> None:
                     f"IndexName: {index.name}, IndexKey: {part.name}"
                 )
             _check_length(value, is_partition=part in index.schema.partition)
+
+
+def index_mismatch(index: Index, part: KeyAttribute, value: AttributeValue) -> ServiceError:
+    """Return the refusal of a value whose type the index's key cannot have."""
+    return invalid_parameter(
+        f"Type mismatch for Index Key {part.name} Expected: {part.kind} "
+        f"Actual: {kind_of(value)} IndexName: {index.name}"
+    )
 
 
 def _check_length(value: Item, *, is_partition: bool) -> None:

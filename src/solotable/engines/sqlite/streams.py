@@ -38,7 +38,7 @@ class Stream:
     first: int
     #: None while the stream is enabled.
     last: int | None
-    #: The last change that was removed because of its age; 0 when none was.
+    #: The last change that is known to be too old to be read; 0 when none is.
     trimmed: int
     enabled_micros: int
     disabled_micros: int | None
@@ -146,7 +146,7 @@ def horizon(connection: sqlite3.Connection, stream: Stream, now_micros: int) -> 
     row = connection.execute(
         "SELECT sequence FROM changes WHERE stream = ? AND sequence >= ? AND at_micros >= ? "
         "ORDER BY sequence LIMIT 1",
-        (stream.stream, stream.first, now_micros - KEPT_MICROS),
+        (stream.stream, max(stream.first, stream.trimmed + 1), now_micros - KEPT_MICROS),
     ).fetchone()
     end = (newest(connection) if stream.last is None else stream.last) + 1
     return end if row is None else min(int(row[0]), end)
@@ -158,6 +158,21 @@ def is_trimmed(connection: sqlite3.Connection, stream: Stream, start: int, now_m
         return True
     first = next(records(connection, stream, start, 1), None)
     return first is not None and first.at_micros < now_micros - KEPT_MICROS
+
+
+def passed(connection: sqlite3.Connection, oldest_micros: int) -> list[tuple[int, str]]:
+    """Return, for each stream that has got further, its last change that is too old, and its ARN."""
+    found: list[tuple[int, str]] = []
+    for row in connection.execute(f"SELECT {_MEMBERS} FROM streams").fetchall():
+        stream = _stream(row)
+        last = stream.trimmed
+        for recorded in records(connection, stream, stream.trimmed + 1, -1):
+            if recorded.at_micros >= oldest_micros:
+                break
+            last = recorded.sequence
+        if last > stream.trimmed:
+            found.append((last, stream.arn))
+    return found
 
 
 def _forgotten(disabled_micros: int | None, now_micros: int) -> bool:

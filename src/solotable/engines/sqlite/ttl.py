@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from decimal import Decimal
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from solotable.errors import TableNotFound
@@ -48,6 +49,7 @@ def sweep(engine: SqliteEngine) -> int:
         for _, definition in definitions
         if definition.get("PointInTimeRecovery")
     }
+    _advance(engine)
     _trim_changes(engine, recovery_days)
     _trim_rest(engine)
     return removed
@@ -122,6 +124,17 @@ def _now(engine: SqliteEngine) -> float:
     return engine.now_micros() / 1_000_000
 
 
+def _advance(engine: SqliteEngine) -> None:
+    """Note for each stream which of its changes are too old for it, whoever else still needs them."""
+    oldest_micros = engine.now_micros() - streams.KEPT_MICROS
+    with engine.database.snapshot() as connection:
+        passed = streams.passed(connection, oldest_micros)
+    if passed:
+        engine.database.write(
+            lambda connection: connection.executemany("UPDATE streams SET trimmed = ? WHERE arn = ?", passed)
+        )
+
+
 def _trim_changes(engine: SqliteEngine, recovery_days: dict[str, int]) -> None:
     stream = ""
     while True:
@@ -144,20 +157,15 @@ def _trim_stream(engine: SqliteEngine, stream: str, oldest_micros: int) -> bool:
             "SELECT sequence, at_micros FROM changes WHERE stream = ? ORDER BY sequence LIMIT ?",
             (stream, _TRIM),
         ).fetchall()
-    old = [sequence for sequence, at_micros in rows if at_micros < oldest_micros]
+    old = [sequence for sequence, _ in takewhile(lambda row: row[1] < oldest_micros, rows)]
     if not old:
         return False
 
-    def action(connection: sqlite3.Connection) -> None:
-        connection.execute(
-            "DELETE FROM changes WHERE stream = ? AND sequence <= ? AND at_micros < ?",
-            (stream, old[-1], oldest_micros),
+    engine.database.write(
+        lambda connection: connection.execute(
+            "DELETE FROM changes WHERE stream = ? AND sequence <= ?", (stream, old[-1])
         )
-        connection.execute(
-            "UPDATE streams SET trimmed = ? WHERE stream = ? AND first <= ?", (old[-1], stream, old[-1])
-        )
-
-    engine.database.write(action)
+    )
     return len(old) == _TRIM
 
 

@@ -220,7 +220,7 @@ STREAMS: Final[dict[str, Struct]] = {
             "ShardId": Text(required=True, shortest=28, longest=65),
             "ShardIteratorType": Text(
                 required=True,
-                enum=("AFTER_SEQUENCE_NUMBER", "LATEST", "TRIM_HORIZON", "AT_SEQUENCE_NUMBER"),
+                enum=("AFTER_SEQUENCE_NUMBER", "LATEST", "AT_SEQUENCE_NUMBER", "TRIM_HORIZON"),
             ),
             "SequenceNumber": Text(shortest=21, longest=40),
             "Timestamp": Real(),

@@ -20,7 +20,7 @@ from solotable.protocol.requests import BatchGetItem, BatchPut, BatchWriteItem, 
 from solotable.values import Item
 
 from .get_item import check_key_paths
-from .writes import Judged, collection_metrics, judge, prepare, store
+from .writes import Judged, collection_metrics, judge, measure, prepare, store
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -81,14 +81,14 @@ def batch_write_item(engine: SqliteEngine, request: BatchWriteItem) -> BatchWrot
                 action = PutItem(table=name, item=entry.item)
             else:
                 action = DeleteItem(table=name, key=entry.key)
-            key = prepare(table, action)
+            key = _prepare(table, action)
             if (name, key) in seen:
                 raise invalid(_DUPLICATES)
             seen.add((name, key))
             writes.append((table, key, action))
 
     def run(writer: Writer) -> BatchWrote:
-        judged = [judge(writer, table, key, action) for table, key, action in writes]
+        judged = [judge(writer, table, key, action, measure(action)) for table, key, action in writes]
         for one, (_, _, action) in zip(judged, writes, strict=True):
             store(writer, one, action)
         return BatchWrote(
@@ -97,6 +97,14 @@ def batch_write_item(engine: SqliteEngine, request: BatchWriteItem) -> BatchWrot
         )
 
     return engine.write(run)
+
+
+def _prepare(table: Table, action: PutItem | DeleteItem) -> bytes:
+    measure(action)
+    if isinstance(action, PutItem):
+        # DynamoDB: a batch tells a missing or mistyped key as it tells a key alone.
+        check_key(table, {name: action.item[name] for name in table.schema.names if name in action.item})
+    return prepare(table, action)
 
 
 def _write_reports(judged: list[Judged], request: BatchWriteItem) -> list[dict[str, Any]] | None:

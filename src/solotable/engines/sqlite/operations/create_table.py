@@ -136,8 +136,9 @@ def _definition(members: dict[str, Any], now_micros: int) -> Definition:
         definition["SSEDescription"] = encryption
     if "TableClass" in members:
         definition["TableClassSummary"] = {"TableClass": members["TableClass"]}
-    if "OnDemandThroughput" in members:
-        definition["OnDemandThroughput"] = members["OnDemandThroughput"]
+    for member in ("OnDemandThroughput", "WarmThroughput"):
+        if member in members:
+            definition[member] = members[member]
     return definition
 
 
@@ -150,6 +151,7 @@ def global_index(index: dict[str, Any], *, status: str) -> dict[str, Any]:
         "IndexStatus": status,
         "ProvisionedThroughput": NO_UNITS | index.get("ProvisionedThroughput", {}),
     }
-    if "OnDemandThroughput" in index:
-        entry["OnDemandThroughput"] = index["OnDemandThroughput"]
+    for member in ("OnDemandThroughput", "WarmThroughput"):
+        if member in index:
+            entry[member] = index[member]
     return entry

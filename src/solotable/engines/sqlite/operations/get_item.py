@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from solotable.engines.sqlite.catalog import Table
@@ -41,7 +42,7 @@ def shown(row: Row | None, request: GetItem) -> SomeItem | None:
     return row.raw if request.projection is None else project(request.projection, row.item)
 
 
-def check_key_paths(table: Table, paths: tuple[Path, ...]) -> None:
+def check_key_paths(table: Table, paths: Iterable[Path]) -> None:
     """Refuse a path that goes into a key attribute, as if it were a list or a map."""
     for path in paths:
         if len(path) == 1:

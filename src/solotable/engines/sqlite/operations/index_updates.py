@@ -110,6 +110,8 @@ def _update(index: dict[str, Any], wanted: dict[str, Any], *, on_demand: bool, n
     if "OnDemandThroughput" in wanted:
         key_schemas.check_on_demand(wanted["OnDemandThroughput"], f"index : {name}", on_demand=on_demand)
         index["OnDemandThroughput"] = wanted["OnDemandThroughput"]
+    if "WarmThroughput" in wanted:
+        index["WarmThroughput"] = index.get("WarmThroughput", {}) | wanted["WarmThroughput"]
 
 
 def _create(definition: Definition, wanted: dict[str, Any], defined: list[dict[str, str]] | None) -> None:

@@ -14,14 +14,12 @@ from solotable.engines.sqlite.keys import check_key, index_bytes, key_bytes
 from solotable.engines.sqlite.storage import Row, rows
 from solotable.errors import ServiceError, invalid, invalid_parameter
 from solotable.expressions import evaluate, paths_of, project
-from solotable.expressions.ast import Path, Projection
+from solotable.expressions.ast import Projection
 from solotable.protocol.capacity import CapacityMeter, read_units
 from solotable.protocol.limits import LARGEST_PAGE
 from solotable.protocol.replies import Page, SomeItem
 from solotable.protocol.requests import Query, Scan
 from solotable.values import Item, item_size
-
-from .get_item import check_key_paths
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -65,9 +63,16 @@ def check_selection(table: Table, index: Index | None, request: Query | Scan) ->
     """Refuse what a global index cannot show; say whether a local one must fetch from the table."""
     if index is None or index.projected is None:
         return False
-    wanted = _wanted(request)
-    missing = sorted({str(path[0]) for path in wanted if path[0] not in index.projected})
+    projected = index.projected
+    missing = [str(path[0]) for path in request.projection or () if path[0] not in projected]
     everything = request.select == "ALL_ATTRIBUTES"
+    if request.filter is not None:
+        unfiltered = [str(path[0]) for path in paths_of(request.filter) if path[0] not in projected]
+        if unfiltered and not everything:
+            raise invalid_parameter(
+                f"Secondary index {index.name} does not project one or more filter attributes: "
+                f"[{', '.join(unfiltered)}]"
+            )
     if index.is_global and everything:
         raise invalid_parameter(
             f"Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} "
@@ -78,18 +83,6 @@ def check_selection(table: Table, index: Index | None, request: Query | Scan) ->
             f"Global secondary index {index.name} does not project [{', '.join(missing)}]"
         )
     return everything or bool(missing)
-
-
-def _wanted(request: Query | Scan) -> list[Path]:
-    wanted = list(request.projection or ())
-    if request.filter is not None:
-        wanted += paths_of(request.filter)
-    return wanted
-
-
-def check_paths(table: Table, request: Query | Scan) -> None:
-    """Refuse paths that go into a key attribute."""
-    check_key_paths(table, tuple(_wanted(request)))
 
 
 def start_bytes(table: Table, index: Index | None, start: Item) -> bytes:

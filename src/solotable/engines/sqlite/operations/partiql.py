@@ -271,11 +271,14 @@ def _batch_slot(engine: SqliteEngine, statement: Statement, capacity: CapacityRe
             raise invalid(_ONLY_IN_TRANSACTIONS)
         table = _schema(engine, parsed.table)
         if parsed.kind == "SELECT":
-            if parsed.index is not None:
-                # DynamoDB: an index that PartiQL cannot read is refused before the missing key is.
-                plan(parsed, statement, table=table, index=_schema(engine, parsed.table, parsed.index))
+            index = None if parsed.index is None else _schema(engine, parsed.table, parsed.index)
             get, columns = plan_get(
-                parsed, statement, table=table, within="BatchExecuteStatement", capacity=capacity
+                parsed,
+                statement,
+                table=table,
+                within="BatchExecuteStatement",
+                index=index,
+                capacity=capacity,
             )
             return _Slot(parsed=parsed, action=get, columns=columns, target=(get.table, get.key))
         # DynamoDB: ReturnValuesOnConditionCheckFailure does nothing in a batch.

@@ -13,10 +13,10 @@ from solotable.protocol.replies import Page
 from solotable.protocol.requests import Query
 from solotable.values import Item, ordered_bytes, ordered_prefix, sort_key
 
+from .get_item import check_key_paths
 from .pages import (
     INVALID_START,
     Source,
-    check_paths,
     check_selection,
     check_table_key,
     find_index,
@@ -52,40 +52,64 @@ def query(engine: SqliteEngine, request: Query) -> Page:
 
 
 def _check_rest(table: Table, index: Index | None, schema: Schema, request: Query) -> bool:
-    # DynamoDB: the projection's paths, then the filter's names, then what the index projects.
-    check_paths(table, request)
-    if request.filter is not None:
-        heads = {path[0] for path in paths_of(request.filter)}
-        for name in schema.names:
-            if name in heads:
-                what = "QueryFilter" if request.legacy else "Filter Expression"
-                raise invalid(
-                    f"{what} can only contain non-primary key attributes: Primary key attribute: {name}"
-                )
-    return check_selection(table, index, request)
+    # DynamoDB: the projection's paths, the filter's names, what the index projects, the filter's paths.
+    check_key_paths(table, request.projection or ())
+    filtered = () if request.filter is None else tuple(paths_of(request.filter))
+    heads = {path[0] for path in filtered}
+    for name in schema.names:
+        if name in heads:
+            what = "QueryFilter" if request.legacy else "Filter Expression"
+            raise invalid(
+                f"{what} can only contain non-primary key attributes: Primary key attribute: {name}"
+            )
+    fetches = check_selection(table, index, request)
+    check_key_paths(table, filtered)
+    return fetches
 
 
 def _arrange(schema: Schema, request: Query) -> list[KeyTerm]:
     """Put the terms into the order of the schema, or refuse what the schema cannot serve."""
     terms = {term.name: term for term in request.key}
-    if not schema.sort and len(terms) > len(schema.partition):
+    if len(schema.partition) > 1 or len(schema.sort) > 1:
+        return _arrange_many(schema, terms)
+    if len(terms) > 2:
+        raise invalid("Conditions can be of length 1 or 2 only")
+    if not schema.sort and len(terms) > 1:
         raise invalid("Query key condition not supported")
     arranged: list[KeyTerm] = []
-    ranged = False
-    for place, part in enumerate(schema.attributes):
-        is_partition = place < len(schema.partition)
-        term = terms.pop(part.name, None)
+    for part in schema.attributes:
+        term = terms.get(part.name)
         if term is None:
-            if is_partition or terms:
+            if part in schema.partition or len(terms) > 1:
                 raise invalid(f"Query condition missed key schema element: {part.name}")
             break
         _check_term(part, term)
-        if is_partition and term.operator != "=":
+        if part in schema.partition and term.operator != "=":
             raise invalid("Query key condition not supported")
-        if ranged:
-            raise invalid("Query key condition not supported")
-        ranged = term.operator != "="
         arranged.append(term)
+    return arranged
+
+
+def _arrange_many(schema: Schema, terms: dict[str, KeyTerm]) -> list[KeyTerm]:
+    """The same for an index with several partition or sort attributes, whose refusals read otherwise."""
+    unequal = [p.name for p in schema.partition if p.name not in terms or terms[p.name].operator != "="]
+    if unequal:
+        names = ", ".join(unequal)
+        raise invalid(f"HASH key attributes {names} must have equality conditions specified in the query")
+    arranged: list[KeyTerm] = []
+    open_parts: list[str] = []
+    for part in schema.attributes:
+        term = terms.pop(part.name, None)
+        if term is not None:
+            if open_parts:
+                raise invalid(
+                    f"RANGE key attributes {', '.join(open_parts)} must have equality conditions specified "
+                    f"in the query because a condition is present on key attribute {part.name}"
+                )
+            _check_term(part, term)
+            arranged.append(term)
+        if term is None or term.operator != "=":
+            open_parts.append(part.name)
     if terms:
         raise invalid("Query key condition not supported")
     return arranged
@@ -145,13 +169,17 @@ def _check_start(table: Table, index: Index | None, start: Item) -> None:
 
 
 def _check_boundaries(schema: Schema, terms: list[KeyTerm], start: Item) -> None:
-    for part, term in zip(schema.attributes, terms, strict=False):
-        if not _holds(part.kind, term, start[part.name][part.kind]):
-            if part in schema.sort:
-                raise invalid("The provided starting key does not match the range key predicate")
-            raise invalid(
-                "The provided starting key is outside query boundaries based on provided conditions"
-            )
+    kinds = {part.name: part.kind for part in schema.attributes}
+    held = [_holds(kinds[term.name], term, start[term.name][kinds[term.name]]) for term in terms]
+    count = len(schema.partition)
+    if not all(held[count:]):
+        raise invalid("The provided starting key does not match the range key predicate")
+    if not all(held[:count]):
+        raise invalid(
+            "The query can return at most one row and cannot be restarted"
+            if len(terms) > count
+            else "The provided starting key is outside query boundaries based on provided conditions"
+        )
 
 
 def _holds(kind: str, term: KeyTerm, content: str) -> bool:

@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 from solotable.engines.sqlite.catalog import Index, Table
 from solotable.engines.sqlite.keys import BEYOND, segment_bounds
 from solotable.errors import invalid
+from solotable.expressions import paths_of
 from solotable.protocol.replies import Page
 from solotable.protocol.requests import Scan
 from solotable.values import Item
 
+from .get_item import check_key_paths
 from .pages import (
     INVALID_START,
     Source,
-    check_paths,
     check_selection,
     check_table_key,
     find_index,
@@ -45,7 +46,9 @@ def scan(engine: SqliteEngine, request: Scan) -> Page:
                 f"Segment. TotalSegments: {request.segments} Segment: {request.segment}"
             )
         low = start + b"\x00"
-    check_paths(table, request)
+    check_key_paths(table, request.projection or ())
+    if request.filter is not None:
+        check_key_paths(table, paths_of(request.filter))
     return read_page(engine, Source(table=table, index=index, low=low, high=high, fetches=fetches), request)
 
 

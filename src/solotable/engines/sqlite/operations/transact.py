@@ -6,23 +6,26 @@ and in the caller's order. A token's outcome is stored in the same transaction a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from solotable.engines.sqlite.catalog import Table
-from solotable.engines.sqlite.keys import check_key, key_bytes
+from solotable.engines.sqlite.keys import check_filled, check_key, key_bytes
 from solotable.engines.sqlite.storage import Row, Writer, find, meter_write
 from solotable.errors import ConditionFailed, ServiceError, TransactionCancelled, invalid
 from solotable.protocol.capacity import CapacityMeter, read_units
 from solotable.protocol.limits import LARGEST_TRANSACTION
 from solotable.protocol.replies import SomeItem, TransactGot, TransactWrote
-from solotable.protocol.requests import TransactGetItems, TransactWriteItems, WriteAction
+from solotable.protocol.requests import GetItem, PutItem, TransactGetItems, TransactWriteItems, WriteAction
 
 from .batches import collections, reports
 from .get_item import check_key_paths, shown
-from .writes import Judged, judge, prepare, store
+from .writes import Judged, judge, measure, prepare, store
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
+
+ActionT = TypeVar("ActionT")
 
 #: How long a token stands for its transaction.
 TOKEN_MICROS = 10 * 60 * 1_000_000
@@ -34,19 +37,16 @@ _TOO_LARGE = "Aggregated size of items in a transaction cannot exceed 4 MB"
 
 def transact_get_items(engine: SqliteEngine, request: TransactGetItems) -> TransactGot:
     """Return the items as they all were at one moment."""
-    plan: list[tuple[Table, bytes]] = []
-    reasons = []
-    for get in request.gets:
-        table = engine.table(get.table)
-        try:
-            check_key(table, get.key)
-            check_key_paths(table, get.projection or ())
-            reasons.append(_NONE)
-        except ServiceError as refused:
-            reasons.append(_reason(refused))
-            continue
-        plan.append((table, key_bytes(table.schema, get.key)))
-    _check_reasons(reasons)
+    tables = [engine.table(get.table) for get in request.gets]
+    for table, get in zip(tables, request.gets, strict=True):
+        check_filled(table, get.key)
+
+    def prepared(table: Table, get: GetItem) -> bytes:
+        check_key(table, get.key)
+        check_key_paths(table, get.projection or ())
+        return key_bytes(table.schema, get.key)
+
+    plan = _prepare(tables, request.gets, prepared)
     _check_distinct(plan)
     with engine.database.snapshot() as connection:
         found = [find(connection, table, key) for table, key in plan]
@@ -54,26 +54,25 @@ def transact_get_items(engine: SqliteEngine, request: TransactGetItems) -> Trans
         raise invalid(_TOO_LARGE)
     items: list[SomeItem | None] = [shown(row, get) for row, get in zip(found, request.gets, strict=True)]
     return TransactGot(
-        items=items,
-        capacity=_read_reports(
-            [(table, row) for (table, _), row in zip(plan, found, strict=True)], request.capacity
-        ),
+        items=items, capacity=_read_reports(list(zip(tables, found, strict=True)), request.capacity)
     )
 
 
 def transact_write_items(engine: SqliteEngine, request: TransactWriteItems) -> TransactWrote:
     """Do every action, or none and say why."""
+    sizes = [measure(action) for action in request.actions]
     tables = [engine.table(action.table) for action in request.actions]
+    for table, action in zip(tables, request.actions, strict=True):
+        check_filled(table, action.item if isinstance(action, PutItem) else action.key)
 
     def run(writer: Writer) -> TransactWrote:
-        plan, reasons = _prepare(tables, request)
+        plan = _prepare(tables, request.actions, prepare)
+        _check_distinct(plan)
         if request.token is not None and _seen(writer, request.token, request.fingerprint):
             # DynamoDB: a repeated transaction is answered from what it reads, and billed for that.
             rows = [(table, writer.find(table, key)) for table, key in plan]
             return TransactWrote(capacity=_read_reports(rows, request.capacity))
-        _check_reasons(reasons)
-        _check_distinct(plan)
-        judged = _judge(writer, plan, request.actions)
+        judged = _judge(writer, plan, request.actions, sizes)
         for one, action in zip(judged, request.actions, strict=True):
             store(writer, one, action)
         if request.token is not None:
@@ -90,29 +89,33 @@ _NONE: dict[str, Any] = {"Code": "None"}
 
 
 def _prepare(
-    tables: list[Table], request: TransactWriteItems
-) -> tuple[list[tuple[Table, bytes]], list[dict[str, Any]]]:
+    tables: list[Table], actions: tuple[ActionT, ...], prepared: Callable[[Table, ActionT], bytes]
+) -> list[tuple[Table, bytes]]:
     plan: list[tuple[Table, bytes]] = []
-    reasons: list[dict[str, Any]] = []
-    for table, action in zip(tables, request.actions, strict=True):
+    for place, (table, action) in enumerate(zip(tables, actions, strict=True)):
         try:
-            plan.append((table, prepare(table, action)))
-            reasons.append(_NONE)
+            plan.append((table, prepared(table, action)))
         except ServiceError as refused:
-            reasons.append(_reason(refused))
-    return plan, reasons
+            # DynamoDB: the first action that does not fit its table is the only one named.
+            reasons = [_NONE] * len(actions)
+            reasons[place] = _reason(refused)
+            raise TransactionCancelled(reasons) from refused
+    return plan
 
 
-def _judge(writer: Writer, plan: list[tuple[Table, bytes]], actions: tuple[WriteAction, ...]) -> list[Judged]:
+def _judge(
+    writer: Writer, plan: list[tuple[Table, bytes]], actions: tuple[WriteAction, ...], sizes: list[int]
+) -> list[Judged]:
     judged: list[Judged] = []
     reasons: list[dict[str, Any]] = []
-    for (table, key), action in zip(plan, actions, strict=True):
+    for (table, key), action, size in zip(plan, actions, sizes, strict=True):
         try:
-            judged.append(judge(writer, table, key, action))
+            judged.append(judge(writer, table, key, action, size))
             reasons.append(_NONE)
         except ServiceError as refused:
             reasons.append(_reason(refused))
-    _check_reasons(reasons)
+    if len(judged) < len(actions):
+        raise TransactionCancelled(reasons)
     if sum(max(one.size, one.old.size if one.old else 0) for one in judged) > LARGEST_TRANSACTION:
         raise invalid(_TOO_LARGE)
     return judged
@@ -122,11 +125,6 @@ def _reason(refused: ServiceError) -> dict[str, Any]:
     if isinstance(refused, ConditionFailed):
         return {"Code": "ConditionalCheckFailed", "Message": refused.message, **refused.members}
     return {"Code": "ValidationError", "Message": refused.message}
-
-
-def _check_reasons(reasons: list[dict[str, Any]]) -> None:
-    if any(reason["Code"] != "None" for reason in reasons):
-        raise TransactionCancelled(reasons)
 
 
 def _check_distinct(plan: list[tuple[Table, bytes]]) -> None:

@@ -62,6 +62,8 @@ def update_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any
                 "TableClass": members["TableClass"],
                 "LastUpdateDateTime": _seconds(now),
             }
+        if "WarmThroughput" in members:
+            definition["WarmThroughput"] = definition.get("WarmThroughput", {}) | members["WarmThroughput"]
         if "SSESpecification" in members:
             _apply_encryption(definition, members["SSESpecification"])
 

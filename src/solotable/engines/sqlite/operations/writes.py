@@ -11,22 +11,24 @@ from typing import TYPE_CHECKING, Any
 
 from solotable.engines.sqlite.catalog import Table
 from solotable.engines.sqlite.keys import (
+    EMPTY_KEY,
     above,
     check_index_keys,
     check_item,
     check_key,
+    index_mismatch,
     key_bytes,
     partition_bytes,
 )
 from solotable.engines.sqlite.storage import Row, Writer, meter_write
 from solotable.errors import ConditionFailed, invalid, invalid_parameter
-from solotable.expressions import apply_update, evaluate, updated_values
-from solotable.expressions.ast import Add, Assign, Const, Delete, Update
+from solotable.expressions import apply_update, evaluate, paths_of_update, updated_values
+from solotable.expressions.ast import Action, Add, Assign, Const, Delete, Update
 from solotable.protocol.capacity import CapacityMeter
 from solotable.protocol.limits import LARGEST_ITEM
 from solotable.protocol.replies import SomeItem, WroteItem
 from solotable.protocol.requests import ConditionCheck, DeleteItem, PutItem, UpdateItem, WriteAction
-from solotable.values import Item, item_size, kind_of
+from solotable.values import AttributeValue, Item, item_size
 
 from .get_item import check_key_paths
 
@@ -50,15 +52,26 @@ class Judged:
 
 def write_item(engine: SqliteEngine, request: PutItem | UpdateItem | DeleteItem) -> WroteItem:
     """Do one write in a transaction of its own."""
+    size = measure(request)
     table = engine.table(request.table)
     key = prepare(table, request)
 
     def action(writer: Writer) -> WroteItem:
-        judged = judge(writer, table, key, request)
+        judged = judge(writer, table, key, request, size)
         store(writer, judged, request)
         return _reply(writer, judged, request)
 
     return engine.write(action)
+
+
+def measure(action: WriteAction) -> int:
+    """Return the size of an item to be put, or refuse it; that needs no table."""
+    if not isinstance(action, PutItem):
+        return 0
+    size = item_size(action.item)
+    if size > LARGEST_ITEM:
+        raise invalid("Item size has exceeded the maximum allowed size")
+    return size
 
 
 def prepare(table: Table, action: WriteAction) -> bytes:
@@ -72,16 +85,13 @@ def prepare(table: Table, action: WriteAction) -> bytes:
     return key_bytes(table.schema, action.key)
 
 
-def judge(writer: Writer, table: Table, key: bytes, action: WriteAction) -> Judged:
+def judge(writer: Writer, table: Table, key: bytes, action: WriteAction, size: int = 0) -> Judged:
     """Check the condition against the item that is there and work out the item that shall be."""
     old = writer.find(table, key)
     if action.condition is not None and not evaluate(action.condition, {} if old is None else old.item):
         raise ConditionFailed(item=old.item if old is not None and action.returns_on_failure else None)
     match action:
         case PutItem():
-            size = item_size(action.item)
-            if size > LARGEST_ITEM:
-                raise invalid("Item size has exceeded the maximum allowed size")
             return Judged(table, key, old, action.item, size)
         case DeleteItem():
             return Judged(table, key, old, None, 0)
@@ -95,7 +105,7 @@ def _judge_update(table: Table, key: bytes, old: Row | None, action: UpdateItem)
     if old is None and not action.update.creates:
         return Judged(table, key, None, None, 0)
     new = apply_update(action.update, action.key if old is None else old.item)
-    check_index_keys(table, new)
+    _check_updated_keys(table, new)
     size = item_size(new)
     if size > LARGEST_ITEM:
         raise invalid("Item size to update has exceeded the maximum allowed size")
@@ -115,27 +125,43 @@ def store(writer: Writer, judged: Judged, action: WriteAction) -> None:
 def _check_update(table: Table, update: Update) -> None:
     for name in table.schema.names:
         for action in update.actions:
-            if action.path == (name,):
+            if action.path[0] == name:
                 raise invalid_parameter(f"Cannot update attribute {name}. This attribute is part of the key")
     for index in table.indexes:
         for part in index.schema.attributes:
             for action in update.actions:
                 value = _constant(action) if action.path == (part.name,) else None
                 if value is not None and part.kind not in value:
-                    raise invalid_parameter(
-                        f"Type mismatch for Index Key {part.name} Expected: {part.kind} "
-                        f"Actual: {kind_of(value)} IndexName: {index.name}"
-                    )
-    check_key_paths(table, tuple(action.path for action in update.actions))
+                    raise index_mismatch(index, part, value)
+    check_key_paths(table, paths_of_update(update))
 
 
-def _constant(action: Any) -> Item | None:
+def _constant(action: Action) -> AttributeValue | None:
     """Return the value that an action gives to its attribute, where the request alone tells."""
     match action:
         case Assign(_, Const(value)) | Add(_, value) | Delete(_, value):
-            return dict(value)
+            return value
         case _:
             return None
+
+
+def _check_updated_keys(table: Table, new: Item) -> None:
+    """Refuse an update that gives the key of an index a value it cannot have."""
+    for index in table.indexes:
+        for part in index.schema.attributes:
+            value = new.get(part.name)
+            if value is None:
+                continue
+            if part.kind not in value:
+                raise invalid(
+                    "The update expression attempted to update the secondary index key to unsupported type"
+                )
+            if not value[part.kind]:
+                raise invalid(
+                    "One or more parameter values are not valid. The update expression attempted to update a "
+                    f"secondary index key to a value that is not supported. {EMPTY_KEY[part.kind]}"
+                )
+    check_index_keys(table, new)
 
 
 def _reply(writer: Writer, judged: Judged, request: PutItem | UpdateItem | DeleteItem) -> WroteItem:

@@ -1,0 +1,78 @@
+"""The documentation is true: its code runs, its links lead somewhere, and no error is left out."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import boto3
+import pytest
+
+import solotable.errors
+from tests.closed_network import close_network
+
+from .checkout import PACKAGE, ROOT, name
+
+DOCS = ROOT / "docs"
+GUIDES = [ROOT / "README.md", *sorted((DOCS / "guide").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+ERRORS = DOCS / "reference" / "errors.md"
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)(?:#[^)]*)?\)")
+
+
+def text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def code(guide: Path) -> str:
+    """All python blocks of a guide as one program, each line where it is in the guide."""
+    page = text(guide)
+    lines = [""] * page.count("\n")
+    for block in BLOCK.finditer(page):
+        first = page.count("\n", 0, block.start(1))
+        for number, line in enumerate(block[1].splitlines()):
+            lines[first + number] = line
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize("guide", GUIDES, ids=name)
+def test_the_code_of_a_guide_runs(guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    close_network(monkeypatch)
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    monkeypatch.chdir(tmp_path)
+    program = compile(code(guide), str(guide), "exec", dont_inherit=True)
+    exec(program, {"__name__": "guide"})  # noqa: S102  # our own pages
+
+
+@pytest.mark.parametrize("guide", [guide for guide in GUIDES if "\ndef test_" in text(guide)], ids=name)
+def test_the_tests_in_a_guide_pass(guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    close_network(monkeypatch)
+    (tmp_path / "test_guide.py").write_text(code(guide), encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(PACKAGE.parent))
+    command = [sys.executable, "-m", "pytest", "-q", "--rootdir=.", "-p", "no:cacheprovider", "-W", "error"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_to_files(page: Path) -> None:
+    assert [link for link in LINK.findall(text(page)) if not (page.parent / link).exists()] == []
+
+
+def test_every_error_is_documented_and_every_documented_error_exists() -> None:
+    errors = {
+        name_
+        for name_, value in vars(solotable.errors).items()
+        if isinstance(value, type) and issubclass(value, solotable.errors.SolotableError)
+    }
+    assert set(re.findall(r"^### `(\w+)`$", text(ERRORS), re.MULTILINE)) == errors
+
+
+def test_the_generated_sections_are_current() -> None:
+    generate = runpy.run_path(str(DOCS / "generate.py"))
+    page = text(generate["PAGE"])
+    assert page == generate["current"](page), "Run: python docs/generate.py"
