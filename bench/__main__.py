@@ -6,7 +6,6 @@ import argparse
 import json
 import platform
 import sqlite3
-import sys
 import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
@@ -77,4 +76,4 @@ def _save(folder: Path, figures: dict[str, Any]) -> Path:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

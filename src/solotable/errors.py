@@ -117,7 +117,7 @@ class ConditionFailed(ServiceError):
     def __init__(
         self, message: str = "The conditional request failed", *, item: dict[str, Any] | None = None
     ) -> None:
-        members = {} if item is None else {"Item": item}
+        members: dict[str, Any] = {} if item is None else {"Item": item}
         super().__init__("ConditionalCheckFailedException", message, **members)
         self.item = item
 

@@ -86,11 +86,13 @@ class Text(str):
 
 def _comparable(operation: str, reply: Json) -> Json:
     """Take out what has no promised order."""
-    if operation == "Scan" and "Items" in reply:
-        reply["Items"] = sorted(reply["Items"], key=repr)
+    comparable: Json = _sorted_members(reply)
+    if operation == "Scan" and "Items" in comparable:
+        comparable["Items"].sort(key=repr)
     if operation == "BatchGetItem":
-        reply["Responses"] = {name: sorted(found, key=repr) for name, found in reply["Responses"].items()}
-    return _sorted_members(reply)
+        for found in comparable["Responses"].values():
+            found.sort(key=repr)
+    return comparable
 
 
 def _sorted_members(value: Any) -> Any:

@@ -16,6 +16,8 @@ TABLE_NAMES = ("Indexed", "NumberSort")
 _ATTRIBUTES = ["x", "y", "z", "gp", "gs", "ls", "ln", "m", "l", "ss", "ns", "missing", "name", "status"]
 _FUNCTIONS = ["attribute_exists", "attribute_not_exists"]
 _COMPARATORS = ["=", "<>", "<", "<=", ">", ">="]
+_ADDED: list[Json] = [{"N": "1"}, {"N": "-0.5"}, {"SS": ["b", "c"]}, {"NS": ["2", "3"]}]
+_DELETED: list[Json] = [{"SS": ["a"]}, {"NS": ["1", "2"]}]
 _TYPES = ["S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", "BOOL"]
 
 
@@ -240,7 +242,7 @@ class Dice:
     def _legacy_update(self) -> tuple[str, Json]:
         table = self.table()
         payload: Json = {"TableName": table, "Key": self.key(table)}
-        updates = {}
+        updates: Json = {}
         for name in self.random.sample(_ATTRIBUTES, self.random.randint(1, 3)):
             action = self.random.choice(["PUT", "ADD", "DELETE"])
             updates[name] = {"Action": action}
@@ -402,12 +404,9 @@ class Scope:
             case "REMOVE":
                 return self.path()
             case "ADD":
-                value = self._random.choice(
-                    [{"N": "1"}, {"N": "-0.5"}, {"SS": ["b", "c"]}, {"NS": ["2", "3"]}]
-                )
-                return f"{self.path()} {self.put(value)}"
+                return f"{self.path()} {self.put(self._random.choice(_ADDED))}"
             case _:
-                return f"{self.path()} {self.put(self._random.choice([{'SS': ['a']}, {'NS': ['1', '2']}]))}"
+                return f"{self.path()} {self.put(self._random.choice(_DELETED))}"
 
     def _set_value(self) -> str:
         match self._random.randrange(6):

@@ -16,6 +16,7 @@ from typing import Any, assert_never
 from . import faults
 from .attributes import check_attributes, check_flag, check_text, check_value
 from .constraints import broken_constraints
+from .names import table_name
 from .shapes import SHAPES
 from .shapes.kinds import Attributes, Flag, ListOf, MapOf, Real, Shape, Struct, Text, Value, Whole
 
@@ -31,6 +32,8 @@ def check(operation: str, payload: Any) -> dict[str, Any]:
     doubts: list[None] = []
     clean: dict[str, Any] = check_payload(payload, doubts)
     if doubts:
+        if "TableName" in clean and operation in _NAMED_FIRST:
+            table_name(clean["TableName"])
         raise broken_constraints(SHAPES[operation], clean)
     return clean
 
@@ -189,6 +192,12 @@ def _java(shape: Shape) -> str:
             return "java.lang.String"
 
 
+# DynamoDB: control operations judge the table's name before all other constraints.
+_NAMED_FIRST = frozenset(
+    operation
+    for operation, shape in SHAPES.items()
+    if isinstance(name := shape.members.get("TableName"), Text) and name.demanded
+)
 _CHECKS: dict[str, Check] = {
     operation: compile_shape(shape, inner=True) for operation, shape in SHAPES.items()
 }

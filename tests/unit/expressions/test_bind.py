@@ -25,6 +25,7 @@ from solotable.expressions.ast import (
     TypeIs,
     Update,
 )
+from solotable.values import AttributeValue
 
 _VALUES: dict[str, dict[str, Any]] = {
     ":s": {"S": "a"},
@@ -46,7 +47,7 @@ def _used(text: str) -> dict[str, dict[str, Any]] | None:
     return {name: value for name, value in _VALUES.items() if name in words} or None
 
 
-def _refused(**expressions: str) -> str:
+def _refused(**expressions: Any) -> str:
     with pytest.raises(ServiceError) as refused:
         compile_expressions(**expressions, values=_used(" ".join(expressions.values())))
     return refused.value.message
@@ -171,8 +172,12 @@ def test_the_limits_themselves_are_allowed() -> None:
 
 
 def test_an_update_becomes_its_actions() -> None:
-    text = "SET a = :n , b = b + :n , c = list_append(if_not_exists(c, :l ), :l ) REMOVE d[1] ADD e :n DELETE f :ss"
-    one, empty, members = {"N": "1"}, {"L": []}, {"SS": ["a"]}
+    text = (
+        "SET a = :n , b = b + :n , c = list_append(if_not_exists(c, :l ), :l ) "
+        "REMOVE d[1] ADD e :n DELETE f :ss"
+    )
+    one, members = {"N": "1"}, {"SS": ["a"]}
+    empty: AttributeValue = {"L": []}
     append = ListAppend(IfNotExists(("c",), Const(empty)), Const(empty))
     assert compile_expressions(update=text, values=_used(text)).update == Update(
         (
@@ -217,7 +222,8 @@ def test_an_update_that_only_removes_does_not_create() -> None:
         ),
         (
             "SET a = list_append( :n , b)",
-            "Incorrect operand type for operator or function; operator or function: list_append, operand type: N",
+            "Incorrect operand type for operator or function; "
+            "operator or function: list_append, operand type: N",
         ),
         (
             "SET a = if_not_exists( :n , b)",

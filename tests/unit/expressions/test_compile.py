@@ -26,7 +26,8 @@ def _refused(**request: Any) -> str:
         ({"#a-b": "b"}, 'ExpressionAttributeNames contains invalid key: Syntax error; key: "#a-b"'),
         (
             {"": "b"},
-            "ExpressionAttributeNames contains invalid key: The expression attribute map contains an empty key;",
+            "ExpressionAttributeNames contains invalid key: "
+            "The expression attribute map contains an empty key;",
         ),
         (
             {"#" + "a" * 255: "b"},

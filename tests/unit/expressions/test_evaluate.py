@@ -139,7 +139,10 @@ def test_deep_conditions_do_not_exhaust_the_stack() -> None:
 
 
 def test_every_path_is_listed_in_order() -> None:
-    text = "a = size(b.c) AND NOT (d IN (e, :v) OR attribute_exists(f[1])) AND x BETWEEN y AND z AND contains(g, h)"
+    text = (
+        "a = size(b.c) AND NOT (d IN (e, :v) OR attribute_exists(f[1])) "
+        "AND x BETWEEN y AND z AND contains(g, h)"
+    )
     condition = compile_expressions(condition=text, values={":v": {"S": "a"}}).condition
     assert condition is not None
     assert [path[0] for path in paths_of(condition)] == list("abdefxyzgh")

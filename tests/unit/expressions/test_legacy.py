@@ -17,7 +17,7 @@ from solotable.expressions import (
     projection_from_attributes,
     update_from_attribute_updates,
 )
-from solotable.values import Item
+from solotable.values import AttributeValue, Item
 
 _S, _N = {"S": "a"}, {"N": "1"}
 
@@ -43,10 +43,10 @@ def test_a_missing_attribute_differs_but_neither_contains_nor_lacks() -> None:
 
 
 def test_not_contains_holds_for_whatever_cannot_contain() -> None:
-    for value in ({"N": "1"}, {"BOOL": True}, {"M": {}}, {"NS": ["1"]}, {"S": "xyz"}, {"L": [_N]}):
-        assert _holds("NOT_CONTAINS", _S, {"a": value})
-    for value in ({"S": "cat"}, {"SS": ["a", "b"]}, {"L": [_S]}):
-        assert not _holds("NOT_CONTAINS", _S, {"a": value})
+    lacking: list[AttributeValue] = [{"N": "1"}, {"BOOL": True}, {"M": {}}, {"NS": ["1"]}, {"S": "x"}]
+    assert all(_holds("NOT_CONTAINS", _S, {"a": value}) for value in lacking)
+    containing: list[AttributeValue] = [{"S": "cat"}, {"SS": ["a", "b"]}, {"L": [_S]}]
+    assert not any(_holds("NOT_CONTAINS", _S, {"a": value}) for value in containing)
 
 
 def test_null_and_not_null_ask_for_presence_not_for_a_value() -> None:
@@ -120,7 +120,8 @@ def test_what_expected_may_not_say(wanted: dict[str, Any], expected: str) -> Non
         (_test("BEGINS_WITH", _N), "ComparisonOperator BEGINS_WITH is not valid for N AttributeValue type"),
         (
             _test("BETWEEN", {"S": "b"}, _S),
-            "The BETWEEN condition was provided a range where the lower bound is greater than the upper bound",
+            "The BETWEEN condition was provided a range where the lower bound is greater than "
+            "the upper bound",
         ),
     ],
 )

@@ -16,20 +16,21 @@ OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger 
 UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
 TOO_PRECISE = "Attempting to store more than 38 significant digits in a Number"
 
-numbers = st.builds(
-    lambda sign, digits, power: f"{sign}{digits}E{power}",
-    st.sampled_from(["", "-", "+"]),
-    st.integers(0, 10**38 - 1),
-    st.integers(-130, 80),
-).filter(lambda text: _fits(text))
 
-
-def _fits(text: str) -> bool:
+def fits(text: str) -> bool:
     try:
         canonical_number(text)
     except ServiceError:
         return False
     return True
+
+
+numbers = st.builds(
+    lambda sign, digits, power: f"{sign}{digits}E{power}",
+    st.sampled_from(["", "-", "+"]),
+    st.integers(0, 10**38 - 1),
+    st.integers(-130, 80),
+).filter(fits)
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from .items import NAME_PATTERN
 from .kinds import Flag, ListOf, Real, Shape, Struct, Text, Whole
 
 # DynamoDB: control operations ask for the table's name before they judge anything else.
-_TABLE = Text(demanded=True, shortest=1, longest=LONGEST_TABLE_ARN)
+_TABLE = Text(demanded=True, longest=LONGEST_TABLE_ARN)
 _INDEX = Text(required=True, pattern=NAME_PATTERN, shortest=SHORTEST_NAME, longest=LONGEST_NAME)
 _FLAG = Flag()
 _TEXT = Text()
@@ -57,12 +57,12 @@ _STREAM = Struct(
     java="StreamSpecification",
     members={
         "StreamEnabled": Flag(required=True),
-        "StreamViewType": Text(enum=("NEW_IMAGE", "OLD_IMAGE", "NEW_AND_OLD_IMAGES", "KEYS_ONLY")),
+        "StreamViewType": Text(enum=("OLD_IMAGE", "KEYS_ONLY", "NEW_AND_OLD_IMAGES", "NEW_IMAGE")),
     },
 )
 _ENCRYPTION = Struct(
     java="SSESpecification",
-    members={"Enabled": _FLAG, "SSEType": Text(enum=("AES256", "KMS")), "KMSMasterKeyId": _TEXT},
+    members={"Enabled": _FLAG, "SSEType": Text(enum=("AES256", "KMS")), "KMSMasterKeyId": Text(shortest=1)},
 )
 _TAGS = ListOf(
     member=Struct(
