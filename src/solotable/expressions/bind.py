@@ -121,7 +121,7 @@ def bind_update(
     bound = [
         binder.action(action, path) for action, path in zip(reversed(parsed.actions), paths, strict=True)
     ]
-    creates = not all(type(action) is Remove for action in bound)
+    creates = not all(type(action) in (Remove, Delete) for action in bound)
     return Update(tuple(reversed(bound)), creates)
 
 

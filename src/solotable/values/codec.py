@@ -21,7 +21,7 @@ from .number import canonical_number
 
 def dump_item(record: Mapping[str, Any]) -> Item:
     """Return a DynamoDB item for a mapping of Python values."""
-    return {name: dump(value) for name, value in record.items()}
+    return {_name(name): dump(value) for name, value in record.items()}
 
 
 def load_item(item: Item) -> dict[str, Any]:
@@ -79,6 +79,8 @@ def load(value: AttributeValue) -> Any:
 def _name(name: Any) -> str:
     if not isinstance(name, str):
         raise DataError(f"A map's keys are strings in DynamoDB; {name!r} is {type(name).__name__}.")
+    if not name:
+        raise DataError("DynamoDB has no empty attribute name; leave the entry out or name it.")
     return name
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from solotable.errors import ServiceError
 from solotable.protocol.check import check
+from solotable.protocol.decode import decode
 from solotable.protocol.shapes import SHAPES
 
 CAST = (
@@ -141,12 +142,13 @@ def test_cleaning_leaves_the_callers_item_alone() -> None:
     assert item == {"a": {"L": [{"S": "x", "N": None}]}, "b": {"BOOL": "true"}}
 
 
-def test_deep_nesting_is_refused_before_the_stack_ends() -> None:
-    value: dict[str, Any] = {"S": "x"}
+def test_what_is_nested_too_deep_is_left_to_its_judge_before_the_stack_ends() -> None:
+    value: dict[str, Any] = {"S": 1}
     for _ in range(5000):
         value = {"L": [value]}
-    error = refused("PutItem", {"TableName": "abc", "Item": {"a": value}})
-    assert error.message == "Nesting Levels have exceeded supported limits"
+    assert check("PutItem", {"TableName": "abc", "Item": {"a": value}})["Item"]["a"] is value
+    with pytest.raises(ServiceError, match="Nesting Levels have exceeded supported limits"):
+        decode("PutItem", {"TableName": "abc", "Item": {"a": value}})
 
 
 def test_constraints_are_reported_together() -> None:

@@ -361,9 +361,21 @@ def test_tables_may_be_named_by_arn() -> None:
             "Member must have length greater than or equal to 1",
         ),
         ("GetItem", {"TableName": "arn:aws:dynamodb:eu-west-1:1:nope", **K}, "Valid ARN format is"),
-        ("TagResource", {"ResourceArn": ARN, "Tags": []}, "Atleast one Tag needs to be provided as Input."),
-        ("UntagResource", {"TagKeys": ["a"]}, "Invalid TableArn"),
-        ("UpdateTable", T, "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, Global"),
+        ("TagResource", {"Tags": [{}]}, "The Tag Key provided is invalid, Key: null"),
+        ("TagResource", {"Tags": [{"Key": "k"}]}, "The Tag Value provided is invalid, Value: null"),
+        ("UntagResource", {"TagKeys": ["k" * 129]}, "The Tag Key provided is invalid, Key: kkk"),
+        (
+            "CreateTable",
+            {"TableName": "x!", "KeySchema": []},
+            "2 validation errors detected: Value 'x!' at 'tableName' failed to satisfy constraint: "
+            "Member must have length greater than or equal to 3; Value 'x!' at 'tableName'",
+        ),
+        (
+            "DescribeTable",
+            {"TableName": ""},
+            "2 validation errors detected: Value '' at 'tableName' failed to satisfy constraint: "
+            "Member must have length greater than or equal to 3; Value '' at 'tableName'",
+        ),
     ],
 )
 def test_a_refusal_reads_as_dynamodb_words_it(operation: str, payload: dict[str, Any], text: str) -> None:

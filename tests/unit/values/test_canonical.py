@@ -26,7 +26,9 @@ sets = st.one_of(
 )
 values = st.recursive(
     scalars | sets,
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(min_size=1, max_size=5), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 
@@ -54,7 +56,8 @@ def test_a_set_in_any_order_is_one_value(members: list[str]) -> None:
         ),
         (
             {"NULL": False},
-            "One or more parameter values were invalid: Null attribute value types must have the value of true",
+            "One or more parameter values were invalid: "
+            "Null attribute value types must have the value of true",
         ),
         ({"SS": []}, "One or more parameter values were invalid: An string set  may not be empty"),
         ({"NS": []}, "One or more parameter values were invalid: An number set  may not be empty"),
@@ -91,7 +94,9 @@ def test_nesting_ends_at_32_levels() -> None:
     )
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), set(), {"a", 1}, object(), {1: "x"}])
+@pytest.mark.parametrize(
+    "value", [float("nan"), float("inf"), set(), {"a", 1}, object(), {1: "x"}, {"": "x"}]
+)
 def test_python_values_without_a_dynamodb_value_are_refused(value: Any) -> None:
     with pytest.raises(DataError):
         dump(value)

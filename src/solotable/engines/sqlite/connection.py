@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Literal, TypeVar
 
 from solotable.errors import Corrupt, EngineError, NotOurFile, ReadOnly, StorageFull
@@ -49,42 +50,33 @@ class Database:
         self._write_lock = threading.RLock()
         self._readers: deque[sqlite3.Connection] = deque()
         self._closed = False
-        with self._faults():
+        try:
             self._writer = self._open_first()
+        except sqlite3.Error as fault:
+            raise self.fault(fault) from fault
 
     def write(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         """Run the action in one transaction and return its result once that is committed."""
-        self._check_usable()
+        self.check_usable()
         if self.read_only:
             raise ReadOnly(f"{self.path} was opened read-only; open it without read_only=True to write.")
-        with self._write_lock, self._faults():
+        with self._write_lock:
             writer = self._writer
-            writer.execute("BEGIN IMMEDIATE")
             try:
+                writer.execute("BEGIN IMMEDIATE")
                 result = action(writer)
                 writer.execute("COMMIT")
+            except sqlite3.Error as fault:
+                self._abandon(writer)
+                raise self.fault(fault) from fault
             except BaseException:
                 self._abandon(writer)
                 raise
             return result
 
-    @contextmanager
-    def read(self) -> Iterator[sqlite3.Connection]:
+    def read(self) -> Reading:
         """Give a connection for one statement; what it sees is what was committed before."""
-        self._check_usable()
-        if self.in_memory:
-            with self._write_lock, self._faults():
-                yield self._writer
-            return
-        with self._faults():
-            try:
-                reader = self._readers.pop()
-            except IndexError:
-                reader = self._connect(reader=True)
-            try:
-                yield reader
-            finally:
-                self._readers.append(reader)
+        return Reading(self)
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
@@ -94,7 +86,31 @@ class Database:
             try:
                 yield reader
             finally:
-                reader.execute("COMMIT")
+                if reader.in_transaction:
+                    reader.execute("COMMIT")
+
+    def borrow(self) -> sqlite3.Connection:
+        """Take a connection to read with; it must be given back."""
+        self.check_usable()
+        if self.in_memory:
+            self._write_lock.acquire()
+            return self._writer
+        try:
+            return self._readers.pop()
+        except IndexError:
+            try:
+                return self._connect(reader=True)
+            except sqlite3.Error as fault:
+                raise self.fault(fault) from fault
+
+    def give_back(self, reader: sqlite3.Connection) -> None:
+        """End the use of a borrowed connection."""
+        if self.in_memory:
+            self._write_lock.release()
+        elif self._closed:
+            reader.close()
+        else:
+            self._readers.append(reader)
 
     def close(self) -> None:
         """Close every connection; a second call does nothing."""
@@ -106,7 +122,7 @@ class Database:
                 self._readers.pop().close()
             self._writer.close()
 
-    def _check_usable(self) -> None:
+    def check_usable(self) -> None:
         if self._closed:
             raise EngineError(f"The engine on {self.path} was closed; open it again.")
         if os.getpid() != self._pid:
@@ -131,11 +147,16 @@ class Database:
         """Open the file, make it ours if it is new, and refuse it if it is something else."""
         if not self.in_memory:
             _create_privately(self.path, read_only=self.read_only)
-        connection = self._connect(reader=self.read_only)
+        connection = self._connect(reader=True)
         try:
-            if not ddl.is_ours(connection, self.path):
-                if self.read_only:
+            ours = ddl.is_ours(connection, self.path)
+            if self.read_only:
+                if not ours:
                     raise NotOurFile(f"{self.path} is empty and was opened read-only.")
+                return connection
+            # Only now: changing the journal's mode would change another program's file.
+            self._make_writer(connection)
+            if not ours:
                 ddl.create(connection)
         except BaseException:
             connection.close()
@@ -160,24 +181,21 @@ class Database:
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         if reader:
             connection.execute("PRAGMA query_only = ON")
-            return connection
+        else:
+            self._make_writer(connection)
+        return connection
+
+    def _make_writer(self, connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA query_only = OFF")
         connection.execute(f"PRAGMA page_size = {ddl.PAGE_BYTES}")
         if not self.in_memory:
             connection.execute("PRAGMA journal_mode = WAL")
         # FULL: a commit returns after fsync. NORMAL may lose the last commits at a power cut.
         connection.execute(f"PRAGMA synchronous = {'FULL' if self._durability == 'full' else 'NORMAL'}")
         connection.execute("PRAGMA fullfsync = ON")
-        return connection
 
-    @contextmanager
-    def _faults(self) -> Iterator[None]:
-        """Map SQLite's faults to ours, in this one place."""
-        try:
-            yield
-        except sqlite3.Error as fault:
-            raise self._fault(fault) from fault
-
-    def _fault(self, fault: sqlite3.Error) -> EngineError:
+    def fault(self, fault: sqlite3.Error) -> EngineError:
+        """Return our error for SQLite's; nowhere else are the two matched."""
         code = getattr(fault, "sqlite_errorcode", 0) & 0xFF
         if code == sqlite3.SQLITE_ERROR and str(fault).startswith("no such table"):
             return StaleDefinition(f"{self.path}: {fault}")
@@ -192,6 +210,26 @@ class Database:
         if code == sqlite3.SQLITE_BUSY:
             return EngineError(f"{self.path} was held by another writer for over {_BUSY_SECONDS:.0f} s.")
         return EngineError(f"{self.path}: {fault}")
+
+
+class Reading:
+    """The use of one borrowed connection; a class because reads are many and generators slow."""
+
+    __slots__ = ("_database", "_reader")
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def __enter__(self) -> sqlite3.Connection:
+        self._reader = self._database.borrow()
+        return self._reader
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._database.give_back(self._reader)
+        if isinstance(error, sqlite3.Error):
+            raise self._database.fault(error) from error
 
 
 def _create_privately(path: str, *, read_only: bool) -> None:

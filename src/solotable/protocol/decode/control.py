@@ -1,55 +1,35 @@
 """Operations on tables, tags, time to live, backups and streams: members -> one Control record.
 
-Their members travel as DynamoDB names them; a table given by ARN arrives by its name.
+Their members travel as DynamoDB names them; a table given by ARN arrives by its name. What a table's
+definition may say is the engine's to judge, beside the definitions it knows.
 """
 
 from __future__ import annotations
 
-import re
-
 from solotable.errors import invalid
-from solotable.protocol.constraints import aggregated, failure
+from solotable.protocol.limits import LONGEST_TAG_KEY, LONGEST_TAG_VALUE
 from solotable.protocol.names import named
 from solotable.protocol.requests import Control
 
 from .parameters import Members
 
-_ARN = re.compile(r"arn:[^:]+:dynamodb:.+:\d+:table/[^/]{3,}").fullmatch
-
 
 def control(operation: str, members: Members) -> Control:
     """Decode a control or streams operation."""
-    match operation:
-        case "TagResource":
-            _judge_resource(members, needed="Tags", empty="Atleast one Tag needs to be provided as Input.")
-        case "UntagResource":
-            _judge_resource(
-                members, needed="TagKeys", empty="Atleast one Tag Key needs to be provided as Input."
-            )
-        case "ListTagsOfResource":
-            _judge_resource(members, needed=None, empty="")
-        case "UpdateTable":
-            _judge_update_table(members)
-        case _:
-            pass
+    for tag in members.get("Tags", ()):
+        _judge_tag_key(tag.get("Key"))
+        _judge_tag_value(tag.get("Value"))
+    for key in members.get("TagKeys", ()):
+        _judge_tag_key(key)
     return Control(operation=operation, members=named(members))
 
 
-def _judge_resource(members: Members, *, needed: str | None, empty: str) -> None:
-    arn = members.get("ResourceArn")
-    if arn is None:
-        raise invalid("Invalid TableArn")
-    if needed is not None and needed not in members:
-        raise aggregated([failure(None, needed[0].lower() + needed[1:], "Member must not be null")])
-    if not _ARN(arn):
-        raise invalid(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")
-    if needed is not None and not members[needed]:
-        raise invalid(empty)
+# DynamoDB: tags have texts of their own where other members have constraints.
+def _judge_tag_key(key: str | None) -> None:
+    if key is None or not 1 <= len(key) <= LONGEST_TAG_KEY:
+        raise invalid(f"The Tag Key provided is invalid, Key: {'null' if key is None else key}")
 
 
-def _judge_update_table(members: Members) -> None:
-    if all(name == "TableName" or part == [] for name, part in members.items()):
-        raise invalid(
-            "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, "
-            "GlobalSecondaryIndexUpdates or SSESpecification or ReplicaUpdates is required"
-        )
+def _judge_tag_value(value: str | None) -> None:
+    if value is None or len(value) > LONGEST_TAG_VALUE:
+        raise invalid(f"The Tag Value provided is invalid, Value: {'null' if value is None else value}")

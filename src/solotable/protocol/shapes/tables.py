@@ -68,8 +68,8 @@ _TAGS = ListOf(
     member=Struct(
         java="Tag",
         members={
-            "Key": Text(required=True, shortest=1, longest=128),
-            "Value": Text(required=True, longest=256),
+            "Key": _TEXT,
+            "Value": _TEXT,
         },
     )
 )
@@ -144,7 +144,7 @@ LIST_TABLES = Struct(
     },
 )
 
-_ARN = Text(shortest=1, longest=1_283)
+_ARN = Text()
 
 
 def _of_table(java: str, **members: Shape) -> Struct:
@@ -160,7 +160,7 @@ TABLES: Final[dict[str, Struct]] = {
     "TagResource": Struct(java="TagResourceInput", members={"ResourceArn": _ARN, "Tags": _TAGS}),
     "UntagResource": Struct(
         java="UntagResourceInput",
-        members={"ResourceArn": _ARN, "TagKeys": ListOf(member=Text(shortest=1, longest=128))},
+        members={"ResourceArn": _ARN, "TagKeys": ListOf(member=_TEXT)},
     ),
     "ListTagsOfResource": Struct(
         java="ListTagsOfResourceInput", members={"ResourceArn": _ARN, "NextToken": _TEXT}
