@@ -1,24 +1,25 @@
 """One SQLite file: who may write, who may read, and what a fault of the file means.
 
-Writes run one at a time, each in its own transaction, and return only once committed; reads have
-connections of their own and never wait for a writer. Nothing here knows what is stored.
+Writes run one at a time and return only once committed (`commits`); reads have connections of their
+own and never wait for a writer. Nothing here knows what is stored.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-import threading
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 from solotable.errors import Corrupt, EngineError, NotOurFile, ReadOnly, StorageFull
 
 from . import ddl
+from .commits import Commits, Outcome
+from .filelock import FileLock
 
 ResultT = TypeVar("ResultT")
 Durability = Literal["full", "relaxed"]
@@ -47,32 +48,31 @@ class Database:
         self.read_only = read_only
         self._durability = durability
         self._pid = os.getpid()
-        self._write_lock = threading.RLock()
+        self._commits = Commits(self)
         self._readers: deque[sqlite3.Connection] = deque()
         self._closed = False
+        if not self.in_memory:
+            _create_privately(self.path, read_only=self.read_only)
+        self.file_lock = FileLock(self._lock_path())
         try:
-            self._writer = self._open_first()
+            with self.file_lock:
+                self.writer = self._open_first()
         except sqlite3.Error as fault:
+            self.file_lock.close()
             raise self.fault(fault) from fault
+        except BaseException:
+            self.file_lock.close()
+            raise
 
     def write(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
-        """Run the action in one transaction and return its result once that is committed."""
-        self.check_usable()
-        if self.read_only:
-            raise ReadOnly(f"{self.path} was opened read-only; open it without read_only=True to write.")
-        with self._write_lock:
-            writer = self._writer
-            try:
-                writer.execute("BEGIN IMMEDIATE")
-                result = action(writer)
-                writer.execute("COMMIT")
-            except sqlite3.Error as fault:
-                self._abandon(writer)
-                raise self.fault(fault) from fault
-            except BaseException:
-                self._abandon(writer)
-                raise
-            return result
+        """Run the action in a transaction and return its result once that is committed."""
+        self._check_writable()
+        return self._commits.write(action)
+
+    def together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
+        """Run several works of one caller; what they write is committed together."""
+        self._check_writable()
+        return self._commits.together(works)
 
     def read(self) -> Reading:
         """Give a connection for one statement; what it sees is what was committed before."""
@@ -93,8 +93,8 @@ class Database:
         """Take a connection to read with; it must be given back."""
         self.check_usable()
         if self.in_memory:
-            self._write_lock.acquire()
-            return self._writer
+            self._commits.lock.acquire()
+            return self.writer
         try:
             return self._readers.pop()
         except IndexError:
@@ -106,7 +106,7 @@ class Database:
     def give_back(self, reader: sqlite3.Connection) -> None:
         """End the use of a borrowed connection."""
         if self.in_memory:
-            self._write_lock.release()
+            self._commits.lock.release()
         elif self._closed:
             reader.close()
         else:
@@ -114,13 +114,16 @@ class Database:
 
     def close(self) -> None:
         """Close every connection; a second call does nothing."""
-        with self._write_lock:
+        with self._commits.lock:
             if self._closed:
                 return
             self._closed = True
-            while self._readers:
-                self._readers.pop().close()
-            self._writer.close()
+            # The last connection to close a file checkpoints it.
+            with self.file_lock:
+                while self._readers:
+                    self._readers.pop().close()
+                self.writer.close()
+            self.file_lock.close()
 
     def check_usable(self) -> None:
         if self._closed:
@@ -131,22 +134,29 @@ class Database:
                 "survive one. Open it again in this process."
             )
 
-    def _abandon(self, writer: sqlite3.Connection) -> None:
-        """Undo the transaction; a connection that cannot even do that is replaced."""
+    def _check_writable(self) -> None:
+        self.check_usable()
+        if self.read_only:
+            raise ReadOnly(f"{self.path} was opened read-only; open it without read_only=True to write.")
+
+    def abandon(self, fault: sqlite3.Error | None) -> None:
+        """Undo the open transaction; a connection that cannot be trusted any more is replaced."""
+        trusted = fault is None or _code(fault) != sqlite3.SQLITE_IOERR
         try:
-            if writer.in_transaction:
-                writer.execute("ROLLBACK")
+            if self.writer.in_transaction:
+                self.writer.execute("ROLLBACK")
         except sqlite3.Error:
-            if self.in_memory:
-                return
+            trusted = False
+        if not trusted and not self.in_memory:
             # After a failed fsync nothing that this connection holds can be trusted.
-            writer.close()
-            self._writer = self._connect()
+            self.writer.close()
+            self.writer = self._connect()
+
+    def _lock_path(self) -> str | None:
+        return None if self.in_memory or self.read_only else f"{self.path}-lock"
 
     def _open_first(self) -> sqlite3.Connection:
         """Open the file, make it ours if it is new, and refuse it if it is something else."""
-        if not self.in_memory:
-            _create_privately(self.path, read_only=self.read_only)
         connection = self._connect(reader=True)
         try:
             ours = ddl.is_ours(connection, self.path)
@@ -196,7 +206,7 @@ class Database:
 
     def fault(self, fault: sqlite3.Error) -> EngineError:
         """Return our error for SQLite's; nowhere else are the two matched."""
-        code = getattr(fault, "sqlite_errorcode", 0) & 0xFF
+        code = _code(fault)
         if code == sqlite3.SQLITE_ERROR and str(fault).startswith("no such table"):
             return StaleDefinition(f"{self.path}: {fault}")
         if code in _FULL:
@@ -210,6 +220,11 @@ class Database:
         if code == sqlite3.SQLITE_BUSY:
             return EngineError(f"{self.path} was held by another writer for over {_BUSY_SECONDS:.0f} s.")
         return EngineError(f"{self.path}: {fault}")
+
+
+def _code(fault: sqlite3.Error) -> int:
+    """Return SQLite's primary result code."""
+    return int(getattr(fault, "sqlite_errorcode", 0)) & 0xFF
 
 
 class Reading:
