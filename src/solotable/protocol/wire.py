@@ -7,6 +7,7 @@ an InternalServerError with a log record. It knows nothing of sockets, headers o
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any, Final
 
 from solotable.errors import ServiceError
@@ -15,6 +16,8 @@ from . import faults
 from .decode import decode
 from .encode import encode, encode_json
 from .engine import Engine
+from .replies import Reply
+from .requests import Request
 from .shapes import ITEMS, STREAMS, TABLES
 from .text import dumps, loads, plain_dumps
 
@@ -28,17 +31,32 @@ _INTERNAL = "The request processing has failed because of an unknown error, exce
 
 def answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
     """Answer one request with a status and a JSON body; `target` is the X-Amz-Target header."""
+    return render(lambda: engine.handle(parse(target, body)))
+
+
+def parse(target: str, body: bytes) -> Request[Any]:
+    """Return the request behind a target and a JSON body, or raise what DynamoDB would."""
+    payload = _read(body)
+    operation = _TARGETS.get(target)
+    if operation is None:
+        raise faults.unknown_operation()
+    return decode(operation, payload)
+
+
+def render(reply: Callable[[], Reply]) -> tuple[int, bytes]:
+    """Return the status and JSON body of what the function gives or raises."""
     try:
-        payload = _read(body)
-        operation = _TARGETS.get(target)
-        if operation is None:
-            raise faults.unknown_operation()
-        return 200, encode_json(engine.handle(decode(operation, payload)))
+        return 200, encode_json(reply())
     except ServiceError as refused:
-        return refused.status, dumps(refused.body())
+        return refusal(refused)
     except Exception:  # noqa: BLE001  # the edge: a server goes on after any fault of one request
-        _LOG.exception("%s failed", target)
-        return 500, dumps(ServiceError("InternalServerError", _INTERNAL, status=500).body())
+        _LOG.exception("a request failed")
+        return refusal(ServiceError("InternalServerError", _INTERNAL, status=500))
+
+
+def refusal(refused: ServiceError) -> tuple[int, bytes]:
+    """Return the status and JSON body of a refusal."""
+    return refused.status, dumps(refused.body())
 
 
 def call(engine: Engine, operation: str, payload: dict[str, Any]) -> dict[str, Any]:

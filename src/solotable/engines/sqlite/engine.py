@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -17,6 +18,7 @@ from solotable.protocol.requests import Request
 from solotable.protocol.wire import call
 
 from .catalog import Catalog, Table
+from .commits import Outcome
 from .connection import Database, Durability, StaleDefinition
 from .operations import OPERATIONS
 from .storage import Writer
@@ -59,6 +61,15 @@ class SqliteEngine:
             except StaleDefinition:
                 self.catalog.forget()
         return operation(self, request)
+
+    def handle_together(self, requests: Sequence[Request[Any]]) -> list[Outcome]:
+        """Answer several requests of one caller; what they write is committed together."""
+        return self.database.together([partial(self.handle, request) for request in requests])
+
+    @property
+    def instant(self) -> bool:
+        """Whether a write costs no more than a read: in memory there is nothing to wait for."""
+        return self.database.in_memory
 
     def now_micros(self) -> int:
         """Return the clock's time in microseconds since the epoch."""

@@ -1,0 +1,76 @@
+"""The command `solotable`: its groups, its options for all, and how errors reach a person.
+
+Every command is imported when it is run, so that `solotable --version` stays quick.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sqlite3
+import sys
+from typing import Any
+
+import click
+
+from solotable import __version__
+from solotable.errors import ServiceError, SolotableError, TableNotFound
+
+#: Which module holds which command.
+_COMMANDS = {"doctor": "solotable.cli.doctor", "serve": "solotable.cli.serve"}
+_FAILED, _NOT_FOUND, _INTERRUPTED = 1, 3, 130
+
+
+class _Commands(click.Group):
+    """Commands that are imported by name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(_COMMANDS[cmd_name]).command
+        return command
+
+
+def _show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:
+    if value:
+        click.echo(
+            f"solotable {__version__} (SQLite {sqlite3.sqlite_version}, Python {sys.version.split()[0]})"
+        )
+        ctx.exit()
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option(
+    "-V",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the versions and exit.",
+)
+def _root(debug: bool) -> None:
+    """DynamoDB's behaviour on one SQLite file."""
+    del debug  # main() looks at the arguments, as an error may come before they are parsed
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run a command and exit with its code."""
+    given = sys.argv[1:] if arguments is None else arguments
+    try:
+        code: Any = _root.main(args=given, standalone_mode=False, prog_name="solotable")
+    except click.exceptions.Abort:
+        sys.exit(_INTERRUPTED)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except SolotableError as error:
+        if "--debug" in given:
+            raise
+        text = error.message if isinstance(error, ServiceError) else str(error)
+        click.echo(f"Error: {text}", err=True)
+        sys.exit(_NOT_FOUND if isinstance(error, TableNotFound) else _FAILED)
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,107 @@
+"""`solotable serve`: the engine behind DynamoDB's HTTP protocol."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from solotable import __version__
+
+
+@click.command("serve")
+@click.argument("db", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "-p",
+    "--port",
+    default=8000,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port; 0 picks one.",
+)
+@click.option("--memory", is_flag=True, help="Keep everything in memory, and nothing afterwards.")
+@click.option("--relaxed", is_flag=True, help="Answer writes before they are fsynced.")
+@click.option("--access-key", envvar="SOLOTABLE_ACCESS_KEY", help="Demand requests signed with this key ...")
+@click.option("--secret-key", envvar="SOLOTABLE_SECRET_KEY", help="... and this secret.")
+@click.option(
+    "--keys",
+    "keys_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Demand signatures by one of the keys in this file: a key and its secret a line.",
+)
+@click.option(
+    "--cors", "cors_origin", metavar="ORIGIN", help="Let pages of this origin (or *) call from a browser."
+)
+@click.option(
+    "--sweep",
+    "sweep_seconds",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    help="Seconds between removals of expired items; 0: never.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
+def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as options
+    db: Path | None,
+    host: str,
+    port: int,
+    memory: bool,
+    relaxed: bool,
+    access_key: str | None,
+    secret_key: str | None,
+    keys_file: Path | None,
+    cors_origin: str | None,
+    sweep_seconds: float,
+    quiet: bool,
+) -> None:
+    """Serve the database DB (solotable.db by default) over DynamoDB's HTTP protocol.
+
+    Point any AWS SDK or the AWS CLI at it: AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000
+    """
+    from solotable.engines import sqlite
+    from solotable.server import Settings, serve
+
+    if memory and db is not None:
+        raise click.UsageError("--memory keeps no file; leave out either it or DB.")
+    path = ":memory:" if memory else str(db or "solotable.db")
+    settings = Settings(
+        host=host,
+        port=port,
+        keys=_keys(access_key, secret_key, keys_file),
+        cors_origin=cors_origin,
+        sweep_seconds=sweep_seconds,
+    )
+
+    def ready(bound: int) -> None:
+        if not quiet:
+            click.echo(_banner(host, bound, path, relaxed=relaxed, signed=settings.keys is not None))
+
+    with sqlite.open(path, durability="relaxed" if relaxed else "full") as engine:
+        serve(engine, settings, ready=ready)
+
+
+def _keys(access_key: str | None, secret_key: str | None, keys_file: Path | None) -> dict[str, str] | None:
+    if (access_key is None) != (secret_key is None):
+        raise click.UsageError("--access-key and --secret-key go together.")
+    keys: dict[str, str] = {}
+    if keys_file is not None:
+        from solotable.server.auth import read_keys
+
+        keys |= read_keys(keys_file.read_text())
+    if access_key is not None and secret_key is not None:
+        keys[access_key] = secret_key
+    return keys or None
+
+
+def _banner(host: str, port: int, path: str, *, relaxed: bool, signed: bool) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    kept = "in memory: nothing is kept" if path == ":memory:" else path
+    if relaxed and path != ":memory:":
+        kept += ", relaxed: a power cut may lose the last writes"
+    return (
+        f"solotable {__version__} · {kept}\n"
+        f"  DynamoDB endpoint  http://{shown}:{port}{'  (signatures are verified)' if signed else ''}\n"
+        f"  try:  AWS_ENDPOINT_URL_DYNAMODB=http://{shown}:{port} aws dynamodb list-tables\n"
+        "  Ctrl-C to stop; nothing leaves this machine"
+    )

@@ -1,0 +1,110 @@
+"""Which thread answers which request, so that nobody waits for an fsync or a long read of another.
+
+Short reads are answered at once on the event loop. Writes go to one thread in groups: everything that
+arrived while the last group was committed is committed together. What may take long has threads of
+its own. A database in memory has neither fsyncs nor parallel reads: it answers everything at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
+from typing import Any, Protocol
+
+from solotable.protocol import requests
+from solotable.protocol.requests import Request
+
+
+class Outcome(Protocol):
+    """What came of one request of a group."""
+
+    def get(self) -> Any:
+        """Return the reply, or raise."""
+
+
+class GroupingEngine(Protocol):
+    """What a server needs of an engine beside the port that all engines have."""
+
+    @property
+    def instant(self) -> bool:
+        """Whether writes are as quick as reads, so that nothing is gained by threads."""
+
+    def handle(self, request: Request[Any], /) -> Any: ...
+
+    def handle_together(self, requests: Sequence[Request[Any]], /) -> Sequence[Outcome]:
+        """Answer several requests; what they write is committed together."""
+
+
+#: Called on the event loop with a function that gives the reply or raises.
+Done = Callable[[Callable[[], Any]], None]
+
+_SHORT = (requests.GetItem, requests.Query, requests.Scan, requests.TransactGetItems)
+_WRITES = (
+    requests.PutItem,
+    requests.UpdateItem,
+    requests.DeleteItem,
+    requests.BatchWriteItem,
+    requests.TransactWriteItems,
+)
+_LONG_THREADS = 4
+
+
+class Lanes:
+    """The lanes of one server."""
+
+    def __init__(self, engine: GroupingEngine, loop: asyncio.AbstractEventLoop) -> None:
+        self._engine = engine
+        self._loop = loop
+        self._instant = engine.instant
+        self._writer = ThreadPoolExecutor(1, thread_name_prefix="solotable-writer")
+        self._long = ThreadPoolExecutor(_LONG_THREADS, thread_name_prefix="solotable-long")
+        self._waiting: list[tuple[Request[Any], Done]] = []
+        self._writing = False
+
+    def take(self, request: Request[Any], done: Done) -> None:
+        """Have the request answered; `done` may be called before this returns."""
+        if self._instant or isinstance(request, _SHORT):
+            done(partial(self._engine.handle, request))
+        elif isinstance(request, _WRITES):
+            self._waiting.append((request, done))
+            if not self._writing:
+                self._write()
+        else:
+            future = self._long.submit(self._engine.handle, request)
+            future.add_done_callback(partial(self._hand_back, done))
+
+    def close(self) -> None:
+        """Wait for what is under way, then end the threads."""
+        self._writer.shutdown()
+        self._long.shutdown()
+
+    def _write(self) -> None:
+        group, self._waiting = self._waiting, []
+        self._writing = True
+        future = self._writer.submit(self._engine.handle_together, [request for request, _ in group])
+        future.add_done_callback(partial(self._call_soon, self._written, [done for _, done in group]))
+
+    def _written(self, dones: list[Done], future: Future[Sequence[Outcome]]) -> None:
+        self._writing = False
+        if self._waiting:
+            self._write()
+        error = future.exception()
+        if error is not None:
+            for done in dones:
+                done(partial(_raise, error))
+            return
+        for done, outcome in zip(dones, future.result(), strict=True):
+            done(outcome.get)
+
+    def _hand_back(self, done: Done, future: Future[Any]) -> None:
+        self._call_soon(lambda finished: done(finished.result), future)
+
+    def _call_soon(self, function: Callable[..., None], *arguments: Any) -> None:
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+
+def _raise(error: BaseException) -> Any:
+    raise error

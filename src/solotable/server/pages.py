@@ -1,0 +1,50 @@
+"""What the server says to anything but a POST: its health, and what a browser may do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from solotable import __version__
+
+#: Status, body, content type, further header lines.
+Page = tuple[int, bytes, bytes, bytes]
+
+# DynamoDB: GET / says this, the space at the end included.
+_HEALTHY = b"healthy: dynamodb.us-east-1.amazonaws.com "
+_UNKNOWN = b"<UnknownOperationException/>\n"
+_HEALTH = json.dumps({"status": "ok", "version": __version__}).encode()
+
+
+class Pages:
+    """The answers, given which origin may call from a browser."""
+
+    def __init__(self, origin: str | None) -> None:
+        self._origin = None if origin is None else origin.encode("latin-1")
+
+    def get(self, method: bytes, url: bytes, headers: Mapping[bytes, bytes]) -> Page:
+        """Return the answer to a request that is no POST."""
+        path = url.partition(b"?")[0]
+        if method == b"OPTIONS" and self._origin is not None and b"origin" in headers:
+            return (
+                200,
+                b"",
+                b"text/plain",
+                b"Access-Control-Allow-Headers: %b\r\nAccess-Control-Allow-Methods: POST, GET, OPTIONS\r\n"
+                b"Access-Control-Max-Age: 172800\r\n" % headers.get(b"access-control-request-headers", b""),
+            )
+        if method == b"GET":
+            if path == b"/":
+                return 200, _HEALTHY, b"text/plain", b""
+            if path == b"/health":
+                return 200, _HEALTH, b"application/json", b""
+        return 404, _UNKNOWN, b"text/plain", b""
+
+    def cors(self, headers: Mapping[bytes, bytes]) -> bytes:
+        """Return the header lines that let a browser's page read the reply; none unless asked for."""
+        if self._origin is None or self._origin not in (b"*", headers.get(b"origin")):
+            return b""
+        return (
+            b"Access-Control-Allow-Origin: %b\r\n"
+            b"Access-Control-Expose-Headers: x-amzn-RequestId, x-amz-crc32\r\n" % self._origin
+        )
