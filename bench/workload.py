@@ -1,12 +1,53 @@
-"""The data that every contender is measured with: items of about 0.9 KB, fifty to a partition."""
+"""What every contender is measured with: the items, and the six requests over the wire.
+
+Items are about 0.9 KB, fifty to a partition. Bodies are made once and played in a cycle. Those
+that write come in two versions, one pass after the other, so that no write finds the item as it
+would leave it. Neighbours in a list have no key in common: requests in flight never meet.
+"""
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 PER_PARTITION = 50
+TABLE_NAME = "bench"
+INDEX_NAME = "by_reviewer"
 _WORDS = ["river", "stone", "maple", "orbit", "quartz", "lantern", "meadow", "harbour", "ember", "willow"]
+
+#: The table of the wire: one index that projects everything.
+TABLE: dict[str, Any] = {
+    "TableName": TABLE_NAME,
+    "BillingMode": "PAY_PER_REQUEST",
+    "AttributeDefinitions": [
+        {"AttributeName": name, "AttributeType": "S"} for name in ("pk", "sk", "reviewer")
+    ],
+    "KeySchema": [
+        {"AttributeName": "pk", "KeyType": "HASH"},
+        {"AttributeName": "sk", "KeyType": "RANGE"},
+    ],
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": INDEX_NAME,
+            "KeySchema": [
+                {"AttributeName": "reviewer", "KeyType": "HASH"},
+                {"AttributeName": "pk", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "ALL"},
+        }
+    ],
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One kind of request: what it is called in the report, and on the wire."""
+
+    title: str
+    target: str
+    bodies: tuple[dict[str, Any], ...]
 
 
 def key(number: int) -> dict[str, Any]:
@@ -32,3 +73,97 @@ def item(number: int) -> dict[str, Any]:
         "notes": {"S": " ".join(dice.choices(_WORDS, k=66))},
         "updated_at": {"S": "2026-01-31T12:00:00.000Z"},
     }
+
+
+def indexed_item(number: int, items: int) -> dict[str, Any]:
+    """Return the item with this number as the wire's table holds it, `items` in all.
+
+    A reviewer has fifty items, each in another partition, so the index's order is the partition's.
+    """
+    return {**item(number), "reviewer": reviewer(number % reviewers(items))}
+
+
+def reviewer(number: int) -> dict[str, str]:
+    """Return the index key with this number."""
+    return {"S": f"REVIEWER#{number:05d}"}
+
+
+def reviewers(items: int) -> int:
+    """Return how many reviewers share this many items."""
+    # At least as many as a partition has items, so that no reviewer meets a partition twice.
+    return max(PER_PARTITION, items // PER_PARTITION)
+
+
+def operations(items: int) -> tuple[Operation, ...]:
+    """Return the six operations of the wire, in the order of the report."""
+    numbers = random.Random(7).sample(range(items), min(512, items))
+    return (
+        Operation(title="PutItem", target="PutItem", bodies=tuple(_puts(numbers, items))),
+        Operation(title="GetItem", target="GetItem", bodies=tuple(get_body(n) for n in numbers)),
+        Operation(
+            title="Query of 50",
+            target="Query",
+            bodies=tuple(query_body(n) for n in range(items // PER_PARTITION)),
+        ),
+        Operation(
+            title="GSI query of 50",
+            target="Query",
+            bodies=tuple(index_query_body(n) for n in range(reviewers(items))),
+        ),
+        Operation(title="conditional UpdateItem", target="UpdateItem", bodies=tuple(_updates(numbers))),
+        Operation(
+            title="TransactWriteItems of 2",
+            target="TransactWriteItems",
+            bodies=tuple(_transactions(numbers, items)),
+        ),
+    )
+
+
+def get_body(number: int) -> dict[str, Any]:
+    return {"TableName": TABLE_NAME, "Key": key(number)}
+
+
+def query_body(partition: int) -> dict[str, Any]:
+    return {
+        "TableName": TABLE_NAME,
+        "KeyConditionExpression": "pk = :p",
+        "ExpressionAttributeValues": {":p": key(partition * PER_PARTITION)["pk"]},
+        "Limit": PER_PARTITION,
+    }
+
+
+def index_query_body(number: int) -> dict[str, Any]:
+    return {
+        "TableName": TABLE_NAME,
+        "IndexName": INDEX_NAME,
+        "KeyConditionExpression": "reviewer = :r",
+        "ExpressionAttributeValues": {":r": reviewer(number)},
+        "Limit": PER_PARTITION,
+    }
+
+
+def _puts(numbers: list[int], items: int) -> Iterator[dict[str, Any]]:
+    for version in ("1", "2"):
+        for number in numbers:
+            put = {**indexed_item(number, items), "version": {"N": version}}
+            yield {"TableName": TABLE_NAME, "Item": put}
+
+
+def _updates(numbers: list[int]) -> Iterator[dict[str, Any]]:
+    for version in range(2):
+        for number in numbers:
+            yield {
+                "TableName": TABLE_NAME,
+                "Key": key(number),
+                "UpdateExpression": "SET price = :price",
+                "ConditionExpression": "attribute_exists(pk)",
+                "ExpressionAttributeValues": {":price": {"N": str(number * 2 + version)}},
+            }
+
+
+def _transactions(numbers: list[int], items: int) -> Iterator[dict[str, Any]]:
+    half = len(numbers) // 2
+    for version in ("3", "4"):
+        for pair in zip(numbers[:half], numbers[half : 2 * half], strict=True):
+            puts = [{**indexed_item(number, items), "version": {"N": version}} for number in pair]
+            yield {"TransactItems": [{"Put": {"TableName": TABLE_NAME, "Item": put}} for put in puts]}

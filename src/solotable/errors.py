@@ -30,6 +30,10 @@ _NAMESPACES = {
     "UnknownOperationException": _CORAL_SERVICE,
     "InternalFailure": _CORAL_SERVICE,
     "AccessDeniedException": _CORAL_SERVICE,
+    "MissingAuthenticationTokenException": _CORAL_SERVICE,
+    "IncompleteSignatureException": _CORAL_SERVICE,
+    "InvalidSignatureException": _CORAL_SERVICE,
+    "UnrecognizedClientException": _CORAL_SERVICE,
 }
 _RETRYABLE = frozenset(
     {

@@ -1,0 +1,92 @@
+"""The canonical form of a request, in which both sides sign it; pure, and judges nothing.
+
+Text is what the connection read as Latin-1, so that every byte of a header comes back as it was sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import quote, unquote_to_bytes
+
+#: Values by name, in the order they came.
+Headers = Mapping[str, Sequence[str]]
+#: Names and values of the query, decoded.
+Parameters = Sequence[tuple[bytes, bytes]]
+
+
+def canonical_request(
+    *,
+    method: str,
+    path: str,
+    parameters: Parameters,
+    headers: Headers,
+    signed: Sequence[str],
+    body_hash: str,
+) -> bytes:
+    """Return the request in canonical form; `signed` are names of headers, sorted and in lower case."""
+    return b"\n".join(
+        (
+            on_wire(method.upper()),
+            _path(path),
+            _query(parameters),
+            *_headers(signed, headers),
+            b"",
+            on_wire(";".join(signed)),
+            body_hash.encode(),
+        )
+    )
+
+
+def split(target: str) -> tuple[str, str]:
+    """Return the path and the query of a request target, which may be a whole URL."""
+    path, _, query = target.partition("?")
+    if not path.startswith("/") and "://" in path:
+        path = "/" + path.partition("://")[2].partition("/")[2]
+    return path, query
+
+
+def read_query(query: str) -> Parameters:
+    """Return the parameters of a query, decoded."""
+    pairs = [pair.partition("=") for pair in query.split("&") if pair]
+    return [(unquote_to_bytes(on_wire(name)), unquote_to_bytes(on_wire(value))) for name, _, value in pairs]
+
+
+def group(headers: Iterable[tuple[str, str]]) -> Headers:
+    """Return the values of each header, in the order they came."""
+    grouped: dict[str, list[str]] = {}
+    for name, value in headers:
+        grouped.setdefault(name, []).append(value)
+    return grouped
+
+
+def _path(path: str) -> bytes:
+    """Return the path without empty and dotted segments, encoded once more than it was sent."""
+    kept: list[str] = []
+    for segment in path.split("/"):
+        if segment == "..":
+            del kept[-1:]
+        elif segment not in ("", "."):
+            kept.append(segment)
+    closing = "/" if kept and path.endswith("/") else ""
+    return quote(on_wire("/" + "/".join(kept) + closing), safe="/~").encode()
+
+
+def _query(parameters: Parameters) -> bytes:
+    pairs = sorted(
+        (quote(name, safe="~"), quote(value, safe="~"))
+        for name, value in parameters
+        if name != b"X-Amz-Signature"
+    )
+    return "&".join(f"{name}={value}" for name, value in pairs).encode()
+
+
+def _headers(signed: Iterable[str], headers: Headers) -> Iterable[bytes]:
+    for name in signed:
+        # DynamoDB: a header that was signed and did not arrive counts as empty.
+        values = b",".join(b" ".join(on_wire(value).split()) for value in headers.get(name, ()))
+        yield on_wire(name) + b":" + values
+
+
+def on_wire(text: str) -> bytes:
+    """Return text of the request as the bytes that were sent."""
+    return text.encode("latin-1", "replace")
