@@ -15,6 +15,7 @@ from . import faults
 from .decode import decode
 from .encode import encode, encode_json
 from .engine import Engine
+from .requests import Control
 from .shapes import ITEMS, STREAMS, TABLES
 from .text import dumps, loads, plain_dumps
 
@@ -44,7 +45,11 @@ def answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
 def call(engine: Engine, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
     """Answer one request given and returned as dicts, or raise what DynamoDB would."""
     try:
-        return encode(engine.handle(decode(operation, payload)))
+        request = decode(operation, payload)
+        if isinstance(request, Control):
+            # A definition is stored as escaped JSON, which would take what no reply can carry.
+            _judge_unicode(request.members)
+        return encode(engine.handle(request))
     except (TypeError, UnicodeEncodeError):
         # Bytes cannot carry lone surrogates to `answer`; here they show when the engine writes them.
         _judge_unicode(payload)
