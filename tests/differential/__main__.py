@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 from solotable.engines import sqlite
 from tests.conformance.dynamodb_local import find_or_fetch, serve
@@ -39,11 +40,9 @@ def main() -> int:
         kinds: Counter[str] = Counter()
         examples: dict[str, Difference] = {}
         for found in differences(InProcess(engine), theirs, seed=chosen.seed, count=chosen.count):
-            kind = f"{found.operation}: ours {found.ours[0]}, theirs {found.theirs[0]}"
-            if found.theirs[0] != "ok":
-                kind += f" ({found.theirs[1]!s:.60})"
-            elif found.ours[0] != "ok":
-                kind += f" ({found.ours[1]!s:.60})"
+            one = found.exchange
+            kind = f"{one.operation}: ours {one.ours.code}, theirs {one.theirs.code}"
+            kind += f" ({one.theirs.text or one.ours.text or _members(one.ours.body, one.theirs.body):.60})"
             kinds[kind] += 1
             if kind not in examples or len(str(found)) < len(str(examples[kind])):
                 examples[kind] = found
@@ -52,6 +51,15 @@ def main() -> int:
     total = sum(kinds.values())
     print(f"{chosen.count} requests from seed {chosen.seed}: {total} differences of {len(kinds)} kinds")
     return 1 if kinds else 0
+
+
+def _members(ours: Any, theirs: Any) -> str:
+    """Name the members that two replies do not have in common."""
+    if not isinstance(ours, dict) or not isinstance(theirs, dict):
+        return ""
+    return ", ".join(
+        sorted(name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name))
+    )
 
 
 if __name__ == "__main__":

@@ -103,7 +103,15 @@ class Or:
     terms: tuple[Condition, ...]
 
 
-Condition = Union[Compare, Between, In, Exists, TypeIs, BeginsWith, Contains, Not, And, Or]
+@dataclass(frozen=True, slots=True)
+class Same:
+    """Both conditions hold or neither does; only PartiQL can say that."""
+
+    left: Condition
+    right: Condition
+
+
+Condition = Union[Compare, Between, In, Exists, TypeIs, BeginsWith, Contains, Not, And, Or, Same]
 
 
 # Key conditions ---------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from .ast import (
     Operand,
     Or,
     Path,
+    Same,
     Size,
     TypeIs,
 )
@@ -80,6 +81,9 @@ def paths_of(condition: Condition) -> Iterator[Path]:
                 yield from paths_of(term)
         case Not(term):
             yield from paths_of(term)
+        case Same(one, other):
+            yield from paths_of(one)
+            yield from paths_of(other)
         case Exists(path):
             yield path
         case Compare(_, left, right):
@@ -90,8 +94,8 @@ def paths_of(condition: Condition) -> Iterator[Path]:
             yield from _operand_paths(operand, *options)
         case TypeIs(operand, _):
             yield from _operand_paths(operand)
-        case BeginsWith(operand, other) | Contains(operand, other):
-            yield from _operand_paths(operand, other)
+        case BeginsWith(operand, part) | Contains(operand, part):
+            yield from _operand_paths(operand, part)
 
 
 def _operand_paths(*operands: Operand) -> Iterator[Path]:
@@ -207,6 +211,11 @@ def _or(test: Or, item: Item) -> bool:
     return False
 
 
+def _same(test: Same, item: Item) -> bool:
+    # Each side once: written with AND, OR and NOT it would be twice, and 2**n times when nested.
+    return evaluate(test.left, item) is evaluate(test.right, item)
+
+
 _TESTS: dict[type, Callable[[Any, Item], bool]] = {
     And: _and,
     BeginsWith: _begins_with,
@@ -217,5 +226,6 @@ _TESTS: dict[type, Callable[[Any, Item], bool]] = {
     In: _in,
     Not: _not,
     Or: _or,
+    Same: _same,
     TypeIs: _type_is,
 }

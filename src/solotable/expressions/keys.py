@@ -51,7 +51,10 @@ def key_condition(written: UnboundCondition, bound: Condition) -> KeyCondition:
             continue
         term = _term(wrote, node)
         if term.name in terms:
-            raise invalid("KeyConditionExpressions must only contain one condition per key")
+            raise invalid(
+                "Invalid KeyConditionExpression: "
+                "KeyConditionExpressions must only contain one condition per key"
+            )
         terms[term.name] = term
     return tuple(terms.values())
 

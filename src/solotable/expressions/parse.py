@@ -1,17 +1,17 @@
 """Expression text to unbound trees, with every refusal that the text alone deserves.
 
-No recursion: nesting of any depth is read in linear time. Parsed text is cached, because programs
-send the same few expressions again and again. Placeholders are not looked up here.
+No recursion: nesting of any depth is read in linear time. Short texts are parsed once and
+remembered. Placeholders are not looked up here.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Literal, cast
 
 from .ast import Comparator
 from .lex import Token
 from .read import MISUSED, REDUNDANT, Label, Reader, refuse
+from .remember import remember
 from .unbound import (
     Call,
     Comparison,
@@ -41,7 +41,7 @@ _UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
 _COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 
 
-@lru_cache(maxsize=2048)
+@remember
 def parse_condition(text: str, label: Label) -> ParsedCondition:
     """Return the tree of a condition, filter or key condition."""
     reader = _Conditions(text, label)
@@ -50,7 +50,7 @@ def parse_condition(text: str, label: Label) -> ParsedCondition:
     return ParsedCondition(tree, reader.used())
 
 
-@lru_cache(maxsize=2048)
+@remember
 def parse_update(text: str) -> ParsedUpdate:
     """Return the actions of an update expression, in the order they were written."""
     reader = _Updates(text, "UpdateExpression")
@@ -60,7 +60,7 @@ def parse_update(text: str) -> ParsedUpdate:
     return ParsedUpdate(actions, reader.used())
 
 
-@lru_cache(maxsize=2048)
+@remember
 def parse_projection(text: str) -> ParsedProjection:
     """Return the paths of a projection expression, in the order they were written."""
     reader = Reader(text, "ProjectionExpression")

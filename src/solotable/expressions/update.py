@@ -158,7 +158,8 @@ def _changed(action: Add | Delete, item: Item, *, legacy: bool) -> _Outcome:
         raise _type_mismatch(legacy=legacy)
     present = found[kind]
     if isinstance(action, Delete):
-        left = [member for member in present if member not in set(content)]
+        gone = set(content)
+        left = [member for member in present if member not in gone]
         return {kind: left} if left else None
     if kind == "N":
         return {"N": add(present, content)}

@@ -6,13 +6,14 @@ Pure: no clock, no files, no engine. A text outside the grammar is refused, neve
 from .ast import Parsed
 from .keys import Schema
 from .parse import parse_statement
-from .plan import Column, Reads, plan, plan_check, plan_get
+from .plan import Column, Reads, check_where, plan, plan_check, plan_get
 
 __all__ = [
     "Column",
     "Parsed",
     "Reads",
     "Schema",
+    "check_where",
     "parse_statement",
     "plan",
     "plan_check",

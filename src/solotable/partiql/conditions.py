@@ -25,6 +25,7 @@ from solotable.expressions.ast import (
     Operand,
     Or,
     Path,
+    Same,
     Size,
     TypeIs,
 )
@@ -137,7 +138,7 @@ class Conditions:
             raise invalid(_NO_BOOLEAN)
         if isinstance(other, bool):
             return one if other is (comparator == "=") else Not(one)
-        same = Or((And((one, other)), And((Not(one), Not(other)))))
+        same = Same(one, other)
         return same if comparator == "=" else Not(same)
 
     def _truth(self, expr: Expr) -> Condition | bool:

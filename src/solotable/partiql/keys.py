@@ -31,11 +31,13 @@ class Schema:
     """The names of the key attributes of a table or index; a global index may have several of each.
 
     `kinds` has the type of each, S, N or B; without it a value of a wrong type is left to the engine.
+    `projected` names the attributes that an index holds; None for all.
     """
 
     partition: tuple[str, ...]
     sort: tuple[str, ...]
     kinds: Mapping[str, str] = field(default_factory=dict)
+    projected: frozenset[str] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:

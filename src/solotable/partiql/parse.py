@@ -7,10 +7,10 @@ The tables, the parameters and the meaning of conditions are for the plan.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import Final
 
 from solotable.errors import ServiceError, invalid
+from solotable.expressions.remember import remember
 
 from .ast import (
     TREE_NAMES,
@@ -43,7 +43,7 @@ _RETURNING: Final[dict[tuple[str, str], Returning]] = {
 }
 
 
-@lru_cache(maxsize=1024)
+@remember
 def parse_statement(text: str) -> Parsed:
     """Return the statement that the text is, or refuse it as DynamoDB does."""
     return _Statements(text).statement()

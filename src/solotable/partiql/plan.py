@@ -116,6 +116,12 @@ def plan(
             )
 
 
+def check_where(parsed: Parsed, statement: Statement) -> None:
+    """Refuse a WHERE clause that is wrong on any table."""
+    if parsed.where is not None:
+        Conditions(bind(statement.parameters)).where(parsed.where)
+
+
 def plan_get(
     parsed: Parsed,
     statement: Statement,
@@ -241,7 +247,9 @@ class _Selection:
                 continue
             (residue if heads(term) & set(schema.names) else filters).append(term)
         left = join(residue)
-        extra = tuple(sorted(str(head) for head in heads(left))) if left is not None else ()
+        needed = {str(head) for head in heads(left)} if left is not None else set()
+        # DynamoDB: to the branch of an OR, what an index does not hold is missing.
+        extra = tuple(sorted(needed if schema.projected is None else needed & schema.projected))
         partition = schema.partition[0]
         ascending = self._ascending(partition)
         values = sorted(values, key=_place_of, reverse=not ascending)

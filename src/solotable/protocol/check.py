@@ -20,6 +20,9 @@ from .names import table_name
 from .shapes import SHAPES
 from .shapes.kinds import Attributes, Flag, ListOf, MapOf, Real, Shape, Struct, Text, Value, Whole
 
+#: What fits Java's whole numbers; NaN, which only callers in process can send, fits neither.
+_LARGEST = {"Integer": 2**31 - 1, "Long": 2**63 - 1}
+
 #: Takes a value and a list to which it adds when a constraint does not hold; returns the clean value.
 Check = Callable[[Any, list[None]], Any]
 
@@ -93,11 +96,14 @@ def text_holds(shape: Text) -> Callable[[str], bool] | None:
 
 def _whole(shape: Whole) -> Check:
     java = shape.java
+    largest = _LARGEST[java]
     least = -math.inf if shape.least is None else shape.least
     most = math.inf if shape.most is None else shape.most
 
     def check_whole(value: Any, doubts: list[None]) -> int:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise faults.not_a_scalar(value, java)
+        if not -largest - 1 <= value < largest + 1:
             raise faults.not_a_scalar(value, java)
         # DynamoDB: a fraction is cut off, not refused.
         number = math.floor(value)

@@ -17,7 +17,7 @@ from .decode import decode
 from .encode import encode, encode_json
 from .engine import Engine
 from .replies import Reply
-from .requests import Request
+from .requests import Control, Request
 from .shapes import ITEMS, STREAMS, TABLES
 from .text import dumps, loads, plain_dumps
 
@@ -62,7 +62,11 @@ def refusal(refused: ServiceError) -> tuple[int, bytes]:
 def call(engine: Engine, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
     """Answer one request given and returned as dicts, or raise what DynamoDB would."""
     try:
-        return encode(engine.handle(decode(operation, payload)))
+        request = decode(operation, payload)
+        if isinstance(request, Control):
+            # A definition is stored as escaped JSON, which would take what no reply can carry.
+            _judge_unicode(request.members)
+        return encode(engine.handle(request))
     except (TypeError, UnicodeEncodeError):
         # Bytes cannot carry lone surrogates to `answer`; here they show when the engine writes them.
         _judge_unicode(payload)

@@ -38,7 +38,10 @@ _LONGEST_NAME = 65535
 
 def canonical_item(item: Item) -> Item:
     """Return the item with every value canonical."""
-    return {check_name(name): canonical(value) for name, value in item.items()}
+    # DynamoDB: the names of the attributes are judged before any value.
+    for name in item:
+        check_name(name)
+    return {name: canonical(value) for name, value in item.items()}
 
 
 def check_name(name: str) -> str:

@@ -43,13 +43,14 @@ def _parts(text: str) -> tuple[bool, str, int]:
     if found is None or not (found[2] or found[3]):
         raise _not_a_number(text)
     sign, whole, fraction, exponent_sign, exponent_text = found.groups("")
-    leading = (whole + fraction).lstrip("0")
+    # DynamoDB: zero is judged by the exponent it is written with, as if its last digit counted.
+    leading = (whole + fraction).lstrip("0") or "0"
     digits = leading.rstrip("0")
-    if not digits:
-        return False, "", 0
     # A million is beyond any range, and keeps int() from reading megabytes of digits.
     exponent_digits = exponent_text.lstrip("0")
     exponent = int(exponent_digits or "0") if len(exponent_digits) <= 6 else 10**6
+    if len(exponent_digits) > 18 and _outgrows(exponent_digits):
+        raise _not_a_number(text)
     if exponent_sign == "-":
         exponent = -exponent
     exponent += len(leading) - len(fraction) - 1
@@ -62,6 +63,11 @@ def _parts(text: str) -> tuple[bool, str, int]:
     if len(digits) > DIGITS:
         raise invalid("Attempting to store more than 38 significant digits in a Number")
     return sign == "-", digits, exponent
+
+
+def _outgrows(exponent: str) -> bool:
+    # DynamoDB: an exponent past 64 bits is no number at all.
+    return len(exponent) > 19 or int(exponent) >= 2**63
 
 
 def _plain(digits: str, exponent: int) -> str:
@@ -89,6 +95,8 @@ def subtract(left: str, right: str) -> str:
 
 
 def _result(exact: Decimal) -> str:
+    if not exact:
+        return "0"
     if len(exact.normalize(_EXACT).as_tuple().digits) > DIGITS:
         # DynamoDB: arithmetic that needs more digits than there are is told as an overflow.
         raise invalid(_OVERFLOW)

@@ -73,7 +73,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         Step(
             "BatchGetItem",
             {"RequestItems": {}},
-            invalid(constraint("'{}'", "requestItems", "Member must have length greater than or equal to 1")),
+            invalid("The requestItems parameter is required for BatchGetItem"),
         ),
         OWN_WORDS,
     ),

@@ -61,7 +61,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         Step(
             "BatchWriteItem",
             {"RequestItems": {}},
-            invalid(constraint("'{}'", "requestItems", "Member must have length greater than or equal to 1")),
+            invalid("The requestItems parameter is required for BatchWriteItem"),
         ),
         OWN_WORDS,
     ),

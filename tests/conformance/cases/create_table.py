@@ -12,7 +12,7 @@ from typing import Any
 from ..harness import Case, Fails, Json, Step, case, invalid
 from ..tables import index, table
 
-NAME_LENGTH = "TableName must be at least 3 characters long and at most 255 characters long"
+NAME_PATTERN = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 INVALID = "One or more parameter values were invalid: "
 OWN_WORDS = "reports the fault in its own words"
 UNITS = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
@@ -55,6 +55,11 @@ def keys(*elements: str) -> list[Json]:
 
 def constraint(value: str, member: str, rule: str) -> str:
     return f"1 validation error detected: Value {value} at '{member}' failed to satisfy constraint: {rule}"
+
+
+def short_name(name: str) -> str:
+    at = f"Value '{name}' at 'tableName' failed to satisfy constraint: "
+    return f"2 validation errors detected: {at}Member must have length greater than or equal to 3; {at}{NAME_PATTERN}"
 
 
 def creates(**changes: Any) -> Step:
@@ -127,9 +132,13 @@ REFUSED: list[tuple[str, Json, str | None]] = [
         {},
         "The parameter 'TableName' is required but was not present in the request",
     ),
-    ("an empty TableName is too short", {"TableName": ""}, NAME_LENGTH),
-    ("length is judged before the characters of the name", {"TableName": "a;"}, NAME_LENGTH),
-    ("256 characters are too long a TableName", {"TableName": "a" * 256}, NAME_LENGTH),
+    ("an empty TableName is too short", {"TableName": ""}, short_name("")),
+    ("length and characters of the name are judged together", {"TableName": "a;"}, short_name("a;")),
+    (
+        "256 characters are too long a TableName",
+        {"TableName": "a" * 256},
+        constraint(f"'{'a' * 256}'", "tableName", "Member must have length less than or equal to 255"),
+    ),
     (
         "a semicolon in TableName breaks its pattern",
         request(TableName="abc;"),
@@ -158,6 +167,42 @@ REFUSED: list[tuple[str, Json, str | None]] = [
             "attributeDefinitions.1.member.attributeType",
             "Member must satisfy enum value set: [B, N, S]",
         ),
+    ),
+    (
+        "the type of a definition is judged before its name",
+        request(AttributeDefinitions=[{}]),
+        "2 validation errors detected: "
+        "Value null at 'attributeDefinitions.1.member.attributeType' failed to satisfy constraint: "
+        "Member must not be null; "
+        "Value null at 'attributeDefinitions.1.member.attributeName' failed to satisfy constraint: "
+        "Member must not be null",
+    ),
+    (
+        "global indexes are judged before local ones",
+        request(
+            LocalSecondaryIndexes=[index("l1", "a", "c")],
+            GlobalSecondaryIndexes=[index("g1", "b")],
+        ),
+        "2 validation errors detected: "
+        "Value 'g1' at 'globalSecondaryIndexes.1.member.indexName' failed to satisfy constraint: "
+        "Member must have length greater than or equal to 3; "
+        "Value 'l1' at 'localSecondaryIndexes.1.member.indexName' failed to satisfy constraint: "
+        "Member must have length greater than or equal to 3",
+    ),
+    (
+        "a table class is one of two",
+        request(TableClass="COLD"),
+        "Invalid table-class parameter provided. Please try again with a valid table-class value: "
+        "[STANDARD, STANDARD_INFREQUENT_ACCESS].",
+    ),
+    (
+        "a new index has no bound to lift",
+        request(
+            AttributeDefinitions=definitions("a", "b"),
+            GlobalSecondaryIndexes=[index("byb", "b") | {"OnDemandThroughput": {"MaxReadRequestUnits": -1}}],
+        ),
+        f"{INVALID}Requested MaxReadRequestUnits for OnDemandThroughput for index : byb "
+        "is outside of valid range",
     ),
     (
         "a definition without a name is a null member",
@@ -494,6 +539,24 @@ CASES: list[Case] = [
             "Fresh", lambda got: bool(got["TableClassSummary"]["TableClass"] == "STANDARD_INFREQUENT_ACCESS")
         ),
         local="has no table classes",
+    ),
+    case(
+        "definitions and projected attributes are described by name",
+        creates(
+            AttributeDefinitions=definitions("z", "b", "a"),
+            GlobalSecondaryIndexes=[
+                index("byz", "z", "b")
+                | {"Projection": {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["y", "x"]}}
+            ],
+        ),
+        describes(
+            "Fresh",
+            lambda got: (
+                [entry["AttributeName"] for entry in got["AttributeDefinitions"]] == ["a", "b", "z"]
+                and got["GlobalSecondaryIndexes"][0]["Projection"]["NonKeyAttributes"] == ["x", "y"]
+            ),
+        ),
+        local="describes them as they were asked for",
     ),
     case(
         "a refused table does not exist",

@@ -140,7 +140,8 @@ REFUSALS = [
         "three conditions are too many",
         "pk = :a AND sk = :a AND z = :a",
         A,
-        "Conditions can be of length 1 or 2 only",
+        "The number of query conditions (3) exceeds the number of key attributes defined in the schema (2)",
+        local="names the largest number that a key may have",
     ),
     refused(
         "a table without sort key takes one condition", "pk = :a AND z = :a", A, UNSUPPORTED, table="Hash"
@@ -164,8 +165,13 @@ REFUSALS = [
         )
     ),
     *(
-        refused(f"two conditions on one key are refused: {condition}", condition, AB, text)
-        for text in ("KeyConditionExpressions must only contain one condition per key",)
+        refused(
+            f"two conditions on one key are refused: {condition}",
+            condition,
+            AB,
+            "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one condition per key",
+            local="leaves the expression unnamed",
+        )
         for condition in (
             "pk = :a AND pk = :b",
             "pk = :a AND sk > :a AND sk < :b",
@@ -201,7 +207,7 @@ REFUSALS = [
             f"a condition on a nested attribute is refused: {path}",
             f"pk = :a AND {path} = :a",
             A,
-            "KeyConditionExpressions cannot have conditions on nested attributes",
+            "Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes",
             local=local,
         )
         for path, local in (("sk.b", "answers that key attributes must be scalars"), ("sk[0]", "as for sk.b"))

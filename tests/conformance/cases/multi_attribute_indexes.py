@@ -178,8 +178,8 @@ LEFT = (
 )
 
 
-def refused(name: str, where: str, text: str, index: str = "multi", **more: Any) -> Case:
-    return case(name, query(invalid(text), where, index, **more), tables="Multi")
+def refused(name: str, where: str, text: str, index: str = "multi", *, local: str = "", **more: Any) -> Case:
+    return case(name, query(invalid(text), where, index, **more), tables="Multi", local=local)
 
 
 REFUSALS = [
@@ -220,7 +220,8 @@ REFUSALS = [
     refused(
         "two conditions on one part are refused",
         f"{BOTH} AND s1 > :a AND s1 < :b",
-        "KeyConditionExpressions must only contain one condition per key",
+        "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one condition per key",
+        local="leaves the expression unnamed",
     ),
     refused("OR is refused", f"{BOTH} OR s1 = :a", "Invalid operator used in KeyConditionExpression: OR"),
     *(
@@ -444,6 +445,11 @@ def not_created(name: str, text: str | None, *keys: str, defined: str | None = N
     )
 
 
+TOO_MANY = (
+    "One or more parameter values were invalid: "
+    "The KeySchema exceeds the maximum allowed number of {} key attributes"
+)
+OWN_WORDS = "reports the fault in its own words"
 CREATION = [
     created("an index may have two partition parts", *hashes("ab")),
     created("an index may have four and four parts", *hashes("abcd"), *ranges("efgh")),
@@ -451,14 +457,16 @@ CREATION = [
     created("an index may use the table's key as a part", "id:HASH", "a:HASH", "b:RANGE"),
     not_created(
         "five partition parts are too many",
-        "Too many partition keys. GSI can have at most 4 partition keys",
+        TOO_MANY.format("HASH"),
         *hashes("abcde"),
+        local=OWN_WORDS,
     ),
     not_created(
         "five sort parts are too many",
-        "Too many sort keys. GSI can have at most 4 sort keys",
+        TOO_MANY.format("RANGE"),
         "a:HASH",
         *ranges("efghi"),
+        local=OWN_WORDS,
     ),
     not_created(
         "a sort part may not come first",

@@ -116,7 +116,13 @@ LITERAL = (
 )
 
 REFUSED: list[tuple[str, str, str | None, str]] = [
-    ("a word is no statement", "foo", MALFORMED + "Expected data manipulation", OWN_WORDS),
+    ("a word is no statement", "foo", "Unsupported operation: VariableReference", ""),
+    (
+        "a misspelt SELECT is no statement",
+        "SLECT * FROM \"Hash\" WHERE pk = '1'",
+        MALFORMED + "Expected data manipulation",
+        OWN_WORDS,
+    ),
     ("half a statement is refused", "SELECT", None, ""),
     ("a token after WHERE is left over", "SELECT * FROM \"Hash\" WHERE pk = '1' foo", LEFTOVER, OWN_WORDS),
     ("a token after an item is left over", "INSERT INTO \"Hash\" VALUE {'pk': '1'} foo", LEFTOVER, OWN_WORDS),
@@ -173,10 +179,10 @@ REFUSED: list[tuple[str, str, str | None, str]] = [
         "",
     ),
     (
-        "a missing index is named",
+        "a missing index is not named",
         'SELECT * FROM "Indexed"."nope" WHERE gp = \'1\'',
-        "The table does not have the specified index: nope",
-        "",
+        "The table does not have the specified index",
+        "names it",
     ),
     (
         "an empty set literal is not supported",
@@ -215,13 +221,36 @@ CASES: list[Case] = [
         tables="Hash",
     ),
     case(
+        "what an index does not hold is missing in a branch of OR",
+        put("Indexed", pk=text("1"), sk=text("a"), gp=text("g"), v=text("v")),
+        put("Indexed", pk=text("2"), sk=text("b"), gp=text("h")),
+        found(
+            "SELECT pk FROM \"Indexed\".\"gkeys\" WHERE (gp = 'g' AND v = 'v') OR gp = 'h'", {"pk": text("2")}
+        ),
+        tables="Indexed",
+        local="refuses the attribute",
+    ),
+    case(
+        "operands are judged before the table is looked up",
+        run(
+            'SELECT * FROM "Nowhere" WHERE pk = ? AND v < ?',
+            invalid(
+                "Incorrect operand type for operator or function; operator or function: <, operand type: BOOL"
+            ),
+            text("1"),
+            {"BOOL": True},
+        ),
+        run('SELECT * FROM "Nowhere" WHERE pk = ?', Fails("ResourceNotFoundException"), text("1")),
+    ),
+    case(
         "a global index has no consistent reads",
         run(
             'SELECT * FROM "Indexed"."gall"',
-            invalid("Consistent reads are not supported on global secondary indexes"),
+            invalid("Strongly consistent read is not supported on Global Secondary Indexes"),
             ConsistentRead=True,
         ),
         tables="Indexed",
+        local="refuses it in the words of Query",
     ),
     case(
         "a key cannot be updated",
@@ -508,6 +537,27 @@ CASES: list[Case] = [
             "UPDATE \"Hash\" SET v = 1 WHERE pk = '1' AND v = 7",
         ),
         tables="Hash",
+    ),
+    case(
+        "a parameter that is no number fails its own statement of a batch",
+        ONE,
+        batch(
+            {
+                "Responses": [
+                    {
+                        "Error": {
+                            "Code": "ValidationError",
+                            "Message": "The parameter cannot be converted to a numeric value: abc",
+                        }
+                    },
+                    {"TableName": "Hash", "Item": ITEM},
+                ]
+            },
+            {"Statement": "SELECT * FROM \"Hash\" WHERE pk = '1' AND n = ?", "Parameters": [{"N": "abc"}]},
+            "SELECT * FROM \"Hash\" WHERE pk = '1'",
+        ),
+        tables="Hash",
+        local="fails the whole batch",
     ),
     case(
         "a SELECT in a batch needs the whole key",

@@ -7,11 +7,11 @@ from typing import Any
 from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
 from ..tables import table
 
-NAME_LENGTH = "TableName must be at least 3 characters long and at most 255 characters long"
 REQUIRED = "The parameter 'TableName' is required but was not present in the request"
 PATTERN = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 OWN_WORDS = "reports the fault in its own words"
 PREFIX = "1 validation error detected: Value "
+AT = "Value 'a;' at 'tableName' failed to satisfy constraint: "
 
 
 def create(*names: str) -> tuple[Step, ...]:
@@ -59,7 +59,11 @@ CASES: list[Case] = [
         for operation in ("DescribeTable", "DeleteTable")
         for rule, request, message in (
             ("needs a TableName", {}, REQUIRED),
-            ("judges the name's length first", {"TableName": "a;"}, NAME_LENGTH),
+            (
+                "judges the name's length and characters together",
+                {"TableName": "a;"},
+                f"2 validation errors detected: {AT}Member must have length greater than or equal to 3; {AT}{PATTERN}",
+            ),
             (
                 "judges the name's characters",
                 {"TableName": "abc;"},

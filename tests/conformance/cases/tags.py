@@ -92,6 +92,7 @@ def reborn(name: str, *steps: Step, tags: Tags) -> Case:
 
 NOT_NULL = "Member must not be null"
 MISSING = Fails("ResourceNotFoundException")
+NOWHERE = "arn:aws:dynamodb:us-east-1:000000000000:table/Nowhere"
 
 CASES: list[Case] = [
     story("a new table has no tags", listed({})),
@@ -126,29 +127,62 @@ CASES: list[Case] = [
         "a key has a least length",
         tag(
             {"": "1"},
-            constraint("''", "tags.1.member.key", "Member must have length greater than or equal to 1"),
+            invalid("The Tag Key provided is invalid, Key: "),
         ),
     ),
     story(
         "a key has a greatest length",
         tag(
             {"k" * 129: "1"},
-            constraint(
-                f"'{'k' * 129}'", "tags.1.member.key", "Member must have length less than or equal to 128"
-            ),
+            invalid(f"The Tag Key provided is invalid, Key: {'k' * 129}"),
         ),
     ),
     story(
         "a value has a greatest length",
         tag(
             {"a": "v" * 257},
-            constraint(
-                f"'{'v' * 257}'", "tags.1.member.value", "Member must have length less than or equal to 256"
-            ),
+            invalid(f"The Tag Value provided is invalid, Value: {'v' * 257}"),
         ),
     ),
     story("other characters are refused", tag({"a": "#!%"}, invalid(None)), listed({})),
+    story(
+        "no more than 50 tags are taken off at once",
+        untag(
+            *many(51),
+            expect=invalid("Number of Tags exceed the current limit for the provided ResourceArn"),
+        ),
+    ),
+    *(
+        story(f"a value may be {value}", tag({"a": value}), listed({"a": value}))
+        for value in ("ключ", "café", "表", "a\u00a0b", "a+b-c=d.e_f:g/h@i")
+    ),
+    *(
+        story(
+            f"a value cannot be {value}",
+            tag({"a": value}, invalid(f"The Tag Value provided is invalid, Value: {value}")),
+            listed({}),
+        )
+        for value in ("100%", "a,b", "(x)", "a&b", "a*b", "a;b", "a?b", "a|b", "a\\b", "<a>", "~a", "#")
+    ),
     story("a missing table cannot be tagged", tag({"a": "1"}, MISSING), suffix="x"),
+    case(
+        "the ARN of a missing table is named",
+        *(
+            Step(
+                operation,
+                {"ResourceArn": NOWHERE, **members},
+                Fails(
+                    "ResourceNotFoundException",
+                    f"Requested resource not found: ResourceArn: {NOWHERE} not found",
+                ),
+            )
+            for operation, members in (
+                ("ListTagsOfResource", {}),
+                ("TagResource", {"Tags": pairs({"a": "1"})}),
+            )
+        ),
+        local=UNSUPPORTED,
+    ),
     story(
         "a missing table cannot be untagged",
         untag("a", expect=Fails("ResourceNotFoundException", "Requested resource not found")),

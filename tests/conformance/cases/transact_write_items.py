@@ -134,6 +134,35 @@ REFUSED: list[tuple[str, Step, str]] = [
         ),
         OWN_WORDS,
     ),
+    (
+        "a long token is told before an unknown ReturnConsumedCapacity",
+        write(
+            invalid(
+                "2 validation errors detected: "
+                f"Value '{LONG_TOKEN}' at 'clientRequestToken' failed to satisfy constraint: "
+                "Member must have length less than or equal to 36; "
+                "Value 'SOME' at 'returnConsumedCapacity' failed to satisfy constraint: "
+                "Member must satisfy enum value set: [INDEXES, TOTAL, NONE]"
+            ),
+            put(key("1")),
+            ClientRequestToken=LONG_TOKEN,
+            ReturnConsumedCapacity="SOME",
+        ),
+        OWN_WORDS,
+    ),
+    (
+        "a Delete's condition is judged before its key",
+        write(
+            invalid('Invalid ConditionExpression: Syntax error; token: "=", near: "= = b"'),
+            {"Delete": {"TableName": "Hash", "Key": {"pk": deep(100)}, "ConditionExpression": "a = = b"}},
+        ),
+        "",
+    ),
+    (
+        "an empty name is told before a value that is too deep",
+        write(invalid("Empty attribute name"), put(key("1") | {"d": deep(100), "": {"S": "x"}})),
+        OWN_WORDS,
+    ),
     ("101 actions are refused", write(invalid(None), *(put(key(str(place))) for place in range(101))), ""),
     ("a Put needs an item", write(null("put.item"), {"Put": {"TableName": "Hash"}}), "accepts it"),
     ("a Delete needs a key", write(null("delete.key"), {"Delete": {"TableName": "Hash"}}), OWN_WORDS),

@@ -16,8 +16,10 @@ OWN_WORDS = "reports the fault in its own words"
 BACKGROUND = "builds and drops an index in the background"
 UNITS = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
 NOTHING = (
-    "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates "
-    "or SSESpecification or ReplicaUpdates is required"
+    "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates, "
+    "SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, "
+    "MultiRegionConsistency, DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass "
+    "is required"
 )
 ONE_AT_A_TIME = Fails(
     "LimitExceededException",
@@ -77,6 +79,7 @@ PAID_INDEX = PROVISIONED | {
     "AttributeDefinitions": table("Paid", "pk:S", types={"x": "S"})["AttributeDefinitions"],
     "GlobalSecondaryIndexes": [index("byx", "x") | {"ProvisionedThroughput": UNITS}],
 }
+NO_BOUNDS: tuple[Json, ...] = ({}, {"OnDemandThroughput": {}}, {"ProvisionedThroughput": UNITS})
 INDEXED = table("Typed", "pk:S", types={"x": "S"}, gsi=[index("byx", "x")])
 
 CASES: list[Case] = [
@@ -95,6 +98,75 @@ CASES: list[Case] = [
         indexes(expect=invalid(NOTHING)),
         tables="Hash",
         local=OWN_WORDS,
+    ),
+    case(
+        "an empty list of index updates goes with nothing",
+        update(
+            expect=invalid(INVALID + "List of GlobalSecondaryIndexUpdates is empty"),
+            GlobalSecondaryIndexUpdates=[],
+            DeletionProtectionEnabled=True,
+        ),
+        described(lambda got: got["DeletionProtectionEnabled"] is False),
+        tables="Hash",
+        local="ignores it",
+    ),
+    *(
+        case(
+            f"a missing index is named: {action}",
+            Step("CreateTable", INDEXED),
+            update(
+                "Typed",
+                Fails(
+                    "ResourceNotFoundException", "Requested resource not found: Index ghost for table Typed"
+                ),
+                GlobalSecondaryIndexUpdates=[{action: {"IndexName": "ghost", **members}}],
+            ),
+            local="does not name it",
+        )
+        for action, members in (
+            ("Delete", {}),
+            ("Update", {"OnDemandThroughput": {"MaxReadRequestUnits": 5}}),
+        )
+    ),
+    *(
+        case(
+            f"an index of an on-demand table takes bounds only: {sorted(members)}",
+            Step("CreateTable", INDEXED),
+            update(
+                "Typed",
+                invalid(
+                    INVALID + "The only Updates for index: byx when TableThroughputMode is PAY_PER_REQUEST "
+                    "can be to OnDemandThroughput, WarmThroughput"
+                ),
+                GlobalSecondaryIndexUpdates=[{"Update": {"IndexName": "byx", **members}}],
+            ),
+            local=OWN_WORDS,
+        )
+        for members in NO_BOUNDS
+    ),
+    case(
+        "an index's warm throughput cannot be empty",
+        update(
+            "Nowhere",
+            invalid(
+                INVALID + "WarmThroughput must have at least one of ReadUnitsPerSecond or "
+                "WriteUnitsPerSecond specified for index: byx"
+            ),
+            GlobalSecondaryIndexUpdates=[{"Update": {"IndexName": "byx", "WarmThroughput": {}}}],
+        ),
+        local="looks the table up first",
+    ),
+    case(
+        "an unknown table class is refused",
+        update(
+            expect=invalid(
+                "Invalid table-class parameter provided. Please try again with a valid table-class value: "
+                "[STANDARD, STANDARD_INFREQUENT_ACCESS]."
+            ),
+            TableClass="COLD",
+        ),
+        tables="Hash",
+        local="has no table classes",
     ),
     case(
         "a missing table is named",

@@ -19,6 +19,7 @@ NESTING = (
     "Attributes in the item have nested levels beyond supported limit"
 )
 LOCAL_TEXT = "Local has its own text"
+LOCAL_ZERO = "Local takes zero with any exponent"
 
 
 def put(value: Any, expect: Expectation | None = None, **more: Any) -> Step:
@@ -71,6 +72,7 @@ NUMBERS = [
             ("9.9999999999999999999999999999999999999E+125", NINES + "0" * 88),
             ("-9.9999999999999999999999999999999999999E+125", "-" + NINES + "0" * 88),
             ("1E-130", "0." + "0" * 129 + "1"),
+            ("0e-130", "0"),
             ("-1E-130", "-0." + "0" * 129 + "1"),
         )
     ),
@@ -106,6 +108,11 @@ NUMBERS = [
             ("-1e126", OVERFLOW, ""),
             ("1e-131", UNDERFLOW, ""),
             ("-1e-131", UNDERFLOW, ""),
+            ("0e126", OVERFLOW, LOCAL_ZERO),
+            ("0e-131", UNDERFLOW, LOCAL_ZERO),
+            ("1e99999999999", OVERFLOW, LOCAL_TEXT),
+            ("1e-99999999999", UNDERFLOW, LOCAL_TEXT),
+            ("1e9223372036854775808", f"{NOT_NUMERIC}: 1e9223372036854775808", LOCAL_TEXT),
             ("123456789012345678901234567890123456789", PRECISION, LOCAL_TEXT),
             ("-1.23456789012345678901234567890123456789", PRECISION, LOCAL_TEXT),
         )

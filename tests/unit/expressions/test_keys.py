@@ -45,7 +45,10 @@ def test_terms_keep_their_order_and_turn_to_face_the_attribute(text: str, expect
         ("contains(p.q, :s)", "Invalid operator used in KeyConditionExpression: contains"),
         ("size(p) = :n", "KeyConditionExpressions cannot contain nested operations"),
         ("p = :s AND q = size(:s)", "KeyConditionExpressions cannot contain nested operations"),
-        ("p = :s AND p = :s", "KeyConditionExpressions must only contain one condition per key"),
+        (
+            "p = :s AND p = :s",
+            "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one condition per key",
+        ),
         (
             "p[0] = :s",
             "Invalid KeyConditionExpression: "

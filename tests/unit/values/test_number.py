@@ -42,7 +42,8 @@ numbers = st.builds(
         ("001000", "1000"),
         ("1000.000", "1000"),
         ("-0", "0"),
-        ("0e999999999999", "0"),
+        ("0e125", "0"),
+        ("0.000e-127", "0"),
         (".5", "0.5"),
         ("5.", "5"),
         ("1E-3", "0.001"),
@@ -59,14 +60,19 @@ def test_every_spelling_of_a_number_becomes_one(text: str, expected: str) -> Non
     [
         ("1E126", OVERFLOW),
         ("-1E126", OVERFLOW),
-        ("1E999999999999999999999", OVERFLOW),
+        ("1E9223372036854775807", OVERFLOW),
+        ("0e126", OVERFLOW),
+        ("0e-131", UNDERFLOW),
         ("1E-131", UNDERFLOW),
-        ("1E-" + "9" * 10_000, UNDERFLOW),
+        ("1E-9223372036854775807", UNDERFLOW),
         ("1" * 39, TOO_PRECISE),
         ("1." + "0" * 37 + "1", TOO_PRECISE),
         *(
             (text, f"The parameter cannot be converted to a numeric value: {text}")
-            for text in ("NaN", "Infinity", " 1", "1 ", "1_0", "0x1", "１", "--1", "1e", ".", "e5", "1\n")
+            for text in (
+                *("NaN", "Infinity", " 1", "1 ", "1_0", "0x1", "１", "--1", "1e", ".", "e5", "1\n"),
+                *("1E9223372036854775808", "1E-" + "9" * 10_000),
+            )
         ),
         ("", "The parameter cannot be converted to a numeric value"),
     ],

@@ -79,7 +79,8 @@ def execute_statement(members: Members) -> ExecuteStatement:
 def batch_execute_statement(members: Members) -> BatchExecuteStatement:
     """Decode BatchExecuteStatement."""
     return BatchExecuteStatement(
-        statements=tuple(map(_statement, members["Statements"])),
+        # DynamoDB: a parameter that is no value fails its own statement only.
+        statements=tuple(_statement(one, judged=False) for one in members["Statements"]),
         capacity=members.get("ReturnConsumedCapacity", "NONE"),
     )
 
@@ -128,8 +129,9 @@ def _action(kind: str, action: Members) -> WriteAction:
         if item_size(item) > LARGEST_ITEM:
             raise invalid("Item size has exceeded the maximum allowed size")
         return PutItem(table=table, item=item, condition=condition_of(action), returns_on_failure=on_failure)
-    key = canonical_item(action["Key"])
+    # DynamoDB: the condition of these two is judged before the key.
     condition = condition_of(action)
+    key = canonical_item(action["Key"])
     if kind == "Delete":
         return DeleteItem(table=table, key=key, condition=condition, returns_on_failure=on_failure)
     assert condition is not None
@@ -146,10 +148,11 @@ def _judge_payload(actions: tuple[WriteAction, ...], wire: list[Members]) -> Non
         raise invalid(f"Transaction payload size cannot exceed 4MB. Payload Size: {size}")
 
 
-def _statement(members: Members) -> Statement:
+def _statement(members: Members, *, judged: bool = True) -> Statement:
+    parameters = members.get("Parameters", ())
     return Statement(
         text=members["Statement"],
-        parameters=tuple(canonical(value) for value in members.get("Parameters", ())),
+        parameters=tuple(map(canonical, parameters) if judged else parameters),
         consistent=members.get("ConsistentRead", False),
         returns_on_failure=members.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD",
     )

@@ -107,11 +107,11 @@ PUT_ITEM = Struct(
     java="PutItemInput",
     members={
         "ReturnConsumedCapacity": CAPACITY,
-        "TableName": TABLE,
         "Item": _KEY,
         "ConditionalOperator": _OPERATOR,
         "Expected": _EXPECTED,
         "ReturnValues": _RETURNS,
+        "TableName": TABLE,
         "ReturnItemCollectionMetrics": _COLLECTION,
         **_CONDITIONAL,
     },
@@ -250,9 +250,9 @@ TRANSACT_GET_ITEMS = Struct(
 TRANSACT_WRITE_ITEMS = Struct(
     java="TransactWriteItemsInput",
     members={
+        "ClientRequestToken": _TOKEN,
         "ReturnConsumedCapacity": CAPACITY,
         "ReturnItemCollectionMetrics": _COLLECTION,
-        "ClientRequestToken": _TOKEN,
         "TransactItems": ListOf(
             required=True,
             shortest=1,

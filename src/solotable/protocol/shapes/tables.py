@@ -23,7 +23,6 @@ _FLAG = Flag()
 _TEXT = Text()
 _ATTRIBUTE = Text(required=True, shortest=1, longest=255)
 _BILLING = Text(enum=("PROVISIONED", "PAY_PER_REQUEST"))
-_CLASS = Text(enum=("STANDARD", "STANDARD_INFREQUENT_ACCESS"))
 
 _KEY_ELEMENT = Struct(
     java="KeySchemaElement",
@@ -34,7 +33,7 @@ _KEY_SCHEMA = ListOf(member=_KEY_ELEMENT, required=True, shortest=1, longest=2)
 _INDEX_KEY_SCHEMA = ListOf(member=_KEY_ELEMENT, required=True, shortest=1, longest=8)
 _DEFINITION = Struct(
     java="AttributeDefinition",
-    members={"AttributeName": _ATTRIBUTE, "AttributeType": Text(required=True, enum=("B", "N", "S"))},
+    members={"AttributeType": Text(required=True, enum=("B", "N", "S")), "AttributeName": _ATTRIBUTE},
 )
 _PROJECTION = Struct(
     java="Projection",
@@ -86,7 +85,7 @@ _TABLE_SETTINGS: dict[str, Shape] = {
     "ProvisionedThroughput": _THROUGHPUT,
     "StreamSpecification": _STREAM,
     "SSESpecification": _ENCRYPTION,
-    "TableClass": _CLASS,
+    "TableClass": _TEXT,
     "DeletionProtectionEnabled": _FLAG,
     "OnDemandThroughput": _ON_DEMAND,
     "WarmThroughput": _WARM,
@@ -99,13 +98,13 @@ CREATE_TABLE = Struct(
         "TableName": _TABLE,
         **_TABLE_SETTINGS,
         "KeySchema": _KEY_SCHEMA,
+        "GlobalSecondaryIndexes": ListOf(member=Struct(java="GlobalSecondaryIndex", members=_GLOBAL)),
         "LocalSecondaryIndexes": ListOf(
             member=Struct(
                 java="LocalSecondaryIndex",
                 members={"IndexName": _INDEX, "KeySchema": _KEY_SCHEMA, "Projection": _PROJECTION},
             )
         ),
-        "GlobalSecondaryIndexes": ListOf(member=Struct(java="GlobalSecondaryIndex", members=_GLOBAL)),
         "Tags": _TAGS,
         "ResourcePolicy": _TEXT,
     },

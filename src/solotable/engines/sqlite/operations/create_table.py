@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from solotable.engines.sqlite import catalog, streams
 from solotable.engines.sqlite.catalog import Catalog, Definition, Table
 from solotable.engines.sqlite.definitions import ACCOUNT, REGION
 from solotable.engines.sqlite.descriptions import describe
-from solotable.errors import ServiceError, invalid_parameter
+from solotable.errors import ServiceError, invalid, invalid_parameter
 
 from . import key_schemas, tags
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
 
 NO_UNITS = {"NumberOfDecreasesToday": 0, "ReadCapacityUnits": 0, "WriteCapacityUnits": 0}
+_CLASSES = ("STANDARD", "STANDARD_INFREQUENT_ACCESS")
 
 
 def create_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
@@ -55,7 +57,7 @@ def _check(members: dict[str, Any]) -> None:
         )
     if throughput is not None:
         key_schemas.check_units(throughput)
-    key_schemas.check_on_demand(members.get("OnDemandThroughput"), "table", on_demand=on_demand)
+    key_schemas.check_on_demand(members.get("OnDemandThroughput"), "table", on_demand=on_demand, new=True)
     key_schemas.check_table_keys(members)
     if "LocalSecondaryIndexes" in members:
         key_schemas.check_local_indexes(members)
@@ -65,6 +67,7 @@ def _check(members: dict[str, Any]) -> None:
     key_schemas.check_projected(
         [*members.get("LocalSecondaryIndexes", ()), *members.get("GlobalSecondaryIndexes", ())]
     )
+    check_class(members.get("TableClass"))
     _check_stream(members.get("StreamSpecification"))
     check_encryption(members.get("SSESpecification"))
     tags.check_tags(members.get("Tags", []))
@@ -78,6 +81,16 @@ def _check_stream(stream: dict[str, Any] | None) -> None:
     if not stream["StreamEnabled"] and "StreamViewType" in stream:
         raise invalid_parameter(
             "Table is being created with a stream disabled, UpdateViewType should not be specified"
+        )
+
+
+def check_class(table_class: str | None) -> None:
+    """Refuse a class of tables that there is none of."""
+    if table_class is not None and table_class not in _CLASSES:
+        # DynamoDB: told apart from the other enums.
+        raise invalid(
+            "Invalid table-class parameter provided. Please try again with a valid table-class value: "
+            f"[{', '.join(_CLASSES)}]."
         )
 
 
@@ -112,7 +125,7 @@ def _definition(members: dict[str, Any], now_micros: int) -> Definition:
         "TableName": members["TableName"],
         "TableId": str(uuid.uuid4()),
         "CreationDateTime": now,
-        "AttributeDefinitions": members["AttributeDefinitions"],
+        "AttributeDefinitions": by_name(members["AttributeDefinitions"]),
         "KeySchema": members["KeySchema"],
         "ProvisionedThroughput": NO_UNITS | members.get("ProvisionedThroughput", {}),
         "DeletionProtectionEnabled": members.get("DeletionProtectionEnabled", False),
@@ -124,7 +137,10 @@ def _definition(members: dict[str, Any], now_micros: int) -> Definition:
             "LastUpdateToPayPerRequestDateTime": now,
         }
     if "LocalSecondaryIndexes" in members:
-        definition["LocalSecondaryIndexes"] = [dict(index) for index in members["LocalSecondaryIndexes"]]
+        definition["LocalSecondaryIndexes"] = [
+            index | {"Projection": _projection(index["Projection"])}
+            for index in members["LocalSecondaryIndexes"]
+        ]
     if "GlobalSecondaryIndexes" in members:
         definition["GlobalSecondaryIndexes"] = [
             global_index(index, status="ACTIVE") for index in members["GlobalSecondaryIndexes"]
@@ -142,12 +158,24 @@ def _definition(members: dict[str, Any], now_micros: int) -> Definition:
     return definition
 
 
+def by_name(definitions: list[dict[str, str]]) -> list[dict[str, str]]:
+    """Return definitions of attributes in the order in which DynamoDB describes them."""
+    return sorted(definitions, key=itemgetter("AttributeName"))
+
+
+def _projection(projection: dict[str, Any]) -> dict[str, Any]:
+    # DynamoDB: described in the order of their names, however they were asked for.
+    if "NonKeyAttributes" not in projection:
+        return projection
+    return projection | {"NonKeyAttributes": sorted(projection["NonKeyAttributes"])}
+
+
 def global_index(index: dict[str, Any], *, status: str) -> dict[str, Any]:
     """Return what is stored of a global index that a request asks for."""
     entry = {
         "IndexName": index["IndexName"],
         "KeySchema": index["KeySchema"],
-        "Projection": index["Projection"],
+        "Projection": _projection(index["Projection"]),
         "IndexStatus": status,
         "ProvisionedThroughput": NO_UNITS | index.get("ProvisionedThroughput", {}),
     }

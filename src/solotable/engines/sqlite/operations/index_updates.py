@@ -9,7 +9,7 @@ from solotable.errors import ServiceError, TableNotFound, invalid, invalid_param
 from solotable.protocol.limits import MOST_GLOBAL_INDEXES, MOST_PROVISIONED_UNITS
 
 from . import key_schemas
-from .create_table import global_index
+from .create_table import by_name, global_index
 
 _ACTIONS = ("Update", "Create", "Delete")
 
@@ -34,13 +34,18 @@ def check(members: dict[str, Any]) -> None:
                 f"Only one global secondary index update per index is allowed simultaneously. Index: {name}"
             )
         seen.add(name)
+        if update.get("Update", {}).get("WarmThroughput") == {}:
+            raise invalid_parameter(
+                "WarmThroughput must have at least one of ReadUnitsPerSecond or WriteUnitsPerSecond "
+                f"specified for index: {name}"
+            )
 
 
 def apply(definition: Definition, members: dict[str, Any]) -> None:
     """Add or drop an index, and with it the definitions of the attributes that only it has as keys."""
     updates = [one for one in members.get("GlobalSecondaryIndexUpdates", ()) if "Update" not in one]
     if len(updates) > 1:
-        raise _busy("created or deleted")
+        raise _busy()
     for update in updates:
         if "Create" in update:
             _create(definition, update["Create"], members.get("AttributeDefinitions"))
@@ -63,6 +68,7 @@ def apply_throughput(
         if name not in indexes:
             raise _missing(definition, name, "update")
         waiting.pop(name)
+        _check_update(wanted, on_demand=after == "PAY_PER_REQUEST", told="BillingMode" in members)
         _update(indexes[name], wanted, on_demand=after == "PAY_PER_REQUEST", now_micros=now_micros)
     if after == "PROVISIONED" and before != after and waiting:
         raise invalid_parameter(f"ProvisionedThroughput must be specified for index: {','.join(waiting)}")
@@ -72,9 +78,10 @@ def apply_units(current: dict[str, Any], wanted: dict[str, int], whose: str, now
     """Change throughput, and note when it rose or fell."""
     members = ("ReadCapacityUnits", "WriteCapacityUnits")
     if all(current[member] == wanted[member] for member in members):
-        plain = whose.partition(" ")[0]
+        # DynamoDB: an index is named here, without the article that a table has.
+        counted = whose if whose.startswith("index") else f"the {whose}"
         compared = " ".join(
-            f"Current {member} provisioned for the {plain}: {current[member]}. "
+            f"Current {member} provisioned for {counted}: {current[member]}. "
             f"Requested {member}: {wanted[member]}."
             for member in members
         )
@@ -92,14 +99,23 @@ def apply_units(current: dict[str, Any], wanted: dict[str, int], whose: str, now
     current.update({member: wanted[member] for member in members})
 
 
+def _check_update(wanted: dict[str, Any], *, on_demand: bool, told: bool) -> None:
+    """Refuse a change of an index that an on-demand table has no use for."""
+    if on_demand and told and "ProvisionedThroughput" in wanted:
+        raise invalid_parameter(
+            "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
+            f"for index: {wanted['IndexName']} when BillingMode is PAY_PER_REQUEST"
+        )
+    if on_demand and not (wanted.get("OnDemandThroughput") or wanted.get("WarmThroughput")):
+        raise invalid_parameter(
+            f"The only Updates for index: {wanted['IndexName']} when TableThroughputMode is "
+            "PAY_PER_REQUEST can be to OnDemandThroughput, WarmThroughput"
+        )
+
+
 def _update(index: dict[str, Any], wanted: dict[str, Any], *, on_demand: bool, now_micros: int) -> None:
     name = wanted["IndexName"]
     throughput = wanted.get("ProvisionedThroughput")
-    if throughput is not None and on_demand:
-        raise invalid_parameter(
-            "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
-            f"for index: {name} when BillingMode is PAY_PER_REQUEST"
-        )
     if throughput is not None:
         if max(throughput.values()) > MOST_PROVISIONED_UNITS:
             raise invalid(
@@ -125,21 +141,23 @@ def _create(definition: Definition, wanted: dict[str, Any], defined: list[dict[s
     )
     _check_throughput(definition, wanted)
     if any(index["IndexStatus"] == "CREATING" for index in indexes):
-        raise _busy("created")
+        raise _busy()
     if len(indexes) >= MOST_GLOBAL_INDEXES:
         raise ServiceError(
             "LimitExceededException",
-            f"GlobalSecondaryIndex count exceeds the per-table limit of {MOST_GLOBAL_INDEXES}",
+            "Subscriber limit exceeded: Number of global secondary indexes exceeds per-table limit of "
+            f"{MOST_GLOBAL_INDEXES}",
         )
     kinds = {entry["AttributeName"]: entry["AttributeType"] for entry in defined or ()}
     _check_types(definition, wanted, kinds)
     known = {entry["AttributeName"] for entry in definition["AttributeDefinitions"]}
     # DynamoDB: definitions that the new index has no use for are ignored.
-    definition["AttributeDefinitions"] += [
+    added = [
         {"AttributeName": attribute, "AttributeType": kinds[attribute]}
         for attribute in dict.fromkeys(key_schemas.names(wanted["KeySchema"]))
         if attribute not in known
     ]
+    definition["AttributeDefinitions"] = by_name([*definition["AttributeDefinitions"], *added])
     indexes.append(global_index(wanted, status="CREATING") | {"Backfilling": True})
     key_schemas.check_projected([*indexes, *definition.get("LocalSecondaryIndexes", ())])
 
@@ -210,11 +228,11 @@ def _index_names(definition: Definition) -> set[str]:
 def _missing(definition: Definition, name: str, verb: str) -> ServiceError:
     if name in _index_names(definition):
         return invalid(f"Cannot {verb} an index that is not a GlobalSecondaryIndex: {name}")
-    return TableNotFound()
+    return TableNotFound(f"Requested resource not found: Index {name} for table {definition['TableName']}")
 
 
-def _busy(what: str) -> ServiceError:
+def _busy() -> ServiceError:
     return ServiceError(
         "LimitExceededException",
-        f"Subscriber limit exceeded: Only 1 online index can be {what} simultaneously per table",
+        "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",
     )

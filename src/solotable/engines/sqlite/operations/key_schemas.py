@@ -5,7 +5,7 @@ Each function refuses what cannot be and returns nothing; the order of checks is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from solotable.errors import invalid, invalid_parameter
@@ -25,6 +25,16 @@ def names(key_schema: KeySchema) -> list[str]:
     return [element["AttributeName"] for element in key_schema]
 
 
+def first_repeated(texts: Iterable[str]) -> str | None:
+    """Return the first text that was there before, or None."""
+    seen: set[str] = set()
+    for text in texts:
+        if text in seen:
+            return text
+        seen.add(text)
+    return None
+
+
 def check_table_keys(members: dict[str, Any]) -> None:
     """Refuse a table's own key schema, or definitions that do not go with it."""
     defined = [entry["AttributeName"] for entry in members["AttributeDefinitions"]]
@@ -33,9 +43,9 @@ def check_table_keys(members: dict[str, Any]) -> None:
         raise invalid("Invalid KeySchema: Some index key attribute have no definition")
     _check_defined(key_schema, defined)
     _check_pair(key_schema)
-    for place, name in enumerate(defined):
-        if name in defined[:place]:
-            raise invalid(f"Attribute Name is duplicated: {name}")
+    twice = first_repeated(defined)
+    if twice is not None:
+        raise invalid(f"Attribute Name is duplicated: {twice}")
     has_indexes = "LocalSecondaryIndexes" in members or "GlobalSecondaryIndexes" in members
     if not has_indexes and len(key_schema) != len(defined):
         raise invalid_parameter(
@@ -48,7 +58,7 @@ def check_local_indexes(members: dict[str, Any]) -> None:
     """Refuse local indexes: they share the table's partition key and need a sort key."""
     indexes: list[dict[str, Any]] = members["LocalSecondaryIndexes"]
     table: KeySchema = members["KeySchema"]
-    defined = [entry["AttributeName"] for entry in members["AttributeDefinitions"]]
+    defined = _defined(members)
     if not indexes:
         raise invalid_parameter("List of LocalSecondaryIndexes is empty")
     if len(table) != 2:
@@ -81,7 +91,7 @@ def check_local_indexes(members: dict[str, Any]) -> None:
 def check_global_indexes(members: dict[str, Any]) -> None:
     """Refuse global indexes of a new table."""
     indexes: list[dict[str, Any]] = members["GlobalSecondaryIndexes"]
-    defined = [entry["AttributeName"] for entry in members["AttributeDefinitions"]]
+    defined = _defined(members)
     on_demand = members.get("BillingMode") == "PAY_PER_REQUEST"
     if not indexes:
         raise invalid_parameter("List of GlobalSecondaryIndexes is empty")
@@ -101,7 +111,7 @@ def check_global_indexes(members: dict[str, Any]) -> None:
             raise invalid_parameter(f"ProvisionedThroughput is not specified for index: {name}")
         if throughput is not None:
             check_units(throughput, f" for index {name}")
-        check_on_demand(index.get("OnDemandThroughput"), f"index : {name}", on_demand=on_demand)
+        check_on_demand(index.get("OnDemandThroughput"), f"index : {name}", on_demand=on_demand, new=True)
         _take(name, taken)
     if len(indexes) > MOST_GLOBAL_INDEXES:
         raise invalid_parameter(
@@ -175,9 +185,9 @@ def check_projection(projection: dict[str, Any]) -> None:
         raise invalid_parameter(f"ProjectionType is {kind}, but NonKeyAttributes is specified")
     if included is None and kind == "INCLUDE":
         raise invalid_parameter("ProjectionType is INCLUDE, but NonKeyAttributes is not specified")
-    for place, name in enumerate(included or ()):
-        if name in (included or ())[:place]:
-            raise invalid_parameter(f"Duplicate element in NonKeyAttributes: {name}")
+    twice = first_repeated(included or ())
+    if twice is not None:
+        raise invalid_parameter(f"Duplicate element in NonKeyAttributes: {twice}")
 
 
 def check_units(throughput: dict[str, int], whose: str = "") -> None:
@@ -187,7 +197,9 @@ def check_units(throughput: dict[str, int], whose: str = "") -> None:
             raise invalid(f"Given value {throughput[member]} for {member} is out of bounds{whose}")
 
 
-def check_on_demand(maximum: dict[str, int] | None, whose: str, *, on_demand: bool) -> None:
+def check_on_demand(
+    maximum: dict[str, int] | None, whose: str, *, on_demand: bool, new: bool = False
+) -> None:
     """Refuse bounds of on-demand capacity that are none, or that the billing mode does not have."""
     for member in ("MaxReadRequestUnits", "MaxWriteRequestUnits"):
         value = (maximum or {}).get(member)
@@ -199,15 +211,21 @@ def check_on_demand(maximum: dict[str, int] | None, whose: str, *, on_demand: bo
                 f"{member} for OnDemandThroughput{whose_index} cannot be specified "
                 "when the table BillingMode is PROVISIONED"
             )
-        if value < 1 and value != -1:
+        # DynamoDB: -1 lifts a bound, so it is for what has one already.
+        if value < 1 and (new or value != -1):
             raise invalid_parameter(
                 f"Requested {member} for OnDemandThroughput for {whose} is outside of valid range"
             )
 
 
-def _check_defined(key_schema: KeySchema, defined: list[str]) -> None:
+def _defined(members: dict[str, Any]) -> dict[str, None]:
+    """Return the names that are defined, in order; a dict because every index looks its keys up."""
+    return dict.fromkeys(entry["AttributeName"] for entry in members["AttributeDefinitions"])
+
+
+def _check_defined(key_schema: KeySchema, defined: Collection[str]) -> None:
     keys = names(key_schema)
-    if not set(keys) <= set(defined):
+    if not all(key in defined for key in keys):
         raise invalid_parameter(
             "Some index key attributes are not defined in AttributeDefinitions. "
             f"Keys: {_listed(keys)}, AttributeDefinitions: {_listed(defined)}"
@@ -230,5 +248,5 @@ def _take(name: str, taken: set[str]) -> None:
     taken.add(name)
 
 
-def _listed(texts: list[str]) -> str:
+def _listed(texts: Iterable[str]) -> str:
     return f"[{', '.join(texts)}]"

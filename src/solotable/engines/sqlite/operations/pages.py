@@ -66,18 +66,19 @@ def check_selection(table: Table, index: Index | None, request: Query | Scan) ->
     projected = index.projected
     missing = [str(path[0]) for path in request.projection or () if path[0] not in projected]
     everything = request.select == "ALL_ATTRIBUTES"
-    if request.filter is not None:
-        unfiltered = [str(path[0]) for path in paths_of(request.filter) if path[0] not in projected]
-        if unfiltered and not everything:
-            raise invalid_parameter(
-                f"Secondary index {index.name} does not project one or more filter attributes: "
-                f"[{', '.join(unfiltered)}]"
-            )
     if index.is_global and everything:
         raise invalid_parameter(
             f"Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} "
             "because its projection type is not ALL"
         )
+    # DynamoDB: only Query minds; to the filter of a Scan such attributes are missing ones.
+    if isinstance(request, Query) and request.filter is not None:
+        unfiltered = [str(path[0]) for path in paths_of(request.filter) if path[0] not in projected]
+        if unfiltered:
+            raise invalid_parameter(
+                f"Secondary index {index.name} does not project one or more filter attributes: "
+                f"[{', '.join(unfiltered)}]"
+            )
     if index.is_global and missing:
         raise invalid_parameter(
             f"Global secondary index {index.name} does not project [{', '.join(missing)}]"

@@ -14,9 +14,20 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
-from solotable.errors import ConditionFailed, ServiceError, TransactionCancelled, invalid
+from solotable.errors import ConditionFailed, ServiceError, TableNotFound, TransactionCancelled, invalid
 from solotable.expressions.evaluate import evaluate, fetch
-from solotable.partiql import Column, Parsed, Reads, Schema, parse_statement, plan, plan_check, plan_get
+from solotable.partiql import (
+    Column,
+    Parsed,
+    Reads,
+    Schema,
+    check_where,
+    parse_statement,
+    plan,
+    plan_check,
+    plan_get,
+)
+from solotable.protocol.attributes import check_attributes
 from solotable.protocol.replies import (
     Answer,
     Capacity,
@@ -42,7 +53,8 @@ from solotable.protocol.requests import (
     UpdateItem,
     WriteAction,
 )
-from solotable.values import Item, canonical
+from solotable.protocol.text import loads
+from solotable.values import Item, canonical, canonical_item
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -65,11 +77,17 @@ def execute_statement(engine: SqliteEngine, request: ExecuteStatement) -> Statem
     parsed = parse_statement(statement.text)
     if parsed.exists:
         raise invalid(_ONLY_IN_TRANSACTIONS)
+    try:
+        table = _schema(engine, parsed.table)
+    except TableNotFound:
+        # DynamoDB: operands are judged before the table is looked up.
+        check_where(parsed, statement)
+        raise
     planned = plan(
         parsed,
         statement,
-        table=_schema(engine, parsed.table),
-        index=None if parsed.index is None else _schema(engine, parsed.table, parsed.index),
+        table=table,
+        index=_index_schema(engine, parsed, statement),
         limit=request.limit,
         capacity=request.capacity,
     )
@@ -125,6 +143,18 @@ def _schema(engine: SqliteEngine, table_name: str, index: str | None = None) -> 
     table = engine.table(table_name)
     attributes = (table.schema if index is None else table.index(index).schema).attributes
     return replace(names, kinds={attribute.name: attribute.kind for attribute in attributes})
+
+
+def _index_schema(engine: SqliteEngine, parsed: Parsed, statement: Statement) -> Schema | None:
+    """Return the keys of the index that a statement reads; its refusals are in PartiQL's own words."""
+    if parsed.index is None:
+        return None
+    found = [index for index in engine.table(parsed.table).indexes if index.name == parsed.index]
+    if not found:
+        raise invalid("The table does not have the specified index")
+    if found[0].is_global and statement.consistent:
+        raise invalid("Strongly consistent read is not supported on Global Secondary Indexes")
+    return replace(_schema(engine, parsed.table, parsed.index), projected=found[0].projected)
 
 
 def _write(engine: SqliteEngine, action: PutItem | UpdateItem | DeleteItem) -> WroteItem:
@@ -203,27 +233,17 @@ def _token(binding: str, place: int, key: Item | None) -> str:
 
 
 def _open_token(token: str, binding: str, count: int) -> tuple[int, Item | None]:
+    # Anyone can write a token, so its key is judged as one that came with the request.
     try:
-        bound, place, key = json.loads(urlsafe_b64decode(token.encode()))
-    except (ValueError, TypeError, RecursionError) as error:
+        bound, place, key = loads(urlsafe_b64decode(token.encode()))
+        start = None if key is None else canonical_item(check_attributes(key))
+    except (ValueError, TypeError, ServiceError) as error:
         raise invalid("Invalid NextToken") from error
-    if not isinstance(bound, str) or type(place) is not int or not _is_key(key):
+    if not isinstance(bound, str) or type(place) is not int:
         raise invalid("Invalid NextToken")
     if bound != binding or not 0 <= place < count:
         raise invalid("NextToken does not match request")
-    return place, key
-
-
-def _is_key(key: Any) -> bool:
-    return key is None or (
-        isinstance(key, dict)
-        and all(
-            isinstance(value, dict)
-            and len(value) == 1
-            and all(kind in ("S", "N", "B") and isinstance(content, str) for kind, content in value.items())
-            for value in key.values()
-        )
-    )
+    return place, start
 
 
 # Batches ----------------------------------------------------------------------------------------
@@ -266,12 +286,13 @@ class _Slot:
 def _batch_slot(engine: SqliteEngine, statement: Statement, capacity: CapacityReport) -> _Slot:
     parsed = None
     try:
+        statement = replace(statement, parameters=tuple(map(canonical, statement.parameters)))
         parsed = parse_statement(statement.text)
         if parsed.exists:
             raise invalid(_ONLY_IN_TRANSACTIONS)
         table = _schema(engine, parsed.table)
         if parsed.kind == "SELECT":
-            index = None if parsed.index is None else _schema(engine, parsed.table, parsed.index)
+            index = _index_schema(engine, parsed, statement)
             get, columns = plan_get(
                 parsed,
                 statement,

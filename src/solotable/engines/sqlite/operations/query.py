@@ -73,7 +73,10 @@ def _arrange(schema: Schema, request: Query) -> list[KeyTerm]:
     if len(schema.partition) > 1 or len(schema.sort) > 1:
         return _arrange_many(schema, terms)
     if len(terms) > 2:
-        raise invalid("Conditions can be of length 1 or 2 only")
+        raise invalid(
+            f"The number of query conditions ({len(terms)}) exceeds the number of key attributes "
+            f"defined in the schema ({len(schema.attributes)})"
+        )
     if not schema.sort and len(terms) > 1:
         raise invalid("Query key condition not supported")
     arranged: list[KeyTerm] = []

@@ -24,6 +24,7 @@ from solotable.values import Item, item_size
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
 
+_LARGEST_SEQUENCE = 2**63 - 1
 _ITERATOR_MICROS = 15 * 60 * 1_000_000
 _IS_ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/[^/]+/stream/.+").fullmatch
 _BY_SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
@@ -46,9 +47,12 @@ class Position:
         try:
             arn, _version, rest = text.split("|")
             start, at_micros = loads(base64.b64decode(rest, validate=True))
-            return cls(arn=arn, start=int(start), at_micros=int(at_micros))
         except (ValueError, TypeError):
             raise invalid("Invalid ShardIterator") from None
+        # Anyone can write an iterator: what SQLite cannot count is none of ours.
+        if type(start) is not int or type(at_micros) is not int or start > _LARGEST_SEQUENCE:
+            raise invalid("Invalid ShardIterator")
+        return cls(arn=arn, start=start, at_micros=at_micros)
 
 
 def list_streams(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:

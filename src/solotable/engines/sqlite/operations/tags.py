@@ -53,6 +53,8 @@ def untag_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, A
         raise invalid(_NULL.format("tagKeys"))
     if not members["TagKeys"]:
         raise invalid("Atleast one Tag Key needs to be provided as Input.")
+    if len(members["TagKeys"]) > MOST_TAGS:
+        raise _too_many()
 
     def action(_connection: sqlite3.Connection, _table: Table, definition: Definition) -> None:
         definition["Tags"] = [tag for tag in definition["Tags"] if tag["Key"] not in members["TagKeys"]]
@@ -98,8 +100,7 @@ def _too_many() -> ServiceError:
 
 
 def _missing(members: dict[str, Any]) -> TableNotFound:
-    # DynamoDB: the misspelling is Amazon's.
-    return TableNotFound(f"Requested resource not found: ResourcArn: {members['ResourceArn']} not found")
+    return TableNotFound(f"Requested resource not found: ResourceArn: {members['ResourceArn']} not found")
 
 
 def _table(members: dict[str, Any]) -> str:

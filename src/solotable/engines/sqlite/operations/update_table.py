@@ -16,7 +16,7 @@ from solotable.engines.sqlite.descriptions import describe
 from solotable.errors import invalid, invalid_parameter
 
 from . import index_updates, key_schemas
-from .create_table import NO_UNITS, check_encryption, encryption_description
+from .create_table import NO_UNITS, check_class, check_encryption, encryption_description
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -33,8 +33,10 @@ _CHANGES = (
     "TableClass",
 )
 _NOTHING = (
-    "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates "
-    "or SSESpecification or ReplicaUpdates is required"
+    "At least one of ProvisionedThroughput, BillingMode, UpdateStreamEnabled, GlobalSecondaryIndexUpdates, "
+    "SSESpecification, ReplicaUpdates, MultiAccountReplicaReady, ReplicaTransitRoleArn, "
+    "MultiRegionConsistency, DeletionProtectionEnabled, OnDemandThroughput, WarmThroughput or TableClass "
+    "is required"
 )
 _ALONE = {
     "SSESpecification": "Server-Side Encryption modification",
@@ -81,6 +83,9 @@ def _check(members: dict[str, Any]) -> None:
     asked = {member for member in _CHANGES if members.get(member) not in (None, [])}
     if not asked:
         raise invalid(_NOTHING)
+    if members.get("GlobalSecondaryIndexUpdates") == []:
+        raise invalid_parameter("List of GlobalSecondaryIndexUpdates is empty")
+    check_class(members.get("TableClass"))
     throughput = members.get("ProvisionedThroughput")
     if members.get("BillingMode") == "PROVISIONED" and throughput is None:
         raise invalid_parameter("ProvisionedThroughput must be specified when BillingMode is PROVISIONED")
