@@ -31,7 +31,7 @@ _INTERNAL = "The request processing has failed because of an unknown error, exce
 
 def answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
     """Answer one request with a status and a JSON body; `target` is the X-Amz-Target header."""
-    return render(lambda: engine.handle(parse(target, body)))
+    return render(target, lambda: engine.handle(parse(target, body)))
 
 
 def parse(target: str, body: bytes) -> Request[Any]:
@@ -43,14 +43,14 @@ def parse(target: str, body: bytes) -> Request[Any]:
     return decode(operation, payload)
 
 
-def render(reply: Callable[[], Reply]) -> tuple[int, bytes]:
+def render(target: str, reply: Callable[[], Reply]) -> tuple[int, bytes]:
     """Return the status and JSON body of what the function gives or raises."""
     try:
         return 200, encode_json(reply())
     except ServiceError as refused:
         return refusal(refused)
     except Exception:  # noqa: BLE001  # the edge: a server goes on after any fault of one request
-        _LOG.exception("a request failed")
+        _LOG.exception("%s failed", target)
         return refusal(ServiceError("InternalServerError", _INTERNAL, status=500))
 
 

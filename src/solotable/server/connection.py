@@ -172,7 +172,7 @@ class Connection(asyncio.Protocol):
         else:
 
             def done(reply: Callable[[], Any]) -> None:
-                self._send(incoming, *wire.render(reply), content_type)
+                self._send(incoming, *wire.render(incoming.header(b"x-amz-target"), reply), content_type)
                 self._next()
 
             self._server.lanes.take(request, done)
