@@ -1,7 +1,8 @@
 # What a developer runs, and exactly what CI runs. `make test` and `make demo` need Python 3.11+ and
 # nothing else: they make .venv in this folder from the lock file first.
 PYTHON ?= python3
-# Where `make conformance` plays the cases: engine, local (DynamoDB Local) or both.
+# Where `make conformance` plays the cases: engine (in process and through its server), server, local
+# (DynamoDB Local) or both.
 TARGET ?= both
 UV_VERSION := 0.13.7
 
@@ -10,7 +11,7 @@ READY := .venv/.ready
 SOURCES := src tests $(wildcard bench examples)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check conformance bench demo fmt lock clean
+.PHONY: help setup test check torture conformance bench demo fmt lock clean
 
 help: ## Say what the targets do.
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -34,6 +35,9 @@ check: $(READY) ## Formatting, lint, types and the storeys of the house.
 	$(BIN)/ruff check .
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/lint-imports
+
+torture: $(READY) ## The long forms: 500 kills, failing disks, 5,000 damaged files, 200,000 bad requests, two minutes of load.
+	TORTURE=long $(BIN)/python -m pytest -q -s tests/torture
 
 conformance: $(READY) ## Play the cases on the engine and on DynamoDB Local (TARGET=both), and compare the two.
 	$(BIN)/python -m pytest -n auto tests/conformance tests/differential --target=$(TARGET)

@@ -1,78 +1,179 @@
-"""Run the measurements, print them as ratios and write them to bench/results."""
+"""Run the measurements, print them as ratios and keep them as JSON, and as a picture for the README."""
 
 from __future__ import annotations
 
 import argparse
-import json
-import platform
-import sqlite3
+import signal
+import sys
 import tempfile
-from datetime import UTC, datetime
+import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from solotable.protocol import text
-
-from . import in_process
+from . import chart, commits, in_process, limits, peers, report, start, wire
+from .limits import Verdict
+from .load import CONNECTIONS, generator_name
+from .peers import Mode
 
 SMALL = 10_000
 LARGE = 1_000_000
-#: What the engine is to stay within: times the raw call, and times itself at the small size.
-RAW_LIMIT = 4.0
-SCALE_LIMIT = 1.5
+#: What runs against each other over the wire.
+GROUPS: dict[str, tuple[Mode, ...]] = {"memory": ("memory",), "disk": ("disk", "relaxed")}
+RESULTS = Path(__file__).parent / "results"
 
 
 def main() -> None:
-    """Measure the engine in process; see --help."""
+    """Run the parts that are named, all by default; see --help."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--large", type=int, default=LARGE, help="items of the large table (0: leave it out)")
-    parser.add_argument("--quick", action="store_true", help="few rounds: a look, not a figure")
-    parser.add_argument("--out", type=Path, default=Path(__file__).parent / "results")
+    parser.add_argument("parts", nargs="*", metavar="part", help=f"of {', '.join(PARTS)}; all by default")
+    parser.add_argument("--quick", action="store_true", help="few short rounds: a look, not a figure")
+    parser.add_argument("--large", type=int, help="items of the large table in process (0: leave it out)")
+    parser.add_argument("--out", type=Path, help="folder of the results (bench/results; quick: .cache/bench)")
     chosen = parser.parse_args()
-    sizes = [SMALL, *([chosen.large] if chosen.large else [])]
+    # A look is not to overwrite figures.
+    chosen.out = chosen.out or (peers.ROOT / ".cache" / "bench" if chosen.quick else RESULTS)
+    if unknown := sorted(set(chosen.parts) - set(PARTS)):
+        parser.error(f"no such part: {', '.join(unknown)} (there are {', '.join(PARTS)})")
+    # So that the servers are stopped as well.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
+    say(report.warnings())
+    verdicts: list[Verdict] = []
+    begin = time.monotonic()
+    for name, part in PARTS.items():
+        if not chosen.parts or name in chosen.parts:
+            with tempfile.TemporaryDirectory(prefix="solotable-bench-") as folder:
+                verdicts += part(chosen, Path(folder))
+    print(f"limits ({time.monotonic() - begin:,.0f} s in all)")
+    say(report.verdict_table(verdicts))
+    if chosen.quick:
+        print("  a quick look: too few rounds for a figure")
+
+
+def say(lines: Iterable[str]) -> None:
+    """Print the lines of a table, and a line between it and the next."""
+    for line in lines:
+        print(line)
+    print(flush=True)
+
+
+def run_in_process(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """The engine in process beside raw SQLite."""
+    large = chosen.large if chosen.large is not None else 0 if chosen.quick else LARGE
     figures: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory(prefix="solotable-bench-") as folder:
-        for size in sizes:
-            print(f"in process, {size:,} items of 0.9 KB, relaxed durability", flush=True)
-            figures[str(size)] = in_process.measure(Path(folder), size, quick=chosen.quick)
-            _print_raw(figures[str(size)])
-    if chosen.large:
-        _print_scale(figures[str(SMALL)], figures[str(chosen.large)], chosen.large)
-    path = _save(chosen.out, figures)
-    print(f"written to {path}")
+    for size in (SMALL, *([large] if large else [])):
+        print(f"in process, {size:,} items of 0.9 KB, relaxed durability", flush=True)
+        figures[str(size)] = in_process.measure(folder, size, quick=chosen.quick)
+        say(report.in_process_table(figures[str(size)]))
+    if large:
+        say(report.growth_table(figures[str(SMALL)], figures[str(large)]))
+    verdicts = limits.in_process_verdicts(figures)
+    keep(chosen, "in-process", report.record("in process, microseconds a call", figures, verdicts))
+    return verdicts
 
 
-def _print_raw(figures: dict[str, dict[str, float]]) -> None:
-    print(f"  {'operation':<14}{'raw SQLite':>12}{'engine':>12}{'ratio':>8}   limit {RAW_LIMIT}x")
-    for name, times in figures.items():
-        ratio = times["engine"] / times["raw"]
-        bar = "#" * round(ratio * 5)
-        print(f"  {name:<14}{times['raw']:>9.1f} µs{times['engine']:>9.1f} µs{ratio:>7.2f}x   {bar}")
+def run_wire(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """Every server that can be had, memory against memory and disk against disk."""
+    plan = wire.Plan(rounds=1, seconds=1) if chosen.quick else wire.Plan()
+    print(f"over the wire: {CONNECTIONS} connections, {plan.items:,} items of 0.9 KB, one index")
+    print(f"load by {generator_name()}", flush=True)
+    everyone = peers.contenders()
+    versions, missing = peers.ready(everyone)
+    figures: dict[str, Any] = {}
+    absent: dict[str, dict[str, str]] = {}
+    for title, modes in GROUPS.items():
+        print(f"{title} against {title}", flush=True)
+        entered = [
+            (contender.name + (" relaxed" if mode == "relaxed" else ""), contender, mode)
+            for contender in everyone
+            for mode in modes
+            if mode in contender.modes
+        ]
+        racing = [entry for entry in entered if entry[1].name in versions]
+        figures[title], failed = wire.race(racing, folder / title, plan)
+        absent[title] = {
+            name: missing[each.name] for name, each, _ in entered if each.name in missing
+        } | failed
+        names = [name for name, _, _ in entered]
+        _show(figures[title], names, absent[title])
+        _draw(chosen.out, title, figures[title], names, versions, plan)
+    verdicts = limits.memory_verdicts(figures["memory"], absent["memory"])
+    verdicts += limits.disk_verdicts(figures["disk"])
+    facts = {"versions": versions, "missing": absent, "items": plan.items, "rounds": plan.rounds}
+    facts |= {"seconds": plan.seconds, "connections": CONNECTIONS, "load": generator_name()}
+    keep(chosen, "wire", report.record("over the wire, requests a second", figures, verdicts, **facts))
+    return verdicts
+
+
+def _show(figures: dict[str, Any], names: list[str], absent: dict[str, str]) -> None:
     print()
+    say(report.wire_chart(figures, names))
+    say(report.wire_ratios(figures, names))
+    say([*report.faults(figures), *(f"  missing: {name}: {why}" for name, why in absent.items())])
 
 
-def _print_scale(small: dict[str, Any], large: dict[str, Any], items: int) -> None:
-    print(f"growth from {SMALL:,} to {items:,} items")
-    print(f"  {'operation':<14}{'raw SQLite':>12}{'engine':>12}   limit {SCALE_LIMIT}x")
-    for name in small:
-        raw = large[name]["raw"] / small[name]["raw"]
-        ours = large[name]["engine"] / small[name]["engine"]
-        print(f"  {name:<14}{raw:>11.2f}x{ours:>11.2f}x")
+def _draw(
+    out: Path,
+    title: str,
+    figures: dict[str, Any],
+    names: list[str],
+    versions: dict[str, str],
+    plan: wire.Plan,
+) -> None:
+    where = "in memory" if title == "memory" else "on disk"
+    picture = chart.svg(
+        figures,
+        names,
+        title=f"Requests per second over the wire, {where}",
+        below=f"{CONNECTIONS} connections, {plan.items:,} items of 0.9 KB, one index that projects all; "
+        "more is better. Beside each title: times the fastest peer.",
+        notes=", ".join(f"{name} {version}" for name, version in versions.items() if name in names),
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    path = out / ("wire.svg" if title == "memory" else f"wire-{title}.svg")
+    path.write_text(picture, encoding="utf-8")
+    print(f"drawn in {path}\n", flush=True)
+
+
+def run_commits(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """Durable commits beside raw SQLite."""
+    print("durable commits: PutItem in process, fsynced before it is answered ", end="", flush=True)
+    figures = commits.measure(folder, rounds=3 if chosen.quick else 15, seconds=0.5 if chosen.quick else 1.0)
+    fsync = commits.fsync_milliseconds(folder)
+    print(f"\n  an fsync of 4 KB takes {fsync:.2f} ms here")
+    say(report.commits_table(figures))
+    verdicts = limits.commit_verdicts(figures)
+    facts = {"fsync_milliseconds": fsync}
+    keep(chosen, "commits", report.record("durable commits a second", figures, verdicts, **facts))
+    return verdicts
+
+
+def run_start(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """First answer and idle memory of every server."""
+    print("from the start of the process to the first answer", flush=True)
+    everyone = peers.contenders()
+    versions, missing = peers.ready(everyone)
+    having = [each for each in everyone if each.name in versions]
+    figures = start.measure(having, folder, times=2 if chosen.quick else 5)
     print()
+    say(report.start_table(figures, missing))
+    verdicts = limits.start_verdicts(figures)
+    facts = {"versions": versions, "missing": missing}
+    keep(chosen, "start", report.record("start and idle memory", figures, verdicts, **facts))
+    return verdicts
 
 
-def _save(folder: Path, figures: dict[str, Any]) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "in-process.json"
-    report = {
-        "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "python": platform.python_version(),
-        "sqlite": sqlite3.sqlite_version,
-        "json": text.LIBRARY if hasattr(text, "LIBRARY") else "",
-        "microseconds": figures,
-    }
-    path.write_text(json.dumps(report, indent=2) + "\n")
-    return path
+def keep(chosen: argparse.Namespace, name: str, stored: dict[str, Any]) -> None:
+    """Write a part's record, and say where."""
+    print(f"written to {report.save(chosen.out, name, {**stored, 'quick': chosen.quick})}\n", flush=True)
+
+
+PARTS: dict[str, Callable[[argparse.Namespace, Path], list[Verdict]]] = {
+    "in-process": run_in_process,
+    "wire": run_wire,
+    "commits": run_commits,
+    "start": run_start,
+}
 
 
 if __name__ == "__main__":

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import http.client
 import json
-from typing import Any
+from typing import Any, Protocol
 
 HOST = "127.0.0.1"
 TIMEOUT_SECONDS = 60
+
+
+class Caller(Protocol):
+    """Anything that answers DynamoDB's operations."""
+
+    def call(self, operation: str, request: dict[str, Any], /) -> dict[str, Any]:
+        """Return the answer, or raise Refused with DynamoDB's code."""
 
 
 class Refused(Exception):

@@ -8,7 +8,6 @@ connection and count every reply that is not a 200. Nothing is judged here.
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -51,6 +50,10 @@ function done(summary, latency, requests)
     latency:percentile(50) / 1e3, latency:percentile(99) / 1e3, latency.max / 1e3))
 end
 """
+
+
+class LoadFailed(Exception):
+    """The load could not be played, most likely because the server is gone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +113,15 @@ def messages(operation: Operation, host: str) -> list[bytes]:
     return ready
 
 
+def generator_name() -> str:
+    """Return what plays the load here, for the report."""
+    wrk = shutil.which("wrk")
+    if wrk is None:
+        return "Python's asyncio (no wrk on the PATH: a fast server is held back by it)"
+    shown = subprocess.run([wrk, "--version"], capture_output=True, text=True, check=False).stdout
+    return " ".join(shown.split()[:2]) or "wrk"
+
+
 class Generator:
     """Plays operations on a server. Scripts are written once, into the folder given."""
 
@@ -122,14 +134,6 @@ class Generator:
             script.write_text(lua(operation) if self._wrk else _plain(operation), encoding="utf-8")
             self._scripts[operation.title] = script
 
-    @property
-    def name(self) -> str:
-        """What plays the load, for the report."""
-        if self._wrk is None:
-            return "Python's asyncio (no wrk on the PATH: a fast server is held back by it)"
-        shown = subprocess.run([self._wrk, "--version"], capture_output=True, text=True, check=False).stdout
-        return " ".join(shown.split()[:2]) or "wrk"
-
     def play(self, operation: Operation, port: int, seconds: int) -> Sample:
         """Play one operation for some seconds and return the figures."""
         url = f"http://{HOST}:{port}/"
@@ -139,19 +143,17 @@ class Generator:
             command = [self._wrk, "-t1", f"-c{CONNECTIONS}", *limits, "-s", script, url]
         else:
             command = [sys.executable, "-m", "bench.generator", script, str(port), str(seconds)]
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=seconds + 4 * TIMEOUT_SECONDS,
-            cwd=_ROOT,
-            env=os.environ,
-        )
+        patience = seconds + 4 * TIMEOUT_SECONDS
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=patience, cwd=_ROOT
+            )
+        except subprocess.TimeoutExpired as failure:
+            raise LoadFailed(f"no end after {patience} s") from failure
         lines = done.stdout.strip().splitlines()
         # wrk only warns of a script it cannot read, and then sends something else.
         if done.returncode or not lines or not lines[-1].startswith("{") or done.stderr.strip():
-            raise RuntimeError(f"the load generator failed: {(done.stderr or done.stdout)[-500:]}")
+            raise LoadFailed((done.stderr or done.stdout).strip()[-300:])
         return sample_from(lines[-1])
 
 

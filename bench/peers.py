@@ -34,6 +34,7 @@ ROOT = Path(__file__).parents[1]
 CACHE = ROOT / ".cache" / "peers"
 START_SECONDS = 60
 STOP_SECONDS = 10
+SETTLE_SECONDS = 60
 
 
 class Missing(Exception):
@@ -51,6 +52,17 @@ class Running:
     def connect(self) -> Client:
         """Return a new connection to it."""
         return Client(self.port)
+
+    def settle(self) -> None:
+        """Wait until it rests, a minute at most: it may still work on requests given up."""
+        deadline = time.monotonic() + SETTLE_SECONDS
+        before = _processor_ticks(self.process.pid)
+        while time.monotonic() < deadline:
+            time.sleep(0.1)
+            after = _processor_ticks(self.process.pid)
+            if after - before <= 1:
+                return
+            before = after
 
 
 class Contender(ABC):
@@ -268,3 +280,13 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+def _processor_ticks(pid: int) -> int:
+    """Return the processor time that a process has used; 0 where the system does not say it in /proc."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return 0
+    user, system = stat.rpartition(")")[2].split()[11:13]
+    return int(user) + int(system)

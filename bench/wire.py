@@ -2,7 +2,8 @@
 
 A server enters a race only after it has given the right answers. The contenders take turns within
 each round, so that a slow moment of the machine hits all of them, and the figure is the median of
-the rounds. A round with an error voids the figure of that server and operation.
+the rounds. A round with an error voids the figure of that server and operation. After its turn a
+server is left to finish what it still has to do, so that it does not slow down the next one.
 """
 
 from __future__ import annotations
@@ -10,20 +11,23 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from . import workload
-from .client import Client, Refused
-from .load import Generator, Sample
+from .client import Caller, Refused
+from .load import Generator, LoadFailed, Sample
 from .peers import Contender, Missing, Mode, Running
 from .workload import Operation
 
 ITEMS = 10_000
 _BATCH = 25
+#: Fewer answers than this in a second are too few for short rounds.
+_FEW = 40
+_SLOW_SECONDS = 15
 _READS = ("GetItem", "Query")
 
 
@@ -50,7 +54,6 @@ def race(
     """
     operations = workload.operations(plan.items)
     generator = Generator(folder / "scripts", operations)
-    print(f"  load by {generator.name}", flush=True)
     figures: dict[str, dict[str, Any]] = {operation.title: {} for operation in operations}
     missing: dict[str, str] = {}
     with ExitStack() as stack:
@@ -59,8 +62,9 @@ def race(
             start = time.perf_counter()
             try:
                 server = stack.enter_context(contender.serve(mode, folder / f"{contender.name}-{mode}"))
-                fill(server.connect(), plan.items)
-                lacking = check(server.connect(), plan.items)
+                with closing(server.connect()) as client:
+                    fill(client, plan.items)
+                    lacking = check(client, plan.items)
             except (Missing, WrongAnswer, Refused, OSError) as failure:
                 missing[name] = f"{type(failure).__name__}: {failure}"
                 print(f"  {name:<22}out of the race: {missing[name]}", flush=True)
@@ -72,28 +76,57 @@ def race(
         # Reads first: they are measured on the very items that were checked.
         for operation in sorted(operations, key=lambda each: each.target not in _READS):
             racing = {name: each for name, each in running.items() if name not in figures[operation.title]}
-            print(f"  {operation.title}, {plan.rounds} rounds", end="", flush=True)
-            figures[operation.title] |= _measure(operation, racing, generator, plan)
+            print(f"  {operation.title}, {plan.rounds} rounds ", end="", flush=True)
+            figures[operation.title] |= measure(operation, racing, generator, plan)
     return figures, missing
 
 
-def _measure(
+def measure(
     operation: Operation, racing: dict[str, Running], generator: Generator, plan: Plan
 ) -> dict[str, Any]:
+    """Return the figure of each server for one operation.
+
+    Each warms up for a second. Those that hardly answer in it are measured once, at length and
+    after the others, whose rounds they would take most of the time of.
+    """
     samples: dict[str, list[Sample]] = {name: [] for name in racing}
-    for number in range(plan.rounds + 1):
-        for name, server in racing.items():
-            sample = generator.play(operation, server.port, plan.seconds if number else 1)
-            if number:  # the first one warms up
-                samples[name].append(sample)
-        print("." if number else " ", end="", flush=True)
+    failed: dict[str, str] = {}
+
+    def play(name: str, seconds: int) -> Sample | None:
+        if name in failed:
+            return None
+        try:
+            sample = generator.play(operation, racing[name].port, seconds)
+        except LoadFailed as failure:
+            failed[name] = str(failure)
+            return None
+        racing[name].settle()
+        samples[name].append(sample)
+        return sample
+
+    warm = {name: play(name, 1) for name in racing}
+    slow = [name for name, sample in warm.items() if sample and sample.requests < _FEW]
+    quick = [name for name in racing if name not in slow]
+    for taken in samples.values():
+        taken.clear()
+    for number in range(plan.rounds):
+        turn = number % max(1, len(quick))
+        for name in quick[turn:] + quick[:turn]:
+            play(name, plan.seconds)
+        print(".", end="", flush=True)
+    for name in slow:
+        play(name, _SLOW_SECONDS)
     print()
-    return {name: figure(taken) for name, taken in samples.items()}
+    return {
+        name: {"void": failed[name]} if name in failed else figure(taken) for name, taken in samples.items()
+    }
 
 
 def figure(samples: Sequence[Sample]) -> dict[str, Any]:
     """Return the median of the rounds, or why there is none."""
     errors = sum(sample.errors for sample in samples)
+    if not all(sample.requests for sample in samples):
+        return {"void": "a round went by without an answer"}
     if errors:
         return {"void": f"{errors} of {sum(sample.requests for sample in samples)} replies were errors"}
     return {
@@ -105,7 +138,7 @@ def figure(samples: Sequence[Sample]) -> dict[str, Any]:
     }
 
 
-def fill(client: Client, items: int) -> None:
+def fill(client: Caller, items: int) -> None:
     """Make the table and put the items into it."""
     client.call("CreateTable", workload.TABLE)
     while True:
@@ -123,7 +156,7 @@ def fill(client: Client, items: int) -> None:
             raise WrongAnswer("BatchWriteItem left items unprocessed")
 
 
-def check(client: Client, items: int) -> list[str]:
+def check(client: Caller, items: int) -> list[str]:
     """Raise WrongAnswer unless the answers are right; return the operations that it lacks.
 
     What it writes it puts back, so that every server is measured on the same items.
@@ -155,12 +188,12 @@ def check(client: Client, items: int) -> list[str]:
     return lacking
 
 
-def _check_put(client: Client, body: dict[str, Any], items: int) -> None:
+def _check_put(client: Caller, body: dict[str, Any], items: int) -> None:
     _expect_stored(client, body["Item"], "PutItem")
     _put_back(client, body["Item"], items)
 
 
-def _check_update(client: Client, body: dict[str, Any], items: int) -> None:
+def _check_update(client: Caller, body: dict[str, Any], items: int) -> None:
     number = _number(body["Key"])
     changed = workload.indexed_item(number, items) | {"price": body["ExpressionAttributeValues"][":price"]}
     _expect_stored(client, changed, "UpdateItem")
@@ -175,13 +208,13 @@ def _check_update(client: Client, body: dict[str, Any], items: int) -> None:
     _put_back(client, changed, items)
 
 
-def _check_transaction(client: Client, body: dict[str, Any], items: int) -> None:
+def _check_transaction(client: Caller, body: dict[str, Any], items: int) -> None:
     for entry in body["TransactItems"]:
         _expect_stored(client, entry["Put"]["Item"], "TransactWriteItems")
         _put_back(client, entry["Put"]["Item"], items)
 
 
-_CHECKS: dict[str, Callable[[Client, dict[str, Any], int], None]] = {
+_CHECKS: dict[str, Callable[[Caller, dict[str, Any], int], None]] = {
     "PutItem": _check_put,
     "UpdateItem": _check_update,
     "TransactWriteItems": _check_transaction,
@@ -193,18 +226,18 @@ def _number(key: dict[str, Any]) -> int:
     return int(partition) * workload.PER_PARTITION + int(place)
 
 
-def _put_back(client: Client, changed: dict[str, Any], items: int) -> None:
+def _put_back(client: Caller, changed: dict[str, Any], items: int) -> None:
     original = workload.indexed_item(_number(changed), items)
     client.call("PutItem", {"TableName": workload.TABLE_NAME, "Item": original})
 
 
-def _expect_stored(client: Client, item: dict[str, Any], what: str) -> None:
+def _expect_stored(client: Caller, item: dict[str, Any], what: str) -> None:
     key = {name: item[name] for name in ("pk", "sk")}
     stored = client.call("GetItem", {"TableName": workload.TABLE_NAME, "Key": key, "ConsistentRead": True})
     _expect(stored.get("Item"), item, what)
 
 
-def _expect_page(client: Client, body: dict[str, Any], numbers: list[int], items: int) -> None:
+def _expect_page(client: Caller, body: dict[str, Any], numbers: list[int], items: int) -> None:
     page = client.call("Query", body)["Items"]
     expected = [workload.indexed_item(number, items) for number in numbers[: workload.PER_PARTITION]]
     _expect(page, expected, f"Query of {body.get('IndexName', 'the table')}")

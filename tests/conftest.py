@@ -15,12 +15,22 @@ settings.register_profile("thorough", max_examples=2000, deadline=None)
 settings.load_profile("quick")
 
 
+#: By target, the fixtures whose tests are left out.
+UNWANTED = {
+    "engine": ("local",),
+    "server": ("local", "engine"),
+    "local": ("engine", "server"),
+    "both": (),
+}
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--target",
-        choices=("engine", "local", "both"),
+        choices=("engine", "server", "local", "both"),
         default="engine",
-        help="what the conformance cases are played on: the engine (default), DynamoDB Local, or both",
+        help="what the conformance cases are played on: the engine, in process and through its server "
+        "(default), the server alone, DynamoDB Local, or both",
     )
 
 
@@ -31,7 +41,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     unwanted: list[pytest.Item] = []
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
-        skipped = (target == "engine" and "local" in fixtures) or (target == "local" and "engine" in fixtures)
+        skipped = any(fixture in fixtures for fixture in UNWANTED[target])
         (unwanted if skipped else wanted).append(item)
     if unwanted:
         config.hook.pytest_deselected(items=unwanted)
@@ -50,12 +60,14 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say loudly that nothing was played on DynamoDB Local, and why."""
+    """Say loudly what was not played or run because a program of others is missing, and why."""
     reasons = {
-        report.longrepr[2]
+        report.longrepr[2].removeprefix("Skipped: ")
         for report in terminalreporter.stats.get("skipped", [])
-        if isinstance(report.longrepr, tuple) and "DynamoDB Local is not available" in report.longrepr[2]
+        if isinstance(report.longrepr, tuple) and " is not available" in report.longrepr[2]
     }
     for reason in sorted(reasons):
-        terminalreporter.section("NOT PLAYED ON DYNAMODB LOCAL", sep="#", red=True, bold=True)
-        terminalreporter.line(reason.removeprefix("Skipped: "))
+        local = reason.startswith("DynamoDB Local")
+        title = "NOT PLAYED ON DYNAMODB LOCAL" if local else "NOT RUN"
+        terminalreporter.section(title, sep="#", red=True, bold=True)
+        terminalreporter.line(reason)

@@ -1,4 +1,4 @@
-"""The embedded engine as a target."""
+"""The embedded engine as a target: in process, and behind its own server."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
+from tests.serving import served
+
 from .targets import InProcess
+from .through_boto3 import Boto3
 
 
 @pytest.fixture
@@ -20,3 +23,14 @@ def engine() -> Iterator[InProcess]:
         yield InProcess(opened)
     finally:
         opened.close()
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Boto3]:
+    """`solotable serve --memory`, one per worker, asked through boto3."""
+    with served("--memory") as running:
+        target = Boto3(running.port)
+        yield target
+        target.close()
+        # Were boto3 to send nothing as the cases say it, nothing would be proved.
+        assert not target.sent or target.sent["boto3"] > target.sent["plain"], target.sent

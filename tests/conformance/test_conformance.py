@@ -1,4 +1,5 @@
-"""Every case of every topic, played on the embedded engine and, when asked, on DynamoDB Local."""
+"""Every case of every topic, played on the engine in process, through its server with boto3, and, when
+asked, on DynamoDB Local."""
 
 from __future__ import annotations
 
@@ -15,6 +16,7 @@ from .dynamodb_local import Server
 from .harness import Case, Refused, Target, play
 from .tables import TABLES
 from .targets import InProcess
+from .through_boto3 import Boto3
 
 CASES: list[tuple[str, Case]] = [
     (f"{topic.name}/{case.name}", case)
@@ -29,6 +31,13 @@ every_case = pytest.mark.parametrize("case", [case for _, case in CASES], ids=[i
 def test_the_engine_answers_as_dynamodb_does(engine: InProcess, case: Case) -> None:
     create_tables(engine, case)
     play(engine, case)
+
+
+@every_case
+def test_the_server_answers_as_dynamodb_does(server: Boto3, case: Case) -> None:
+    drop_every_table(server.plain)
+    create_tables(server.plain, case)
+    play(server, case)
 
 
 @every_case

@@ -2,16 +2,43 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
 
 from solotable import __version__
 
+# What a browser sends as Origin.
+_ORIGIN = re.compile(r"\*|null|[a-zA-Z][a-zA-Z0-9+.-]*://[!-.0-~]+")
+_KEY = re.compile(r"[!-+\-.0-~]+")
+_SECRET = re.compile(r"[!-~]+")
+
+
+def _host(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
+    if not value.strip():
+        raise click.BadParameter("it is empty; 0.0.0.0 stands for every address.")
+    return value
+
+
+def _origin(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not _ORIGIN.fullmatch(value):
+        raise click.BadParameter("an origin is scheme://host[:port] without a path, or *.")
+    return value
+
+
+def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> float:
+    # Neither is below 0, so the range lets both through.
+    if value != value or value == float("inf"):  # noqa: PLR0124  # nan differs from itself
+        raise click.BadParameter("it is not a number of seconds.")
+    return value
+
 
 @click.command("serve")
 @click.argument("db", required=False, type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, callback=_host, help="The address to listen on."
+)
 @click.option(
     "-p",
     "--port",
@@ -31,7 +58,11 @@ from solotable import __version__
     help="Demand signatures by one of the keys in this file: a key and its secret a line.",
 )
 @click.option(
-    "--cors", "cors_origin", metavar="ORIGIN", help="Let pages of this origin (or *) call from a browser."
+    "--cors",
+    "cors_origin",
+    metavar="ORIGIN",
+    callback=_origin,
+    help="Let pages of this origin (or *) call from a browser.",
 )
 @click.option(
     "--sweep",
@@ -39,6 +70,7 @@ from solotable import __version__
     default=60.0,
     show_default=True,
     type=click.FloatRange(0),
+    callback=_seconds,
     help="Seconds between removals of expired items; 0: never.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
@@ -88,8 +120,13 @@ def _keys(access_key: str | None, secret_key: str | None, keys_file: Path | None
     if keys_file is not None:
         from solotable.server.auth import read_keys
 
-        keys |= read_keys(keys_file.read_text())
+        try:
+            keys |= read_keys(keys_file.read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise click.BadParameter(f"{keys_file} is not a text file.", param_hint="--keys") from None
     if access_key is not None and secret_key is not None:
+        if not _KEY.fullmatch(access_key) or not _SECRET.fullmatch(secret_key):
+            raise click.UsageError("Keys and secrets are visible ASCII, and keys have no comma nor slash.")
         keys[access_key] = secret_key
     return keys or None
 

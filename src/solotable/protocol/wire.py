@@ -36,8 +36,9 @@ def answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
 
 def parse(target: str, body: bytes) -> Request[Any]:
     """Return the request behind a target and a JSON body, or raise what DynamoDB would."""
-    payload = _read(body)
     operation = _TARGETS.get(target)
+    # DynamoDB: unreadable JSON is refused before the target is looked at, but no body is not JSON.
+    payload = _read(body) if body or operation is not None else None
     if operation is None:
         raise faults.unknown_operation()
     return decode(operation, payload)
@@ -81,7 +82,7 @@ def _judge_unicode(payload: dict[str, Any]) -> None:
 
 
 def _read(body: bytes) -> Any:
-    # DynamoDB: unreadable JSON is refused before the target is looked at, and without a word.
+    # DynamoDB: without a word.
     try:
         return loads(body)
     except ValueError:

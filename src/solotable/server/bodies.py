@@ -6,14 +6,19 @@ is undone, and what follows the compressed data is refused.
 
 from __future__ import annotations
 
+import re
 import zlib
+from functools import lru_cache
 
 from solotable.errors import ServiceError
 
 _GZIP = 16 + zlib.MAX_WBITS
-#: Compressing less saves nothing on the way and costs time.
-_SMALLEST_COMPRESSED = 1024
-_UNREADABLE = ServiceError("SerializationException", "")
+_GZIP_START = b"\x1f\x8b"
+#: Each member costs a copy of those after it.
+_MOST_MEMBERS = 64
+# DynamoDB: shorter replies are sent as they are.
+_SMALLEST_COMPRESSED = 4096
+_WEIGHT = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
 
 
 class TooLarge(Exception):
@@ -26,38 +31,86 @@ def inflate(body: bytes, encoding: str, largest: int) -> bytes:
         case "" | "identity":
             return body
         case "gzip" | "x-gzip":
-            return _inflate(body, _GZIP, largest)
+            return _gunzip(body, largest)
         case "deflate":
-            # The RFC means zlib's format; much software sends the bare one.
-            window = zlib.MAX_WBITS if body[:1] == b"\x78" else -zlib.MAX_WBITS
-            return _inflate(body, window, largest)
+            # The RFC means zlib's format; some software sends the bare one.
+            window = zlib.MAX_WBITS if _is_zlib(body) else -zlib.MAX_WBITS
+            inflated, rest = _inflate(body, window, largest)
+            if rest:
+                raise _unreadable()
+            return inflated
         case _:
-            raise ServiceError("SerializationException", "")
+            raise _unreadable()
 
 
-def _inflate(body: bytes, window: int, largest: int) -> bytes:
+def _gunzip(body: bytes, largest: int) -> bytes:
+    # DynamoDB: several members, one after the other, are one body.
+    whole, rest = _inflate(body, _GZIP, largest)
+    if not rest:
+        return whole
+    members = [whole]
+    left = largest - len(whole)
+    while rest:
+        # DynamoDB ignores junk after the last member; a body whose end is not its own is refused here.
+        if not rest.startswith(_GZIP_START) or len(members) == _MOST_MEMBERS:
+            raise _unreadable()
+        member, rest = _inflate(rest, _GZIP, left)
+        left -= len(member)
+        members.append(member)
+    return b"".join(members)
+
+
+def _inflate(body: bytes, window: int, largest: int) -> tuple[bytes, bytes]:
     stream = zlib.decompressobj(window)
     try:
         inflated = stream.decompress(body, largest + 1)
     except zlib.error:
-        raise ServiceError("SerializationException", "") from None
+        raise _unreadable() from None
     if len(inflated) > largest:
         raise TooLarge
-    if not stream.eof or stream.unused_data:
-        raise ServiceError("SerializationException", "")
-    return inflated
+    if not stream.eof:
+        raise _unreadable()
+    return inflated, stream.unused_data
 
 
+def _is_zlib(body: bytes) -> bool:
+    return len(body) > 1 and body[0] & 0x0F == zlib.DEFLATED and int.from_bytes(body[:2], "big") % 31 == 0
+
+
+def _unreadable() -> ServiceError:
+    # DynamoDB answers 500 to a body that it cannot inflate, and SDKs then send it again and again.
+    return ServiceError("SerializationException", "")
+
+
+@lru_cache(maxsize=64)
 def choose(accepted: str) -> str:
-    """Return the encoding to send, by an Accept-Encoding header: gzip, deflate or none."""
-    offers = {}
+    """Return the encoding to send, by an Accept-Encoding header: gzip, deflate or none.
+
+    >>> choose("deflate;q=0.5, gzip;q=0.2"), choose("*"), choose("br")
+    ('deflate', 'gzip', '')
+    """
+    offers: dict[str, float] = {}
     for part in accepted.lower().split(","):
-        name, _, weight = part.partition(";")
-        offers[name.strip()] = weight.replace(" ", "") not in ("q=0", "q=0.0", "q=0.00", "q=0.000")
-    for name in ("gzip", "deflate"):
-        if offers.get(name, offers.get("*", False)):
-            return name
-    return ""
+        name, _, parameters = part.partition(";")
+        name = name.strip()
+        offers[name] = max(offers.get(name, 0.0), _weight(parameters))
+    other = offers.get("*", 0.0)
+    best, most = "", 0.0
+    # DynamoDB: the heaviest wins, then the first that is named, then gzip; `identity` counts for nothing.
+    for name in [*offers, "gzip", "deflate"]:
+        weight = offers.get(name, other)
+        if name in ("gzip", "deflate") and weight > most:
+            best, most = name, weight
+    return best
+
+
+def _weight(parameters: str) -> float:
+    """Return the weight of an offer: 1 where DynamoDB finds none that it can read."""
+    _, found, text = parameters.partition("q=")
+    text = text.partition(";")[0].strip()
+    if found and text.startswith("-"):
+        return 0.0
+    return min(float(text), 1.0) if found and _WEIGHT.fullmatch(text) else 1.0
 
 
 def deflate(body: bytes, encoding: str) -> tuple[bytes, str]:

@@ -33,7 +33,7 @@ class Pages:
                 b"Access-Control-Allow-Headers: %b\r\nAccess-Control-Allow-Methods: POST, GET, OPTIONS\r\n"
                 b"Access-Control-Max-Age: 172800\r\n" % headers.get(b"access-control-request-headers", b""),
             )
-        if method == b"GET":
+        if method in (b"GET", b"HEAD"):
             if path == b"/":
                 return 200, _HEALTHY, b"text/plain", b""
             if path == b"/health":
@@ -42,9 +42,13 @@ class Pages:
 
     def cors(self, headers: Mapping[bytes, bytes]) -> bytes:
         """Return the header lines that let a browser's page read the reply; none unless asked for."""
-        if self._origin is None or self._origin not in (b"*", headers.get(b"origin")):
+        if self._origin is None:
             return b""
+        # A cache must not hand the reply for one origin to another.
+        varies = b"" if self._origin == b"*" else b"Vary: Origin\r\n"
+        if b"origin" not in headers or self._origin not in (b"*", headers[b"origin"]):
+            return varies
         return (
-            b"Access-Control-Allow-Origin: %b\r\n"
-            b"Access-Control-Expose-Headers: x-amzn-RequestId, x-amz-crc32\r\n" % self._origin
+            b"%bAccess-Control-Allow-Origin: %b\r\n"
+            b"Access-Control-Expose-Headers: x-amzn-RequestId, x-amz-crc32\r\n" % (varies, self._origin)
         )

@@ -16,6 +16,7 @@ import time
 from base64 import b32encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from email.utils import formatdate
 from itertools import count
 from os import urandom
 from typing import Protocol
@@ -71,39 +72,55 @@ class Server:
     ) -> None:
         self._engine = engine
         self._settings = settings
+        self._clock = clock
         self.pages = Pages(settings.cors_origin)
         self.verifier = None if settings.keys is None else Verifier(settings.keys, clock=clock)
         self.connections: set[Connection] = set()
         self.stopping = False
         self.lanes: Lanes
+        self.loop: asyncio.AbstractEventLoop
         self.now: Callable[[], float]
         self._tasks: list[asyncio.Task[None]] = []
         self._listener: asyncio.Server
 
         self._id_prefix = b32encode(urandom(25))[:40]
         self._ids = count()
+        self._second = -1
+        self._stamp_start = b""
 
-    def request_id(self) -> bytes:
-        """Return an id that no other reply has, in the form of Amazon's."""
-        return b"%b%012d" % (self._id_prefix, next(self._ids))
+    def stamp(self) -> bytes:
+        """Return the date, and an id that no other reply has in the form of Amazon's, as header lines."""
+        second = int(self._clock())
+        if second != self._second:
+            self._second = second
+            date = formatdate(second, usegmt=True).encode()
+            self._stamp_start = b"Date: %b\r\nx-amzn-RequestId: %b" % (date, self._id_prefix)
+        return b"%b%012d\r\n" % (self._stamp_start, next(self._ids))
 
     async def start(self) -> int:
         """Listen, and return the port."""
-        loop = asyncio.get_running_loop()
+        loop = self.loop = asyncio.get_running_loop()
         self.now = loop.time
         self.lanes = Lanes(self._engine, loop)
         try:
-            self._listener = await loop.create_server(
-                lambda: Connection(self), self._settings.host, self._settings.port, backlog=1024
-            )
-        except OSError as fault:
+            self._listener = await self._listen(self._settings.port)
+            port: int = self._listener.sockets[0].getsockname()[1]
+            if not self._settings.port and len(self._listener.sockets) > 1:
+                # A name with several addresses got a port for each; clients are told of one.
+                self._listener.close()
+                self._listener = await self._listen(port)
+        except (OSError, UnicodeError) as fault:
             self.lanes.close()
             raise self._explained(fault) from fault
         self._tasks.append(loop.create_task(self._look_after_connections()))
         if self._settings.sweep_seconds:
             self._tasks.append(loop.create_task(self._sweep_now_and_then()))
-        port: int = self._listener.sockets[0].getsockname()[1]
         return port
+
+    async def _listen(self, port: int) -> asyncio.Server:
+        return await self.loop.create_server(
+            lambda: Connection(self), self._settings.host, port, backlog=1024
+        )
 
     async def stop(self) -> None:
         """Take no more, answer what was begun, close."""
@@ -116,20 +133,20 @@ class Server:
                     connection.close()
             await asyncio.sleep(0.01)
         for connection in tuple(self.connections):
-            connection.close()
+            connection.abort()
         for task in self._tasks:
             task.cancel()
-        await asyncio.get_running_loop().run_in_executor(None, self.lanes.close)
+        await self.loop.run_in_executor(None, self.lanes.close)
 
-    def _explained(self, fault: OSError) -> SolotableError:
+    def _explained(self, fault: OSError | UnicodeError) -> SolotableError:
+        if isinstance(fault, UnicodeError | socket.gaierror):
+            return EngineError(f"There is no address for the host {self._settings.host!r}.")
         where = f"{self._settings.host}:{self._settings.port}"
         if fault.errno == errno.EADDRINUSE:
             return PortTaken(
                 f"Port {self._settings.port} is taken on {self._settings.host} "
                 "(often by DynamoDB Local, or another server of ours). --port 0 picks a free one."
             )
-        if isinstance(fault, socket.gaierror):
-            return EngineError(f"There is no address for the host {self._settings.host!r}.")
         return EngineError(f"Cannot listen on {where}: {fault.strerror or fault}.")
 
     async def _look_after_connections(self) -> None:
@@ -137,18 +154,18 @@ class Server:
             await asyncio.sleep(_LOOK_SECONDS)
             now = self.now()
             for connection in tuple(self.connections):
-                if connection.begun is not None and now - connection.begun > self._settings.request_seconds:
-                    connection.refuse(408)
-                elif connection.idle and now - connection.last_used > self._settings.idle_seconds:
-                    connection.close()
+                connection.look(
+                    now,
+                    request_seconds=self._settings.request_seconds,
+                    idle_seconds=self._settings.idle_seconds,
+                )
 
     async def _sweep_now_and_then(self) -> None:
-        loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(self._settings.sweep_seconds)
             try:
-                await loop.run_in_executor(None, self._engine.sweep)
-            except SolotableError:
+                await self.loop.run_in_executor(None, self._engine.sweep)
+            except Exception:  # noqa: BLE001  # the edge: what one sweep meets must not end all of them
                 # The next sweep may find the disk less full; requests tell their callers themselves.
                 _LOG.exception("sweeping failed")
 

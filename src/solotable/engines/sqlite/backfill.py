@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
-from solotable.errors import EngineError, TableNotFound
+from solotable.errors import Corrupt, EngineError, TableNotFound
 from solotable.protocol.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
 from solotable.protocol.text import loads
 from solotable.values import Item, value_size
@@ -27,6 +27,7 @@ from . import catalog
 from .catalog import Index, KeyAttribute, Table
 from .definitions import stored
 from .keys import index_bytes
+from .storage import entry_checksum, is_sound
 
 if TYPE_CHECKING:
     from .engine import SqliteEngine
@@ -121,16 +122,23 @@ def _batch(connection: sqlite3.Connection, table_name: str, index_id: int, after
     if index is None or index.status != "CREATING":
         # Somebody else has dropped it, or has finished first.
         return _Step(after, done=True)
-    rows = connection.execute(f"SELECT id, key, item FROM {table.items} WHERE id > ? ORDER BY id", (after,))
-    entries: list[tuple[bytes | None, int]] = []
-    seen = size = 0
-    for row_id, key, raw in rows:
-        if seen == _BATCH_ITEMS or size > _BATCH_BYTES:
+    rows = connection.execute(
+        f"SELECT id, key, size, crc, item FROM {table.items} WHERE id > ? ORDER BY id", (after,)
+    )
+    entries: list[tuple[bytes, int, int]] = []
+    seen = read = 0
+    for row_id, key, size, crc, raw in rows:
+        if seen == _BATCH_ITEMS or read > _BATCH_BYTES:
             break
+        if not is_sound(key, size, crc, raw):
+            raise Corrupt(
+                f"An item of table {table_name} does not match its checksum; the index is not filled."
+            )
         item = loads(raw)
         if fits(index, item):
-            entries.append((index_bytes(index, item, key), row_id))
-        seen, size, after = seen + 1, size + len(raw), row_id
+            entry = index_bytes(index, item, key) or b""
+            entries.append((entry, row_id, entry_checksum(entry, key)))
+        seen, read, after = seen + 1, read + len(raw), row_id
     else:
         _add(connection, index_id, entries)
         _activate(connection, table, index_id)
@@ -140,9 +148,9 @@ def _batch(connection: sqlite3.Connection, table_name: str, index_id: int, after
     return _Step(after, done=False)
 
 
-def _add(connection: sqlite3.Connection, index_id: int, entries: list[tuple[bytes | None, int]]) -> None:
+def _add(connection: sqlite3.Connection, index_id: int, entries: list[tuple[bytes, int, int]]) -> None:
     # A write may have added the same entry since the index was defined.
-    connection.executemany(f"INSERT OR REPLACE INTO x{index_id} VALUES (?, ?)", entries)
+    connection.executemany(f"INSERT OR REPLACE INTO x{index_id} VALUES (?, ?, ?)", entries)
 
 
 def _activate(connection: sqlite3.Connection, table: Table, index_id: int) -> None:

@@ -11,8 +11,9 @@ import sqlite3
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
+from zlib import crc32
 
-from solotable.errors import TableNotFound, invalid
+from solotable.errors import Corrupt, TableNotFound, invalid
 from solotable.values import Item
 
 from . import ddl
@@ -154,12 +155,14 @@ class Catalog:
     def load(self, connection: sqlite3.Connection, name: str) -> Table | None:
         """Read the definition of a table anew."""
         row = connection.execute(
-            "SELECT id, name, generation, definition FROM catalog WHERE name = ?", (name,)
+            "SELECT id, name, generation, definition, crc FROM catalog WHERE name = ?", (name,)
         ).fetchone()
         if row is None:
             self._known.pop(name, None)
             return None
-        table = _table(*row)
+        *members, crc = row
+        check(name, members[-1], crc)
+        table = _table(*members)
         self._known[name] = table
         return table
 
@@ -175,11 +178,12 @@ def add(connection: sqlite3.Connection, name: str, definition: Definition) -> Ta
     for index in _indexes(definition):
         index["Id"] = ddl.next_index(connection)
         ddl.create_index(connection, index["Id"])
+    text = json.dumps(definition)
     row = connection.execute(
-        "INSERT INTO catalog (name, generation, definition) VALUES (?, 1, ?) RETURNING id",
-        (name, json.dumps(definition)),
+        "INSERT INTO catalog (name, generation, definition, crc) VALUES (?, 1, ?, ?) RETURNING id",
+        (name, text, _checksum(name, text)),
     ).fetchall()
-    table = _table(row[0][0], name, 1, json.dumps(definition))
+    table = _table(row[0][0], name, 1, text)
     ddl.create_items(connection, table.items)
     return table
 
@@ -197,10 +201,11 @@ def replace(connection: sqlite3.Connection, table: Table, definition: Definition
         if "Id" not in index:
             index["Id"] = ddl.next_index(connection)
             ddl.create_index(connection, index["Id"])
-    changed = _table(table.id, table.name, table.generation + 1, json.dumps(definition))
+    text = json.dumps(definition)
+    changed = _table(table.id, table.name, table.generation + 1, text)
     connection.execute(
-        "UPDATE catalog SET generation = ?, definition = ? WHERE id = ?",
-        (changed.generation, json.dumps(definition), table.id),
+        "UPDATE catalog SET generation = ?, definition = ?, crc = ? WHERE id = ?",
+        (changed.generation, text, _checksum(table.name, text), table.id),
     )
     connection.execute(f"ALTER TABLE {table.items} RENAME TO {changed.items}")
     return changed
@@ -212,6 +217,16 @@ def drop(connection: sqlite3.Connection, table: Table) -> None:
         ddl.drop_index(connection, index.id)
     connection.execute(f"DROP TABLE {table.items}")
     connection.execute("DELETE FROM catalog WHERE id = ?", (table.id,))
+
+
+def check(name: str, text: object, crc: object) -> None:
+    """Refuse a definition that is not as it was stored."""
+    if not isinstance(text, str) or _checksum(name, text) != crc:
+        raise Corrupt(f"The definition of table {name} does not match its checksum.")
+
+
+def _checksum(name: str, text: str) -> int:
+    return crc32(text.encode(), crc32(name.encode()))
 
 
 def _indexes(definition: Definition) -> list[dict[str, Any]]:

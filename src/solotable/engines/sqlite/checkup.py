@@ -10,12 +10,16 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from zlib import crc32
 
 from solotable.errors import EngineError
+from solotable.protocol.text import loads
+from solotable.values import Item
 
 from . import catalog, ddl
+from .backfill import fits
 from .connection import Database
+from .keys import index_bytes
+from .storage import is_sound, leads
 
 #: The WAL-reset fault was mended in these versions.
 _MENDED = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
@@ -85,7 +89,8 @@ def _size(path: str) -> int:
 
 
 def _integrity(connection: sqlite3.Connection) -> list[str]:
-    rows = connection.execute("PRAGMA quick_check(20)").fetchall()
+    # Not quick_check: only this one finds keys that have lost their item, or items their key.
+    rows = connection.execute("PRAGMA integrity_check(20)").fetchall()
     return [f"SQLite: {text}" for (text,) in rows if text != "ok"]
 
 
@@ -93,23 +98,43 @@ def _items(connection: sqlite3.Connection, found: Checkup) -> None:
     known = catalog.Catalog()
     for name in catalog.names(connection):
         table = known.table(connection, name)
-        count = damaged = 0
-        for key, crc, raw in connection.execute(f"SELECT key, crc, item FROM {table.items}"):
+        active = [index for index in table.indexes if index.status == "ACTIVE"]
+        missing = dict.fromkeys((index.name for index in active), 0)
+        damaged = count = 0
+        for key, size, crc, raw in connection.execute(f"SELECT key, size, crc, item FROM {table.items}"):
             count += 1
-            damaged += crc32(raw, crc32(key)) != crc
+            if not is_sound(key, size, crc, raw):
+                damaged += 1
+                continue
+            for index in active:
+                missing[index.name] += not _is_listed(connection, index, loads(raw), key)
         found.tables[name] = count
         if damaged:
             found.problems.append(f"Table {name}: {damaged} items do not match their checksums.")
+        found.problems += [
+            f"Table {name}, index {index}: {items} items have no entry."
+            for index, items in missing.items()
+            if items
+        ]
         found.problems += _entries(connection, table)
+
+
+def _is_listed(connection: sqlite3.Connection, index: catalog.Index, item: Item, key: bytes) -> bool:
+    if not fits(index, item):
+        return True
+    entry = index_bytes(index, item, key)
+    row = connection.execute(f"SELECT crc FROM x{index.id} WHERE key = ?", (entry,)).fetchone()
+    return row is not None and entry is not None and leads(entry, key, row[0])
 
 
 def _entries(connection: sqlite3.Connection, table: catalog.Table) -> Iterator[str]:
     for index in table.indexes:
-        (astray,) = connection.execute(
-            f"SELECT count(*) FROM x{index.id} WHERE row NOT IN (SELECT id FROM {table.items})"
-        ).fetchone()
+        rows = connection.execute(
+            f"SELECT x.key, x.crc, i.key FROM x{index.id} AS x LEFT JOIN {table.items} AS i ON i.id = x.row"
+        )
+        astray = sum(not leads(entry, key, crc) for entry, crc, key in rows)
         if astray:
-            yield f"Table {table.name}, index {index.name}: {astray} entries lead to no item."
+            yield f"Table {table.name}, index {index.name}: {astray} entries do not lead to their item."
 
 
 def _advice(found: Checkup) -> Iterator[str]:

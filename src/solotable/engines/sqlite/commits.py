@@ -1,12 +1,16 @@
 """Writes that wait for each other are committed together: one transaction, one fsync.
 
-Whoever comes first while nobody commits does it for all who have come by then; the others find their
-write done. So the more callers there are, the fewer fsyncs each of them pays for. A write that fails
-is undone alone. Nothing is ever committed twice: after a COMMIT that failed, nobody tries again.
+Whoever comes while nobody commits does it for all who have come by then; the others sleep until their
+write is done, or until it is their turn to commit for the rest. So the slower the disk and the more
+the callers, the fewer fsyncs each of them pays for. A write that fails is undone alone. Nothing is
+acknowledged before COMMIT has returned, and nothing is ever committed twice: once COMMIT was begun,
+nobody tries again.
 """
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import sqlite3
 import threading
 from collections import deque
@@ -24,6 +28,8 @@ Action = Callable[[sqlite3.Connection], Any]
 
 #: More than this many writes do not share a transaction: each adds to the wait of all.
 _LARGEST_GROUP = 128
+#: Who has slept for this long looks for himself: an interruption may have swallowed his wake-up.
+_SLEEP_SECONDS = 1.0
 
 
 class Outcome:
@@ -50,15 +56,23 @@ class Outcome:
 
 
 class _Job(Outcome):
-    __slots__ = ("action",)
+    __slots__ = ("action", "turn")
 
     def __init__(self, action: Action) -> None:
         super().__init__()
         self.action = action
+        #: Held until there is something to look at: the outcome, or the turn to commit.
+        self.turn = threading.Lock()
+        self.turn.acquire()
+
+    def wake(self) -> None:
+        # Two may do so at once.
+        with contextlib.suppress(RuntimeError):
+            self.turn.release()
 
 
-class _Undone(Exception):
-    """The whole transaction is gone, through the fault of one write or of the file."""
+class _Undone(BaseException):
+    """The whole transaction is gone, through the fault of one write or of the file, before COMMIT."""
 
 
 class Commits:
@@ -68,18 +82,38 @@ class Commits:
         self._database = database
         self._waiting: deque[_Job] = deque()
         self.lock = threading.RLock()
+        #: Whether somebody commits and will wake the next; only then is it safe to sleep.
+        self._busy = False
+        #: Whether COMMIT was begun for writes that have no outcome yet.
+        self._in_doubt = False
         #: The thread that has a transaction open for several writes of its own.
         self._owner: int | None = None
+
+    @property
+    def waiting(self) -> int:
+        """How many writes wait for others."""
+        return len(self._waiting)
 
     def write(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         """Run the action in a transaction; return its result once that is committed."""
         if self._owner == threading.get_ident():
             return cast(ResultT, _guarded(self._database, self._database.writer, action))
         job = _Job(action)
-        self._waiting.append(job)
-        with self.lock:
+        if self._database.in_memory:
+            # Nothing is fsynced, so nothing is gained by waiting for others.
+            with self.lock:
+                self._commit_one(job)
+            return cast(ResultT, job.get())
+        try:
+            self._waiting.append(job)
             while not job.done:
-                self._commit(self._next_group())
+                if self._busy:
+                    job.turn.acquire(timeout=_SLEEP_SECONDS)
+                else:
+                    self._lead(job)
+        except BaseException:
+            self._withdraw(job)
+            raise
         return cast(ResultT, job.get())
 
     def together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
@@ -88,15 +122,17 @@ class Commits:
         A work may write, read, or refuse; each has an outcome of its own.
         """
         outcomes = [Outcome() for _ in works]
-        with self.lock:
-            try:
+        try:
+            with self.lock:
                 self._transaction(lambda _: self._run_works(works, outcomes))
-            except _Undone:
-                for work, outcome in zip(works, outcomes, strict=True):
-                    _try(outcome, work)
-            except EngineError as error:
-                for outcome in outcomes:
-                    outcome.fail(error)
+        except _Undone:
+            outcomes = [Outcome() for _ in works]
+            for work, outcome in zip(works, outcomes, strict=True):
+                _try(outcome, work)
+        except EngineError as error:
+            for outcome in outcomes:
+                # Also those that refused: what they met was never committed.
+                outcome.fail(_twin(error))
         return outcomes
 
     def _run_works(self, works: Sequence[Callable[[], Any]], outcomes: list[Outcome]) -> None:
@@ -107,37 +143,78 @@ class Commits:
         finally:
             self._owner = None
 
-    def _next_group(self) -> list[_Job]:
-        waiting = self._waiting
-        return [waiting.popleft() for _ in range(min(len(waiting), _LARGEST_GROUP))]
+    def _lead(self, own: _Job) -> None:
+        with self.lock:
+            self._busy = True
+            try:
+                # Who waited for the lock may find his write done by whoever had it.
+                if not own.done:
+                    self._commit_next(own)
+            finally:
+                self._busy = False
+                self._wake_next()
 
-    def _commit(self, jobs: list[_Job]) -> None:
+    def _wake_next(self) -> None:
+        with contextlib.suppress(IndexError):
+            self._waiting[0].wake()
+
+    def _withdraw(self, job: _Job) -> None:
+        """Take back the write of a caller who was interrupted, unless it is being done."""
+        with contextlib.suppress(ValueError):
+            self._waiting.remove(job)
+        # It may have been this caller's turn.
+        self._wake_next()
+
+    def _commit_next(self, own: _Job) -> None:
+        """Commit the writes that wait; every one has an outcome then, or waits again."""
+        jobs: list[_Job] = []
+        self._in_doubt = False
         try:
+            while self._waiting and len(jobs) < _LARGEST_GROUP:
+                jobs.append(self._waiting.popleft())
             if len(jobs) > 1:
                 self._commit_group(jobs)
             else:
+                # Nobody waits: an interruption hit the leader who had just taken this one out.
+                jobs = jobs or [own]
                 self._commit_one(jobs[0])
         finally:
+            if not all(job.done for job in jobs):
+                self._part([job for job in jobs if not job.done and job is not own])
             for job in jobs:
-                if not job.done:
-                    job.fail(EngineError(f"{self._database.path}: the write was interrupted and not kept."))
+                job.wake()
+
+    def _part(self, jobs: list[_Job]) -> None:
+        """Leave the writes of others, after an interruption, to whoever is next."""
+        if not self._in_doubt:
+            # Nothing of them was committed.
+            self._waiting.extendleft(reversed(jobs))
+            return
+        for job in jobs:
+            job.fail(
+                EngineError(f"{self._database.path}: interrupted; whether the write was kept is not known.")
+            )
 
     def _commit_group(self, jobs: list[_Job]) -> None:
+        drafts = [Outcome() for _ in jobs]
+
         def run(writer: sqlite3.Connection) -> None:
-            for job in jobs:
-                _try(job, partial(_guarded, self._database, writer, job.action))
+            for job, draft in zip(jobs, drafts, strict=True):
+                _try(draft, partial(_guarded, self._database, writer, job.action))
 
         try:
             self._transaction(run)
         except _Undone:
             # One of them took the others' transaction with it: each gets one of its own.
             for job in jobs:
-                job.done, job.error = False, None
                 self._commit_one(job)
         except EngineError as error:
             for job in jobs:
-                if job.error is None:
-                    job.fail(error)
+                # Also those that were refused: what they met was never committed.
+                job.fail(_twin(error))
+        else:
+            for job, draft in zip(jobs, drafts, strict=True):
+                job.result, job.error, job.done = draft.result, draft.error, True
 
     def _commit_one(self, job: _Job) -> None:
         results: list[Any] = []
@@ -150,15 +227,22 @@ class Commits:
 
     def _transaction(self, run: Callable[[sqlite3.Connection], None]) -> None:
         database = self._database
+        self._in_doubt = False
         with database.file_lock:
-            writer = database.writer
+            database.check_usable()
             try:
+                writer = database.ready_writer()
                 writer.execute("BEGIN IMMEDIATE")
                 run(writer)
+                self._in_doubt = True
                 writer.execute("COMMIT")
             except sqlite3.Error as fault:
+                error = database.fault(fault, committing=self._in_doubt)
                 database.abandon(fault)
-                raise database.fault(fault) from fault
+                raise error from fault
+            except _Undone as undone:
+                database.abandon(undone.__cause__)
+                raise
             except BaseException:
                 database.abandon(None)
                 raise
@@ -166,7 +250,10 @@ class Commits:
 
 def _guarded(database: Database, writer: sqlite3.Connection, action: Action) -> Any:
     """Run one write of several inside their transaction; undo it alone when it fails."""
-    writer.execute("SAVEPOINT one")
+    try:
+        writer.execute("SAVEPOINT one")
+    except sqlite3.Error as fault:
+        raise _Undone from fault
     try:
         result = action(writer)
         writer.execute("RELEASE one")
@@ -187,7 +274,12 @@ def _guarded(database: Database, writer: sqlite3.Connection, action: Action) -> 
 def _try(outcome: Outcome, work: Callable[[], Any]) -> None:
     try:
         outcome.settle(work())
-    except _Undone:
-        raise
     except Exception as error:  # noqa: BLE001  # carried to the caller, whoever runs this
         outcome.fail(error)
+
+
+def _twin(error: EngineError) -> EngineError:
+    """Return the same error for one more caller: threads that raise one object mix up their traces."""
+    twin = copy.copy(error)
+    twin.__cause__ = error.__cause__
+    return twin

@@ -6,6 +6,7 @@ own and never wait for a writer. Nothing here knows what is stored.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sqlite3
 from collections import deque
@@ -15,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
 
-from solotable.errors import Corrupt, EngineError, NotOurFile, ReadOnly, StorageFull
+from solotable.errors import Corrupt, EngineError, NotOurFile, ReadOnly, ServiceError, StorageFull
 
 from . import ddl
 from .commits import Commits, Outcome
@@ -23,10 +24,14 @@ from .filelock import FileLock
 
 ResultT = TypeVar("ResultT")
 Durability = Literal["full", "relaxed"]
+#: Opens a connection as `sqlite3.connect` does.
+Connect = Callable[..., sqlite3.Connection]
 
 MEMORY = ":memory:"
 _BUSY_SECONDS = 30.0
 _CACHE_KIB = 64 * 1024
+#: A log that a long read has let grow is cut back to this.
+_LARGEST_IDLE_WAL = 64 * 2**20
 _OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 _FULL = {sqlite3.SQLITE_FULL}
 _READ_ONLY = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
@@ -38,19 +43,28 @@ class StaleDefinition(EngineError):
 
 
 class Database:
-    """The connections to one file, or to one database in memory."""
+    """The connections to one file, or to one database in memory; `connect` opens them."""
 
-    def __init__(self, path: str, *, durability: Durability = "full", read_only: bool = False) -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        durability: Durability = "full",
+        read_only: bool = False,
+        connect: Connect = sqlite3.connect,
+    ) -> None:
         if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
             raise EngineError(f"SQLite {sqlite3.sqlite_version} is too old; solotable needs 3.35 or newer.")
         self.path = path
         self.in_memory = path == MEMORY
         self.read_only = read_only
         self._durability = durability
+        self._open_connection = connect
         self._pid = os.getpid()
         self._commits = Commits(self)
         self._readers: deque[sqlite3.Connection] = deque()
         self._closed = False
+        self._writer_lost = False
         if not self.in_memory:
             _create_privately(self.path, read_only=self.read_only)
         self.file_lock = FileLock(self._lock_path())
@@ -74,6 +88,11 @@ class Database:
         self._check_writable()
         return self._commits.together(works)
 
+    @property
+    def waiting(self) -> int:
+        """How many writes wait for the one that is being committed."""
+        return self._commits.waiting
+
     def read(self) -> Reading:
         """Give a connection for one statement; what it sees is what was committed before."""
         return Reading(self)
@@ -82,11 +101,14 @@ class Database:
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """Give a connection whose statements all see the same moment."""
         with self.read() as reader:
-            reader.execute("BEGIN")
+            # In memory, readers share the connection of whoever writes several things together.
+            joined = reader.in_transaction
+            if not joined:
+                reader.execute("BEGIN")
             try:
                 yield reader
             finally:
-                if reader.in_transaction:
+                if not joined and reader.in_transaction:
                     reader.execute("COMMIT")
 
     def borrow(self) -> sqlite3.Connection:
@@ -103,27 +125,38 @@ class Database:
             except sqlite3.Error as fault:
                 raise self.fault(fault) from fault
 
-    def give_back(self, reader: sqlite3.Connection) -> None:
-        """End the use of a borrowed connection."""
+    def give_back(self, reader: sqlite3.Connection, *, sound: bool = True) -> None:
+        """End the use of a borrowed connection; one that is not sound is not used again."""
         if self.in_memory:
             self._commits.lock.release()
-        elif self._closed:
-            reader.close()
-        else:
+            return
+        if sound:
             self._readers.append(reader)
+        else:
+            reader.close()
+        if self._closed:
+            self._close_readers()
 
     def close(self) -> None:
         """Close every connection; a second call does nothing."""
+        if os.getpid() != self._pid:
+            # The connections, the lock and whoever holds it are the parent's.
+            self._closed = True
+            return
         with self._commits.lock:
             if self._closed:
                 return
             self._closed = True
             # The last connection to close a file checkpoints it.
             with self.file_lock:
-                while self._readers:
-                    self._readers.pop().close()
+                self._close_readers()
                 self.writer.close()
             self.file_lock.close()
+
+    def _close_readers(self) -> None:
+        with contextlib.suppress(IndexError):
+            while True:
+                self._readers.pop().close()
 
     def check_usable(self) -> None:
         if self._closed:
@@ -139,18 +172,29 @@ class Database:
         if self.read_only:
             raise ReadOnly(f"{self.path} was opened read-only; open it without read_only=True to write.")
 
-    def abandon(self, fault: sqlite3.Error | None) -> None:
+    def ready_writer(self) -> sqlite3.Connection:
+        """Return the connection that writes, with no transaction open: a new one if the last was lost."""
+        if self._writer_lost:
+            self.writer = self._connect()
+            self._writer_lost = False
+        elif self.writer.in_transaction:
+            # An interruption came between a failure and its undoing.
+            self.writer.execute("ROLLBACK")
+        return self.writer
+
+    def abandon(self, fault: BaseException | None) -> None:
         """Undo the open transaction; a connection that cannot be trusted any more is replaced."""
-        trusted = fault is None or _code(fault) != sqlite3.SQLITE_IOERR
+        trusted = not isinstance(fault, sqlite3.Error) or _code(fault) != sqlite3.SQLITE_IOERR
         try:
             if self.writer.in_transaction:
                 self.writer.execute("ROLLBACK")
         except sqlite3.Error:
             trusted = False
         if not trusted and not self.in_memory:
-            # After a failed fsync nothing that this connection holds can be trusted.
+            # After a failed fsync nothing that this connection holds can be trusted. The next write
+            # opens another: its caller is told if that fails too.
+            self._writer_lost = True
             self.writer.close()
-            self.writer = self._connect()
 
     def _lock_path(self) -> str | None:
         return None if self.in_memory or self.read_only else f"{self.path}-lock"
@@ -179,7 +223,7 @@ class Database:
         else:
             mode = "ro" if self.read_only else "rw"
             target = f"{Path(self.path).absolute().as_uri()}?mode={mode}"
-        connection = sqlite3.connect(
+        connection = self._open_connection(
             target,
             uri=True,
             isolation_level=None,
@@ -188,6 +232,7 @@ class Database:
             cached_statements=512,
         )
         connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         if reader:
             connection.execute("PRAGMA query_only = ON")
@@ -199,14 +244,21 @@ class Database:
         connection.execute("PRAGMA query_only = OFF")
         connection.execute(f"PRAGMA page_size = {ddl.PAGE_BYTES}")
         if not self.in_memory:
-            connection.execute("PRAGMA journal_mode = WAL")
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode != "wal":
+                # SQLite says so and nothing more, for instance when the disk is full.
+                raise EngineError(f"{self.path} cannot have a write-ahead log: its journal stays {mode!r}.")
+            connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_IDLE_WAL}")
         # FULL: a commit returns after fsync. NORMAL may lose the last commits at a power cut.
         connection.execute(f"PRAGMA synchronous = {'FULL' if self._durability == 'full' else 'NORMAL'}")
         connection.execute("PRAGMA fullfsync = ON")
 
-    def fault(self, fault: sqlite3.Error) -> EngineError:
+    def fault(self, fault: sqlite3.Error, *, committing: bool = False) -> EngineError:
         """Return our error for SQLite's; nowhere else are the two matched."""
         code = _code(fault)
+        if code == sqlite3.SQLITE_IOERR and committing:
+            # The log may hold the whole transaction, and a recovery after a crash may find it there.
+            return EngineError(f"{self.path}: {fault}; whether the write was kept is not known.")
         if code == sqlite3.SQLITE_ERROR and str(fault).startswith("no such table"):
             return StaleDefinition(f"{self.path}: {fault}")
         if code in _FULL:
@@ -242,7 +294,8 @@ class Reading:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._database.give_back(self._reader)
+        # An error keeps its frames alive, and in them a statement that may hold on to an old snapshot.
+        self._database.give_back(self._reader, sound=error is None or isinstance(error, ServiceError))
         if isinstance(error, sqlite3.Error):
             raise self._database.fault(error) from error
 

@@ -8,6 +8,8 @@ finds no such table, reads the catalog again and tries anew, so no write can go 
 `changes` holds every change of the tables with a stream or continuous backups: old and new image,
 in the item's own transaction. It is enough to bring a table back to any of its transactions.
 `streams` remembers which stretch of them a stream shows, also after its table is gone.
+
+Items, index entries, definitions, changes and streams have checksums, as SQLite's pages have none.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ CREATE TABLE catalog (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT NOT NULL UNIQUE,
     generation INTEGER NOT NULL,
-    definition TEXT NOT NULL
+    definition TEXT NOT NULL,
+    crc INTEGER NOT NULL
 );
 CREATE TABLE identity (
     last_index INTEGER NOT NULL
@@ -38,7 +41,8 @@ CREATE TABLE changes (
     by_service INTEGER NOT NULL,
     key BLOB NOT NULL,
     old BLOB,
-    new BLOB
+    new BLOB,
+    crc INTEGER NOT NULL
 );
 CREATE INDEX changes_by_stream ON changes (stream, sequence);
 CREATE TABLE streams (
@@ -48,6 +52,7 @@ CREATE TABLE streams (
     stream TEXT NOT NULL,
     view TEXT NOT NULL,
     key_schema TEXT NOT NULL,
+    crc INTEGER NOT NULL,
     first INTEGER NOT NULL,
     last INTEGER,
     trimmed INTEGER NOT NULL,
@@ -112,7 +117,10 @@ def create_items(connection: sqlite3.Connection, name: str) -> None:
 
 def create_index(connection: sqlite3.Connection, index_id: int) -> None:
     """Make the SQLite table of a DynamoDB index: its keys in order, each with its item's row."""
-    connection.execute(f"CREATE TABLE x{index_id} (key BLOB PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID")
+    connection.execute(
+        f"CREATE TABLE x{index_id} (key BLOB PRIMARY KEY, row INTEGER NOT NULL, crc INTEGER NOT NULL) "
+        "WITHOUT ROWID"
+    )
 
 
 def drop_index(connection: sqlite3.Connection, index_id: int) -> None:

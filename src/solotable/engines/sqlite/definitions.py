@@ -74,5 +74,8 @@ def change(engine: SqliteEngine, name: str, action: Change) -> Table:
 
 def every(connection: sqlite3.Connection) -> list[tuple[str, Definition]]:
     """Return the names and definitions of all tables."""
-    rows = connection.execute("SELECT name, definition FROM catalog ORDER BY name")
-    return [(name, json.loads(text)) for name, text in rows]
+    found: list[tuple[str, Definition]] = []
+    for name, text, crc in connection.execute("SELECT name, definition, crc FROM catalog ORDER BY name"):
+        catalog.check(name, text, crc)
+        found.append((name, json.loads(text)))
+    return found

@@ -19,7 +19,7 @@ from solotable.protocol.wire import call
 
 from .catalog import Catalog, Table
 from .commits import Outcome
-from .connection import Database, Durability, StaleDefinition
+from .connection import Connect, Database, Durability, StaleDefinition
 from .operations import OPERATIONS
 from .storage import Writer
 from .ttl import sweep
@@ -33,7 +33,7 @@ _RETRIES = 20
 class SqliteEngine:
     """Answers DynamoDB requests from one SQLite file; safe for use by many threads.
 
-    `clock` gives seconds since the epoch.
+    `clock` gives seconds since the epoch; `connect` opens connections as `sqlite3.connect` does.
     """
 
     def __init__(
@@ -43,8 +43,9 @@ class SqliteEngine:
         durability: Durability = "full",
         read_only: bool = False,
         clock: Callable[[], float] = time.time,
+        connect: Connect = sqlite3.connect,
     ) -> None:
-        self.database = Database(path, durability=durability, read_only=read_only)
+        self.database = Database(path, durability=durability, read_only=read_only, connect=connect)
         self.catalog = Catalog()
         self._clock = clock
 

@@ -43,7 +43,12 @@ class FileLock:
 
     def __enter__(self) -> None:
         if self._descriptor is not None:
-            _lock(self._descriptor)
+            try:
+                _lock(self._descriptor)
+            except BaseException:
+                # An interruption may come between the kernel's grant and our hearing of it.
+                _unlock(self._descriptor)
+                raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -1,13 +1,14 @@
 """Rows of items: found, written and removed with their index entries and their recorded change.
 
-A row is the item's DynamoDB JSON beside its size and a checksum of key and item; a row that does
-not match its checksum is an error, never an item. Nothing here knows conditions or expressions.
+A row is the item's DynamoDB JSON beside its size and a checksum of key and item; an index entry has
+one of its own key and the item's. What does not match its checksum is an error, never an item.
+Nothing here knows conditions or expressions.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Generator
 from zlib import crc32
 
 from solotable.errors import Corrupt
@@ -43,7 +44,8 @@ def find(connection: sqlite3.Connection, table: Table, key: bytes) -> Row | None
     if found is None:
         return None
     row_id, size, crc, raw = found
-    _check(table, key, crc, raw)
+    if not is_sound(key, size, crc, raw):
+        raise _damaged(table)
     return Row(row_id, size, raw)
 
 
@@ -56,14 +58,30 @@ def rows(
     high: bytes,
     forward: bool = True,
     limit: int | None = None,
-) -> Iterator[Row]:
+) -> Generator[Row, None, None]:
     """Yield the rows whose key in the table or index lies in [low, high), in order."""
     cursor = connection.execute(
         range_sql(table, index, forward=forward), (low, high, -1 if limit is None else limit)
     )
-    for row_id, key, size, crc, raw in cursor:
-        _check(table, key, crc, raw)
-        yield Row(row_id, size, raw)
+    # The checks are written out: a page has many rows, and a call costs as much as a checksum.
+    try:
+        if index is None:
+            for row_id, key, size, crc, raw in cursor:
+                if crc32(raw, crc32(key)) != crc or size.__class__ is not int:
+                    raise _damaged(table)
+                yield Row(row_id, size, raw)
+        else:
+            for row_id, key, size, crc, raw, entry, entry_crc in cursor:
+                start = crc32(key)
+                if crc32(raw, start) != crc or crc32(entry, start) != entry_crc or size.__class__ is not int:
+                    raise _damaged(table)
+                yield Row(row_id, size, raw)
+    except TypeError:
+        # A damaged header makes SQLite read bytes as something else.
+        raise _damaged(table) from None
+    finally:
+        # A statement that is not done holds on to its snapshot, and with it whoever reads next.
+        cursor.close()
 
 
 def range_sql(table: Table, index: Index | None, *, forward: bool) -> str:
@@ -74,16 +92,37 @@ def range_sql(table: Table, index: Index | None, *, forward: bool) -> str:
             f"SELECT id, key, size, crc, item FROM {table.items} "
             f"WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT ?"
         )
-    # CROSS JOIN fixes the order of the loops: the index first, then each item by its row.
+    # LEFT JOIN fixes the order of the loops, the index first, and shows an entry that leads to no item.
     return (
-        f"SELECT i.id, i.key, i.size, i.crc, i.item FROM x{index.id} AS x CROSS JOIN {table.items} AS i "
+        "SELECT i.id, i.key, i.size, i.crc, i.item, x.key, x.crc "
+        f"FROM x{index.id} AS x LEFT JOIN {table.items} AS i "
         f"ON i.id = x.row WHERE x.key >= ? AND x.key < ? ORDER BY x.key {order} LIMIT ?"
     )
 
 
-def _check(table: Table, key: bytes, crc: int, raw: bytes) -> None:
-    if crc32(raw, crc32(key)) != crc:
-        raise Corrupt(f"An item of table {table.name} does not match its checksum; it was not served.")
+def entry_checksum(entry: bytes, key: bytes) -> int:
+    """Return the checksum of an index entry: of its key, and of the key of the item it leads to."""
+    return crc32(entry, crc32(key))
+
+
+def leads(entry: bytes, key: bytes, crc: int) -> bool:
+    """Say whether an index entry is as it was stored and leads to the item of this key."""
+    try:
+        return crc32(entry, crc32(key)) == crc
+    except TypeError:
+        return False
+
+
+def is_sound(key: bytes, size: int, crc: int, raw: bytes) -> bool:
+    """Say whether a row is as it was stored."""
+    try:
+        return crc32(raw, crc32(key)) == crc and size.__class__ is int
+    except TypeError:
+        return False
+
+
+def _damaged(table: Table) -> Corrupt:
+    return Corrupt(f"An item of table {table.name} does not match its checksum; it was not served.")
 
 
 class Writer:
@@ -133,13 +172,33 @@ class Writer:
                 self.connection.execute(f"DELETE FROM x{index.id} WHERE key = ?", (before,))
             if after is not None:
                 # An index that is being filled may have met this item already.
-                self.connection.execute(f"INSERT OR REPLACE INTO x{index.id} VALUES (?, ?)", (after, row_id))
+                self.connection.execute(
+                    f"INSERT OR REPLACE INTO x{index.id} VALUES (?, ?, ?)",
+                    (after, row_id, entry_checksum(after, key)),
+                )
 
     def _record(self, stream: str, key: bytes, old: Row | None, new: bytes | None) -> None:
+        before = None if old is None else old.raw
         self.connection.execute(
-            "INSERT INTO changes (stream, at_micros, by_service, key, old, new) VALUES (?, ?, ?, ?, ?, ?)",
-            (stream, self.now_micros, self._by_service, key, None if old is None else old.raw, new),
+            "INSERT INTO changes (stream, at_micros, by_service, key, old, new, crc) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (stream, self.now_micros, self._by_service, key, before, new, change_checksum(before, new)),
         )
+
+
+def change_checksum(old: bytes | None, new: bytes | None) -> int:
+    """Return the checksum of a recorded change."""
+    return crc32(new or b"", crc32(old or b""))
+
+
+def check_change(old: bytes | None, new: bytes | None, crc: int) -> None:
+    """Refuse a recorded change that is not as it was stored."""
+    try:
+        sound = change_checksum(old, new) == crc
+    except TypeError:
+        sound = False
+    if not sound:
+        raise Corrupt("A recorded change does not match its checksum; it was not served.")
 
 
 def meter_write(

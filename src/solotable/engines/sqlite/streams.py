@@ -9,19 +9,24 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
+from zlib import crc32
+
+from solotable.errors import Corrupt
 
 from .catalog import Definition
 from .definitions import table_arn
+from .storage import check_change
 
 KEPT_MICROS = 24 * 3600 * 1_000_000
 _MEMBERS = (
-    "arn, label, table_name, stream, view, key_schema, first, last, trimmed, enabled_micros, disabled_micros"
+    "arn, label, table_name, stream, view, key_schema, crc, "
+    "first, last, trimmed, enabled_micros, disabled_micros"
 )
 
 
@@ -78,18 +83,17 @@ def enable(connection: sqlite3.Connection, definition: Definition, now_micros: i
         # Two streams of one table within a millisecond need labels of their own.
         millis += 1
     definition["LatestStreamLabel"] = label
+    texts = (
+        arn,
+        label,
+        name,
+        definition["TableId"],
+        definition["StreamSpecification"]["StreamViewType"],
+        json.dumps(definition["KeySchema"]),
+    )
     connection.execute(
-        f"INSERT INTO streams ({_MEMBERS}) VALUES (?, ?, ?, ?, ?, ?, ?, NULL, 0, ?, NULL)",
-        (
-            arn,
-            label,
-            name,
-            definition["TableId"],
-            definition["StreamSpecification"]["StreamViewType"],
-            json.dumps(definition["KeySchema"]),
-            newest(connection) + 1,
-            millis * 1000,
-        ),
+        f"INSERT INTO streams ({_MEMBERS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, 0, ?, NULL)",
+        (*texts, _checksum(texts), newest(connection) + 1, millis * 1000),
     )
 
 
@@ -128,7 +132,7 @@ def listed(
 def records(connection: sqlite3.Connection, stream: Stream, start: int, limit: int) -> Iterator[Recorded]:
     """Yield the stream's changes from a sequence number on, trimmed ones included while they are there."""
     rows = connection.execute(
-        "SELECT sequence, at_micros, by_service, old, new FROM changes "
+        "SELECT sequence, at_micros, by_service, old, new, crc FROM changes "
         "WHERE stream = ? AND sequence >= ? AND sequence <= ? ORDER BY sequence LIMIT ?",
         (
             stream.stream,
@@ -137,7 +141,8 @@ def records(connection: sqlite3.Connection, stream: Stream, start: int, limit: i
             limit,
         ),
     )
-    for sequence, at_micros, by_service, old, new in rows:
+    for sequence, at_micros, by_service, old, new, crc in rows:
+        check_change(old, new, crc)
         yield Recorded(sequence=sequence, at_micros=at_micros, by_service=bool(by_service), old=old, new=new)
 
 
@@ -180,7 +185,10 @@ def _forgotten(disabled_micros: int | None, now_micros: int) -> bool:
 
 
 def _stream(row: Any) -> Stream:
-    arn, label, table_name, stream, view, key_schema, first, last, trimmed, enabled, disabled = row
+    *texts, crc, first, last, trimmed, enabled, disabled = row
+    if _checksum(texts) != crc:
+        raise Corrupt("The description of a stream does not match its checksum.")
+    arn, label, table_name, stream, view, key_schema = texts
     return Stream(
         arn=arn,
         label=label,
@@ -194,3 +202,7 @@ def _stream(row: Any) -> Stream:
         enabled_micros=enabled,
         disabled_micros=disabled,
     )
+
+
+def _checksum(texts: Sequence[object]) -> int:
+    return crc32(repr(tuple(texts)).encode())

@@ -21,7 +21,7 @@ from solotable.values import Item
 from . import backfill, streams
 from .catalog import Table
 from .definitions import current, every, stored
-from .storage import Writer
+from .storage import Writer, is_sound
 
 if TYPE_CHECKING:
     from .engine import SqliteEngine
@@ -91,15 +91,18 @@ def _candidates(
 ) -> tuple[list[bytes], int | None]:
     """Return the keys of expired items among the next rows, and the last of those rows if more follow."""
     rows = connection.execute(
-        f"SELECT id, key, CASE WHEN instr(item, ?) THEN item END FROM {table.items} "
+        f"SELECT id, key, size, crc, CASE WHEN instr(item, ?) THEN item END FROM {table.items} "
         "WHERE id > ? ORDER BY id LIMIT ?",
         (dumps(attribute) + b':{"N":', after, _READ),
     )
     expired: list[bytes] = []
     seen = last = 0
-    for row_id, key, raw in rows:
+    for row_id, key, size, crc, raw in rows:
         seen, last = seen + 1, row_id
-        if raw is not None and is_expired(loads(raw), attribute, now_seconds):
+        if raw is None or not is_sound(key, size, crc, raw):
+            # A damaged item is left to whoever reads it: that tells somebody.
+            continue
+        if is_expired(loads(raw), attribute, now_seconds):
             expired.append(key)
     return expired, last if seen == _READ else None
 

@@ -6,6 +6,7 @@ A page ends when Limit items were read or 1 MB was; the filter comes after, so a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -107,8 +108,9 @@ def check_table_key(table: Table, start: Item) -> None:
 
 def read_page(engine: SqliteEngine, source: Source, request: Query | Scan) -> Page:
     """Read one page and answer as the request wants it."""
-    with engine.database.read() as connection:
-        found = _read(
+    with (
+        engine.database.read() as connection,
+        closing(
             rows(
                 connection,
                 source.table,
@@ -117,10 +119,10 @@ def read_page(engine: SqliteEngine, source: Source, request: Query | Scan) -> Pa
                 high=source.high,
                 forward=source.forward,
                 limit=request.limit,
-            ),
-            source,
-            request,
-        )
+            )
+        ) as found_rows,
+    ):
+        found = _read(found_rows, source, request)
     last = None
     if found.full and found.last is not None:
         item = found.last.item

@@ -1,0 +1,181 @@
+"""What the figures are to reach, and whether they do. Ratios within one run; no clock, no printing.
+
+A limit is "not judged" where a figure it needs is missing or void: a peer that could not be
+measured is never counted as beaten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from .commits import MANY, ONE, RAW, SIXTEEN
+
+OURS = "solotable"
+Outcome = Literal["reached", "not reached", "not judged"]
+
+#: In process: times the raw call, and times itself at the small size.
+RAW_LIMIT = 4.0
+SCALE_LIMIT = 1.5
+#: Over the wire, memory against memory: times the fastest peer.
+MEMORY_LIMIT = 2.0
+MEMORY_QUERY_LIMIT = 5.0
+#: Over the wire, disk against disk, ours with its default durability: times the peer.
+DISK_LIMITS = {"Dynoxide": 1.0, "DynamoDB Local": 3.0}
+#: Durable commits: times raw SQLite with one caller.
+COMMIT_LIMITS = {ONE: 0.8, SIXTEEN: 4.0}
+START_SECONDS_LIMIT = 0.5
+IDLE_MEGABYTES_LIMIT = 80.0
+
+#: Figures by operation and contender, as wire.race returns them.
+Figures = Mapping[str, Mapping[str, Mapping[str, Any]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """One limit beside what was measured."""
+
+    what: str
+    limit: str
+    figure: str
+    outcome: Outcome
+    note: str = ""
+
+
+def is_ours(name: str) -> bool:
+    """Say whether a name is ours, in whatever mode; ours in another mode is no peer."""
+    return name.partition(" ")[0] == OURS
+
+
+def rates(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Return the valid rates of one operation by contender."""
+    return {name: float(figure["rate"]) for name, figure in figures.items() if "rate" in figure}
+
+
+def ratios(figures: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """Return how many times each peer's rate ours is, for one operation."""
+    valid = rates(figures)
+    ours = valid.pop(OURS, None)
+    if ours is None:
+        return {}
+    return {name: ours / rate for name, rate in valid.items() if rate and not is_ours(name)}
+
+
+def memory_verdicts(figures: Figures, missing: Iterable[str]) -> list[Verdict]:
+    """Judge memory against memory: the fastest peer of each operation."""
+    verdicts = []
+    for operation, by_name in figures.items():
+        limit = MEMORY_QUERY_LIMIT if "query" in operation.lower() else MEMORY_LIMIT
+        times = ratios(by_name)
+        unknown = sorted({*missing, *(name for name, figure in by_name.items() if "void" in figure)})
+        fastest = min(times, key=times.__getitem__, default=None)
+        verdicts.append(
+            _judge(
+                what=f"{operation}, memory",
+                limit=f"{limit:g}x the fastest peer",
+                shown=f"{times[fastest]:.2f}x {fastest}" if fastest else "no figure",
+                good=times[fastest] >= limit if fastest else None,
+                unknown=unknown,
+            )
+        )
+    return verdicts
+
+
+def disk_verdicts(figures: Figures) -> list[Verdict]:
+    """Judge disk against disk: each peer that has a limit of its own."""
+    verdicts = []
+    for peer, limit in DISK_LIMITS.items():
+        for operation, by_name in figures.items():
+            ratio = ratios(by_name).get(peer)
+            verdicts.append(
+                _judge(
+                    what=f"{operation}, disk",
+                    limit=f"{limit:g}x {peer}",
+                    shown="no figure" if ratio is None else f"{ratio:.2f}x",
+                    good=None if ratio is None else ratio >= limit,
+                    unknown=[peer] if ratio is None else [],
+                )
+            )
+    return verdicts
+
+
+def commit_verdicts(figures: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
+    """Judge durable commits beside raw SQLite with one caller."""
+    raw = figures[RAW]["rate"]
+    verdicts = []
+    for name, limit in COMMIT_LIMITS.items():
+        ratio = figures[name]["rate"] / raw
+        callers = f"{MANY} callers" if name == SIXTEEN else "1 caller"
+        verdicts.append(
+            _judge(
+                what=f"durable commits, {callers}",
+                limit=f"{limit:g}x raw SQLite with 1",
+                shown=f"{ratio:.2f}x",
+                good=ratio >= limit,
+            )
+        )
+    return verdicts
+
+
+def start_verdicts(figures: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
+    """Judge our server's start and idle memory."""
+    ours = figures.get(OURS, {})
+    seconds = ours.get("first_answer_seconds")
+    megabytes = ours.get("idle_megabytes")
+    return [
+        _judge(
+            what="first answer after the start",
+            limit=f"within {START_SECONDS_LIMIT:g} s",
+            shown="no figure" if seconds is None else f"{seconds:.2f} s",
+            good=None if seconds is None else seconds <= START_SECONDS_LIMIT,
+        ),
+        _judge(
+            what="idle memory",
+            limit=f"under {IDLE_MEGABYTES_LIMIT:g} MB",
+            shown="no figure" if megabytes is None else f"{megabytes:.0f} MB",
+            good=None if megabytes is None else megabytes < IDLE_MEGABYTES_LIMIT,
+        ),
+    ]
+
+
+def in_process_verdicts(figures: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[Verdict]:
+    """Judge the engine in process: beside raw SQLite at each size, and the largest beside the smallest."""
+    verdicts = []
+    for size, by_operation in figures.items():
+        for operation, times in by_operation.items():
+            ratio = times["engine"] / times["raw"]
+            verdicts.append(
+                _judge(
+                    what=f"{operation}, {int(size):,} items",
+                    limit=f"at most {RAW_LIMIT:g}x raw SQLite",
+                    shown=f"{ratio:.2f}x",
+                    good=ratio <= RAW_LIMIT,
+                )
+            )
+    smallest, largest = (choose(figures, key=int) for choose in (min, max))
+    if largest != smallest:
+        for operation, times in figures[largest].items():
+            growth = times["engine"] / figures[smallest][operation]["engine"]
+            verdicts.append(
+                _judge(
+                    what=f"{operation}, growth to {int(largest):,}",
+                    limit=f"at most {SCALE_LIMIT:g}x",
+                    shown=f"{growth:.2f}x",
+                    good=growth <= SCALE_LIMIT,
+                )
+            )
+    return verdicts
+
+
+def _judge(*, what: str, limit: str, shown: str, good: bool | None, unknown: Iterable[str] = ()) -> Verdict:
+    without = ", ".join(unknown)
+    if good is False:
+        outcome: Outcome = "not reached"
+    elif good is None or without:
+        outcome = "not judged"
+    else:
+        outcome = "reached"
+    return Verdict(
+        what=what, limit=limit, figure=shown, outcome=outcome, note=f"without {without}" if without else ""
+    )

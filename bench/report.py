@@ -1,0 +1,175 @@
+"""The figures as text for the screen and as JSON for the record. Measures and judges nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from .commits import RAW
+from .limits import Figures, Verdict, is_ours, rates, ratios
+
+BAR = 40
+
+
+def bar(value: float, largest: float, width: int = BAR) -> str:
+    """Return a bar of a chart made of characters; anything above zero shows.
+
+    >>> bar(5, 10, width=8), bar(0.001, 10, width=8), bar(0, 10, width=8)
+    ('████', '▏', '')
+    """
+    if not value or not largest:
+        return ""
+    eighths = max(1, round(value / largest * width * 8))
+    return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
+
+
+def shown(rate: float) -> str:
+    """Return a rate as people read it.
+
+    >>> shown(12345.6), shown(42.4), shown(3.14)
+    ('12,346', '42', '3.1')
+    """
+    return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+
+
+def wire_chart(figures: Figures, names: Sequence[str]) -> Iterator[str]:
+    """Yield a bar chart of requests a second: an operation a block, a contender a line."""
+    for operation, by_name in figures.items():
+        valid = rates(by_name)
+        times = ratios(by_name)
+        yield f"  {operation}"
+        for name in names:
+            if name in valid:
+                said = f"{times[name]:.2f}x" if name in times else ""
+                drawn = bar(valid[name], max(valid.values()))
+                yield f"    {name:<20}{shown(valid[name]):>10}/s {said:>9}  {drawn}"
+            else:
+                yield f"    {name:<20}{cell(by_name.get(name)):>12}"
+
+
+def wire_ratios(figures: Figures, names: Sequence[str]) -> Iterator[str]:
+    """Yield a table: how many times each peer's requests a second ours are."""
+    peers = [name for name in names if not is_ours(name)]
+    width = max([9, *(len(name) + 2 for name in peers)])
+    yield f"  {'times a peer':<26}" + "".join(f"{name:>{width}}" for name in peers)
+    for operation, by_name in figures.items():
+        times = ratios(by_name)
+        shown = [f"{times[name]:.2f}x" if name in times else cell(by_name.get(name)) for name in peers]
+        yield f"  {operation:<26}" + "".join(f"{each:>{width}}" for each in shown)
+
+
+def cell(figure: Mapping[str, Any] | None) -> str:
+    """Return what stands where there is no rate.
+
+    >>> cell(None), cell({"none": "it has no such operation"}), cell({"void": "3 of 9 replies were errors"})
+    ('missing', 'none', 'void')
+    """
+    if figure is None:
+        return "missing"
+    return "void" if "void" in figure else "none" if "none" in figure else "-"
+
+
+def faults(figures: Figures) -> Iterator[str]:
+    """Yield why figures are void."""
+    for operation, by_name in figures.items():
+        for name, figure in by_name.items():
+            if "void" in figure:
+                yield f"  void: {name}, {operation}: {figure['void']}"
+
+
+def commits_table(figures: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """Yield commits a second beside raw SQLite, and how long callers wait."""
+    yield f"  {'':<26}{'commits/s':>10}{'ratio':>8}{'p50':>10}{'p99':>10}{'worst':>10}"
+    largest = max(figure["rate"] for figure in figures.values())
+    for name, figure in figures.items():
+        waits = "".join(f"{figure[wait]:>7.2f} ms" for wait in ("p50_ms", "p99_ms", "worst_ms"))
+        ratio = figure["rate"] / figures[RAW]["rate"]
+        drawn = bar(figure["rate"], largest, BAR // 2)
+        yield f"  {name:<26}{figure['rate']:>10,.0f}{ratio:>7.2f}x{waits}  {drawn}"
+
+
+def start_table(figures: Mapping[str, Mapping[str, float]], missing: Mapping[str, str]) -> Iterator[str]:
+    """Yield the seconds to the first answer and the idle memory of every contender."""
+    yield f"  {'':<20}{'first answer':>14}{'idle memory':>14}"
+    slowest = max((figure["first_answer_seconds"] for figure in figures.values()), default=0)
+    for name, figure in figures.items():
+        seconds, megabytes = figure["first_answer_seconds"], figure["idle_megabytes"]
+        yield f"  {name:<20}{seconds:>12.2f} s{megabytes:>11.0f} MB  {bar(seconds, slowest, BAR // 2)}"
+    for name, reason in missing.items():
+        yield f"  {name:<20}missing: {reason}"
+
+
+def in_process_table(figures: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
+    """Yield the microseconds of a call beside raw SQLite."""
+    yield f"  {'operation':<14}{'raw SQLite':>12}{'engine':>12}{'ratio':>8}"
+    for name, times in figures.items():
+        ratio = times["engine"] / times["raw"]
+        drawn = bar(ratio, 8, BAR)
+        yield f"  {name:<14}{times['raw']:>9.1f} µs{times['engine']:>9.1f} µs{ratio:>7.2f}x  {drawn}"
+
+
+def growth_table(small: Mapping[str, Any], large: Mapping[str, Any]) -> Iterator[str]:
+    """Yield how a call grows with the table."""
+    yield f"  {'growth':<14}{'raw SQLite':>12}{'engine':>12}"
+    for name in small:
+        raw = large[name]["raw"] / small[name]["raw"]
+        ours = large[name]["engine"] / small[name]["engine"]
+        yield f"  {name:<14}{raw:>11.2f}x{ours:>11.2f}x"
+
+
+def verdict_table(verdicts: Iterable[Verdict]) -> Iterator[str]:
+    """Yield each limit and whether it is reached."""
+    for each in verdicts:
+        note = f"  ({each.note})" if each.note else ""
+        yield f"  {each.outcome:<13}{each.what:<34}{each.limit:<24}{each.figure}{note}"
+
+
+def load_average() -> float | None:
+    """Return how many processes wanted a processor in the last minute, where the system says so."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+
+
+def warnings() -> Iterator[str]:
+    """Yield what speaks against measuring now."""
+    load, cores = load_average() or 0, os.cpu_count() or 1
+    if load > cores / 4:
+        yield f"the machine is busy (load {load} on {cores} cores): figures will be rough"
+
+
+def record(
+    part: str, figures: Mapping[str, Any], verdicts: Iterable[Verdict], **facts: Any
+) -> dict[str, Any]:
+    """Return what is kept of one part: the figures, the verdicts, and what they were taken on."""
+    from solotable.protocol import text
+
+    return {
+        "part": part,
+        "at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": {
+            "cores": os.cpu_count(),
+            "load_average": load_average(),
+            "system": platform.system(),
+            "processor": platform.machine(),
+            "python": platform.python_version(),
+            "sqlite": sqlite3.sqlite_version,
+            "json": getattr(text, "LIBRARY", ""),
+        },
+        **facts,
+        "figures": figures,
+        "limits": [asdict(verdict) for verdict in verdicts],
+    }
+
+
+def save(folder: Path, name: str, stored: Mapping[str, Any]) -> Path:
+    """Write a record as JSON and return where it is."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name}.json"
+    path.write_text(json.dumps(stored, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path

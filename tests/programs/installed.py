@@ -1,0 +1,85 @@
+"""Programs of others, installed once into the checkout's cache, with pinned versions.
+
+pip and npm are asked with whatever configuration they have: no registry is named here.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+CACHE = Path(__file__).parents[2] / ".cache" / "programs"
+JAVASCRIPT = Path(__file__).parent / "javascript"
+AWS_CLI = "awscli==1.46.2"
+INSTALL_SECONDS = 120
+
+
+class Unavailable(Exception):
+    """It is not installed and cannot be; the text says why."""
+
+
+def node_modules() -> Path:
+    """The folder of the packages that the JavaScript program names."""
+    for tool in ("node", "npm"):
+        if shutil.which(tool) is None:
+            raise Unavailable(f"there is no {tool} on the PATH")
+    manifest = JAVASCRIPT / "package.json"
+
+    def install(folder: Path) -> None:
+        shutil.copy(manifest, folder)
+        run(["npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
+
+    return once(f"javascript-{sha256(manifest.read_bytes()).hexdigest()[:12]}", install) / "node_modules"
+
+
+def aws_cli() -> Path:
+    """The `aws` command."""
+
+    def install(folder: Path) -> None:
+        # Scripts hold the path of their Python, and the folder is moved: so only packages are installed.
+        run([sys.executable, "-m", "pip", "install", "--quiet", "--target", str(folder), AWS_CLI], folder)
+
+    return once(f"{AWS_CLI}-python{sys.version_info.major}.{sys.version_info.minor}", install)
+
+
+def once(name: str, install: Callable[[Path], None]) -> Path:
+    """Install beside the place and then move: workers may do this at once, and one of them wins."""
+    place = CACHE / name
+    if place.exists():
+        return place
+    CACHE.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=CACHE, prefix="install-") as scratch:
+        folder = Path(scratch) / "it"
+        folder.mkdir()
+        install(folder)
+        try:
+            folder.rename(place)
+        except OSError:
+            if not place.exists():
+                raise
+    return place
+
+
+def run(command: list[str], folder: Path) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    try:
+        subprocess.run(  # noqa: S603 - pip and npm from the caller's PATH: that is its job
+            command,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=INSTALL_SECONDS,
+            env=environment,
+        )
+    except subprocess.TimeoutExpired:
+        raise Unavailable(f"{command[0]} gave no answer in {INSTALL_SECONDS} s") from None
+    except subprocess.CalledProcessError as failure:
+        lines = [line for line in (failure.stderr + failure.stdout).splitlines() if line.strip()]
+        raise Unavailable(f"{Path(command[0]).name}: {lines[-1][:300] if lines else 'failed'}") from None

@@ -1,0 +1,111 @@
+"""kill -9 at any moment: what was acknowledged is there, nothing is torn, and the file is sound."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import pytest
+
+from solotable.engines import sqlite
+from solotable.engines.sqlite.checkup import examine
+
+from . import shop, writer
+from .size import LONG, SEED, amount, report
+
+LOOPS = amount(50, 500)
+#: A file is used for so many kills: a recovery must also find what earlier ones have left.
+LOOPS_A_FILE = 10
+
+#: How long a writer may live, at most; many die at once.
+PAUSES_SECONDS = (0.0, 0.01, 0.05, 0.15, *((0.5, 1.0) if LONG else ()))
+
+pytestmark = pytest.mark.timeout(amount(300, 3600))
+
+
+def killed(path: Path, first: int, seconds: float) -> list[tuple[str, int]]:
+    """Let a process write for a while, kill it, and return what it was told."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.torture.writer"])
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=writer.run, args=(str(path), first, theirs), daemon=True)
+    process.start()
+    theirs.close()
+    told: list[tuple[str, int]] = []
+    assert _tell(ours, told, 60), "the writer did not start"
+    deadline = time.monotonic() + seconds
+    while (left := deadline - time.monotonic()) > 0 and _tell(ours, told, left):
+        pass
+    process.kill()
+    while _tell(ours, told, 10):
+        pass
+    process.join()
+    ours.close()
+    return told[1:]
+
+
+def _tell(connection: Connection, told: list[tuple[str, int]], seconds: float) -> bool:
+    try:
+        if not connection.poll(seconds):
+            return False
+        kind, number = connection.recv_bytes().decode().split()
+    except (EOFError, OSError):
+        return False
+    told.append((kind, int(number)))
+    return True
+
+
+class Acknowledged:
+    """All that was acknowledged on one file."""
+
+    def __init__(self) -> None:
+        self.items: set[int] = set()
+        self.counts: list[int] = []
+        self.pair = 0
+
+    def add(self, told: list[tuple[str, int]]) -> None:
+        self.items |= {number for kind, number in told if kind == "item"}
+        self.counts += [number for kind, number in told if kind == "count"]
+        self.pair = max([self.pair, *(number for kind, number in told if kind == "pair")])
+
+    def check(self, path: Path, kills: int) -> None:
+        """Compare with the file, which has been through so many kills."""
+        with sqlite.open(path) as engine:
+            stored = {item["pk"]["S"]: item for item in shop.pages(engine, "Scan")}
+            listed = [item for place in range(shop.SHELVES) for item in shop.shelf(engine, place)]
+            pair = shop.both(engine, writer.PAIR)
+            count = shop.number(engine, "counter")
+        assert [number for number in self.items if f"item-{number}" not in stored] == []
+        items = {key: item for key, item in stored.items() if key.startswith("item-")}
+        assert all(item == shop.content(int(item["n"]["N"])) for item in items.values())
+        assert {item["pk"]["S"] for item in listed} == set(items)
+        assert len(listed) == len(items)
+        assert len(set(self.counts)) == len(self.counts), "an increment was granted twice"
+        # What each writer had under way when it was killed may or may not have been kept.
+        assert max(self.counts, default=0) <= count <= len(self.counts) + writer.COUNTERS * kills
+        assert pair[0] == pair[1], "a transaction is torn"
+        assert self.pair <= pair[0] <= self.pair + kills
+        assert examine(str(path)).problems == []
+
+
+def test_nothing_acknowledged_is_lost_to_kill_9(tmp_path: Path) -> None:
+    chance = random.Random(SEED)
+    acknowledged = Acknowledged()
+    writes = 0
+    path = tmp_path / "shop.db"
+    for loop in range(LOOPS):
+        turn = loop % LOOPS_A_FILE
+        if turn == 0:
+            acknowledged = Acknowledged()
+            path = tmp_path / f"shop{loop}.db"
+            with sqlite.open(path) as engine:
+                engine.call("CreateTable", shop.SHOP)
+        told = killed(path, (turn + 1) * 1_000_000, chance.choice(PAUSES_SECONDS) * chance.random())
+        writes += len(told)
+        acknowledged.add(told)
+        acknowledged.check(path, turn + 1)
+    report(f"kill -9: {LOOPS} kills, {writes} acknowledged writes, 0 lost, 0 torn (seed {SEED})")
+    assert writes > LOOPS

@@ -1,0 +1,200 @@
+"""`solotable serve` as a person and an init system meet it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.serving import Served, command, served
+from tests.unit.server.running import TABLE, Client, get, put, request
+
+
+def prepared(running: Served) -> Client:
+    client = Client(running.port)
+    client.call("CreateTable", TABLE)
+    return client
+
+
+# The end ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_in_peace(kind: signal.Signals, tmp_path: Path) -> None:
+    with served(str(tmp_path / "x.db")) as running:
+        idle = Client(running.port)
+        running.process.send_signal(kind)
+        assert running.process.wait(timeout=5) == 0
+        assert idle.ended()
+        idle.close()
+    assert not (tmp_path / "x.db-wal").exists()
+
+
+@pytest.mark.parametrize("where", ["--memory", "x.db"])
+def test_a_request_under_way_is_answered_before_the_end(where: str, tmp_path: Path) -> None:
+    with served(where, cwd=tmp_path) as running, prepared(running) as client:
+        whole = put("last", v={"S": "x" * 1000})
+        client.send(whole[:-10])
+        time.sleep(0.2)
+        running.process.send_signal(signal.SIGTERM)
+        time.sleep(0.3)
+        with pytest.raises(OSError):
+            socket.create_connection(("127.0.0.1", running.port), timeout=1).close()
+        client.send(whole[-10:])
+        reply = client.reply()
+        assert (reply.status, reply.headers["connection"]) == (200, "close")
+        assert client.ended()
+        assert running.process.wait(timeout=5) == 0
+
+
+def test_writes_under_way_are_answered_and_kept(tmp_path: Path) -> None:
+    with served("x.db", cwd=tmp_path) as running:
+        prepared(running).close()
+        clients = [Client(running.port) for _ in range(20)]
+        for number, client in enumerate(clients):
+            client.send(put(f"k{number}"))
+        running.process.send_signal(signal.SIGTERM)
+        answered = []
+        for number, client in enumerate(clients):
+            try:
+                assert client.reply().status == 200
+            except ConnectionError:
+                continue  # its request had not been read yet
+            answered.append(number)
+        assert running.process.wait(timeout=15) == 0
+        for client in clients:
+            client.close()
+    with served("x.db", cwd=tmp_path) as running, Client(running.port) as client:
+        assert [number for number in answered if not client.ask(get(f"k{number}")).json()] == []
+
+
+# What is kept -----------------------------------------------------------------------------------
+
+
+def test_data_is_there_after_a_restart(tmp_path: Path) -> None:
+    with served(cwd=tmp_path) as running, prepared(running) as client:
+        client.ask(put("kept"))
+        assert "solotable.db" in running.banner
+    with served(cwd=tmp_path) as running, Client(running.port) as client:
+        assert client.ask(get("kept")).json()["Item"]["pk"] == {"S": "kept"}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
+def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
+    before = os.umask(0)
+    try:
+        with served("x.db", cwd=tmp_path) as running, prepared(running) as client:
+            client.ask(put("private"))
+            modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert {name: oct(mode) for name, mode in modes.items() if mode & 0o077} == {}
+
+
+def test_memory_leaves_nothing_behind(tmp_path: Path) -> None:
+    with served("--memory", cwd=tmp_path) as running:
+        assert "nothing is kept" in running.banner
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_relaxed_is_said(tmp_path: Path) -> None:
+    with served("--relaxed", "x.db", cwd=tmp_path) as running:
+        assert "relaxed" in running.banner
+
+
+def test_a_name_with_several_addresses_gets_one_port() -> None:
+    with served("--memory", "--host", "localhost") as running, Client(running.port) as client:
+        assert client.ask(request()).status == 200
+
+
+# Bad arguments ----------------------------------------------------------------------------------
+
+
+def refused(done: subprocess.CompletedProcess[str], code: int) -> str:
+    assert done.returncode == code, done
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert done.stderr.strip()
+    return done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--port", "eight"),
+        ("--port", "65536"),
+        ("--port", "-1"),
+        ("--nothing",),
+        ("one.db", "two.db"),
+        ("--memory", "one.db"),
+        ("--access-key", "key"),
+        ("--secret-key", "secret"),
+        ("--access-key", "", "--secret-key", ""),
+        ("--access-key", "a/b", "--secret-key", "x"),
+        ("--keys", "absent.txt"),
+        ("--keys", "."),
+        ("--keys", "binary"),
+        ("--sweep", "-1"),
+        ("--sweep", "nan"),
+        ("--sweep", "inf"),
+        ("--sweep", "often"),
+        ("--cors", "no origin"),
+        ("--cors", "http://a\nX: y"),
+        ("--cors", "→"),
+        ("--host", ""),
+        (".",),
+    ],
+)
+def test_bad_arguments_are_refused_with_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
+    refused(command("serve", *arguments, cwd=tmp_path), 2)
+    assert [path.name for path in tmp_path.iterdir()] == ["binary"]
+
+
+def test_a_port_in_use_is_explained(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        text = refused(command("serve", "--memory", "--port", str(port)), 1)
+    assert f"Port {port} is taken" in text
+    assert "--port 0" in text
+
+
+@pytest.mark.parametrize("host", ["no.such.host.invalid", "a..b", "x" * 300, "256.256.256.256"])
+def test_a_host_that_is_none_is_explained(host: str) -> None:
+    assert "host" in refused(command("serve", "--memory", "--port", "0", "--host", host), 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "word"),
+    [
+        ("text.db", b"This is no database at all.\n" * 100, "not a solotable database"),
+        ("absent/x.db", None, "cannot be created"),
+    ],
+)
+def test_a_file_that_cannot_be_served_is_explained(
+    tmp_path: Path, name: str, content: bytes | None, word: str
+) -> None:
+    if content is not None:
+        (tmp_path / name).write_bytes(content)
+    assert word in refused(command("serve", "--port", "0", name, cwd=tmp_path), 1)
+    if content is not None:
+        assert (tmp_path / name).read_bytes() == content
+
+
+def test_a_file_of_keys_that_cannot_be_read_shows_no_secret(tmp_path: Path) -> None:
+    (tmp_path / "keys").write_text("AKID s3cr3t more words\n")
+    text = refused(command("serve", "--memory", "--port", "0", "--keys", str(tmp_path / "keys")), 1)
+    assert "Line 1" in text
+    assert "s3cr3t" not in text
+
+
+def test_versions_are_printed() -> None:
+    done = command("--version")
+    assert done.returncode == 0
+    assert "solotable" in done.stdout

@@ -1,0 +1,402 @@
+"""Whatever one client does, it is refused or cut off, costs little, and the others go on being answered."""
+
+from __future__ import annotations
+
+import json
+import resource
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from solotable.protocol.limits import LARGEST_REQUEST
+
+from .running import Client, Running, get, gzipped, put, request, running
+
+MB = 1024 * 1024
+SHORT_SECONDS = 0.5
+
+
+@pytest.fixture(scope="module", params=["memory", "file"])
+def hasty(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    """A server that waits for nobody."""
+    folder: Path = tmp_path_factory.mktemp("hasty")
+    path = ":memory:" if request.param == "memory" else str(folder / "things.db")
+    with running(path, request_seconds=SHORT_SECONDS, idle_seconds=SHORT_SECONDS) as made:
+        yield made
+
+
+def resident_bytes() -> int:
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * resource.getpagesize()
+
+
+needs_proc = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+
+
+# Sizes ------------------------------------------------------------------------------------------
+
+
+def padded(size: int) -> bytes:
+    return b"{}" + b" " * (size - 2)
+
+
+@pytest.mark.parametrize(("size", "status"), [(LARGEST_REQUEST - 1, 200), (LARGEST_REQUEST, 200)])
+def test_a_body_up_to_16_mb_is_read(client: Client, size: int, status: int) -> None:
+    assert client.ask(request(body=padded(size))).status == status
+
+
+def test_a_longer_body_is_refused_before_it_is_sent(client: Client) -> None:
+    head = request(body=b"", content_length=str(LARGEST_REQUEST + 1))
+    assert client.ask(head).status == 413
+    assert client.ended()
+
+
+def test_a_client_that_sends_a_longer_body_anyway_sees_the_refusal(client: Client) -> None:
+    reply = client.ask(request(body=padded(LARGEST_REQUEST + 1)))
+    assert (reply.status, reply.headers["connection"]) == (413, "close")
+
+
+@pytest.mark.parametrize(("size", "status"), [(0, 200), (1, 413)])
+def test_chunked_bodies_have_the_same_limit(client: Client, size: int, status: int) -> None:
+    body = padded(LARGEST_REQUEST + size)
+    client.send(request(body=b"", without=("Content-Length",), transfer_encoding="chunked"))
+    for start in range(0, len(body), MB):
+        piece = body[start : start + MB]
+        client.send(b"%x\r\n%b\r\n" % (len(piece), piece))
+    client.send(b"0\r\n\r\n")
+    assert client.reply().status == status
+
+
+def test_chunks_without_end_are_cut_off(client: Client) -> None:
+    client.send(request(body=b"", without=("Content-Length",), transfer_encoding="chunked"))
+    sent = 0
+    with pytest.raises(OSError):  # noqa: PT012 - however many it takes
+        while sent < 100 * MB:
+            client.send(b"10000\r\n" + b" " * 65536 + b"\r\n")
+            sent += 65536
+        raise AssertionError("all of it was taken")
+
+
+@needs_proc
+def test_millions_of_tiny_chunks_cost_no_more_than_the_body(client: Client) -> None:
+    client.ask(request(body=padded(LARGEST_REQUEST)))
+    before = resident_bytes()
+    client.send(request(body=b"", without=("Content-Length",), transfer_encoding="chunked"))
+    for _ in range(16):
+        client.send(b"2\r\n  \r\n" * (2 * MB // 16))
+    assert resident_bytes() - before < 64 * MB
+    client.send(b"2\r\n{}\r\n0\r\n\r\n")
+    assert client.reply().status == 200
+
+
+@pytest.mark.parametrize(("size", "status"), [(8192, 404), (8193, 414), (500_000, 414)])
+def test_urls_have_a_limit(client: Client, size: int, status: int) -> None:
+    assert client.ask(request(method="GET", url="/" + "x" * (size - 1), body=b"")).status == status
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"x-long": "x" * 30_000}, 200),
+        ({"x-long": "x" * 33_000}, 431),
+        ({"x-long": "x" * 3_000_000}, 431),
+        ({"x" * 33_000: "x"}, 431),
+        ({f"x-{number}": "x" for number in range(120)}, 200),
+        ({f"x-{number}": "x" for number in range(130)}, 431),
+        ({f"x-{number}": "x" * 300 for number in range(110)}, 431),
+    ],
+)
+def test_headers_have_a_limit(client: Client, headers: dict[str, str], status: int) -> None:
+    lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items()).encode()
+    assert client.ask(request().replace(b"\r\n", b"\r\n" + lines, 1)).status == status
+
+
+@needs_proc
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"POST / HTTP/1.1\r\nX-Endless: ",
+        b"POST / HTTP/1.1\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nX-Endless: ",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2;",
+    ],
+    ids=["value", "name", "trailer", "extension"],
+)
+def test_lines_without_end_are_cut_off(client: Client, start: bytes) -> None:
+    before = resident_bytes()
+    client.send(start)
+    with pytest.raises(OSError):  # noqa: PT012 - however many it takes
+        for _ in range(1600):
+            client.send(b"x" * 65536)
+        raise AssertionError("all of it was taken")
+    assert resident_bytes() - before < 32 * MB
+
+
+def test_the_same_header_a_thousand_times_is_one(client: Client) -> None:
+    assert client.ask(request().replace(b"\r\n", b"\r\n" + b"x-a: 1\r\n" * 1000, 1)).status == 200
+
+
+# Bombs ------------------------------------------------------------------------------------------
+
+
+@needs_proc
+@pytest.mark.parametrize("size", [20 * MB, 1000 * MB])
+def test_bombs_are_not_inflated(client: Client, size: int) -> None:
+    bomb = gzipped(b"{}" + b" " * (20 * MB - 2)) if size == 20 * MB else gzipped(b" " * MB) * (size // MB)
+    client.ask(request(body=gzipped(padded(LARGEST_REQUEST)), content_encoding="gzip"))
+    before = resident_bytes()
+    reply = client.ask(request(body=bomb, content_encoding="gzip"))
+    assert reply.status == 413
+    assert resident_bytes() - before < 64 * MB
+    assert client.ask(request()).status == 200
+
+
+@pytest.mark.parametrize(
+    ("body", "encoding"),
+    [
+        (gzipped(b"{}") + b"junk", "gzip"),
+        (gzipped(gzipped(b"{}")), "gzip"),
+        (gzipped(gzipped(b"{}")), "gzip, gzip"),
+        (gzipped(b"{}")[:-4], "gzip"),
+        (b"{}", "gzip"),
+        (b"{}", "br"),
+        (b"", "gzip"),
+    ],
+)
+def test_spoiled_compression_is_refused(client: Client, body: bytes, encoding: str) -> None:
+    reply = client.ask(request(body=body, content_encoding=encoding))
+    assert (reply.status, reply.json()["__type"].rpartition("#")[2]) == (400, "SerializationException")
+    assert client.ask(request()).status == 200
+
+
+@pytest.mark.parametrize("piece", [b"[],", b'"a",'])
+def test_sixteen_megabytes_of_tiny_values_hold_nobody_up_for_long(client: Client, piece: bytes) -> None:
+    body = b'{"a":[' + piece * ((LARGEST_REQUEST - 20) // len(piece)) + b"0]}"
+    begun = time.monotonic()
+    assert client.ask(request(body=body)).status in (200, 400)
+    assert time.monotonic() - begun < 10
+
+
+# Nonsense ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"\0\0\0\0\r\n\r\n",
+        b"POST / HTTP/9.9\r\n\r\n",
+        b"POST /\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n{}",
+        b"POST / HTTP/1.1\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"POST / HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n",
+        b"POST / HTTP/1.1\r\nContent-Length : 2\r\n\r\n{}",
+        b"POST / HTTP/1.1\r\nX: a\0b\r\n\r\n",
+        b"POST / HTTP/1.1\r\n: nameless\r\n\r\n",
+        b"POST / HTTP/1.1\r\nX: a\r\n folded\r\n\r\n",
+    ],
+)
+def test_what_is_not_http_is_refused(client: Client, nonsense: bytes) -> None:
+    assert client.ask(nonsense).status in (400, 413)
+    assert client.ended()
+
+
+# Time -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"POST / HT",
+        request()[:40],
+        request(body=b"", content_length="100") + b"{",
+        request(body=b"", without=("Content-Length",), transfer_encoding="chunked") + b"5\r\nab",
+        b"\r\n",
+    ],
+    ids=["line", "head", "body", "chunk", "nothing"],
+)
+def test_a_request_that_takes_too_long_is_ended(hasty: Running, start: bytes) -> None:
+    with hasty.client() as client:
+        client.send(start)
+        reply = client.reply()
+        assert (reply.status, reply.headers["connection"]) == (408, "close")
+        assert client.ended()
+    hasty.is_well()
+
+
+def test_a_request_that_drips_is_ended(hasty: Running) -> None:
+    with hasty.client() as client:
+        drops = iter(request().ljust(500, b" "))
+        while client.silent(0.02):
+            client.send(bytes([next(drops)]))
+        assert client.reply().status == 408
+    hasty.is_well()
+
+
+def test_a_slow_second_request_in_the_pipe_is_ended_too(hasty: Running) -> None:
+    with hasty.client() as client:
+        client.send(put("slow") + get("slow")[:30])
+        assert client.reply().status == 200
+        assert client.reply().status == 408
+        assert client.ended()
+
+
+def test_a_silent_connection_is_closed(hasty: Running) -> None:
+    with hasty.client() as client:
+        assert client.ended()
+    with hasty.client() as client:
+        assert client.ask(request()).status == 200
+        assert client.ended()
+
+
+@needs_proc
+def test_a_client_that_never_reads_is_not_read_either_and_cut_off(hasty: Running) -> None:
+    with hasty.client() as other:
+        for number in range(10):
+            assert other.ask(put(f"large{number}", v={"S": "x" * 300_000})).status == 200
+    before = resident_bytes()
+    scan = request("Scan", {"TableName": "Things"})
+    with hasty.client() as client:
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.socket.settimeout(SHORT_SECONDS)
+        with pytest.raises(OSError):  # noqa: PT012 - however many it takes
+            for _ in range(100_000):
+                client.send(scan * 10)
+            raise AssertionError("all of it was taken")
+        hasty.is_well()
+        assert resident_bytes() - before < 64 * MB
+        deadline = time.monotonic() + 10
+        while len(hasty.server.connections) > 0 and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert len(hasty.server.connections) == 0
+    hasty.is_well()
+
+
+def test_a_client_that_reads_slowly_gets_everything(server: Running) -> None:
+    with server.client(timeout=30) as client:
+        for number in range(4):
+            client.ask(put(f"wide{number}", v={"S": "x" * 300_000}))
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        scans = threading.Thread(
+            target=client.send, args=(request("Scan", {"TableName": "Things"}) * 10 + put("after"),)
+        )
+        scans.start()
+        time.sleep(0.2)
+        server.is_well()
+        for _ in range(10):
+            assert client.reply().json()["Count"] > 0
+        assert client.reply().json() == {}
+        scans.join()
+        for number in range(4):
+            key = {"pk": {"S": f"wide{number}"}}
+            client.call("DeleteItem", {"TableName": "Things", "Key": key})
+    server.is_well()
+
+
+def test_a_long_pipe_takes_turns_with_the_others(server: Running) -> None:
+    with server.client() as client, server.client() as other:
+        for start in range(0, 500, 25):
+            puts = [{"PutRequest": {"Item": {"pk": {"S": f"t{start + n}"}}}} for n in range(25)]
+            client.call("BatchWriteItem", {"RequestItems": {"Things": puts}})
+        scan = request("Scan", {"TableName": "Things", "Select": "COUNT"})
+        client.send(scan * 500)
+        waits = []
+        for _ in range(20):
+            begun = time.monotonic()
+            other.ask(get("t1"))
+            waits.append(time.monotonic() - begun)
+        # One scan takes some milliseconds, and 500 of them seconds.
+        assert max(waits) < 0.5
+        for _ in range(500):
+            assert client.reply().json()["Count"] >= 500
+
+
+# Departures -------------------------------------------------------------------------------------
+
+
+def test_a_client_may_leave_while_its_write_is_under_way(server: Running) -> None:
+    for number in range(20):
+        client = server.client()
+        client.send(put(f"left{number}") + get("x") * 5)
+        if number % 2:
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        client.close()
+    server.is_well()
+    with server.client() as client:
+        # Whoever left with a reset may have taken the request along.
+        deadline = time.monotonic() + 5
+        for number in range(0, 20, 2):
+            while not client.ask(get(f"left{number}")).json():
+                assert time.monotonic() < deadline
+
+
+def test_connections_that_were_left_are_forgotten(server: Running) -> None:
+    clients = [server.client() for _ in range(50)]
+    for number, client in enumerate(clients):
+        client.send(request()[: number * 3])
+        client.close()
+    deadline = time.monotonic() + 5
+    while server.server.connections and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not server.server.connections
+
+
+def test_500_connections_at_once_are_answered(server: Running) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = 1500
+    if soft < wanted:
+        if hard != resource.RLIM_INFINITY and hard < wanted:
+            pytest.skip(f"500 connections need {wanted} open files; the limit is {hard}")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    clients = [server.client(timeout=30) for _ in range(500)]
+    try:
+        for turn in range(3):
+            for number, client in enumerate(clients):
+                client.send(put(f"c{number}", n={"N": str(turn)}) + get(f"c{number}"))
+            for client in clients:
+                assert client.reply().status == 200
+                assert client.reply().json()["Item"]["n"] == {"N": str(turn)}
+        server.is_well()
+    finally:
+        for client in clients:
+            client.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.parametrize("start", [b"POST / HT", request("Scan", {"TableName": "Things"}) * 100])
+def test_a_client_that_never_ends_does_not_hold_up_the_end(start: bytes) -> None:
+    with running(grace_seconds=0.5) as server:
+        for number in range(4):
+            server.ask(put(f"large{number}", v={"S": "x" * 300_000}))
+        client = server.client()
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.send(start)
+        time.sleep(0.3)
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 5
+    client.close()
+
+
+def test_a_fault_of_ours_is_a_500_and_the_connection_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        """Verifies nothing, and breaks."""
+
+        def verify(self, _request: Any) -> None:
+            raise RuntimeError("broken")
+
+    with running() as server, server.client() as client:
+        whole, server.server.verifier = server.server.verifier, Broken()  # type: ignore[assignment]  # a fake
+        reply = client.ask(request())
+        assert (reply.status, reply.json()["__type"].rpartition("#")[2]) == (500, "InternalServerError")
+        assert "broken" not in json.dumps(reply.json())
+        server.server.verifier = whole
+        assert client.ask(request()).status == 200

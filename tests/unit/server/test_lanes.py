@@ -1,0 +1,174 @@
+"""Who answers what: short reads at once, writes in groups, long work aside, and every caller its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from solotable.engines.sqlite.commits import Outcome
+from solotable.protocol.requests import Control, GetItem, PutItem, Request, Scan
+from solotable.server.lanes import Lanes
+
+GET = GetItem(table="Things", key={"pk": {"S": "x"}})
+LONG = Control(operation="ListTables", members={})
+
+
+def put(number: int) -> Request[Any]:
+    return PutItem(table="Things", item={"pk": {"S": str(number)}})
+
+
+class Recording:
+    """An engine that notes who asked for what, and waits to be let go."""
+
+    def __init__(self, *, instant: bool = False) -> None:
+        self.instant = instant
+        self.groups: list[int] = []
+        self.threads: list[str] = []
+        self.gate = threading.Event()
+        self.fault: Exception | None = None
+
+    def handle(self, request: Request[Any]) -> Any:
+        self.threads.append(threading.current_thread().name)
+        return request
+
+    def handle_together(self, requests: Sequence[Request[Any]]) -> Sequence[Outcome]:
+        self.groups.append(len(requests))
+        self.threads.append(threading.current_thread().name)
+        assert self.gate.wait(5)
+        if self.fault is not None:
+            raise self.fault
+        outcomes = []
+        for number, request in enumerate(requests):
+            outcome = Outcome()
+            if number % 2:
+                outcome.fail(ValueError(str(number)))
+            else:
+                outcome.settle(request)
+            outcomes.append(outcome)
+        return outcomes
+
+
+class Caller:
+    """Takes what came of one request."""
+
+    def __init__(self) -> None:
+        self.came = asyncio.Event()
+        self.thread = ""
+        self.result: Any = None
+
+    def done(self, reply: Callable[[], Any]) -> None:
+        self.thread = threading.current_thread().name
+        try:
+            self.result = reply()
+        except Exception as error:  # noqa: BLE001 - the result that a test asks for
+            self.result = error
+        self.came.set()
+
+
+async def settle(callers: Sequence[Caller]) -> list[Any]:
+    await asyncio.wait_for(asyncio.gather(*(caller.came.wait() for caller in callers)), 5)
+    return [caller.result for caller in callers]
+
+
+def test_short_reads_are_answered_before_take_returns() -> None:
+    async def play() -> None:
+        engine, caller = Recording(), Caller()
+        lanes = Lanes(engine, asyncio.get_running_loop())
+        lanes.take(GET, caller.done)
+        assert caller.result == GET
+        assert engine.threads == [threading.current_thread().name]
+        lanes.close()
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("request_", [GET, LONG, put(1)])
+def test_an_instant_engine_answers_everything_at_once(request_: Request[Any]) -> None:
+    async def play() -> None:
+        engine, caller = Recording(instant=True), Caller()
+        lanes = Lanes(engine, asyncio.get_running_loop())
+        lanes.take(request_, caller.done)
+        assert caller.result == request_
+        lanes.close()
+
+    asyncio.run(play())
+
+
+@pytest.mark.parametrize("request_", [LONG, Scan(table="Things")])
+def test_long_work_has_threads_of_its_own_and_answers_on_the_loop(request_: Request[Any]) -> None:
+    async def play() -> None:
+        engine, caller = Recording(), Caller()
+        lanes = Lanes(engine, asyncio.get_running_loop())
+        lanes.take(request_, caller.done)
+        assert await settle([caller]) == [request_]
+        assert engine.threads[0].startswith("solotable-long")
+        assert caller.thread == threading.current_thread().name
+        lanes.close()
+
+    asyncio.run(play())
+
+
+def test_writes_that_wait_for_a_commit_share_the_next() -> None:
+    async def play() -> None:
+        engine, callers = Recording(), [Caller() for _ in range(10)]
+        lanes = Lanes(engine, asyncio.get_running_loop())
+        for number, caller in enumerate(callers):
+            lanes.take(put(number), caller.done)
+        # A read overtakes the writes.
+        reader = Caller()
+        lanes.take(GET, reader.done)
+        assert reader.result == GET
+        engine.gate.set()
+        results = await settle(callers)
+        assert engine.groups == [1, 9]
+        assert {name[:16] for name in engine.threads if name != threading.current_thread().name} == {
+            "solotable-writer"
+        }
+        # Each has its own: every second one of a group was refused.
+        assert results[0] == put(0)
+        assert results[1::2] == [put(number) for number in range(1, 10, 2)]
+        assert all(isinstance(result, ValueError) for result in results[2::2])
+        lanes.close()
+
+    asyncio.run(play())
+
+
+def test_a_fault_of_the_group_reaches_every_caller_and_the_next_group_is_written() -> None:
+    async def play() -> None:
+        engine, callers = Recording(), [Caller() for _ in range(3)]
+        engine.fault = RuntimeError("gone")
+        lanes = Lanes(engine, asyncio.get_running_loop())
+        for number, caller in enumerate(callers):
+            lanes.take(put(number), caller.done)
+        engine.gate.set()
+        assert {str(result) for result in await settle(callers)} == {"gone"}
+        engine.fault = None
+        after = Caller()
+        lanes.take(put(9), after.done)
+        assert await settle([after]) == [put(9)]
+        lanes.close()
+
+    asyncio.run(play())
+
+
+def test_closing_waits_for_the_group_under_way_and_begins_no_other() -> None:
+    async def play() -> None:
+        engine, callers = Recording(), [Caller() for _ in range(3)]
+        loop = asyncio.get_running_loop()
+        lanes = Lanes(engine, loop)
+        for number, caller in enumerate(callers):
+            lanes.take(put(number), caller.done)
+        closing = loop.run_in_executor(None, lanes.close)
+        await asyncio.sleep(0.05)
+        assert not closing.done()
+        engine.gate.set()
+        await closing
+        await settle(callers[:1])
+        await asyncio.sleep(0.05)
+        assert engine.groups == [1]
+
+    asyncio.run(play())
