@@ -81,8 +81,6 @@ class Connection(asyncio.Protocol):
         self._begun: float | None = None
         self._last_used = 0.0
 
-    # The socket ---------------------------------------------------------------------------------
-
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._last_used = self._server.now()
@@ -174,8 +172,6 @@ class Connection(asyncio.Protocol):
                 self._begun = self._server.now()
             self._transport.resume_reading()
 
-    # The parser ---------------------------------------------------------------------------------
-
     def on_message_begin(self) -> None:
         if self._skipped_body:
             return
@@ -255,8 +251,6 @@ class Connection(asyncio.Protocol):
         if self._owes_continue and not self._busy and not self._waiting and not self._closing:
             self._owes_continue = False
             self._transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-
-    # Answers ------------------------------------------------------------------------------------
 
     def _next(self) -> None:
         if not self._waiting or self._busy or self._stalled_since is not None or self._closing:
@@ -355,8 +349,6 @@ class Connection(asyncio.Protocol):
             self._next()
         elif self._owes_continue:
             self._continue()
-
-    # The end ------------------------------------------------------------------------------------
 
     def _refuse(self, status: int) -> None:
         """Answer in its turn what cannot be read any further; nothing after it is read."""

@@ -64,6 +64,17 @@ def start(engine: SqliteEngine, table_name: str, index_id: int) -> None:
         _launch(engine, table_name, index_id)
 
 
+def resume_all(engine: SqliteEngine) -> None:
+    """Go on filling whatever was being filled when the file was last closed."""
+    with engine.database.read() as connection:
+        names = connection.execute(
+            "SELECT name FROM catalog WHERE instr(definition, '\"CREATING\"')"
+        ).fetchall()
+        tables = [stored(connection, name) for (name,) in names]
+    for table in tables:
+        resume(engine, table)
+
+
 def resume(engine: SqliteEngine, table: Table) -> None:
     """Go on filling the table's unfinished indexes, unless this engine is at it already."""
     if engine.database.read_only:
@@ -170,11 +181,10 @@ def fits(index: Index, item: Item) -> bool:
 
 
 def _fit(attributes: tuple[KeyAttribute, ...], item: Item, longest: int) -> bool:
-    size = 0
     for attribute in attributes:
         value = item.get(attribute.name)
         if value is None or not value.get(attribute.kind):
             return False
-        if attribute.kind != "N":
-            size += value_size(value)
-    return size <= longest
+        if attribute.kind != "N" and value_size(value) > longest:
+            return False
+    return True

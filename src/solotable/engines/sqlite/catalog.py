@@ -141,6 +141,16 @@ class Catalog:
         else:
             self._known.pop(name, None)
 
+    def outdated(self, connection: sqlite3.Connection) -> bool:
+        """Drop what is known of tables that have changed since; say whether there were any."""
+        changed = False
+        for name, table in tuple(self._known.items()):
+            row = connection.execute("SELECT id, generation FROM catalog WHERE name = ?", (name,)).fetchone()
+            if row != (table.id, table.generation):
+                self._known.pop(name, None)
+                changed = True
+        return changed
+
     def known(self, name: str) -> Table | None:
         """Return the table if its definition has been read."""
         return self._known.get(name)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, get_args
 
 from solotable.errors import Corrupt, EngineError, NotOurFile, ReadOnly, ServiceError, StorageFull
 
@@ -29,12 +29,16 @@ Connect = Callable[..., sqlite3.Connection]
 
 MEMORY = ":memory:"
 _BUSY_SECONDS = 30.0
-_CACHE_KIB = 64 * 1024
+_WRITER_CACHE_KIB = 64 * 1024
+#: Each reader has its own; the operating system's cache serves all of them.
+_READER_CACHE_KIB = 16 * 1024
+#: More readers than this are closed after use, with their caches.
+_MOST_IDLE_READERS = 8
 #: A log that a long read has let grow is cut back to this.
 _LARGEST_IDLE_WAL = 64 * 2**20
 _OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 _FULL = {sqlite3.SQLITE_FULL}
-_READ_ONLY = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_CANTOPEN}
+_READ_ONLY = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
@@ -55,6 +59,10 @@ class Database:
     ) -> None:
         if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
             raise EngineError(f"SQLite {sqlite3.sqlite_version} is too old; solotable needs 3.35 or newer.")
+        if durability not in get_args(Durability):
+            raise EngineError(f'durability is "full" or "relaxed", not {durability!r}.')
+        if not path or "\0" in path or Path(path).is_dir():
+            raise EngineError(f'{path!r} cannot be a database: give the path of a file, or ":memory:".')
         self.path = path
         self.in_memory = path == MEMORY
         self.read_only = read_only
@@ -130,7 +138,7 @@ class Database:
         if self.in_memory:
             self._commits.lock.release()
             return
-        if sound:
+        if sound and len(self._readers) < _MOST_IDLE_READERS:
             self._readers.append(reader)
         else:
             reader.close()
@@ -233,8 +241,8 @@ class Database:
         )
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA cell_size_check = ON")
-        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         if reader:
+            connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
             connection.execute("PRAGMA query_only = ON")
         else:
             self._make_writer(connection)
@@ -242,6 +250,7 @@ class Database:
 
     def _make_writer(self, connection: sqlite3.Connection) -> None:
         connection.execute("PRAGMA query_only = OFF")
+        connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
         connection.execute(f"PRAGMA page_size = {ddl.PAGE_BYTES}")
         if not self.in_memory:
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -264,7 +273,9 @@ class Database:
         if code in _FULL:
             return StorageFull(f"{self.path}: no room left for the write; nothing of it was kept.")
         if code in _READ_ONLY:
-            return ReadOnly(f"{self.path} cannot be written or opened: {fault}.")
+            return ReadOnly(f"{self.path} cannot be written: {fault}.")
+        if code == sqlite3.SQLITE_CANTOPEN:
+            return EngineError(f"{self.path} cannot be opened: {fault}.")
         if code == sqlite3.SQLITE_NOTADB:
             return NotOurFile(f"{self.path} is not a solotable database; nothing was changed.")
         if code in _DAMAGED:

@@ -13,10 +13,12 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from solotable.errors import ConditionFailed, ServiceError
 from solotable.partiql import Schema as KeyNames
 from solotable.protocol.requests import Request
 from solotable.protocol.wire import call
 
+from . import backfill
 from .catalog import Catalog, Table
 from .commits import Outcome
 from .connection import Connect, Database, Durability, StaleDefinition
@@ -48,6 +50,8 @@ class SqliteEngine:
         self.database = Database(path, durability=durability, read_only=read_only, connect=connect)
         self.catalog = Catalog()
         self._clock = clock
+        if not read_only:
+            backfill.resume_all(self)
 
     def call(self, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
         """Answer a request in wire form, as `client.get_item(...)` would send it."""
@@ -61,6 +65,12 @@ class SqliteEngine:
                 return operation(self, request)
             except StaleDefinition:
                 self.catalog.forget()
+            except ConditionFailed:
+                raise
+            except ServiceError:
+                # It may have been refused by a definition that another process has changed.
+                if not self._definitions_changed():
+                    raise
         return operation(self, request)
 
     def handle_together(self, requests: Sequence[Request[Any]]) -> list[Outcome]:
@@ -71,6 +81,10 @@ class SqliteEngine:
     def instant(self) -> bool:
         """Whether a write costs no more than a read: in memory there is nothing to wait for."""
         return self.database.in_memory
+
+    def _definitions_changed(self) -> bool:
+        with self.database.read() as connection:
+            return self.catalog.outdated(connection)
 
     def now_micros(self) -> int:
         """Return the clock's time in microseconds since the epoch."""

@@ -222,7 +222,7 @@ def test_a_connection_that_cannot_be_replaced_is_an_error_until_it_can(
     faults.refusal = fault(sqlite3.SQLITE_CANTOPEN)
     with pytest.raises(EngineError, match="not known"):
         put(engine, "a")
-    with pytest.raises(EngineError, match="cannot be written or opened"):
+    with pytest.raises(EngineError, match="cannot be opened"):
         put(engine, "b")
     faults.refusal = None
     put(engine, "c")

@@ -135,9 +135,6 @@ def execute_transaction(engine: SqliteEngine, request: ExecuteTransaction) -> An
     return _transact_writes(engine, parsed, statements, request)
 
 
-# One statement ----------------------------------------------------------------------------------
-
-
 def _schema(engine: SqliteEngine, table_name: str, index: str | None = None) -> Schema:
     names = engine.schema(table_name, index)
     table = engine.table(table_name)
@@ -219,9 +216,6 @@ def _item(raw: SomeItem) -> Item:
     return raw
 
 
-# Tokens -----------------------------------------------------------------------------------------
-
-
 def _binding(statement: Statement) -> str:
     """Return what a token is bound to: the statement and its parameters, not the limit."""
     text = json.dumps([statement.text, statement.parameters], sort_keys=True)
@@ -244,9 +238,6 @@ def _open_token(token: str, binding: str, count: int) -> tuple[int, Item | None]
     if bound != binding or not 0 <= place < count:
         raise invalid("NextToken does not match request")
     return place, start
-
-
-# Batches ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -318,9 +309,6 @@ def _batch_slot(engine: SqliteEngine, statement: Statement, capacity: CapacityRe
 def _error(failed: ServiceError) -> dict[str, Any]:
     code = _BATCH_CODES.get(failed.code, failed.code.removesuffix("Exception"))
     return {"Code": code, "Message": failed.message}
-
-
-# Transactions -----------------------------------------------------------------------------------
 
 
 @contextmanager
@@ -398,9 +386,6 @@ def _reasons(cancelled: TransactionCancelled, actions: list[WriteAction]) -> lis
         else reason
         for reason, action in zip(cancelled.reasons, actions, strict=True)
     ]
-
-
-# Capacity ---------------------------------------------------------------------------------------
 
 
 def merged(capacities: list[Capacity]) -> list[Capacity]:
