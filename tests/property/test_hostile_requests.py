@@ -11,7 +11,7 @@ import json
 import resource
 import subprocess
 import sys
-from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
@@ -41,6 +41,13 @@ EXAMPLES = settings().max_examples
 
 @pytest.fixture
 def engine() -> Iterator[SqliteEngine]:
+    with hostile.opened() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[SqliteEngine]:
+    """One engine for many examples: its items change as they go, and no claim depends on them."""
     with hostile.opened() as made:
         yield made
 
@@ -112,9 +119,8 @@ def test_callers_in_process_meet_service_errors_only(seed: int) -> None:
 
 
 @given(st.sampled_from(sorted(SHAPES)), st.binary(max_size=40) | st.text(max_size=40).map(str.encode))
-def test_bytes_that_are_no_request_are_refused(operation: str, raw: bytes) -> None:
-    with hostile.opened() as engine:
-        ask(engine, operation, raw)
+def test_bytes_that_are_no_request_are_refused(shared: SqliteEngine, operation: str, raw: bytes) -> None:
+    ask(shared, operation, raw)
 
 
 VALUES: Json = {
@@ -154,7 +160,9 @@ def sentences(words: list[str]) -> st.SearchStrategy[str]:
     sentences(WORDS), sentences(WORDS), st.sampled_from(["ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"])
 )
 @settings(max_examples=EXAMPLES * 3)
-def test_expressions_of_any_words_are_granted_or_refused(one: str, other: str, returned: str) -> None:
+def test_expressions_of_any_words_are_granted_or_refused(
+    shared: SqliteEngine, one: str, other: str, returned: str
+) -> None:
     names = {"#p": "pk", "#q": "m"}
     used = {
         "ExpressionAttributeNames": {
@@ -168,30 +176,29 @@ def test_expressions_of_any_words_are_granted_or_refused(one: str, other: str, r
     music = {"TableName": "Music", **used}
     for prefix in ("", "SET ", "REMOVE ", "ADD ", "DELETE "):
         expressions = {"UpdateExpression": prefix + one, "ConditionExpression": other}
-        ask(SHARED, "UpdateItem", {**music, "Key": KEY, "ReturnValues": returned, **expressions})
-    ask(SHARED, "Query", {**music, "KeyConditionExpression": one, "FilterExpression": other})
+        ask(shared, "UpdateItem", {**music, "Key": KEY, "ReturnValues": returned, **expressions})
+    ask(shared, "Query", {**music, "KeyConditionExpression": one, "FilterExpression": other})
     ask(
-        SHARED,
+        shared,
         "Query",
         {**music, "KeyConditionExpression": one, "ProjectionExpression": other, "IndexName": "global"},
     )
-    ask(SHARED, "Scan", {**music, "FilterExpression": one, "ProjectionExpression": other})
-    ask(SHARED, "PutItem", put() | used | {"ConditionExpression": one})
+    ask(shared, "Scan", {**music, "FilterExpression": one, "ProjectionExpression": other})
+    ask(shared, "PutItem", put() | used | {"ConditionExpression": one})
 
 
 @given(sentences(STATEMENT_WORDS), st.lists(st.sampled_from(list(VALUES.values())), max_size=2))
 @settings(max_examples=EXAMPLES * 3)
-def test_statements_of_any_words_are_granted_or_refused(text: str, parameters: list[Json]) -> None:
+def test_statements_of_any_words_are_granted_or_refused(
+    shared: SqliteEngine, text: str, parameters: list[Json]
+) -> None:
     given = {"Parameters": parameters} if parameters else {}
     for start in ("", "SELECT * FROM Music WHERE ", "UPDATE Music ", "INSERT INTO Music VALUE "):
         statement = {"Statement": start + text, **given}
-        ask(SHARED, "ExecuteStatement", statement)
-        ask(SHARED, "BatchExecuteStatement", {"Statements": [statement]})
-        ask(SHARED, "ExecuteTransaction", {"TransactStatements": [statement]})
+        ask(shared, "ExecuteStatement", statement)
+        ask(shared, "BatchExecuteStatement", {"Statements": [statement]})
+        ask(shared, "ExecuteTransaction", {"TransactStatements": [statement]})
 
-
-#: Its items change as the tests go; no claim depends on them.
-SHARED = hostile.opened()
 
 CHILD = """
 import sys
@@ -466,16 +473,16 @@ def test_a_forged_shard_iterator_is_refused(engine: SqliteEngine, position: Any)
 
 
 @given(st.integers(0, 200), st.integers(0, 255))
-def test_a_tampered_shard_iterator_is_answered(at: int, byte: int) -> None:
-    with hostile.opened() as engine:
-        valid = dict(hostile.valid_requests(engine))["GetRecords"]["ShardIterator"]
-        place = at % len(valid)
-        tampered = valid[:place] + chr(byte) + valid[place + 1 :]
-        ask(engine, "GetRecords", {"ShardIterator": tampered})
-        head, _, rest = valid.rpartition("|")
-        raw = bytearray(b64decode(rest))
-        raw[at % len(raw)] = byte
-        ask(engine, "GetRecords", {"ShardIterator": f"{head}|{b64encode(bytes(raw)).decode()}"})
+def test_a_tampered_shard_iterator_is_answered(shared: SqliteEngine, at: int, byte: int) -> None:
+    stream = shared.call("ListStreams", {})["Streams"][0]["StreamArn"]
+    position = f"[1,{int(hostile.NOW * 1_000_000)}]".encode()
+    valid = f"{stream}|1|{b64encode(position).decode()}"
+    assert ask(shared, "GetRecords", {"ShardIterator": valid})[0] == 200
+    place = at % len(valid)
+    ask(shared, "GetRecords", {"ShardIterator": valid[:place] + chr(byte) + valid[place + 1 :]})
+    raw = bytearray(position)
+    raw[at % len(raw)] = byte
+    ask(shared, "GetRecords", {"ShardIterator": f"{stream}|1|{b64encode(bytes(raw)).decode()}"})
 
 
 def test_items_that_do_not_fit_a_new_index_stay_out_of_it(engine: SqliteEngine) -> None:
@@ -655,29 +662,22 @@ def test_taking_many_members_from_a_large_set_is_quick(engine: SqliteEngine) -> 
     assert thread_time() - start < 5
 
 
-def resident_kib() -> int:
-    """The most memory this process has held so far; macOS counts it in bytes."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most // 1024 if sys.platform == "darwin" else most
+RESIDENT = Path("/proc/self/statm")
 
 
+def resident_megabytes() -> float:
+    gc.collect()
+    return int(RESIDENT.read_text().split()[1]) * resource.getpagesize() / 1_000_000
+
+
+@pytest.mark.skipif(not RESIDENT.exists(), reason="only Linux tells what a process holds now")
 def test_memory_stays_flat() -> None:
-    rounds = EXAMPLES // 10
-    with hostile.opened() as engine:
+    def play(first: int, rounds: int) -> None:
+        for seed in range(first, first + rounds):
+            for _ in hostile.play(seed, count=100):
+                pass
 
-        def play(seed: int) -> None:
-            for name, raw in hostile.requests(seed, engine, count=100):
-                # Definitions and items may stay; what is asked must not.
-                if not name.endswith(("Table", "PutItem", "BatchWriteItem")):
-                    wire.answer(engine, name, raw)
-
-        for seed in range(5):
-            play(seed)
-        gc.collect()
-        before = resident_kib()
-        for seed in range(5, 5 + rounds):
-            try:
-                play(seed)
-            except ServiceError:
-                break
-        assert resident_kib() - before < 64 * 1024
+    play(0, EXAMPLES // 10)
+    before = resident_megabytes()
+    play(EXAMPLES, EXAMPLES // 5)
+    assert resident_megabytes() - before < 50

@@ -343,6 +343,18 @@ def test_a_transaction_carries_at_most_4_mb(engine: SqliteEngine) -> None:
     assert message.startswith("Transaction payload size cannot exceed 4MB")
 
 
+def test_a_transaction_reads_at_most_4_mb(engine: SqliteEngine) -> None:
+    sizes = [ITEM_BYTES] * 10 + [TRANSACTION_BYTES - 10 * ITEM_BYTES]
+    for place, size in enumerate(sizes):
+        put(engine, sized(size, str(place)))
+    keys = ({"pk": {"S": str(place)}} for place in range(len(sizes)))
+    gets = {"TransactItems": [{"Get": {"TableName": "Things", "Key": key}} for key in keys]}
+    assert len(engine.call("TransactGetItems", gets)["Responses"]) == len(sizes)
+    put(engine, sized(sizes[-1] + 1, "10"))
+    message = refusal(engine, "TransactGetItems", gets)
+    assert message == "Aggregated size of items in a transaction cannot exceed 4 MB"
+
+
 def test_a_client_token_has_1_to_36_characters(engine: SqliteEngine) -> None:
     write = {"TransactItems": [{"Put": {"TableName": "Things", "Item": {"pk": {"S": "k"}}}}]}
     engine.call("TransactWriteItems", write | {"ClientRequestToken": "t" * 36})
