@@ -508,7 +508,7 @@ def _places(holder: Any) -> Iterator[tuple[Any, Any]]:
 
 def _hostile(chance: random.Random) -> Any:
     if chance.random() < 0.05:
-        return nested(chance.choice("LM"), chance.choice((30, 31, 32, 33, 200)))
+        return nested(chance.choice("LM"), chance.choice((30, 31, 32, 33, 60)))
     return chance.choice(chance.choice((TEXTS, NUMBERS, STRUCTURES, VALUES)))
 
 
