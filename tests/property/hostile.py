@@ -376,8 +376,6 @@ def _tables(arn: str) -> Iterator[tuple[str, Json]]:
     yield "UpdateContinuousBackups", {"TableName": "Music", "PointInTimeRecoverySpecification": recovery}
 
 
-# Spoiling ---------------------------------------------------------------------------------------
-
 TEXTS = [
     "",
     " ",

@@ -114,8 +114,6 @@ class Same:
 Condition = Union[Compare, Between, In, Exists, TypeIs, BeginsWith, Contains, Not, And, Or, Same]
 
 
-# Key conditions ---------------------------------------------------------------------------------
-
 KeyOperator = Literal["=", "<", "<=", ">", ">=", "BETWEEN", "begins_with"]
 
 
@@ -131,9 +129,6 @@ class KeyTerm:
 #: The terms of a key condition in the order they were written; which one is the partition's is
 #: decided against the table's schema.
 KeyCondition = tuple[KeyTerm, ...]
-
-
-# Updates ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,8 +162,6 @@ class _Binder:
             )
         return Const(value)
 
-    # Conditions ---------------------------------------------------------------------------------
-
     def condition(self, node: UnboundCondition) -> Condition:
         match node:
             case Comparison(comparator, unbound_left, unbound_right):
@@ -305,8 +303,6 @@ class _Binder:
             "Incorrect operand type for operator or function; "
             f"operator or function: {operator}, operand type: {kind}"
         )
-
-    # Updates and projections --------------------------------------------------------------------
 
     def action(self, node: UnboundAction, path: Path) -> Action:
         match node:

@@ -43,9 +43,6 @@ class Call:
 UnboundOperand = Union[Attr, NamedPath, Value, Call]
 
 
-# Conditions -------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Comparison:
     comparator: Comparator
@@ -84,9 +81,6 @@ class Disjunction:
 UnboundCondition = Union[Comparison, Range, OneOf, Call, Negation, Conjunction, Disjunction]
 
 
-# Updates ----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Sum:
     operator: Literal["+", "-"]
@@ -115,9 +109,6 @@ class SetChange:
 
 
 UnboundAction = Union[Setting, Removal, SetChange]
-
-
-# Whole expressions ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

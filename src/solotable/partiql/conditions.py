@@ -187,8 +187,6 @@ class Conditions:
             return Not(Exists(operand.path))
         return TypeIs(operand, kind)
 
-    # Functions -----------------------------------------------------------------------------------
-
     def _function(self, call: Call) -> Condition:
         count = _CONDITION_FUNCTIONS.get(call.name)
         if count is None:

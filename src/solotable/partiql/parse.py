@@ -104,8 +104,6 @@ class _Statements(Terms):
                 name = TREE_NAMES.get(type(expr), "Seq")
         return invalid(f"Unsupported operation: {name}")
 
-    # SELECT --------------------------------------------------------------------------------------
-
     def _select(self) -> Parsed:
         self.advance()
         return self._selection()
@@ -230,8 +228,6 @@ class _Statements(Terms):
             order=parsed.order,
             exists=True,
         )
-
-    # Data manipulation ---------------------------------------------------------------------------
 
     def _target(self) -> str:
         """Take the one table that a data manipulation names."""

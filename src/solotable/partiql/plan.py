@@ -297,9 +297,6 @@ def _place_of(value: AttributeValue) -> tuple[str, object]:
     return kind, sort_key(kind, content) if kind in "SNB" else repr(content)
 
 
-# Columns ----------------------------------------------------------------------------------------
-
-
 def _columns(parsed: Parsed) -> tuple[Column, ...] | None:
     if parsed.columns is None:
         return None

@@ -86,8 +86,6 @@ class Terms:
         #: The first refusal of meaning; refusals of form come before it.
         self.refusal: ServiceError | None = None
 
-    # Tokens --------------------------------------------------------------------------------------
-
     @property
     def token(self) -> Token:
         return self._tokens[self._place]
@@ -115,8 +113,6 @@ class Terms:
     def refuse(self, message: str) -> None:
         if self.refusal is None:
             self.refusal = invalid(message)
-
-    # Expressions ---------------------------------------------------------------------------------
 
     def expression(self, binding: int = 0) -> Expr:
         """Read an expression whose operators bind tighter than `binding`."""
@@ -217,8 +213,6 @@ class Terms:
         if height > DEEPEST:
             raise not_well_formed("Expression is nested too deeply")
         return height
-
-    # Terms ---------------------------------------------------------------------------------------
 
     def _term(self) -> Expr:
         token = self.token
@@ -349,8 +343,6 @@ class Terms:
             return Call(name.text.lower(), (), name.spot, 1)
         operands = self._list(")")
         return Call(name.text.lower(), operands, name.spot, self._over(*operands))
-
-    # Paths ---------------------------------------------------------------------------------------
 
     def identifier(self, detail: str) -> Token:
         """Take a name, in quotes or not."""

@@ -54,9 +54,6 @@ def count(engine: SqliteEngine, name: str = "Things") -> int:
     return total
 
 
-# Items ------------------------------------------------------------------------------------------
-
-
 def test_an_item_has_at_most_400_kb(engine: SqliteEngine) -> None:
     put(engine, sized(ITEM_BYTES))
     too_large = {"TableName": "Things", "Item": sized(ITEM_BYTES + 1)}
@@ -163,9 +160,6 @@ def test_numbers_beyond_the_range_are_refused(engine: SqliteEngine, refused: str
     )
 
 
-# Keys -------------------------------------------------------------------------------------------
-
-
 def of_kind(kind: str, size: int) -> Json:
     return {kind: "x" * size if kind == "S" else b64encode(b"x" * size).decode()}
 
@@ -226,9 +220,6 @@ def test_the_keys_of_an_index_have_the_same_limits(engine: SqliteEngine, kind: s
     assert engine.call("Scan", {"TableName": "Keys", "IndexName": "global"})["Items"] == [item]
 
 
-# Pages ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("operation", ["Scan", "Query"])
 def test_a_page_ends_at_1_mb(engine: SqliteEngine, operation: str) -> None:
     engine.call("CreateTable", table("Pages", "pk:S", "sk:N"))
@@ -269,9 +260,6 @@ def test_a_batch_get_gives_16_mb_and_hands_back_the_rest(engine: SqliteEngine) -
     assert left == {"Things": entry | {"Keys": [{"pk": {"S": "last"}}]}}
     rest = engine.call("BatchGetItem", {"RequestItems": left})
     assert rest == {"Responses": {"Things": [{"pk": {"S": "last"}}]}, "UnprocessedKeys": {}}
-
-
-# Batches and transactions -----------------------------------------------------------------------
 
 
 def puts(number: int, start: int = 0) -> list[Json]:
@@ -378,9 +366,6 @@ def test_a_batch_has_at_most_25_statements_and_a_statement_8192_characters(engin
     )
 
 
-# Expressions ------------------------------------------------------------------------------------
-
-
 def conditional(expression: str, values: Json | None = None) -> Json:
     request = {"TableName": "Things", "Item": {"pk": {"S": "k"}}, "ConditionExpression": expression}
     return request if values is None else request | {"ExpressionAttributeValues": values}
@@ -456,9 +441,6 @@ def test_a_place_far_behind_a_list_is_its_next_one(engine: SqliteEngine) -> None
     assert reply["Attributes"]["l"] == {"L": [{"S": "a"}, {"S": "b"}]}
 
 
-# Tables -----------------------------------------------------------------------------------------
-
-
 def test_a_table_name_has_3_to_255_letters(engine: SqliteEngine) -> None:
     for name in ("abc", "t" * 255, "..."):
         engine.call("CreateTable", table(name, "pk:S"))
@@ -501,6 +483,7 @@ def test_a_table_has_at_most_20_global_and_5_local_indexes(engine: SqliteEngine)
     with pytest.raises(ServiceError) as refused:
         engine.call("UpdateTable", update)
     assert refused.value.code == "LimitExceededException"
+    assert not refused.value.retryable
 
 
 def test_a_table_has_at_most_50_tags(engine: SqliteEngine) -> None:
