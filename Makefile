@@ -8,7 +8,7 @@ UV_VERSION := 0.13.7
 
 BIN := .venv/bin
 READY := .venv/.ready
-SOURCES := src tests $(wildcard bench examples)
+SOURCES := src tests bench examples docs/generate.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup test check torture conformance bench demo fmt lock clean

@@ -35,10 +35,10 @@ _NAMESPACES = {
     "InvalidSignatureException": _CORAL_SERVICE,
     "UnrecognizedClientException": _CORAL_SERVICE,
 }
+#: Those that pass whatever their cause was; another error says for itself that its cause will pass.
 _RETRYABLE = frozenset(
     {
         "InternalServerError",
-        "LimitExceededException",
         "ProvisionedThroughputExceededException",
         "RequestLimitExceeded",
         "ThrottlingException",
@@ -86,17 +86,16 @@ class ServiceError(SolotableError):
     `members` are the further members of the error's body, in wire form.
     """
 
-    def __init__(self, code: str, message: str, *, status: int = 400, **members: Any) -> None:
+    def __init__(
+        self, code: str, message: str, *, status: int = 400, retryable: bool = False, **members: Any
+    ) -> None:
         super().__init__(f"{code}: {message}")
         self.code = code
         self.message = message
         self.status = status
+        #: Whether the same request may succeed later, unchanged.
+        self.retryable = retryable or status >= 500 or code in _RETRYABLE
         self.members = members
-
-    @property
-    def retryable(self) -> bool:
-        """Whether the same request may succeed later, unchanged."""
-        return self.status >= 500 or self.code in _RETRYABLE
 
     @property
     def response(self) -> dict[str, Any]:

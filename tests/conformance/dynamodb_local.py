@@ -42,6 +42,8 @@ MAIN_CLASSES = {
     "software.amazon.dynamodb.services.local.main.ServerRunner": False,
     "com.amazonaws.services.dynamodbv2.local.main.ServerRunner": True,  # 1.x: before 2023, outdated
 }
+#: What the tests say of a case that an outdated version answers otherwise.
+TOO_OLD = "is too old to judge"
 JAVA_NEEDED = 17
 FETCH_TIMEOUT_SECONDS = 300
 START_TIMEOUT_SECONDS = 60

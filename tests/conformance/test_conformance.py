@@ -12,7 +12,7 @@ from collections import Counter
 import pytest
 
 from . import cases
-from .dynamodb_local import Server
+from .dynamodb_local import TOO_OLD, Server
 from .harness import Case, Refused, Target, play
 from .tables import TABLES
 from .targets import InProcess
@@ -52,7 +52,7 @@ def test_dynamodb_local_answers_as_the_case_says(local: Server, case: Case) -> N
         if case.local:
             pytest.xfail(case.local)
         if local.outdated:
-            pytest.xfail(f"{local.version} is too old to judge: {difference}")
+            pytest.xfail(f"{local.version} {TOO_OLD}: {difference}")
         raise
     if case.local and not local.outdated:
         pytest.fail(f"DynamoDB Local agrees with this case now; remove its note: local={case.local!r}")
@@ -61,6 +61,10 @@ def test_dynamodb_local_answers_as_the_case_says(local: Server, case: Case) -> N
 def test_case_names_are_unique() -> None:
     repeated = [name for name, times in Counter(name for name, _ in CASES).items() if times > 1]
     assert repeated == []
+
+
+def test_every_case_expects_something() -> None:
+    assert [name for name, case in CASES if all(step.expect is None for step in case.steps)] == []
 
 
 def test_there_are_at_least_600_cases() -> None:

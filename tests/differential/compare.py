@@ -15,8 +15,9 @@ from typing import Any
 
 from tests.conformance.harness import Json, Refused, Target, canonical
 
+from .answers import Answer, Exchange, Respelled, State
 from .generate import Dice
-from .known import Answer, Exchange, Respelled, State, excuse
+from .known import excuse
 from .values import TABLE_NAMES, tables
 
 #: After this many requests both start from empty tables, so that one difference cannot hide others.
@@ -79,7 +80,8 @@ def differences(ours: Target, theirs: Target, *, seed: int, count: int) -> Itera
             continue
         after, other = _state(ours), _state(theirs)
         if after != other and exchange.ours == exchange.theirs:
-            left = replace(exchange, ours=Answer("left", body=after), theirs=Answer("left", body=other))
+            answer = exchange.ours.code
+            left = replace(exchange, ours=Answer("left", answer, after), theirs=Answer("left", answer, other))
             if excuse(left) is None:
                 yield Difference(seed, place, left)
         state = after

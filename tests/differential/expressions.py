@@ -128,7 +128,8 @@ class Scope:
     def _set_value(self) -> str:
         match self._random.randrange(6):
             case 0:
-                return f"{self.path('y', 'z', 'gs', 'm')} {self._random.choice('+-')} {self.put({'N': self._made.number()})}"
+                number = self.put({"N": self._made.number()})
+                return f"{self.path('y', 'z', 'gs', 'm')} {self._random.choice('+-')} {number}"
             case 1:
                 return f"if_not_exists({self.path()}, {self.put(self._made.value(1))})"
             case 2:

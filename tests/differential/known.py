@@ -7,34 +7,28 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from decimal import Context, Decimal, InvalidOperation
+from dataclasses import dataclass
 from typing import Any
 
-from tests.conformance.harness import Json, Target
-
-#: The items of every table.
-State = dict[str, list[Json]]
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What a target answered: "ok" or the code of a refusal. The text is not compared."""
-
-    code: str
-    text: str = field(default="", compare=False)
-    body: Any = None
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """A request, the items before it, and both answers."""
-
-    operation: str
-    payload: Json
-    before: State
-    ours: Answer
-    theirs: Answer
+from .answers import Answer, Exchange
+from .situations import (
+    adds_to_a_member,
+    deletes,
+    ends_at_a_bound,
+    filters_what_is_not_projected,
+    found_nothing,
+    has_empty_map,
+    has_ties,
+    index_has_ties,
+    misses_an_item,
+    modifies_a_member,
+    nears_an_index,
+    removes_from_nothing,
+    selects_a_member,
+    spells_a_key_twice,
+    unasked,
+    without_index_throughput,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,166 +88,54 @@ class Mend:
         return exchange.operation in self.operations.split() and (self.when is None or self.when(exchange))
 
 
-class Respelled:
-    """DynamoDB Local, which keeps -0 and small powers of ten as they were written, with AWS's spelling."""
-
-    def __init__(self, target: Target) -> None:
-        self._target = target
-
-    def call(self, operation: str, request: Any) -> Json:
-        reply: Json = respelled(self._target.call(operation, request))
-        return reply
-
-
-def respelled(value: Any) -> Any:
-    """Return the value with its numbers as AWS spells them."""
-    if isinstance(value, list):
-        return [respelled(member) for member in value]
-    if not isinstance(value, dict):
-        return value
-    if set(value) == {"N"} and isinstance(value["N"], str):
-        return {"N": _plain(value["N"])}
-    if set(value) == {"NS"} and isinstance(value["NS"], list):
-        return {"NS": sorted(map(_plain, value["NS"]))}
-    return {name: respelled(member) for name, member in value.items()}
-
-
-def _plain(number: str) -> str:
-    try:
-        return f"{_DIGITS.normalize(Decimal(number)):f}" if Decimal(number) else "0"
-    except InvalidOperation:
-        return number
-
-
-_GLOBAL_KEYS = {"Indexed": [{"gp", "gs"}], "Multi": [{"p1", "p2", "s1", "s2", "s3"}, {"p1", "p2"}]}
-_NOT_TEXTS = ("ConsistentRead", "ScanIndexForward", "Limit", "Segment", "TotalSegments")
-_DIGITS = Context(prec=40)
-
-
-def _found_nothing(exchange: Exchange) -> bool:
-    return bool(exchange.theirs.body.get("ScannedCount") == 0)
-
-
-def _unasked(exchange: Exchange) -> bool:
-    return exchange.payload.get("ReturnConsumedCapacity") in (None, "NONE")
-
-
-def _nears_an_index(exchange: Exchange) -> bool:
-    """Say whether an item before the write has a part of the key of a global index."""
-    if exchange.operation != "BatchWriteItem":
-        named = exchange.payload.get("Item") or exchange.payload["Key"]
-        return _is_partly_indexed(exchange.before, exchange.payload["TableName"], named)
-    return any(
-        _is_partly_indexed(exchange.before, table, entry["PutRequest"]["Item"])
-        for table, entries in exchange.payload["RequestItems"].items()
-        for entry in entries
-        if "PutRequest" in entry
-    )
-
-
-def _is_partly_indexed(before: State, table: str, named: Json) -> bool:
-    key = respelled({name: named[name] for name in ("pk", "sk", "id") if name in named})
-    old: Json = next((item for item in before[table] if key.items() <= item.items()), {})
-    return any(0 < len(parts & old.keys()) < len(parts) for parts in _GLOBAL_KEYS.get(table, ()))
-
-
-def _has_ties(exchange: Exchange) -> bool:
-    """Say whether the items of an index with one and the same key came in another order."""
-    ours, theirs = exchange.ours.body.get("Items", ()), exchange.theirs.body.get("Items", ())
-    exact = re.search("= .* = ", exchange.payload.get("KeyConditionExpression", ""))
-    return (
-        "IndexName" in exchange.payload
-        and exact is not None
-        and sorted(map(repr, ours)) == sorted(map(repr, theirs))
-    )
-
-
-def _ends_at_a_bound(exchange: Exchange) -> bool:
-    """Say whether a page is full and the condition on the key may leave nothing behind it."""
-    condition = exchange.payload.get("KeyConditionExpression", "")
-    bounded = re.search(r"BETWEEN|[<>]=|= .* = ", condition) or exchange.payload["TableName"] == "Multi"
-    return bool(bounded) and exchange.payload.get("Limit") == exchange.ours.body["ScannedCount"]
-
-
-def _deletes(exchange: Exchange) -> bool:
-    entries = (entry for table in exchange.payload["RequestItems"].values() for entry in table)
-    return any("DeleteRequest" in entry for entry in entries)
-
-
-def _removes_from_nothing(exchange: Exchange) -> bool:
-    """Say whether an update that only removes meets a missing item."""
-    if exchange.operation == "UpdateItem":
-        updates = [exchange.payload]
-    else:
-        updates = [action["Update"] for action in exchange.payload["TransactItems"] if "Update" in action]
-    return any(_only_removes(update) and _is_missing(exchange.before, update) for update in updates)
-
-
-def _only_removes(update: Json) -> bool:
-    if "UpdateExpression" in update:
-        return re.search(r"\b(SET|ADD)\b", update["UpdateExpression"]) is None
-    return all(one.get("Action") == "DELETE" for one in update.get("AttributeUpdates", {"": {}}).values())
-
-
-def _is_missing(before: State, update: Json) -> bool:
-    key = respelled(update["Key"])
-    return not any(key.items() <= item.items() for item in before[update["TableName"]])
-
-
-def _adds_to_a_member(exchange: Exchange) -> bool:
-    return (
-        exchange.payload.get("ReturnValues") in ("UPDATED_OLD", "UPDATED_NEW")
-        and re.search(r"ADD .*[.\[]", exchange.payload.get("UpdateExpression", "")) is not None
-    )
-
-
-def _without_index_throughput(body: Json) -> Json:
-    indexes = [
-        {name: member for name, member in index.items() if name != "ProvisionedThroughput"}
-        for index in body["TableDescription"].get("GlobalSecondaryIndexes", ())
-    ]
-    return {"TableDescription": body["TableDescription"] | {"GlobalSecondaryIndexes": indexes}}
-
-
-def _spells_a_key_twice(exchange: Exchange) -> bool:
-    return "'1.0'" in str(exchange.payload) and "'1'" in str(exchange.payload)
-
-
-def _has_empty_map(exchange: Exchange) -> bool:
-    return bool(exchange.theirs.body == _without_empty_maps(exchange.ours.body))
-
-
-def _without_empty_maps(value: Any) -> Any:
-    if value == {"M": {}}:
-        return {}
-    if isinstance(value, dict):
-        return {name: _without_empty_maps(member) for name, member in value.items()}
-    return [_without_empty_maps(member) for member in value] if isinstance(value, list) else value
-
-
 MENDS = [
+    Mend(
+        reason="creates the item that an update would only remove from",
+        member="Attributes",
+        operations="UpdateItem",
+        when=removes_from_nothing,
+    ),
+    Mend(
+        reason="shows all of the map that ADD has changed a member of",
+        member="Attributes",
+        operations="UpdateItem",
+        when=adds_to_a_member,
+    ),
+    Mend(
+        reason="shows all of a list or map that a statement has changed a member of",
+        member="Items",
+        operations="ExecuteStatement",
+        when=modifies_a_member,
+    ),
+    Mend(
+        reason="shows the way to the member that a statement of a batch or transaction selects",
+        member="Responses",
+        operations="BatchExecuteStatement ExecuteTransaction",
+        when=selects_a_member,
+    ),
     Mend(
         reason="tells the capacity of a delete unasked",
         member="ConsumedCapacity",
         operations="DeleteItem",
-        when=_unasked,
+        when=unasked,
     ),
     Mend(
         reason="charges nothing where it finds nothing",
         member="ConsumedCapacity",
         operations="Query Scan",
-        when=_found_nothing,
+        when=found_nothing,
     ),
     Mend(
         reason="charges nothing for a missing item",
         member="ConsumedCapacity",
         operations="BatchGetItem GetItem",
+        when=misses_an_item,
     ),
     Mend(
         reason="charges a write for an index that holds the item neither before nor after",
         member="ConsumedCapacity",
         operations="PutItem UpdateItem BatchWriteItem",
-        when=_nears_an_index,
+        when=nears_an_index,
     ),
     Mend(
         reason="does not charge a scan of a local index for what it fetches from the table",
@@ -265,13 +147,13 @@ MENDS = [
         reason="orders items with the same key in an index otherwise",
         member="Items",
         operations="Query",
-        when=_has_ties,
+        when=has_ties,
     ),
     Mend(
         reason="leaves out the last key where the condition on the key allows no further one",
         member="LastEvaluatedKey",
         operations="Query",
-        when=_ends_at_a_bound,
+        when=ends_at_a_bound,
     ),
     Mend(
         reason="never tells the capacity of a statement",
@@ -287,7 +169,7 @@ MENDS = [
         reason="counts the deletes of a batch twice",
         member="ConsumedCapacity",
         operations="BatchWriteItem",
-        when=_deletes,
+        when=deletes,
     ),
     Mend(
         reason="tells no item collection metrics",
@@ -295,6 +177,8 @@ MENDS = [
         operations="PutItem UpdateItem DeleteItem BatchWriteItem TransactWriteItems",
     ),
 ]
+
+_NOT_TEXTS = ("ConsistentRead", "ScanIndexForward", "Limit", "Segment", "TotalSegments")
 
 RULES = [
     Rule(
@@ -311,7 +195,7 @@ RULES = [
     ),
     Rule(
         reason="takes empty text for no number and no boolean",
-        ours="SerializationException:^(Unexpected token received|STRING_VALUE cannot be converted to Integer)",
+        ours="SerializationException:^(Unexpected token|STRING_VALUE cannot be converted to Integer)",
         when=lambda exchange: "" in (exchange.payload.get(name) for name in _NOT_TEXTS),
     ),
     Rule(
@@ -321,28 +205,22 @@ RULES = [
     Rule(
         reason="creates the item that an update would only remove from",
         operations="UpdateItem TransactWriteItems",
-        ours="ok:",
-        theirs="ok:",
-        when=_removes_from_nothing,
-    ),
-    Rule(
-        reason="creates the item that an update would only remove from",
-        operations="UpdateItem TransactWriteItems",
-        ours="left:",
+        ours="left:^ok$",
         theirs="left:",
-        when=_removes_from_nothing,
+        when=removes_from_nothing,
     ),
     Rule(
         reason="refuses to remove a path from a missing item",
         operations="UpdateItem TransactWriteItems",
-        theirs="ValidationException:^The document path provided in the update expression is invalid for update$",
-        when=_removes_from_nothing,
+        theirs="ValidationException:^The document path provided in the update expression is invalid",
+        when=removes_from_nothing,
     ),
     Rule(
         reason="cares for the type of a DELETE on an index key only once there is something to delete from",
         operations="UpdateItem TransactWriteItems",
         ours="ValidationException:Type mismatch for Index Key",
         theirs="ok:",
+        when=lambda exchange: "DELETE" in str(exchange.payload),
     ),
     Rule(
         reason="checks the condition before the types of index keys",
@@ -353,7 +231,14 @@ RULES = [
     Rule(
         reason="checks the condition before the updates",
         operations="UpdateItem",
-        ours="ValidationException:is not supported for the type|Only DELETE action is|^Number (over|under)",
+        ours="ValidationException:is not supported for the type|Only DELETE action is allowed",
+        theirs="ConditionalCheckFailedException:",
+        when=lambda exchange: "AttributeUpdates" in exchange.payload,
+    ),
+    Rule(
+        reason="checks the condition before the numbers in the updates",
+        operations="UpdateItem",
+        ours="ValidationException:^Number (over|under)flow|numeric value|more than 38 significant digits",
         theirs="ConditionalCheckFailedException:",
         when=lambda exchange: "AttributeUpdates" in exchange.payload,
     ),
@@ -373,7 +258,7 @@ RULES = [
         reason="does not see that two spellings of a number are one key",
         ours="ValidationException:multiple operations on one item|contains duplicates",
         theirs="ok:",
-        when=_spells_a_key_twice,
+        when=spells_a_key_twice,
     ),
     Rule(
         reason="gives the code ValidationError for an item that is there already",
@@ -396,6 +281,7 @@ RULES = [
         operations="TransactWriteItems",
         ours="TransactionCanceledException:Type mismatch for Index Key",
         theirs="ok:",
+        when=lambda exchange: "DELETE" in str(exchange.payload),
     ),
     Rule(
         reason="cancels a transaction with a statement that it cannot read",
@@ -413,7 +299,7 @@ RULES = [
     Rule(
         reason="has done the first statements of a batch that it refuses",
         operations="BatchExecuteStatement",
-        ours="left:",
+        ours="left:^ValidationException$",
         theirs="left:",
         when=lambda exchange: len(exchange.payload["Statements"]) > 1,
     ),
@@ -425,40 +311,62 @@ RULES = [
         when=lambda exchange: exchange.ours.body["ScannedCount"] == 0,
     ),
     Rule(
-        reason="takes any type for an index key where if_not_exists gives it",
-        operations="UpdateItem TransactWriteItems",
+        reason="takes any type for the key of a local index that the update works out",
+        operations="UpdateItem TransactWriteItems ExecuteStatement ExecuteTransaction",
         ours=":The update expression attempted to update the secondary index key to unsupported type",
-        when=lambda exchange: "if_not_exists" in str(exchange.payload),
+        when=lambda exchange: exchange.theirs.code in ("ok", "TransactionCanceledException"),
     ),
     Rule(
-        reason="shows all of a list or map that a statement has changed a member of",
-        operations="ExecuteStatement",
-        ours="ok:",
+        reason="takes any type for the key of a local index in an update",
+        operations="UpdateItem TransactWriteItems ExecuteStatement ExecuteTransaction",
+        ours=":Type mismatch for Index Key l[sn] Expected",
         theirs="ok:",
-        when=lambda exchange: (
-            re.search(r"(SET|REMOVE) \w+[.\[].* RETURNING MODIFIED", exchange.payload["Statement"])
-            is not None
-        ),
     ),
     Rule(
-        reason="shows all of the map that ADD has changed a member of",
-        operations="UpdateItem",
+        reason="finds an item named twice before it finds a wrong type; which AWS finds first is not known",
+        operations="TransactWriteItems ExecuteTransaction",
+        ours="TransactionCanceledException:Type mismatch for Index Key|cannot contain an empty",
+        theirs="ValidationException:^Transaction request cannot include multiple operations on one item$",
+    ),
+    Rule(
+        reason="filters the scan of an index by what it does not project; on AWS that is missing",
+        operations="Scan",
         ours="ok:",
         theirs="ok:",
-        when=_adds_to_a_member,
+        when=filters_what_is_not_projected,
+    ),
+    Rule(
+        reason="orders items with the same key in an index otherwise, so a page holds others",
+        operations="Query",
+        ours="ok:",
+        theirs="ok:",
+        when=lambda exchange: "Limit" in exchange.payload and index_has_ties(exchange),
+    ),
+    Rule(
+        reason="lets a batch name an item again once its first statement has failed",
+        operations="BatchExecuteStatement",
+        ours="ValidationException:^Provided list of item keys contains duplicates$",
+        theirs="ok:",
+        when=lambda exchange: "Error" in str(exchange.theirs.body),
+    ),
+    Rule(
+        reason="takes an empty list of indexes for none",
+        operations="CreateTable",
+        ours="ValidationException:List of (Local|Global)SecondaryIndexes is empty",
+        theirs="ok:",
     ),
     Rule(
         reason="leaves out the throughput of an index that has none",
         operations="CreateTable",
         ours="ok:",
         theirs="ok:",
-        when=lambda exchange: exchange.theirs.body == _without_index_throughput(exchange.ours.body),
+        when=lambda exchange: exchange.theirs.body == without_index_throughput(exchange.ours.body),
     ),
     Rule(
         reason="answers a transaction's invalid action as if it were alone",
         operations="TransactWriteItems ExecuteTransaction",
         ours="TransactionCanceledException:",
-        theirs="ValidationException:^(The document path|An operand|The provided expression|Invalid attr)",
+        theirs="ValidationException:^(The document|An operand|The provided expr|Invalid attr)|index key",
         when=lambda exchange: "ValidationError" in exchange.ours.body,
     ),
     Rule(
@@ -482,6 +390,6 @@ RULES = [
         reason="tells an empty map in a stream without its type",
         ours="stream:",
         theirs="stream:",
-        when=_has_empty_map,
+        when=has_empty_map,
     ),
 ]

@@ -376,8 +376,6 @@ def _tables(arn: str) -> Iterator[tuple[str, Json]]:
     yield "UpdateContinuousBackups", {"TableName": "Music", "PointInTimeRecoverySpecification": recovery}
 
 
-# Spoiling ---------------------------------------------------------------------------------------
-
 TEXTS = [
     "",
     " ",
@@ -508,7 +506,7 @@ def _places(holder: Any) -> Iterator[tuple[Any, Any]]:
 
 def _hostile(chance: random.Random) -> Any:
     if chance.random() < 0.05:
-        return nested(chance.choice("LM"), chance.choice((30, 31, 32, 33, 200)))
+        return nested(chance.choice("LM"), chance.choice((30, 31, 32, 33, 60)))
     return chance.choice(chance.choice((TEXTS, NUMBERS, STRUCTURES, VALUES)))
 
 

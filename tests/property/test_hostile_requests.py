@@ -11,12 +11,12 @@ import json
 import resource
 import subprocess
 import sys
-from base64 import b64decode, b64encode, urlsafe_b64decode, urlsafe_b64encode
+from base64 import b64encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
 from time import thread_time
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given, settings
@@ -34,6 +34,8 @@ from .hostile import ITEM, KEY, Json, nested, target
 # Enough for the profile "thorough"; what hangs is found by the tests of time.
 pytestmark = pytest.mark.timeout(600)
 
+T = TypeVar("T")
+
 REQUESTS = 30
 ROOT = Path(__file__).parents[2]
 EXAMPLES = settings().max_examples
@@ -41,6 +43,13 @@ EXAMPLES = settings().max_examples
 
 @pytest.fixture
 def engine() -> Iterator[SqliteEngine]:
+    with hostile.opened() as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[SqliteEngine]:
+    """One engine for many examples: its items change as they go, and no claim depends on them."""
     with hostile.opened() as made:
         yield made
 
@@ -71,9 +80,6 @@ def contents(engine: SqliteEngine) -> dict[str, list[Any]]:
         return {"schema": names} | {
             name: connection.execute(f'SELECT * FROM "{name}"').fetchall() for name in tables
         }
-
-
-# Spoiled requests -------------------------------------------------------------------------------
 
 
 def test_every_operation_is_played_and_granted() -> None:
@@ -112,9 +118,8 @@ def test_callers_in_process_meet_service_errors_only(seed: int) -> None:
 
 
 @given(st.sampled_from(sorted(SHAPES)), st.binary(max_size=40) | st.text(max_size=40).map(str.encode))
-def test_bytes_that_are_no_request_are_refused(operation: str, raw: bytes) -> None:
-    with hostile.opened() as engine:
-        ask(engine, operation, raw)
+def test_bytes_that_are_no_request_are_refused(shared: SqliteEngine, operation: str, raw: bytes) -> None:
+    ask(shared, operation, raw)
 
 
 VALUES: Json = {
@@ -154,7 +159,9 @@ def sentences(words: list[str]) -> st.SearchStrategy[str]:
     sentences(WORDS), sentences(WORDS), st.sampled_from(["ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"])
 )
 @settings(max_examples=EXAMPLES * 3)
-def test_expressions_of_any_words_are_granted_or_refused(one: str, other: str, returned: str) -> None:
+def test_expressions_of_any_words_are_granted_or_refused(
+    shared: SqliteEngine, one: str, other: str, returned: str
+) -> None:
     names = {"#p": "pk", "#q": "m"}
     used = {
         "ExpressionAttributeNames": {
@@ -168,30 +175,29 @@ def test_expressions_of_any_words_are_granted_or_refused(one: str, other: str, r
     music = {"TableName": "Music", **used}
     for prefix in ("", "SET ", "REMOVE ", "ADD ", "DELETE "):
         expressions = {"UpdateExpression": prefix + one, "ConditionExpression": other}
-        ask(SHARED, "UpdateItem", {**music, "Key": KEY, "ReturnValues": returned, **expressions})
-    ask(SHARED, "Query", {**music, "KeyConditionExpression": one, "FilterExpression": other})
+        ask(shared, "UpdateItem", {**music, "Key": KEY, "ReturnValues": returned, **expressions})
+    ask(shared, "Query", {**music, "KeyConditionExpression": one, "FilterExpression": other})
     ask(
-        SHARED,
+        shared,
         "Query",
         {**music, "KeyConditionExpression": one, "ProjectionExpression": other, "IndexName": "global"},
     )
-    ask(SHARED, "Scan", {**music, "FilterExpression": one, "ProjectionExpression": other})
-    ask(SHARED, "PutItem", put() | used | {"ConditionExpression": one})
+    ask(shared, "Scan", {**music, "FilterExpression": one, "ProjectionExpression": other})
+    ask(shared, "PutItem", put() | used | {"ConditionExpression": one})
 
 
 @given(sentences(STATEMENT_WORDS), st.lists(st.sampled_from(list(VALUES.values())), max_size=2))
 @settings(max_examples=EXAMPLES * 3)
-def test_statements_of_any_words_are_granted_or_refused(text: str, parameters: list[Json]) -> None:
+def test_statements_of_any_words_are_granted_or_refused(
+    shared: SqliteEngine, text: str, parameters: list[Json]
+) -> None:
     given = {"Parameters": parameters} if parameters else {}
     for start in ("", "SELECT * FROM Music WHERE ", "UPDATE Music ", "INSERT INTO Music VALUE "):
         statement = {"Statement": start + text, **given}
-        ask(SHARED, "ExecuteStatement", statement)
-        ask(SHARED, "BatchExecuteStatement", {"Statements": [statement]})
-        ask(SHARED, "ExecuteTransaction", {"TransactStatements": [statement]})
+        ask(shared, "ExecuteStatement", statement)
+        ask(shared, "BatchExecuteStatement", {"Statements": [statement]})
+        ask(shared, "ExecuteTransaction", {"TransactStatements": [statement]})
 
-
-#: Its items change as the tests go; no claim depends on them.
-SHARED = hostile.opened()
 
 CHILD = """
 import sys
@@ -220,8 +226,6 @@ def test_the_standard_librarys_json_gives_the_same_answers() -> None:
         assert sha256(repr(answers).encode()).hexdigest() == digest, f"seed {seed}"
     assert len(child.stdout.split()) == seeds
 
-
-# Bytes ------------------------------------------------------------------------------------------
 
 UNREADABLE = [
     b"",
@@ -350,8 +354,6 @@ def test_half_a_surrogate_pair_is_refused_in_process(
     assert contents(engine) == before
 
 
-# Names and values -------------------------------------------------------------------------------
-
 NAMES = [text for text in hostile.TEXTS if 0 < len(text) <= 255]
 
 
@@ -411,8 +413,6 @@ def test_any_text_comes_back_byte_for_byte(name: str, content: str) -> None:
         assert ask(engine, "GetItem", {"TableName": "Music", "Key": KEY}) == (200, {"Item": item})
 
 
-# Forgeries --------------------------------------------------------------------------------------
-
 PAGE: Json = {"Statement": "SELECT * FROM Music WHERE pk = ?", "Parameters": [{"S": "a"}], "Limit": 2}
 
 
@@ -466,16 +466,16 @@ def test_a_forged_shard_iterator_is_refused(engine: SqliteEngine, position: Any)
 
 
 @given(st.integers(0, 200), st.integers(0, 255))
-def test_a_tampered_shard_iterator_is_answered(at: int, byte: int) -> None:
-    with hostile.opened() as engine:
-        valid = dict(hostile.valid_requests(engine))["GetRecords"]["ShardIterator"]
-        place = at % len(valid)
-        tampered = valid[:place] + chr(byte) + valid[place + 1 :]
-        ask(engine, "GetRecords", {"ShardIterator": tampered})
-        head, _, rest = valid.rpartition("|")
-        raw = bytearray(b64decode(rest))
-        raw[at % len(raw)] = byte
-        ask(engine, "GetRecords", {"ShardIterator": f"{head}|{b64encode(bytes(raw)).decode()}"})
+def test_a_tampered_shard_iterator_is_answered(shared: SqliteEngine, at: int, byte: int) -> None:
+    stream = shared.call("ListStreams", {})["Streams"][0]["StreamArn"]
+    position = f"[1,{int(hostile.NOW * 1_000_000)}]".encode()
+    valid = f"{stream}|1|{b64encode(position).decode()}"
+    assert ask(shared, "GetRecords", {"ShardIterator": valid})[0] == 200
+    place = at % len(valid)
+    ask(shared, "GetRecords", {"ShardIterator": valid[:place] + chr(byte) + valid[place + 1 :]})
+    raw = bytearray(position)
+    raw[at % len(raw)] = byte
+    ask(shared, "GetRecords", {"ShardIterator": f"{stream}|1|{b64encode(bytes(raw)).decode()}"})
 
 
 def test_items_that_do_not_fit_a_new_index_stay_out_of_it(engine: SqliteEngine) -> None:
@@ -497,9 +497,6 @@ def test_items_that_do_not_fit_a_new_index_stay_out_of_it(engine: SqliteEngine) 
         assert ask(engine, "UpdateItem", update)[0] == 400
         assert ask(engine, "UpdateItem", update | {"UpdateExpression": "SET a = id REMOVE g"})[0] == 200
     assert ask(engine, "Scan", scan)[1]["Count"] == 1
-
-
-# Time and memory --------------------------------------------------------------------------------
 
 
 def put(**attributes: Json) -> Json:
@@ -625,59 +622,64 @@ def test_time_grows_with_the_size_of_a_request_and_no_faster(engine: SqliteEngin
     small, large = (json.dumps(request(part)).encode() for part in (size // 4, size))
 
     def seconds(raw: bytes) -> float:
-        # A full collection looks at all that the process holds, which is no matter of the request.
-        gc.disable()
-        try:
-            start = thread_time()
-            status, body = wire.answer(engine, target(operation), raw)
-            taken = thread_time() - start
-        finally:
-            gc.enable()
+        taken, (status, body) = timed(lambda: wire.answer(engine, target(operation), raw))
         judge(status, body, raw)
         return taken
 
+    grows_evenly(lambda: seconds(small), lambda: seconds(large))
+
+
+def test_time_to_take_members_from_a_set_grows_with_its_size_and_no_faster(engine: SqliteEngine) -> None:
+    def seconds(size: int) -> float:
+        members = [str(place) for place in range(size)]
+        ask(engine, "PutItem", put(x={"SS": members}))
+        request = update("DELETE x :x") | {"ExpressionAttributeValues": {":x": {"SS": members[::2]}}}
+        taken, (status, _) = timed(lambda: ask(engine, "UpdateItem", request))
+        assert status == 200
+        return taken
+
+    grows_evenly(lambda: seconds(15_000), lambda: seconds(60_000))
+
+
+def timed(act: Callable[[], T]) -> tuple[float, T]:
+    # A full collection looks at all that the process holds, which is no matter of the request.
+    gc.disable()
+    try:
+        start = thread_time()
+        result = act()
+        return thread_time() - start, result
+    finally:
+        gc.enable()
+
+
+def grows_evenly(small: Callable[[], float], large: Callable[[], float]) -> None:
+    """Assert that four times as much takes no more time than that; both return seconds."""
     # Less than three times for each doubling; a square would be 16 here. The best of many, because
     # on a busy machine even a thread's own time is not all its own.
-    best_small, best_large = seconds(small), seconds(large)
+    best_small, best_large = small(), large()
     for _ in range(20):
         if best_large < max(0.004, 3**2 * best_small):
             return
-        best_small, best_large = min(best_small, seconds(small)), min(best_large, seconds(large))
-    pytest.fail(f"{name}: {best_small:.4f} s, and {best_large:.4f} s for four times as much")
+        best_small, best_large = min(best_small, small()), min(best_large, large())
+    pytest.fail(f"{best_small:.4f} s, and {best_large:.4f} s for four times as much")
 
 
-def test_taking_many_members_from_a_large_set_is_quick(engine: SqliteEngine) -> None:
-    members = [str(place) for place in range(60_000)]
-    ask(engine, "PutItem", put(x={"SS": members}))
-    start = thread_time()
-    request = update("DELETE x :x") | {"ExpressionAttributeValues": {":x": {"SS": members[::2]}}}
-    assert ask(engine, "UpdateItem", request)[0] == 200
-    assert thread_time() - start < 5
+RESIDENT = Path("/proc/self/statm")
 
 
-def resident_kib() -> int:
-    """The most memory this process has held so far; macOS counts it in bytes."""
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return most // 1024 if sys.platform == "darwin" else most
+def resident_megabytes() -> float:
+    gc.collect()
+    return int(RESIDENT.read_text().split()[1]) * resource.getpagesize() / 1_000_000
 
 
+@pytest.mark.skipif(not RESIDENT.exists(), reason="only Linux tells what a process holds now")
 def test_memory_stays_flat() -> None:
-    rounds = EXAMPLES // 10
-    with hostile.opened() as engine:
+    def play(first: int, rounds: int) -> None:
+        for seed in range(first, first + rounds):
+            for _ in hostile.play(seed, count=100):
+                pass
 
-        def play(seed: int) -> None:
-            for name, raw in hostile.requests(seed, engine, count=100):
-                # Definitions and items may stay; what is asked must not.
-                if not name.endswith(("Table", "PutItem", "BatchWriteItem")):
-                    wire.answer(engine, name, raw)
-
-        for seed in range(5):
-            play(seed)
-        gc.collect()
-        before = resident_kib()
-        for seed in range(5, 5 + rounds):
-            try:
-                play(seed)
-            except ServiceError:
-                break
-        assert resident_kib() - before < 64 * 1024
+    play(0, EXAMPLES // 10)
+    before = resident_megabytes()
+    play(EXAMPLES, EXAMPLES // 5)
+    assert resident_megabytes() - before < 50

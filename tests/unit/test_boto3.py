@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import re
 import sys
 import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -25,7 +27,9 @@ from botocore.httpsession import URLLib3Session
 from botocore.signers import RequestSigner
 
 import solotable.boto3
-from solotable.boto3 import routed
+from solotable.boto3 import respond, routed
+from solotable.boto3.clients import own_session
+from solotable.boto3.routes import DYNAMODB_HOST
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
 from solotable.errors import EngineError
@@ -102,7 +106,7 @@ class TestClient:
 
     def test_a_wrong_crc32_would_be_noticed(self, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
         sums = iter([0])
-        monkeypatch.setattr(solotable.boto3, "crc32", lambda body: next(sums, zlib.crc32(body)))
+        monkeypatch.setattr(respond, "crc32", lambda body: next(sums, zlib.crc32(body)))
         monkeypatch.setattr(time, "sleep", lambda _: None)
         assert client.list_tables()["ResponseMetadata"]["RetryAttempts"] == 1
 
@@ -171,7 +175,9 @@ class TestClient:
         client.get_waiter("table_not_exists").wait(TableName="notes")
 
     @pytest.mark.parametrize("mode", ["legacy", "standard", "adaptive"])
-    def test_a_fault_of_the_engine_reaches_the_caller_at_once(self, mode: str) -> None:
+    def test_a_fault_of_the_engine_reaches_the_caller_at_once_and_no_log(
+        self, mode: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
         class Broken:
             def handle(self, request: Request[Any]) -> Any:
                 raise EngineError("the disk is on fire")
@@ -182,6 +188,13 @@ class TestClient:
             boto3.client("dynamodb", config=Config(retries={"mode": mode})).list_tables()
         with pytest.raises(EngineError, match="the disk is on fire"):
             solotable.boto3.client(Broken()).list_tables()
+        assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+    @pytest.mark.parametrize("wrong", [None, 5, b"notes.db", SqliteEngine, object()])
+    def test_takes_a_path_or_an_engine_and_nothing_else(self, wrong: Any) -> None:
+        for function in ("client", "streams_client", "resource", "routed"):
+            with pytest.raises(TypeError, match=rf"^{function}\(\) takes a path or an engine, not"):
+                getattr(solotable.boto3, function)(wrong)
 
     def test_a_path_is_opened_and_closed_with_the_client(self, tmp_path: Path) -> None:
         path = tmp_path / "notes.db"
@@ -211,7 +224,7 @@ class TestClient:
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", "http://localhost:1")
         monkeypatch.setenv("AWS_DEFAULTS_MODE", "auto")
         monkeypatch.setenv("AWS_USE_FIPS_ENDPOINT", "true")
-        solotable.boto3._session.cache_clear()
+        own_session.cache_clear()
         made = solotable.boto3.client(engine)
         assert table_names(made) == []
         assert made.meta.endpoint_url == "http://solotable.invalid"
@@ -244,7 +257,7 @@ class TestClient:
     def test_without_boto3_the_extra_is_named(
         self, engine: SqliteEngine, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        solotable.boto3._session.cache_clear()
+        own_session.cache_clear()
         monkeypatch.setitem(sys.modules, "boto3", None)
         with pytest.raises(ImportError, match=re.escape("pip install 'solotable[aws]'")):
             solotable.boto3.client(engine)
@@ -373,7 +386,7 @@ class TestRouted:
         ],
     )
     def test_knows_the_hosts_of_dynamodb(self, host: str, is_ours: bool) -> None:
-        assert bool(solotable.boto3._DYNAMODB_HOST.search(host)) is is_ours
+        assert bool(DYNAMODB_HOST.search(host)) is is_ours
 
     def test_supplies_credentials_and_region_and_takes_them_away(self, engine: SqliteEngine) -> None:
         before = dict(os.environ)
@@ -496,6 +509,168 @@ class TestRouted:
                 return await asyncio.to_thread(table_names, early)
 
         assert asyncio.run(main()) == []
+
+
+class TestDecorator:
+    """The block lasts for as long as the function runs, of whatever kind it is."""
+
+    def test_a_coroutine_is_routed_until_it_is_done(self) -> None:
+        @routed(":memory:")
+        async def program(name: str) -> list[str]:
+            create(early, name)
+            await asyncio.sleep(0)
+            return await asyncio.to_thread(table_names, early)
+
+        assert asyncio.iscoroutinefunction(program)
+        assert program.__name__ == "program"
+        assert asyncio.run(program("one")) == ["one"]
+        assert asyncio.run(program(name="two")) == ["two"]
+        assert not is_routed()
+
+    def test_a_coroutine_that_fails_ends_its_block(self) -> None:
+        @routed(":memory:")
+        async def program() -> NoReturn:
+            await asyncio.sleep(0)
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            asyncio.run(program())
+        assert not is_routed()
+
+    def test_a_generator_is_routed_from_its_first_step_to_its_end(self) -> None:
+        @routed(":memory:")
+        def program() -> Generator[list[str], str, str]:
+            create(early, (yield table_names(early)))
+            try:
+                yield table_names(early)
+            except KeyError:
+                yield ["caught"]
+            return "done"
+
+        steps = program()
+        assert not is_routed()
+        assert next(steps) == []
+        assert is_routed()
+        assert steps.send("sent") == ["sent"]
+        assert steps.throw(KeyError()) == ["caught"]
+        with pytest.raises(StopIteration) as ended:
+            next(steps)
+        assert ended.value.value == "done"
+        assert not is_routed()
+
+    def test_a_generator_that_is_closed_ends_its_block(self) -> None:
+        @routed(":memory:")
+        def program() -> Iterator[None]:
+            yield
+
+        steps = program()
+        next(steps)
+        assert is_routed()
+        steps.close()  # type: ignore[attr-defined]  # a generator is what it is
+        assert not is_routed()
+
+    def test_an_async_generator_is_routed_from_its_first_step_to_its_end(self) -> None:
+        @routed(":memory:")
+        async def program() -> AsyncGenerator[list[str], str]:
+            create(early, (yield table_names(early)))
+            try:
+                yield table_names(early)
+            except KeyError:
+                yield ["caught"]
+
+        async def main() -> None:
+            steps = program()
+            assert not is_routed()
+            assert await anext(steps) == []
+            assert is_routed()
+            assert await steps.asend("sent") == ["sent"]
+            assert await steps.athrow(KeyError()) == ["caught"]
+            assert [step async for step in steps] == []
+            assert not is_routed()
+
+        asyncio.run(main())
+
+    def test_an_async_generator_that_is_closed_or_fails_ends_its_block(self) -> None:
+        ended: list[bool] = []
+
+        @routed(":memory:")
+        async def program() -> AsyncGenerator[None, None]:
+            try:
+                yield
+            finally:
+                ended.append(is_routed())
+
+        async def main() -> None:
+            steps = program()
+            await anext(steps)
+            await steps.aclose()
+            assert not is_routed()
+            steps = program()
+            await anext(steps)
+            with pytest.raises(ZeroDivisionError):
+                await steps.athrow(ZeroDivisionError())
+            assert not is_routed()
+
+        asyncio.run(main())
+        assert ended == [True, True]
+
+    def test_methods_of_every_kind_are_routed(self) -> None:
+        class Program:
+            @routed(":memory:")
+            def method(self) -> list[str]:
+                return table_names(early)
+
+            @routed(":memory:")
+            @staticmethod
+            def static() -> list[str]:
+                return table_names(early)
+
+            @classmethod
+            @routed(":memory:")
+            def of_class(cls) -> list[str]:
+                return table_names(early)
+
+            async def __call__(self) -> list[str]:
+                return table_names(early)
+
+        assert Program().method() == Program().static() == Program.of_class() == []
+        callable_ = routed(":memory:")(Program())
+        assert asyncio.run(callable_()) == []
+        assert asyncio.run(routed(":memory:")(partial(callable_))()) == []
+
+    def test_a_function_that_hands_out_what_runs_later_is_refused(self) -> None:
+        async def later() -> None: ...
+
+        async def laters() -> AsyncGenerator[None, None]:
+            yield
+
+        def hands_out(make: Callable[[], Any]) -> Any:
+            return make()
+
+        for make in (later, laters, lambda: (table_names(early) for _ in "a")):
+            with pytest.raises(TypeError, match="would run after its routed"):
+                routed(":memory:")(hands_out)(make)
+
+    def test_a_class_is_refused(self) -> None:
+        with pytest.raises(TypeError, match="does not decorate classes"):
+
+            @routed(":memory:")
+            class TestNotes:
+                pass
+
+    def test_what_is_no_function_is_refused(self) -> None:
+        with pytest.raises(TypeError, match="decorates functions, not 5"):
+            routed(":memory:")(5)
+
+    def test_without_a_path_or_an_engine_it_is_refused(self) -> None:
+        with pytest.raises(TypeError, match=r"write @routed\(path_or_engine\)"):
+
+            @routed  # type: ignore[call-overload]  # the mistake that this is about
+            def program() -> None: ...
+
+
+def is_routed() -> bool:
+    return os.environ.get("AWS_ACCESS_KEY_ID") == "solotable"
 
 
 def no_retries() -> Config:

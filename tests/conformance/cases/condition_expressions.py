@@ -461,7 +461,10 @@ LIMITS = [
         tables="Hash",
     ),
     case(
-        "a path may have 32 levels", ask(f"attribute_not_exists({'.'.join('a' * 32)})", None), tables="Hash"
+        "a path may have 32 levels",
+        SEED,
+        ask(f"attribute_not_exists({'.'.join('a' * 32)})", {}),
+        tables="Hash",
     ),
     case(
         "a path may not have 33 levels",

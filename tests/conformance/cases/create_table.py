@@ -524,8 +524,16 @@ CASES: list[Case] = [
         describes("FRESH", lambda got: bool(got["TableName"] == "FRESH")),
         local="fails internally when two names differ by case alone",
     ),
-    case("255 characters make a table name", creates(TableName="n" * 255)),
-    case("a name may be of dots, dashes and underscores", creates(TableName="._-")),
+    case(
+        "255 characters make a table name",
+        creates(TableName="n" * 255),
+        describes("n" * 255, lambda got: bool(got["TableName"] == "n" * 255)),
+    ),
+    case(
+        "a name may be of dots, dashes and underscores",
+        creates(TableName="._-"),
+        describes("._-", lambda got: got["TableArn"].endswith(":table/._-")),
+    ),
     case(
         "deletion protection is described",
         creates(DeletionProtectionEnabled=True),

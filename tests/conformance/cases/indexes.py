@@ -325,6 +325,37 @@ WRITES = [
         tables="Lone",
     ),
     case(
+        "an update refuses a wrong type that it works out for the key of a local index",
+        put(row("p", "1", x={"S": "1"}), table="Lone"),
+        Step(
+            "UpdateItem",
+            {
+                "TableName": "Lone",
+                "Key": row("p", "1"),
+                "UpdateExpression": "SET n = if_not_exists(x, :v)",
+                "ExpressionAttributeValues": {":v": {"N": "1"}},
+            },
+            invalid("The update expression attempted to update the secondary index key to unsupported type"),
+        ),
+        tables="Lone",
+        local="takes any type",
+    ),
+    case(
+        "an update refuses to DELETE a set from the key of an index, whether or not it is there",
+        Step(
+            "UpdateItem",
+            {
+                "TableName": "Lone",
+                "Key": row("p", "1"),
+                "UpdateExpression": "DELETE g :v",
+                "ExpressionAttributeValues": {":v": {"SS": ["a"]}},
+            },
+            invalid(f"{WRONG}Type mismatch for Index Key g Expected: S Actual: SS IndexName: byg"),
+        ),
+        tables="Lone",
+        local="cares only once there is something to delete from",
+    ),
+    case(
         "an update refuses a wrong type for the key of an index",
         update(
             {"N": "1"},
@@ -433,6 +464,28 @@ ASKS = [
         "a filter on a local index needs projected attributes",
         query("linc", invalid(NOT_FILTERED.format("linc", "z")), FilterExpression="z = :p", **HOME),
         tables="Indexed",
+    ),
+    case(
+        "a filter on a local index needs projected attributes, even where whole items are fetched",
+        query(
+            "lkeys",
+            invalid(NOT_FILTERED.format("lkeys", "z")),
+            Select="ALL_ATTRIBUTES",
+            FilterExpression="z = :p",
+            **HOME,
+        ),
+        tables="Indexed",
+    ),
+    *(
+        case(
+            f"to the filter of a scan, what {index} does not project is missing",
+            put(FULL),
+            scan(index, found(scanned=1), FilterExpression="attribute_exists(z)"),
+            scan(index, {"Count": 1, "ScannedCount": 1}, FilterExpression="NOT z = pk", Select="COUNT"),
+            tables="Indexed",
+            local="filters the items of the table",
+        )
+        for index in ("gkeys", "ginc", "lkeys", "linc")
     ),
     case(
         "a filter on an index may name the table's keys",

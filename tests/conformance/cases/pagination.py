@@ -338,6 +338,20 @@ def scan_refused(
 
 LOCAL_INDEX: Json = {"table": "Lone", "IndexName": "byn"}
 QUERY_STARTS = [
+    case(
+        "a full page has a last key where the key condition allows no further one, and goes on from it",
+        *FIVE,
+        query(page(R[0], last=K[0]), where="pk = :p AND sk <= :s", values={":s": {"S": "1"}}, Limit=1),
+        query(
+            page(),
+            where="pk = :p AND sk <= :s",
+            values={":s": {"S": "1"}},
+            Limit=1,
+            ExclusiveStartKey=K[0],
+        ),
+        tables="Pair",
+        local="looks ahead in the key condition",
+    ),
     query_refused("an empty starting key is refused", INVALID, {}, local=""),
     query_refused("a starting key needs the sort key", INVALID, {"pk": S}),
     query_refused("a starting key needs the partition key", INVALID, {"sk": S}),

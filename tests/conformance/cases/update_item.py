@@ -138,6 +138,18 @@ CREATION = [
 
 NEW: Json = {**ITEM, "x": n(9)}
 RETURNS = [
+    case(
+        "UPDATED_NEW shows only the member that ADD has changed",
+        put(KEY | {"m": {"M": {"a": n(1), "b": n(2)}}}),
+        update(
+            "ADD m.a :v",
+            {"Attributes": {"m": {"M": {"a": n(2)}}}},
+            {":v": n(1)},
+            ReturnValues="UPDATED_NEW",
+        ),
+        tables="Hash",
+        local="shows the whole map",
+    ),
     *(
         case(
             f"{kind} of an existing item",

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from solotable.expressions import Condition, compile_expressions, evaluate, paths_of
-from solotable.expressions.ast import And, Not, Or
+from solotable.expressions.ast import And, Not, Or, Same
 from solotable.values import Item
 
 from .strategies import CONDITIONS, ITEMS
@@ -157,3 +157,11 @@ def test_not_negates(condition: Condition, item: Item) -> None:
 def test_and_and_or_follow_de_morgan(one: Condition, two: Condition, item: Item) -> None:
     neither = And((Not(one), Not(two)))
     assert evaluate(neither, item) is evaluate(Not(Or((one, two))), item)
+
+
+@given(CONDITIONS, CONDITIONS, ITEMS)
+def test_two_conditions_are_the_same_when_both_hold_or_neither(
+    one: Condition, other: Condition, item: Item
+) -> None:
+    assert evaluate(Same(one, other), item) is (evaluate(one, item) is evaluate(other, item))
+    assert list(paths_of(Same(one, other))) == [*paths_of(one), *paths_of(other)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
+from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
-from time import perf_counter
 
 import pytest
 from hypothesis import given
@@ -199,24 +201,46 @@ def test_a_projection_is_paths_and_commas(text: str) -> None:
         parse_projection(text)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "(" * 100_000,
-        "(" * 4000 + "a=b",
-        "(" * 2000 + "a=b" + ")" * 2000,
-        "NOT " * 1000 + "a=b",
-        "(NOT " * 600 + "a=b" + ")" * 600,
-        "f(" * 2000,
-        "f(" * 1300 + "a" + ")" * 1300,
-        "size(" * 600 + "a" + ")" * 600 + "=b",
-        "a" + "[0]" * 1300 + "[",
-    ],
-)
-def test_any_depth_is_refused_cleanly_and_at_once(text: str) -> None:
-    started = perf_counter()
+#: Texts of a depth, and the largest depth that is not refused by its length alone.
+_DEEP: list[tuple[Callable[[int], str], int]] = [
+    (lambda depth: "(" * depth, 4000),
+    (lambda depth: "(" * depth + "a=b", 4000),
+    (lambda depth: "(" * depth + "a=b" + ")" * depth, 2000),
+    (lambda depth: "NOT " * depth + "a=b", 1000),
+    (lambda depth: "(NOT " * depth + "a=b" + ")" * depth, 600),
+    (lambda depth: "f(" * depth, 2000),
+    (lambda depth: "f(" * depth + "a" + ")" * depth, 1300),
+    (lambda depth: "size(" * depth + "a" + ")" * depth + "=b", 600),
+    (lambda depth: "a" + "[0]" * depth + "[", 1300),
+]
+
+
+@pytest.mark.parametrize("text, depth", _DEEP)
+def test_any_depth_is_refused_cleanly_and_in_steps_that_grow_no_faster(
+    text: Callable[[int], str], depth: int
+) -> None:
+    _condition_refused(text(depth))
+    few, many = (_steps_to_judge(text(part)) for part in (depth // 4, depth))
+    assert many < 5 * few
+
+
+def test_a_text_far_too_long_is_not_read() -> None:
+    text = "(" * 100_000
     _condition_refused(text)
-    assert perf_counter() - started < 1
+    assert _steps_to_judge(text) < 100
+
+
+def _steps_to_judge(text: str) -> int:
+    """Count the calls that it takes: seconds would judge the machine."""
+    calls: Counter[str] = Counter()
+    before = sys.getprofile()
+    sys.setprofile(lambda _frame, event, _arg: calls.update((event,)))
+    try:
+        with suppress(ServiceError):
+            parse_condition(text, "ConditionExpression")
+    finally:
+        sys.setprofile(before)
+    return calls["call"] + calls["c_call"]
 
 
 @given(st.text(alphabet="ab#:.[]()=<>+-, 0129_\n'\"ANDORTSEé😀\ud800", max_size=40))

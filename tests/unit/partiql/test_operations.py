@@ -52,9 +52,6 @@ def transact(engine: SqliteEngine, *texts: str, **members: Any) -> dict[str, Any
     return engine.call("ExecuteTransaction", {"TransactStatements": statements, **members})
 
 
-# ExecuteStatement -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("where", "expected"),
     [
@@ -145,9 +142,6 @@ def test_capacity_is_added_up_over_partitions(engine: SqliteEngine) -> None:
     assert reply["ConsumedCapacity"] == {"TableName": "Music", "CapacityUnits": 1.0}
 
 
-# Batches ----------------------------------------------------------------------------------------
-
-
 def test_a_batch_answers_slot_by_slot(engine: SqliteEngine) -> None:
     reply = batch(
         engine,
@@ -201,9 +195,6 @@ def test_a_batch_reads_or_writes(engine: SqliteEngine) -> None:
             "DELETE FROM Music WHERE pk = 'a' AND sk = 2",
         )
     assert caught.value.message == "Read and write requests together in the same batch is not supported."
-
-
-# Transactions -----------------------------------------------------------------------------------
 
 
 def test_a_transaction_of_reads(engine: SqliteEngine) -> None:

@@ -65,9 +65,6 @@ S = {"S": "a"}
 PK = KeyTerm("pk", "=", (S,))
 
 
-# SELECT -----------------------------------------------------------------------------------------
-
-
 def test_without_a_partition_it_is_a_scan() -> None:
     assert planned("SELECT * FROM Music").requests == (Scan(table="Music"),)
     reads = selected("sk > 1")
@@ -225,8 +222,6 @@ def test_an_index_with_several_attributes_in_its_key_is_refused() -> None:
     )
 
 
-# Conditions -------------------------------------------------------------------------------------
-
 N = Attr(("n",))
 ONE = Const({"N": "1"})
 
@@ -327,9 +322,6 @@ def test_conditions_that_are_refused(text: str, message: str) -> None:
     assert refusal(f"SELECT * FROM Music WHERE {text}") == message
 
 
-# INSERT -----------------------------------------------------------------------------------------
-
-
 def test_an_insert_is_a_put_of_what_is_not_there() -> None:
     action = planned("INSERT INTO Music VALUE {'pk': ?, 'sk': 1, 'm': {'x': [1.0]}}", S)
     assert action == PutItem(
@@ -376,9 +368,6 @@ def test_a_string_literal_is_stored_as_it_is(text: str) -> None:
     literal = text.replace("'", "''")
     action = planned(f"INSERT INTO Music VALUE {{'pk': 'k', 'x': '{literal}'}}", table=HASH)
     assert action.item["x"] == {"S": text}
-
-
-# UPDATE and DELETE ------------------------------------------------------------------------------
 
 
 def test_an_update_wants_its_item_to_be_there() -> None:
@@ -468,9 +457,6 @@ def test_changes_that_are_refused(text: str, message: str) -> None:
     assert refusal(text, table=HASH) == message
 
 
-# Batches and transactions -----------------------------------------------------------------------
-
-
 def get(text: str) -> tuple[GetItem, Any]:
     return plan_get(parse_statement(text), Statement(text=text), table=HASH, within="ExecuteTransaction")
 
@@ -501,8 +487,6 @@ def test_exists_is_a_condition_check() -> None:
         plan_check(parse_statement(text), Statement(text=text), table=HASH)
     assert caught.value.message == "EXISTS() must contain a single item read with additional condition"
 
-
-# Any text ---------------------------------------------------------------------------------------
 
 _CONDITION_PIECES = """
 pk sk n m.x[0] "a b" = <> < > BETWEEN AND OR NOT IN IS NULL MISSING STRING ( ) [ ] << >> {'a': } , 1 -1 1e200

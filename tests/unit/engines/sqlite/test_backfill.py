@@ -93,6 +93,7 @@ def test_a_second_index_waits_for_the_first() -> None:
                 "UpdateTable", {**ADD, "GlobalSecondaryIndexUpdates": [{"Create": index("again", "g")}]}
             )
         assert refused.value.code == "LimitExceededException"
+        assert refused.value.retryable
 
 
 def test_an_unfinished_index_goes_on_at_the_next_describe_table(tmp_path: Path) -> None:

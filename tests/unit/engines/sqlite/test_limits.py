@@ -54,9 +54,6 @@ def count(engine: SqliteEngine, name: str = "Things") -> int:
     return total
 
 
-# Items ------------------------------------------------------------------------------------------
-
-
 def test_an_item_has_at_most_400_kb(engine: SqliteEngine) -> None:
     put(engine, sized(ITEM_BYTES))
     too_large = {"TableName": "Things", "Item": sized(ITEM_BYTES + 1)}
@@ -163,9 +160,6 @@ def test_numbers_beyond_the_range_are_refused(engine: SqliteEngine, refused: str
     )
 
 
-# Keys -------------------------------------------------------------------------------------------
-
-
 def of_kind(kind: str, size: int) -> Json:
     return {kind: "x" * size if kind == "S" else b64encode(b"x" * size).decode()}
 
@@ -226,9 +220,6 @@ def test_the_keys_of_an_index_have_the_same_limits(engine: SqliteEngine, kind: s
     assert engine.call("Scan", {"TableName": "Keys", "IndexName": "global"})["Items"] == [item]
 
 
-# Pages ------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("operation", ["Scan", "Query"])
 def test_a_page_ends_at_1_mb(engine: SqliteEngine, operation: str) -> None:
     engine.call("CreateTable", table("Pages", "pk:S", "sk:N"))
@@ -269,9 +260,6 @@ def test_a_batch_get_gives_16_mb_and_hands_back_the_rest(engine: SqliteEngine) -
     assert left == {"Things": entry | {"Keys": [{"pk": {"S": "last"}}]}}
     rest = engine.call("BatchGetItem", {"RequestItems": left})
     assert rest == {"Responses": {"Things": [{"pk": {"S": "last"}}]}, "UnprocessedKeys": {}}
-
-
-# Batches and transactions -----------------------------------------------------------------------
 
 
 def puts(number: int, start: int = 0) -> list[Json]:
@@ -343,6 +331,18 @@ def test_a_transaction_carries_at_most_4_mb(engine: SqliteEngine) -> None:
     assert message.startswith("Transaction payload size cannot exceed 4MB")
 
 
+def test_a_transaction_reads_at_most_4_mb(engine: SqliteEngine) -> None:
+    sizes = [ITEM_BYTES] * 10 + [TRANSACTION_BYTES - 10 * ITEM_BYTES]
+    for place, size in enumerate(sizes):
+        put(engine, sized(size, str(place)))
+    keys = ({"pk": {"S": str(place)}} for place in range(len(sizes)))
+    gets = {"TransactItems": [{"Get": {"TableName": "Things", "Key": key}} for key in keys]}
+    assert len(engine.call("TransactGetItems", gets)["Responses"]) == len(sizes)
+    put(engine, sized(sizes[-1] + 1, "10"))
+    message = refusal(engine, "TransactGetItems", gets)
+    assert message == "Aggregated size of items in a transaction cannot exceed 4 MB"
+
+
 def test_a_client_token_has_1_to_36_characters(engine: SqliteEngine) -> None:
     write = {"TransactItems": [{"Put": {"TableName": "Things", "Item": {"pk": {"S": "k"}}}}]}
     engine.call("TransactWriteItems", write | {"ClientRequestToken": "t" * 36})
@@ -364,9 +364,6 @@ def test_a_batch_has_at_most_25_statements_and_a_statement_8192_characters(engin
     assert refusal(engine, "ExecuteStatement", long).endswith(
         "Member must have length less than or equal to 8192"
     )
-
-
-# Expressions ------------------------------------------------------------------------------------
 
 
 def conditional(expression: str, values: Json | None = None) -> Json:
@@ -444,9 +441,6 @@ def test_a_place_far_behind_a_list_is_its_next_one(engine: SqliteEngine) -> None
     assert reply["Attributes"]["l"] == {"L": [{"S": "a"}, {"S": "b"}]}
 
 
-# Tables -----------------------------------------------------------------------------------------
-
-
 def test_a_table_name_has_3_to_255_letters(engine: SqliteEngine) -> None:
     for name in ("abc", "t" * 255, "..."):
         engine.call("CreateTable", table(name, "pk:S"))
@@ -489,6 +483,7 @@ def test_a_table_has_at_most_20_global_and_5_local_indexes(engine: SqliteEngine)
     with pytest.raises(ServiceError) as refused:
         engine.call("UpdateTable", update)
     assert refused.value.code == "LimitExceededException"
+    assert not refused.value.retryable
 
 
 def test_a_table_has_at_most_50_tags(engine: SqliteEngine) -> None:

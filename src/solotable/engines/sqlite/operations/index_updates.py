@@ -235,4 +235,5 @@ def _busy() -> ServiceError:
     return ServiceError(
         "LimitExceededException",
         "Subscriber limit exceeded: Only 1 online index can be created or deleted simultaneously per table",
+        retryable=True,
     )

@@ -1,0 +1,121 @@
+"""Clients and resources of our own, each answered by one engine.
+
+They look at none of the machine's AWS configuration, and cannot reach a network.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from functools import cache
+from typing import Any, cast
+
+from solotable.engines.sqlite import Durability
+from solotable.protocol.engine import Engine
+
+from .environment import REGION
+from .given import check_given, engine_of, need
+from .respond import respond
+
+# RFC 2606: names under .invalid never resolve.
+_ENDPOINT = "http://solotable.invalid"
+# boto3: making clients is not thread-safe, using them is.
+_making = threading.Lock()
+
+
+def client(path_or_engine: str | os.PathLike[str] | Engine, *, durability: Durability = "full") -> Any:
+    """Return a boto3 DynamoDB client that the engine answers.
+
+    A path is opened as an engine that belongs to the client: `client.close()` closes it. An engine
+    is used as it is and stays open; `durability` then says nothing. Every path is opened by itself,
+    so clients that are to share `":memory:"` must share an engine.
+    """
+    check_given("client", path_or_engine)
+    return _client("dynamodb", path_or_engine, durability)
+
+
+def streams_client(
+    path_or_engine: str | os.PathLike[str] | Engine, *, durability: Durability = "full"
+) -> Any:
+    """Return a boto3 DynamoDB Streams client that the engine answers; see `client`."""
+    check_given("streams_client", path_or_engine)
+    return _client("dynamodbstreams", path_or_engine, durability)
+
+
+def resource(path_or_engine: str | os.PathLike[str] | Engine, *, durability: Durability = "full") -> Any:
+    """Return a boto3 DynamoDB resource that the engine answers.
+
+    See `client` for who closes what; the resource's client is `resource.meta.client`.
+    """
+    check_given("resource", path_or_engine)
+    session = own_session()
+    engine, owned = engine_of(path_or_engine, durability)
+    with _making:
+        made = session.resource("dynamodb", endpoint_url=_ENDPOINT, config=_config())
+    _attach(made.meta.client, engine, owned=owned)
+    return made
+
+
+def _client(service: str, path_or_engine: Any, durability: Durability) -> Any:
+    session = own_session()
+    engine, owned = engine_of(path_or_engine, durability)
+    with _making:
+        made = session.client(service, endpoint_url=_ENDPOINT, config=_config())
+    _attach(made, engine, owned=owned)
+    return made
+
+
+def _attach(made: Any, engine: Engine, *, owned: bool) -> None:
+    def answer(request: Any, **_: Any) -> Any:
+        return respond(engine, request)
+
+    made.meta.events.register_first("before-send", answer)
+    if owned:
+        made.solotable_engine = engine
+
+
+class _OwnsEngine:
+    """Mixed into our clients: closes the engine that was opened for the client."""
+
+    solotable_engine: Engine | None = None
+
+    def close(self) -> None:
+        """Close the client, and the engine if the client was made from a path."""
+        cast(Any, super()).close()
+        if self.solotable_engine is not None:
+            self.solotable_engine.close()
+
+
+@cache
+def own_session() -> Any:
+    """Return the session of our own clients; it reads none of the machine's AWS configuration."""
+    boto3 = need("boto3")
+    import botocore.session
+    from botocore.configprovider import ConstantProvider
+
+    session = botocore.session.Session()
+    settings = session.get_component("config_store")
+    for name, value in {
+        "profile": None,
+        "config_file": os.devnull,
+        "credentials_file": os.devnull,
+        "region": REGION,
+        "ca_bundle": None,
+        "defaults_mode": "legacy",
+        "use_fips_endpoint": False,
+        "use_dualstack_endpoint": False,
+    }.items():
+        settings.set_config_provider(name, ConstantProvider(value=value))
+
+    def add_base(base_classes: list[type], **_: Any) -> None:
+        base_classes.insert(0, _OwnsEngine)
+
+    session.register("creating-client-class", add_base)
+    return boto3.Session(botocore_session=session)
+
+
+def _config() -> Any:
+    from botocore import UNSIGNED
+    from botocore.config import Config
+
+    return Config(signature_version=UNSIGNED)

@@ -1,0 +1,84 @@
+"""One prepared request of botocore -> the response that it would have got from a socket.
+
+What DynamoDB refuses is a response too. What else goes wrong in an engine is raised as it is, and
+logged nowhere: it reaches the caller, who can do better than a server that has to go on.
+"""
+
+from __future__ import annotations
+
+import secrets
+from base64 import b32hexencode
+from collections.abc import Iterator
+from email.utils import formatdate
+from typing import Any, Final
+from zlib import crc32
+
+from solotable.errors import ServiceError
+from solotable.protocol import faults
+from solotable.protocol.decode import decode
+from solotable.protocol.encode import encode_json
+from solotable.protocol.engine import Engine
+from solotable.protocol.shapes import ITEMS, STREAMS, TABLES
+from solotable.protocol.text import dumps, loads
+
+_SERVICES: Final = {
+    "DynamoDB_20120810": frozenset((*ITEMS, *TABLES)),
+    "DynamoDBStreams_20120810": frozenset(STREAMS),
+}
+
+
+def is_dynamodb(request: Any) -> bool:
+    """Tell whether a request, prepared or not, is one that an engine has to answer."""
+    service, dot, _ = _target(request).partition(".")
+    return bool(dot) and service in _SERVICES
+
+
+def respond(engine: Engine, request: Any) -> Any:
+    """Answer a prepared request."""
+    from botocore.awsrequest import AWSResponse
+
+    sent = request.body or b""
+    status, body = _answer(engine, _target(request), sent.encode() if isinstance(sent, str) else bytes(sent))
+    headers = {
+        "Server": "solotable",
+        "Date": formatdate(usegmt=True),
+        "Content-Type": "application/x-amz-json-1.0",
+        "Content-Length": str(len(body)),
+        # DynamoDB: 52 characters; 32 bytes give as many, and then padding.
+        "x-amzn-RequestId": b32hexencode(secrets.token_bytes(32))[:52].decode(),
+        # botocore compares it with the body, and retries when they differ.
+        "x-amz-crc32": str(crc32(body)),
+    }
+    return AWSResponse(request.url, status, headers, _Body(body))
+
+
+def _answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
+    # Not `protocol.wire.answer`: as a status 500, a fault would be retried for half a minute, and
+    # then say nothing of its cause.
+    service, _, operation = target.partition(".")
+    try:
+        try:
+            payload = loads(body)
+        except ValueError:
+            raise faults.unreadable("") from None
+        if operation not in _SERVICES.get(service, ()):
+            raise faults.unknown_operation()
+        return 200, encode_json(engine.handle(decode(operation, payload)))
+    except ServiceError as refused:
+        return refused.status, dumps(refused.body())
+
+
+def _target(request: Any) -> str:
+    # Headers are text until a request is prepared, and bytes afterwards.
+    target = request.headers.get("X-Amz-Target", "")
+    return target.decode("latin-1") if isinstance(target, bytes) else str(target)
+
+
+class _Body:
+    """What botocore reads a response's content from."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def stream(self) -> Iterator[bytes]:
+        yield self._content

@@ -1,0 +1,66 @@
+"""What statements answer: items in the shape that their columns ask for, and the capacity of all reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from solotable.expressions.evaluate import evaluate, fetch
+from solotable.partiql import Column, Reads
+from solotable.protocol.replies import Capacity, SomeItem
+from solotable.protocol.text import loads
+from solotable.values import Item
+
+
+def shape(items: Sequence[SomeItem], reads: Reads) -> list[SomeItem]:
+    """Return those of the items that the statement asks for, each with its columns alone."""
+    if reads.residue is None and reads.columns is None:
+        return list(items)
+    shaped: list[SomeItem] = []
+    for raw in items:
+        item = as_item(raw)
+        if reads.residue is None or evaluate(reads.residue, item):
+            shaped.append(in_columns(item, reads.columns))
+    return shaped
+
+
+def in_columns(item: Item, columns: tuple[Column, ...] | None) -> Item:
+    """Return the item with these columns; None are all."""
+    if columns is None:
+        return item
+    values = ((column.name, fetch(column.path, item)) for column in columns)
+    return {name: value for name, value in values if value is not None}
+
+
+def as_item(raw: SomeItem) -> Item:
+    """Return an item decoded, if it is not yet."""
+    if isinstance(raw, bytes):
+        item: Item = loads(raw)
+        return item
+    return raw
+
+
+def merged(capacities: list[Capacity]) -> list[Capacity]:
+    """Return one report for each table, in the order the tables came up."""
+    tables: dict[str, Capacity] = {}
+    for capacity in capacities:
+        name = capacity["TableName"]
+        tables[name] = _sum(tables[name], capacity) if name in tables else capacity
+    return list(tables.values())
+
+
+def total(capacities: list[Capacity]) -> Capacity | None:
+    """Return the report on reads of one table."""
+    return merged(capacities)[0] if capacities else None
+
+
+def _sum(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    total = dict(one)
+    for name, value in other.items():
+        if name not in total:
+            total[name] = value
+        elif isinstance(value, dict):
+            total[name] = _sum(total[name], value)
+        elif not isinstance(value, str):
+            total[name] += value
+    return total

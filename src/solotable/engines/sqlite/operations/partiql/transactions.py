@@ -1,0 +1,127 @@
+"""ExecuteTransaction: statements about one item each, run as one TransactGetItems or TransactWriteItems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from solotable.errors import ServiceError, TransactionCancelled, invalid
+from solotable.partiql import Column, Parsed, Reads, parse_statement, plan, plan_check, plan_get
+from solotable.protocol.replies import Answer, TransactGot, TransactWrote
+from solotable.protocol.requests import (
+    CapacityReport,
+    ExecuteTransaction,
+    GetItem,
+    PutItem,
+    Statement,
+    TransactGetItems,
+    TransactWriteItems,
+    WriteAction,
+)
+from solotable.values import canonical
+
+from .results import as_item, in_columns
+from .statements import DUPLICATE, schema
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+
+def execute_transaction(engine: SqliteEngine, request: ExecuteTransaction) -> Answer:
+    """Run all statements or none: all reads, or all writes."""
+    # DynamoDB: a parameter that is no value is refused without the number of its statement.
+    statements = [
+        replace(statement, parameters=tuple(map(canonical, statement.parameters)))
+        for statement in request.statements
+    ]
+    parsed: list[Parsed] = []
+    for place, statement in enumerate(statements):
+        with _numbered(place):
+            parsed.append(parse_statement(statement.text))
+    reads = [each.kind == "SELECT" and not each.exists for each in parsed]
+    if any(reads) and not all(reads):
+        raise invalid(
+            "ExecuteTransaction API does not support both read and write operations in the same request."
+        )
+    if all(reads):
+        return _transact_reads(engine, parsed, statements, request.capacity)
+    return _transact_writes(engine, parsed, statements, request)
+
+
+@contextmanager
+def _numbered(place: int) -> Iterator[None]:
+    """Say in a refusal which statement it is about."""
+    try:
+        yield
+    except ServiceError as refused:
+        if refused.code != "ValidationException":
+            raise
+        raise invalid(f"Validation failed in TransactStatements[{place}]: {refused.message}") from refused
+
+
+def _transact_reads(
+    engine: SqliteEngine, parsed: list[Parsed], statements: list[Statement], capacity: CapacityReport
+) -> Answer:
+    gets: list[GetItem] = []
+    shapes: list[tuple[Column, ...] | None] = []
+    for place, (each, statement) in enumerate(zip(parsed, statements, strict=True)):
+        with _numbered(place):
+            table = schema(engine, each.table)
+            get, columns = plan_get(each, statement, table=table, within="ExecuteTransaction")
+        gets.append(get)
+        shapes.append(columns)
+    got: TransactGot = engine.handle(TransactGetItems(gets=tuple(gets), capacity=capacity))
+    answer: Answer = {
+        "Responses": [
+            {} if item is None else {"Item": in_columns(as_item(item), columns)}
+            for item, columns in zip(got.items, shapes, strict=True)
+        ]
+    }
+    if got.capacity is not None:
+        answer["ConsumedCapacity"] = got.capacity
+    return answer
+
+
+def _transact_writes(
+    engine: SqliteEngine, parsed: list[Parsed], statements: list[Statement], request: ExecuteTransaction
+) -> Answer:
+    actions: list[WriteAction] = []
+    for place, (each, statement) in enumerate(zip(parsed, statements, strict=True)):
+        with _numbered(place):
+            actions.append(_transact_action(engine, each, statement))
+    write = TransactWriteItems(
+        actions=tuple(actions),
+        token=request.token,
+        fingerprint=request.fingerprint,
+        capacity=request.capacity,
+    )
+    try:
+        wrote: TransactWrote = engine.handle(write)
+    except TransactionCancelled as cancelled:
+        raise TransactionCancelled(_reasons(cancelled, actions)) from cancelled
+    answer: Answer = {"Responses": []}
+    if wrote.capacity is not None:
+        answer["ConsumedCapacity"] = wrote.capacity
+    return answer
+
+
+def _transact_action(engine: SqliteEngine, parsed: Parsed, statement: Statement) -> WriteAction:
+    table = schema(engine, parsed.table)
+    if parsed.exists:
+        return plan_check(parsed, statement, table=table)
+    if parsed.returning is not None:
+        raise invalid("RETURNING clause is not supported in ExecuteTransaction.")
+    action = plan(parsed, statement, table=table)
+    assert not isinstance(action, Reads)
+    return action
+
+
+def _reasons(cancelled: TransactionCancelled, actions: list[WriteAction]) -> list[dict[str, Any]]:
+    return [
+        {"Code": "DuplicateItem", "Message": DUPLICATE}
+        if isinstance(action, PutItem) and reason["Code"] == "ConditionalCheckFailed"
+        else reason
+        for reason, action in zip(cancelled.reasons, actions, strict=True)
+    ]
