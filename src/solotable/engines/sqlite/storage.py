@@ -63,18 +63,29 @@ def rows(
     cursor = connection.execute(
         range_sql(table, index, forward=forward), (low, high, -1 if limit is None else limit)
     )
-    # The checks are written out: a page has many rows, and a call costs as much as a checksum.
+    # The checks are written out: a page has many rows, and a call costs as much as a checksum. Each
+    # row must also lie behind the last: a page that was written to the wrong place is sound in itself.
     try:
         if index is None:
             for row_id, key, size, crc, raw in cursor:
-                if crc32(raw, crc32(key)) != crc or size.__class__ is not int:
+                if crc32(raw, crc32(key)) != crc or not low <= key < high or size.__class__ is not int:
                     raise _damaged(table)
+                if forward:
+                    low = key + b"\0"
+                else:
+                    high = key
                 yield Row(row_id, size, raw)
         else:
             for row_id, key, size, crc, raw, entry, entry_crc in cursor:
                 start = crc32(key)
                 if crc32(raw, start) != crc or crc32(entry, start) != entry_crc or size.__class__ is not int:
                     raise _damaged(table)
+                if not low <= entry < high:
+                    raise _damaged(table)
+                if forward:
+                    low = entry + b"\0"
+                else:
+                    high = entry
                 yield Row(row_id, size, raw)
     except TypeError:
         # A damaged header makes SQLite read bytes as something else.
