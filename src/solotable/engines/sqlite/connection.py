@@ -239,13 +239,17 @@ class Database:
             timeout=_BUSY_SECONDS,
             cached_statements=512,
         )
-        connection.execute("PRAGMA trusted_schema = OFF")
-        connection.execute("PRAGMA cell_size_check = ON")
-        if reader:
+        try:
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.execute("PRAGMA cell_size_check = ON")
             connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
-            connection.execute("PRAGMA query_only = ON")
-        else:
-            self._make_writer(connection)
+            if reader:
+                connection.execute("PRAGMA query_only = ON")
+            else:
+                self._make_writer(connection)
+        except BaseException:
+            connection.close()
+            raise
         return connection
 
     def _make_writer(self, connection: sqlite3.Connection) -> None:

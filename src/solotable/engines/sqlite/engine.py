@@ -50,8 +50,13 @@ class SqliteEngine:
         self.database = Database(path, durability=durability, read_only=read_only, connect=connect)
         self.catalog = Catalog()
         self._clock = clock
-        if not read_only:
-            backfill.resume_all(self)
+        try:
+            if not read_only:
+                backfill.resume_all(self)
+        except BaseException:
+            # Nobody will have the engine to close it.
+            self.database.close()
+            raise
 
     def call(self, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
         """Answer a request in wire form, as `client.get_item(...)` would send it."""

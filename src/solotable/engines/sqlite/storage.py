@@ -19,6 +19,11 @@ from solotable.values import Item, item_size
 from .catalog import Index, Table
 from .keys import index_bytes
 
+#: A row of a range: size, item, checksum, key, its place in the range, the checksum of that.
+Stored = tuple[int, bytes, int, bytes, bytes, int]
+#: How many rows are fetched at once.
+_CHUNK = 64
+
 
 class Row:
     """A stored item: its JSON as it is, and decoded once somebody looks."""
@@ -49,7 +54,7 @@ def find(connection: sqlite3.Connection, table: Table, key: bytes) -> Row | None
     return Row(row_id, size, raw)
 
 
-def rows(
+def chunks(
     connection: sqlite3.Connection,
     table: Table,
     index: Index | None,
@@ -58,35 +63,26 @@ def rows(
     high: bytes,
     forward: bool = True,
     limit: int | None = None,
-) -> Generator[Row, None, None]:
-    """Yield the rows whose key in the table or index lies in [low, high), in order."""
+) -> Generator[list[Stored], None, None]:
+    """Yield the rows whose key in the table or index lies in [low, high), in order, some at a time."""
     cursor = connection.execute(
         range_sql(table, index, forward=forward), (low, high, -1 if limit is None else limit)
     )
     # The checks are written out: a page has many rows, and a call costs as much as a checksum. Each
     # row must also lie behind the last: a page that was written to the wrong place is sound in itself.
     try:
-        if index is None:
-            for row_id, key, size, crc, raw in cursor:
-                if crc32(raw, crc32(key)) != crc or not low <= key < high or size.__class__ is not int:
-                    raise _damaged(table)
-                if forward:
-                    low = key + b"\0"
-                else:
-                    high = key
-                yield Row(row_id, size, raw)
-        else:
-            for row_id, key, size, crc, raw, entry, entry_crc in cursor:
+        while found := cursor.fetchmany(_CHUNK):
+            for size, raw, crc, key, place, place_crc in found:
                 start = crc32(key)
-                if crc32(raw, start) != crc or crc32(entry, start) != entry_crc or size.__class__ is not int:
+                if crc32(raw, start) != crc or not low <= place < high or size.__class__ is not int:
                     raise _damaged(table)
-                if not low <= entry < high:
+                if index is not None and crc32(place, start) != place_crc:
                     raise _damaged(table)
                 if forward:
-                    low = entry + b"\0"
+                    low = place + b"\0"
                 else:
-                    high = entry
-                yield Row(row_id, size, raw)
+                    high = place
+            yield found
     except TypeError:
         # A damaged header makes SQLite read bytes as something else.
         raise _damaged(table) from None
@@ -96,16 +92,16 @@ def rows(
 
 
 def range_sql(table: Table, index: Index | None, *, forward: bool) -> str:
-    """Return the statement behind `rows`; a test explains its plan."""
+    """Return the statement behind `chunks`; a test explains its plan."""
     order = "ASC" if forward else "DESC"
     if index is None:
         return (
-            f"SELECT id, key, size, crc, item FROM {table.items} "
+            f"SELECT size, item, crc, key, key, 0 FROM {table.items} "
             f"WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT ?"
         )
     # LEFT JOIN fixes the order of the loops, the index first, and shows an entry that leads to no item.
     return (
-        "SELECT i.id, i.key, i.size, i.crc, i.item, x.key, x.crc "
+        "SELECT i.size, i.item, i.crc, i.key, x.key, x.crc "
         f"FROM x{index.id} AS x LEFT JOIN {table.items} AS i "
         f"ON i.id = x.row WHERE x.key >= ? AND x.key < ? ORDER BY x.key {order} LIMIT ?"
     )

@@ -123,3 +123,11 @@ def test_an_error_in_the_middle_of_a_read_leaves_no_old_snapshot_behind(path: Pa
             put(engine, f"new-{number}")
             assert shelf(engine, f"new-{number}")
         assert len(errors) == 5
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list open files")
+def test_a_file_that_cannot_be_opened_is_not_held_open(path: Path) -> None:
+    spoil(path, "UPDATE catalog SET definition = replace(definition, 'ACTIVE', 'CREATING')")
+    with pytest.raises(Corrupt):
+        sqlite.open(path)
+    assert [one for one in Path("/proc/self/fd").iterdir() if "things.db" in str(one.resolve())] == []

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from solotable.engines.sqlite.catalog import Index, KeyAttribute, Table
 from solotable.engines.sqlite.keys import check_key, index_bytes, key_bytes
-from solotable.engines.sqlite.storage import Row, rows
+from solotable.engines.sqlite.storage import Stored, chunks
 from solotable.errors import ServiceError, invalid, invalid_parameter
 from solotable.expressions import evaluate, paths_of, project
 from solotable.expressions.ast import Projection
@@ -20,6 +21,7 @@ from solotable.protocol.capacity import CapacityMeter, read_units
 from solotable.protocol.limits import LARGEST_PAGE
 from solotable.protocol.replies import Page, SomeItem
 from solotable.protocol.requests import Query, Scan
+from solotable.protocol.text import loads
 from solotable.values import Item, item_size
 
 if TYPE_CHECKING:
@@ -111,7 +113,7 @@ def read_page(engine: SqliteEngine, source: Source, request: Query | Scan) -> Pa
     with (
         engine.database.read() as connection,
         closing(
-            rows(
+            chunks(
                 connection,
                 source.table,
                 source.index,
@@ -120,12 +122,12 @@ def read_page(engine: SqliteEngine, source: Source, request: Query | Scan) -> Pa
                 forward=source.forward,
                 limit=request.limit,
             )
-        ) as found_rows,
+        ) as stored,
     ):
-        found = _read(found_rows, source, request)
+        found = _read(stored, source, request)
     last = None
     if found.full and found.last is not None:
-        item = found.last.item
+        item = loads(found.last)
         last = {part.name: item[part.name] for part in source.position}
     return Page(
         items=None if request.select == "COUNT" else found.items,
@@ -141,42 +143,67 @@ class _Found:
     items: list[SomeItem]
     count: int = 0
     scanned: int = 0
-    bytes: int = 0
+    size: int = 0
     fetched_units: float = 0
-    last: Row | None = None
+    #: The item that was read last, as it is stored.
+    last: bytes | None = None
     full: bool = False
 
 
-def _read(stored: Iterable[Row], source: Source, request: Query | Scan) -> _Found:
+def _read(stored: Iterable[list[Stored]], source: Source, request: Query | Scan) -> _Found:
+    index = source.index
+    if request.filter is None and request.projection is None and (index is None or index.projected is None):
+        return _read_whole(stored, request)
     found = _Found([])
-    keep = request.select != "COUNT"
-    whole = source.index is None or source.index.projected is None
-    narrow = None if whole or source.fetches else source.index
-    plain = narrow is None and request.filter is None and request.projection is None
-    for row in stored:
+    for size, raw, *_ in chain.from_iterable(stored):
         found.scanned += 1
-        found.last = row
-        if whole or source.index is None:
-            found.bytes += row.size
+        found.last = raw
+        item: Item = loads(raw)
+        if index is None or index.projected is None:
+            found.size += size
         else:
-            found.bytes += item_size(source.index.project(row.item))
+            entry = index.project(item)
+            found.size += item_size(entry)
             if source.fetches:
                 # DynamoDB: each item that is fetched for a local index costs a read of its own.
-                found.fetched_units += read_units(row.size, request.consistent)
-        if plain:
+                found.fetched_units += read_units(size, request.consistent)
+            else:
+                item = entry
+        if request.filter is None or evaluate(request.filter, item):
             found.count += 1
-            if keep:
-                found.items.append(row.raw)
-        else:
-            item = row.item if narrow is None else narrow.project(row.item)
-            if request.filter is None or evaluate(request.filter, item):
-                found.count += 1
-                if keep:
-                    found.items.append(_shown(item, request.projection))
-        if found.bytes >= LARGEST_PAGE or found.scanned == request.limit:
+            if request.select != "COUNT":
+                found.items.append(_shown(item, request.projection))
+        if found.size >= LARGEST_PAGE or found.scanned == request.limit:
             found.full = True
             break
     return found
+
+
+def _read_whole(stored: Iterable[list[Stored]], request: Query | Scan) -> _Found:
+    """Read a page whose items are shown as they are stored, without looking into them."""
+    found = _Found([])
+    for chunk in stored:
+        kept = _filling(chunk, LARGEST_PAGE - found.size)
+        found.size += sum([row[0] for row in kept])
+        found.items += [row[1] for row in kept]
+        found.scanned += len(kept)
+        found.last = kept[-1][1]
+        if found.size >= LARGEST_PAGE or found.scanned == request.limit:
+            found.full = True
+            break
+    found.count = found.scanned
+    return found
+
+
+def _filling(chunk: list[Stored], room: int) -> list[Stored]:
+    """Return the rows up to the one that fills the room, that one included."""
+    if sum([row[0] for row in chunk]) < room:
+        return chunk
+    for place, row in enumerate(chunk, 1):
+        room -= row[0]
+        if room <= 0:
+            return chunk[:place]
+    return chunk
 
 
 def _shown(item: Item, projection: Projection | None) -> Item:
@@ -187,7 +214,7 @@ def _capacity(source: Source, request: Query | Scan, found: _Found) -> dict[str,
     if request.capacity == "NONE":
         return None
     meter = CapacityMeter(source.table.name)
-    units = read_units(found.bytes, request.consistent)
+    units = read_units(found.size, request.consistent)
     if source.index is None:
         meter.table(units)
     else:
