@@ -14,7 +14,7 @@ import click
 
 from solotable import __version__
 
-_OPTIONAL = {"orjson": "faster JSON", "boto3": "boto3 through the engine", "uvloop": "a faster event loop"}
+_OPTIONAL = {"orjson": "faster JSON", "boto3": "boto3 through the engine"}
 
 
 @click.command("doctor")

@@ -4,6 +4,22 @@ from __future__ import annotations
 
 from .auth import SignedRequest
 
+#: The names that SDKs send, as they spell them: a look-up is quicker than a copy.
+_LOWER = {
+    spelling: name.lower()
+    for name in (
+        b"Accept-Encoding",
+        b"Authorization",
+        b"Content-Length",
+        b"Content-Type",
+        b"Host",
+        b"User-Agent",
+        b"X-Amz-Date",
+        b"X-Amz-Target",
+    )
+    for spelling in (name, name.lower())
+}
+
 
 class Incoming:
     """One request, from its first byte to its last."""
@@ -26,7 +42,7 @@ class Incoming:
 
     def add_header(self, name: bytes, value: bytes) -> None:
         """Keep a header."""
-        name = name.lower()
+        name = _LOWER.get(name) or name.lower()
         headers = self.headers
         headers[name] = value if name not in headers else headers[name] + b"," + value
 

@@ -174,18 +174,8 @@ def serve(
     engine: ServedEngine, settings: Settings, *, ready: Callable[[int], None] = lambda port: None
 ) -> None:
     """Serve until SIGTERM or SIGINT; `ready` is told the port once requests are taken."""
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(engine, settings, ready))
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """Return uvloop's loops when it is installed (the extra `fast`); None means asyncio's own."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-    return factory
+    # asyncio's own loop: uvloop was measured, and answered no more requests.
+    asyncio.run(_serve(engine, settings, ready))
 
 
 async def _serve(engine: ServedEngine, settings: Settings, ready: Callable[[int], None]) -> None:

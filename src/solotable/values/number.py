@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import re
 from decimal import Context, Decimal
+from functools import lru_cache
 
 from solotable.errors import ServiceError, invalid
 
 DIGITS = 38
 LARGEST_EXPONENT = 125
 SMALLEST_EXPONENT = -130
+_LONGEST_REMEMBERED = 48
 
 _OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 _PLAIN = re.compile(r"(?:0|-?[1-9][0-9]{0,37})\Z").match
@@ -31,10 +33,18 @@ def canonical_number(text: str) -> str:
     if _PLAIN(text):
         # DynamoDB: trailing zeros are not significant, so any plain integer of 38 digits fits.
         return text
+    # The same numbers come again and again; long texts are not worth their memory.
+    return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _canonical(text)
+
+
+def _canonical(text: str) -> str:
     negative, digits, exponent = _parts(text)
     if not digits:
         return "0"
     return ("-" if negative else "") + _plain(digits, exponent)
+
+
+_remembered = lru_cache(maxsize=4096)(_canonical)
 
 
 def _parts(text: str) -> tuple[bool, str, int]:
@@ -103,8 +113,9 @@ def _result(exact: Decimal) -> str:
     return canonical_number(str(exact))
 
 
+@lru_cache(maxsize=4096)
 def number_size(text: str) -> int:
-    """Return the bytes that DynamoDB counts for a canonical number."""
+    """Return the bytes that DynamoDB counts for a canonical number, which has 133 characters at most."""
     digits = text.lstrip("-").replace(".", "")
     significant = digits.strip("0")
     count = len(significant)

@@ -14,9 +14,13 @@ def item_size(item: Item) -> int:
     """Return the size of an item: names and values, in UTF-8 bytes."""
     total = 0
     for name, value in item.items():
-        total += text_size(name)
+        total += len(name) if name.isascii() else len(name.encode())
         for kind, content in value.items():
-            total += text_size(content) if kind == "S" else content_size(kind, content)
+            # Most attributes are text, and most text is ASCII: the call would cost more than the answer.
+            if kind == "S" and content.isascii():
+                total += len(content)
+            else:
+                total += content_size(kind, content)
     return total
 
 
