@@ -34,21 +34,27 @@ _TOO_DEEP = (
     "Attributes in the item have nested levels beyond supported limit"
 )
 _LONGEST_NAME = 65535
+#: A name of so many characters cannot be too long, whatever they are.
+_SHORT_NAME = _LONGEST_NAME // 4
 
 
 def canonical_item(item: Item) -> Item:
     """Return the item with every value canonical."""
     # DynamoDB: the names of the attributes are judged before any value.
     for name in item:
-        check_name(name)
-    return {name: canonical(value) for name, value in item.items()}
+        if not name or len(name) > _SHORT_NAME:
+            check_name(name)
+    # Most attributes are text, which is canonical as it is.
+    return {
+        name: value if "S" in value and len(value) == 1 else canonical(value) for name, value in item.items()
+    }
 
 
 def check_name(name: str) -> str:
     """Return an attribute's name, or refuse it."""
     if not name:
         raise invalid("Empty attribute name")
-    if len(name) * 4 > _LONGEST_NAME and len(name.encode()) > _LONGEST_NAME:
+    if len(name) > _SHORT_NAME and len(name.encode()) > _LONGEST_NAME:
         raise invalid("Attribute name is too large, must be less than 65536 bytes")
     return name
 
