@@ -185,7 +185,7 @@ def names(connection: sqlite3.Connection, *, after: str = "", limit: int = -1) -
 
 def add(connection: sqlite3.Connection, name: str, definition: Definition) -> Table:
     """Record a new table and make its SQLite tables; ids of its indexes are given out here."""
-    for index in _indexes(definition):
+    for index in indexes_of(definition):
         index["Id"] = ddl.next_index(connection)
         ddl.create_index(connection, index["Id"])
     text = json.dumps(definition)
@@ -203,11 +203,11 @@ def replace(connection: sqlite3.Connection, table: Table, definition: Definition
 
     Indexes without an Id are made; indexes that are gone are dropped.
     """
-    kept = {index["Id"] for index in _indexes(definition) if "Id" in index}
+    kept = {index["Id"] for index in indexes_of(definition) if "Id" in index}
     for old in table.indexes:
         if old.id not in kept:
             ddl.drop_index(connection, old.id)
-    for index in _indexes(definition):
+    for index in indexes_of(definition):
         if "Id" not in index:
             index["Id"] = ddl.next_index(connection)
             ddl.create_index(connection, index["Id"])
@@ -239,7 +239,8 @@ def _checksum(name: str, text: str) -> int:
     return crc32(text.encode(), crc32(name.encode()))
 
 
-def _indexes(definition: Definition) -> list[dict[str, Any]]:
+def indexes_of(definition: Definition) -> list[dict[str, Any]]:
+    """Return the entries of all indexes of a definition, global ones first."""
     return [
         *definition.get("GlobalSecondaryIndexes", ()),
         *definition.get("LocalSecondaryIndexes", ()),

@@ -23,7 +23,9 @@ from .catalog import Definition
 from .definitions import table_arn
 from .storage import check_change
 
-KEPT_MICROS = 24 * 3600 * 1_000_000
+DAY_MICROS = 24 * 3600 * 1_000_000
+#: How long a stream shows a change.
+KEPT_MICROS = DAY_MICROS
 _MEMBERS = (
     "arn, label, table_name, stream, view, key_schema, crc, "
     "first, last, trimmed, enabled_micros, disabled_micros"

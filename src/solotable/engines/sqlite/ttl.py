@@ -31,7 +31,6 @@ _REMOVE = 100
 _TRIM = 1_000
 # DynamoDB: an item that should have expired over five years ago is left alone.
 _OLDEST_SECONDS = 5 * 365 * 86_400
-_DAY_MICROS = 86_400 * 1_000_000
 
 
 def sweep(engine: SqliteEngine) -> int:
@@ -148,7 +147,7 @@ def _trim_changes(engine: SqliteEngine, recovery_days: dict[str, int]) -> None:
         if following is None:
             return
         stream = following
-        kept = max(streams.KEPT_MICROS, recovery_days.get(stream, 0) * _DAY_MICROS)
+        kept = max(streams.KEPT_MICROS, recovery_days.get(stream, 0) * streams.DAY_MICROS)
         while _trim_stream(engine, stream, engine.now_micros() - kept):
             pass
 

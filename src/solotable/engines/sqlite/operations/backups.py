@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 from solotable.engines.sqlite.catalog import Definition, Table
 from solotable.engines.sqlite.definitions import change, current
+from solotable.engines.sqlite.streams import DAY_MICROS
 from solotable.errors import ServiceError, TableNotFound, invalid
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
 
 LONGEST_RECOVERY_DAYS = 35
-_DAY_MICROS = 86_400 * 1_000_000
 
 
 def describe_continuous_backups(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def _description(engine: SqliteEngine, table: Table) -> dict[str, Any]:
     if setting is not None:
         now = engine.now_micros()
         days = setting["RecoveryPeriodInDays"]
-        earliest = max(setting["SinceMicros"], now - days * _DAY_MICROS)
+        earliest = max(setting["SinceMicros"], now - days * DAY_MICROS)
         recovery = {
             "PointInTimeRecoveryStatus": "ENABLED",
             "RecoveryPeriodInDays": days,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from solotable.engines.sqlite.catalog import Definition
+from solotable.engines.sqlite.catalog import Definition, indexes_of
 from solotable.errors import ServiceError, TableNotFound, invalid, invalid_parameter
 from solotable.protocol.limits import MOST_GLOBAL_INDEXES, MOST_PROVISIONED_UNITS
 
@@ -184,7 +184,7 @@ def _check_types(definition: Definition, wanted: dict[str, Any], kinds: dict[str
     for attribute in key_schemas.names(wanted["KeySchema"]):
         if known.get(attribute, kinds[attribute]) == kinds[attribute]:
             continue
-        schemas = [definition["KeySchema"], *(index["KeySchema"] for index in _indexes(definition))]
+        schemas = [definition["KeySchema"], *(index["KeySchema"] for index in indexes_of(definition))]
         existing = next(schema for schema in schemas if attribute in key_schemas.names(schema))
         raise invalid_parameter(
             "Attributes cannot be redefined. "
@@ -210,19 +210,15 @@ def _drop(definition: Definition, name: str) -> None:
     if not kept:
         del definition["GlobalSecondaryIndexes"]
     used = set(key_schemas.names(definition["KeySchema"]))
-    for index in _indexes(definition):
+    for index in indexes_of(definition):
         used.update(key_schemas.names(index["KeySchema"]))
     definition["AttributeDefinitions"] = [
         entry for entry in definition["AttributeDefinitions"] if entry["AttributeName"] in used
     ]
 
 
-def _indexes(definition: Definition) -> list[dict[str, Any]]:
-    return [*definition.get("GlobalSecondaryIndexes", ()), *definition.get("LocalSecondaryIndexes", ())]
-
-
 def _index_names(definition: Definition) -> set[str]:
-    return {index["IndexName"] for index in _indexes(definition)}
+    return {index["IndexName"] for index in indexes_of(definition)}
 
 
 def _missing(definition: Definition, name: str, verb: str) -> ServiceError:
