@@ -1,8 +1,87 @@
-"""Amazon DynamoDB's exact behaviour on one SQLite file, in process.
+"""One definition of your data: DynamoDB in a file on your laptop, Amazon DynamoDB by changing a URL.
 
-The front door of the package: names re-exported from the rooms behind it, and nothing else.
+The front door of the package: names re-exported from the rooms behind it, and nothing else. They
+are imported when they are first used, so that the engine and the CLI do not wait for Pydantic.
 """
 
-__all__ = ["__version__"]
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .connect import Table, connect, connect_async
+    from .entities.conditions import between, contains, exists, missing, one_of, size, some
+    from .entities.entity import Entity
+    from .entities.fields import FROM_SCOPE, TTL, Attr, Created, Json, Updated, Version
+    from .entities.keys import Key
+    from .entities.patterns import pattern
+    from .entities.queries import Query
+    from .entities.table import Index
+    from .flows.write import ANY
+    from .store import AdminStore, AsyncAdminStore, AsyncDatabase, AsyncStore, Database, Store
+    from .store.pages import Page
 
 __version__ = "0.1.0"
+
+_ROOMS = {
+    "connect": ("Table", "connect", "connect_async"),
+    "entities.conditions": ("between", "contains", "exists", "missing", "one_of", "size", "some"),
+    "entities.entity": ("Entity",),
+    "entities.fields": ("FROM_SCOPE", "TTL", "Attr", "Created", "Json", "Updated", "Version"),
+    "entities.keys": ("Key",),
+    "entities.patterns": ("pattern",),
+    "entities.queries": ("Query",),
+    "entities.table": ("Index",),
+    "flows.write": ("ANY",),
+    "store": ("AdminStore", "AsyncAdminStore", "AsyncDatabase", "AsyncStore", "Database", "Store"),
+    "store.pages": ("Page",),
+}
+_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
+
+__all__ = [
+    "ANY",
+    "FROM_SCOPE",
+    "TTL",
+    "AdminStore",
+    "AsyncAdminStore",
+    "AsyncDatabase",
+    "AsyncStore",
+    "Attr",
+    "Created",
+    "Database",
+    "Entity",
+    "Index",
+    "Json",
+    "Key",
+    "Page",
+    "Query",
+    "Store",
+    "Table",
+    "Updated",
+    "Version",
+    "__version__",
+    "between",
+    "connect",
+    "connect_async",
+    "contains",
+    "exists",
+    "missing",
+    "one_of",
+    "pattern",
+    "size",
+    "some",
+]
+
+
+def __getattr__(name: str) -> Any:
+    room = _HOMES.get(name)
+    if room is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{room}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -3,14 +3,26 @@
     SolotableError
     ├── DeclarationError            a schema, key or expression that cannot work
     ├── DataError                   an item that is invalid or too large
+    │   ├── ItemTooLarge            over 400 KB; `largest` names the fields that weigh most
+    │   └── UnknownEntity           a stored item whose type tag no entity of the table has
+    ├── NotFound                    the item that the call needs is not there
+    ├── TenantViolation             a call that would reach another tenant's items
+    ├── CursorRejected              a cursor that is forged, expired, or of another query or tenant
+    ├── BatchIncomplete             what a batch could not finish, in `leftovers`
     ├── EngineError                 the embedded engine's file or process is not fit for use
     │   ├── NotOurFile              the file is something else, or of a newer version
     │   ├── ReadOnly                a write to a file that was opened or lies read-only
     │   ├── StorageFull             the disk, or the file's own limit, is full
     │   └── Corrupt                 stored bytes do not match their checksum
+    ├── NotConfigured               no region, no credentials, or a profile that cannot be used
+    ├── TransportError              no answer came, and nothing was written: `retryable`
+    │   └── OutcomeUnknown          a write was sent and no answer came: it may have been done
     └── ServiceError                what DynamoDB itself answers: `code`, `message`, `retryable`
         ├── ConditionFailed         ConditionalCheckFailedException, with the `item` it met
+        │   ├── AlreadyExists       a create met an item
+        │   └── VersionConflict     somebody else wrote first: `mine` and `theirs`
         ├── TransactionCancelled    TransactionCanceledException, with `reasons` in the caller's order
+        │   └── TransactionFailed   the same over entities: `failures` name the entity and the condition
         ├── TableNotFound           ResourceNotFoundException
         └── Throttled               ProvisionedThroughputExceededException and its like
 
@@ -60,6 +72,44 @@ class DataError(SolotableError):
     """An item that cannot be stored as it is."""
 
 
+class ItemTooLarge(DataError):
+    """An item over DynamoDB's 400 KB; `largest` has the heaviest fields with their bytes."""
+
+    def __init__(self, message: str, *, size: int, largest: list[tuple[str, int]]) -> None:
+        super().__init__(message)
+        self.size = size
+        self.largest = largest
+
+
+class UnknownEntity(DataError):
+    """A stored item whose type tag none of the table's entities has."""
+
+    def __init__(self, message: str, *, tag: str | None, item: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.tag = tag
+        self.item = item
+
+
+class NotFound(SolotableError):
+    """The item that a call needs is not there, or its time to live has passed."""
+
+
+class TenantViolation(SolotableError):
+    """A call that would have reached outside its tenant; nothing was read or written."""
+
+
+class CursorRejected(SolotableError):
+    """A cursor that was tampered with, has expired, or belongs to another query, tenant or table."""
+
+
+class BatchIncomplete(SolotableError):
+    """A batch of which some entries came back again and again: `leftovers`; everything else is done."""
+
+    def __init__(self, message: str, *, leftovers: list[Any]) -> None:
+        super().__init__(message)
+        self.leftovers = leftovers
+
+
 class EngineError(SolotableError):
     """The embedded engine's file or process is not fit for use."""
 
@@ -78,6 +128,29 @@ class StorageFull(EngineError):
 
 class Corrupt(EngineError):
     """Stored bytes do not match their checksum, or SQLite found the file damaged."""
+
+
+class NotConfigured(SolotableError):
+    """What a DynamoDB endpoint needs is missing on this machine: a region, credentials, a profile."""
+
+
+class TransportError(SolotableError):
+    """The service gave no answer, and nothing can have been written: it was a read, or was never sent."""
+
+    def __init__(self, message: str, *, retryable: bool = True) -> None:
+        super().__init__(message)
+        #: Whether the same request may be sent again as it is.
+        self.retryable = retryable
+
+
+class OutcomeUnknown(TransportError):
+    """A write was sent and no answer came: it may have been done, or may still be.
+
+    `retryable` only under an idempotency token; otherwise read what is stored before writing again.
+    """
+
+    def __init__(self, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message, retryable=retryable)
 
 
 class ServiceError(SolotableError):
@@ -123,6 +196,25 @@ class ConditionFailed(ServiceError):
         members: dict[str, Any] = {} if item is None else {"Item": item}
         super().__init__("ConditionalCheckFailedException", message, **members)
         self.item = item
+        #: The same as an entity, where a store asked for one.
+        self.found: Any = None
+
+
+class AlreadyExists(ConditionFailed):
+    """A create met an item that is there already; `found` is that item as an entity."""
+
+    def __init__(self, message: str, *, item: dict[str, Any] | None = None, found: Any = None) -> None:
+        super().__init__(message, item=item)
+        self.found = found
+
+
+class VersionConflict(ConditionFailed):
+    """Somebody else wrote first: `mine` is what was to be written, `theirs` what is stored (None: gone)."""
+
+    def __init__(self, message: str, *, item: dict[str, Any] | None, mine: Any, theirs: Any) -> None:
+        super().__init__(message, item=item)
+        self.mine = mine
+        self.theirs = theirs
 
 
 class TransactionCancelled(ServiceError):
@@ -136,6 +228,15 @@ class TransactionCancelled(ServiceError):
             CancellationReasons=reasons,
         )
         self.reasons = reasons
+
+
+class TransactionFailed(TransactionCancelled):
+    """A transaction over entities that did nothing; `failures` are its refused actions, in order."""
+
+    def __init__(self, message: str, *, reasons: list[dict[str, Any]], failures: list[Any]) -> None:
+        super().__init__(reasons)
+        self.args = (message,)
+        self.failures = failures
 
 
 class TableNotFound(ServiceError):

@@ -1,0 +1,71 @@
+"""Type annotations taken apart: unions into arms, Annotated into type and metadata.
+
+Only looks: what a type becomes in DynamoDB is for `attributes` to say.
+"""
+
+from __future__ import annotations
+
+import types
+from collections import abc
+from collections.abc import Sequence
+from dataclasses import is_dataclass
+from enum import Enum
+from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
+
+import pydantic
+from typing_extensions import TypeAliasType, is_typeddict
+
+
+def bare(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
+    """Strip Annotated, NewType and type aliases, keeping what was annotated."""
+    while True:
+        if get_origin(annotation) is Annotated:
+            annotation, *more = get_args(annotation)
+            metadata = (*more, *metadata)
+        elif isinstance(annotation, NewType):
+            annotation = annotation.__supertype__
+        elif isinstance(annotation, TypeAliasType):
+            annotation = annotation.__value__
+        else:
+            return annotation, metadata
+
+
+def parts(annotation: Any) -> tuple[Any, ...]:
+    """Return the arms of a union, or the type itself; each keeps what it is annotated with."""
+    inner, _ = bare(annotation, ())
+    if get_origin(inner) in (Union, types.UnionType):
+        return tuple(part for arm in get_args(inner) for part in parts(arm))
+    if get_origin(inner) is Literal and None in get_args(inner):
+        choices = tuple(choice for choice in get_args(inner) if choice is not None)
+        return (Literal[choices], type(None)) if choices else (type(None),)
+    return (annotation,)
+
+
+def arms_of(annotation: Any) -> tuple[Any, ...]:
+    return tuple(bare(part, ())[0] for part in parts(annotation))
+
+
+def inner_metadata(annotation: Any) -> list[Any]:
+    """Return what the arms of a type are annotated with: `Annotated[int, TTL()] | None` is a TTL too."""
+    return [meta for part in parts(annotation) for meta in bare(part, ())[1]]
+
+
+def nests(origin: Any) -> bool:
+    if is_typeddict(origin) or is_dataclass(origin):
+        return True
+    if not isinstance(origin, type) or issubclass(origin, (str, bytes, bytearray, Enum)):
+        return False
+    return issubclass(origin, (pydantic.BaseModel, abc.Iterable)) and not issubclass(origin, abc.Set)
+
+
+def is_plain_model(origin: Any) -> bool:
+    """Say whether a type is a model that Pydantic dumps field by field, without a serializer of its own."""
+    if not isinstance(origin, type) or not issubclass(origin, pydantic.BaseModel):
+        return False
+    written = origin.__pydantic_decorators__
+    own = written.model_serializers or written.field_serializers
+    return not own and not issubclass(origin, pydantic.RootModel)
+
+
+def hashable(annotation: Any) -> bool:
+    return isinstance(annotation, abc.Hashable)

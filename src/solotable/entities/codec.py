@@ -1,0 +1,475 @@
+"""Values as parts of a key: text that is injective, keeps order byte by byte, and reads back exactly.
+
+Text is escaped so that no value holds a character up to and including `%`, other than the `%` of an
+escape. So the delimiter `#` never occurs in a value, and `$` occurs in no key at all: `X$` is an exact
+upper bound of `X` and of everything below `X#`. Numbers and times have a fixed width.
+
+Nothing is rounded, cut or guessed: a type without such a text is refused when it is declared, a value
+that does not fit is refused when it is written, and text that `encode` never gives is refused by
+`decode`.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum, Flag, IntEnum
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin
+from uuid import UUID
+
+from pydantic import AwareDatetime, EmailStr, FutureDate, FutureDatetime, PastDate, PastDatetime
+
+from solotable.errors import DataError, DeclarationError
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_ODD = re.compile("[\x00-%\ud800-\udfff]")
+_ESCAPED = re.compile("%([01][0-9A-F]|2[0-5])")
+_ESCAPED_TEXT = re.compile("(?:[^\x00-%\ud800-\udfff]|%(?:[01][0-9A-F]|2[0-5]))*")
+_ESCAPES = {code: f"%{code:02X}" for code in range(0x26)}
+_NINES = str.maketrans("0123456789", "9876543210")
+_INTEGER = re.compile(r"(\+?)0([1-9][0-9]?)d")
+_FRACTION = re.compile(r"(\+?)0([1-9][0-9]?)\.([0-9][0-9]?)f")
+_TIMESPECS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds"}
+#: What a timestamp of each precision must be a multiple of, in microseconds, and how long its text is.
+_TIMES = {"seconds": (1_000_000, 20), "milliseconds": (1_000, 24), "microseconds": (1, 27)}
+#: Pydantic's constrained types that are classes of their own, by the type of their values.
+_PLAIN: dict[Any, type] = {
+    AwareDatetime: datetime,
+    PastDatetime: datetime,
+    FutureDatetime: datetime,
+    PastDate: date,
+    FutureDate: date,
+    EmailStr: str,
+}
+
+
+def escape(text: str) -> str:
+    """Percent-encode every character from U+0000 through `%`; order by UTF-8 bytes is kept.
+
+    >>> escape("50% of #7")
+    '50%25%20of%20%237'
+    """
+    if _ODD.search(text) is None:
+        return text
+    if (found := _SURROGATE.search(text)) is not None:
+        raise DataError(
+            f"{_shown(text)} holds the lone surrogate U+{ord(found[0]):04X}, which UTF-8 cannot store; "
+            "decode the text properly before it gets here"
+        )
+    return text.translate(_ESCAPES)
+
+
+def unescape(text: str) -> str:
+    """Reverse `escape`; ValueError on text that `escape` never gives."""
+    if _ODD.search(text) is None:
+        return text
+    if _ESCAPED_TEXT.fullmatch(text) is None:
+        raise ValueError(f"{_shown(text)} is not escaped text")
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text)
+
+
+def _shown(value: object) -> str:
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to print an int of more than 4300 digits
+        return f"{type(value).__name__} of too many digits"
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartCodec(ABC):
+    """One field's way into a key and back."""
+
+    #: A word for the linter: text, digits, decimal, timestamp, date, uuid, hex or choice.
+    kind: ClassVar[str]
+    #: The entity and field, as messages name them: `Section.order`.
+    name: str
+    #: The place in the template, as messages quote it: `{order:06d}`.
+    slot: str
+    #: Whether the field may be None, which leaves the whole key out.
+    optional: bool = False
+    #: How many characters each encoded value has, or None when that varies.
+    width: int | None = None
+    #: Every text that `encode` can give, when that is a declared set.
+    choices: tuple[str, ...] | None = None
+
+    @abstractmethod
+    def encode(self, value: Any) -> str:
+        """Give the value's text; DataError when it has none."""
+
+    @abstractmethod
+    def read(self, text: str) -> Any:
+        """Give the value that a well-formed text stands for; ValueError when there is none."""
+
+    def decode(self, text: str) -> Any:
+        """Give the value of which this is the text; ValueError on text that `encode` never gives."""
+        try:
+            value = self.read(text)
+            exact = self.encode(value) == text
+        except (ValueError, ArithmeticError, DataError):  # Decimal's is arithmetic
+            exact, value = False, None
+        if not exact:
+            raise ValueError(f"{_shown(text)} is not a text of {self.slot}")
+        return value
+
+    def refusal(self, value: object, reason: str) -> DataError:
+        """Word an error about a value."""
+        return DataError(f"{self.name} = {_shown(value)} {reason}")
+
+    def misfit(self, value: object, wanted: str) -> DataError:
+        """Word an error about a value of another type."""
+        return self.refusal(value, f"is no {wanted}, so it does not fit {self.slot}; convert it first")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextCodec(PartCodec):
+    """A str, escaped."""
+
+    kind: ClassVar[str] = "text"
+
+    def encode(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise self.misfit(value, "str")
+        if _ODD.search(value) is None:
+            return str.__str__(value)  # a str that is also an Enum must not leak out as the member
+        if _SURROGATE.search(value) is not None:
+            raise self.refusal(
+                value,
+                "holds a lone surrogate, which UTF-8 cannot store; decode the text properly before it "
+                "gets here",
+            )
+        return value.translate(_ESCAPES)
+
+    def read(self, text: str) -> str:
+        return unescape(text)
+
+    def decode(self, text: str) -> str:
+        return unescape(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceCodec(PartCodec):
+    """One of a declared set of texts: a Literal, or an Enum of str values."""
+
+    # No width even when all texts are equally long: a further choice must not break the template.
+    kind: ClassVar[str] = "choice"
+    texts: Mapping[str, str] = field(hash=False)
+    values: Mapping[str, Any] = field(hash=False)
+
+    def encode(self, value: Any) -> str:
+        # The plain value of an Enum's member is as good: Pydantic stores it under `use_enum_values`.
+        plain = value.value if isinstance(value, Enum) else value
+        text = self.texts.get(plain) if isinstance(plain, str) else None
+        if text is None or (isinstance(value, Enum) and self.values[text] != value):
+            raise self.refusal(value, f"is none of {_listed(self.texts)}; use one of these")
+        return text
+
+    def read(self, text: str) -> Any:
+        if text not in self.values:
+            raise ValueError(text)
+        return self.values[text]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DigitsCodec(PartCodec):
+    """An int of a declared width; a negative one is `-` and the nines' complement of its digits."""
+
+    kind: ClassVar[str] = "digits"
+    digits: int
+    #: The least number that takes more digits.
+    limit: int
+    signed: bool
+    enum: type[IntEnum] | None = None
+
+    def encode(self, value: Any) -> str:
+        if type(value) is int and 0 <= value < self.limit and self.enum is None:
+            return str(value).zfill(self.digits)  # the usual case, at half the price
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise self.misfit(value, "int")
+        if self.enum is not None and value not in self.enum.__members__.values():
+            raise self.refusal(value, f"is no member of {self.enum.__name__}; use one")
+        number = int(value)
+        if 0 <= number < self.limit:
+            return str(number).zfill(self.digits)
+        if self.signed and -(10 ** (self.digits - 1)) < number < 0:
+            return "-" + f"{-number:0{self.digits - 1}d}".translate(_NINES)
+        least = f"-{'9' * (self.digits - 1)}" if self.signed else "0"
+        raise self.refusal(
+            value,
+            f"does not fit {self.slot}; that holds {least} to {'9' * self.digits}, "
+            f"so {_wider(self.signed, number < 0)}",
+        )
+
+    def read(self, text: str) -> int:
+        number = -int(text[1:].translate(_NINES)) if text.startswith("-") else int(text)
+        return number if self.enum is None else self.enum(number)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecimalCodec(PartCodec):
+    """A Decimal of a declared width and number of decimals, its sign as in DigitsCodec."""
+
+    kind: ClassVar[str] = "decimal"
+    digits: int  # of both sides of the point together
+    decimals: int
+    signed: bool
+
+    def encode(self, value: Any) -> str:
+        if not isinstance(value, Decimal | int) or isinstance(value, bool):
+            raise self.misfit(value, "Decimal")
+        number = Decimal(value)
+        if not number.is_finite():
+            raise self.refusal(value, "is no finite number, so it has no place in a key")
+        negative = number < 0
+        digits = self.digits - negative
+        # Judged before any arithmetic, as 1E+999999 would take a million digits.
+        if (negative and not self.signed) or (number and number.adjusted() >= digits - self.decimals):
+            raise self.refusal(value, f"does not fit {self.slot}; {_wider(self.signed, negative)}")
+        text = f"{self._scaled(number, value):0{digits}d}"
+        if self.decimals:
+            text = f"{text[: -self.decimals]}.{text[-self.decimals :]}"
+        return "-" + text.translate(_NINES) if negative else text
+
+    def _scaled(self, number: Decimal, value: object) -> int:
+        _, digits, exponent = number.as_tuple()
+        assert isinstance(exponent, int)
+        shift = exponent + self.decimals
+        if not number:
+            return 0
+        if shift < 0 and any(digits[shift:]):
+            raise self.refusal(
+                value,
+                f"has more than the {self.decimals} decimals of {self.slot}; round it first or declare more",
+            )
+        kept = digits[:shift] if shift < 0 else digits + (0,) * shift
+        return int("".join(map(str, kept)))
+
+    def read(self, text: str) -> Decimal:
+        return Decimal("-" + text[1:].translate(_NINES) if text.startswith("-") else text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimestampCodec(PartCodec):
+    """An aware datetime, in UTC and of a declared precision."""
+
+    kind: ClassVar[str] = "timestamp"
+    precision: str
+
+    def encode(self, value: Any) -> str:
+        if not isinstance(value, datetime):
+            raise self.misfit(value, "datetime")
+        moment = value if value.tzinfo is UTC else self._in_utc(value)
+        if moment.microsecond % _TIMES[self.precision][0]:
+            raise self.refusal(
+                value, f"is finer than the {self.precision} of {self.slot}; round it first or declare finer"
+            )
+        return moment.isoformat(timespec=self.precision)[:-6] + "Z"
+
+    def _in_utc(self, value: datetime) -> datetime:
+        if value.utcoffset() is None:
+            raise self.refusal(value, "has no time zone, so its place in time is unknown; add one, say UTC")
+        try:
+            return value.astimezone(UTC)
+        except OverflowError:
+            raise self.refusal(value, "is outside of the years 0001 to 9999 in UTC; clamp it") from None
+
+    def read(self, text: str) -> datetime:
+        return datetime.fromisoformat(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DateCodec(PartCodec):
+    """A date, as `2026-11-15`."""
+
+    kind: ClassVar[str] = "date"
+
+    def encode(self, value: Any) -> str:
+        if not isinstance(value, date) or isinstance(value, datetime):
+            raise self.misfit(value, "date")
+        return value.isoformat()
+
+    def read(self, text: str) -> date:
+        return date.fromisoformat(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UuidCodec(PartCodec):
+    """A UUID, in its canonical lower-case text."""
+
+    kind: ClassVar[str] = "uuid"
+
+    def encode(self, value: Any) -> str:
+        if not isinstance(value, UUID):
+            raise self.misfit(value, "UUID")
+        return str(value)
+
+    def read(self, text: str) -> UUID:
+        return UUID(text)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HexCodec(PartCodec):
+    """Bytes, as lower-case hexadecimal digits."""
+
+    kind: ClassVar[str] = "hex"
+
+    def encode(self, value: Any) -> str:
+        if not isinstance(value, bytes):
+            raise self.misfit(value, "bytes")
+        return value.hex()
+
+    def read(self, text: str) -> bytes:
+        return bytes.fromhex(text)
+
+
+def codec_for(annotation: Any, spec: str = "", *, where: str, field: str = "") -> PartCodec:
+    """Choose the codec of a field in a template, or say why it cannot be in a key.
+
+    `where` names the key (`Section.by_order`); its part before the dot names the entity in messages.
+    """
+    plain, optional = _unwrapped(annotation)
+    slot = "{" + field + (f":{spec}" if spec else "") + "}"
+    entity = where.rpartition(".")[0] or where
+    facts: dict[str, Any] = {
+        "name": f"{entity}.{field}" if field else where,
+        "slot": slot,
+        "optional": optional,
+    }
+
+    def refusal(reason: str) -> DeclarationError:
+        return DeclarationError(f"{where}: {slot} {reason}")
+
+    if isinstance(plain, type) and issubclass(plain, IntEnum):
+        return _enumerated_digits(plain, _digits(spec, field, facts, refusal), refusal)
+    if plain is int:
+        return _digits(spec, field, facts, refusal)
+    if plain is Decimal:
+        return _decimal(spec, field, facts, refusal)
+    if plain is datetime:
+        if spec and spec not in _TIMESPECS:
+            raise refusal(f"has a format that no datetime takes; use {field}:s, {field}:ms or {field}:us")
+        precision = _TIMESPECS[spec or "us"]
+        return TimestampCodec(precision=precision, width=_TIMES[precision][1], **facts)
+    codec = _plain_codec(plain, facts, refusal)
+    if spec:
+        raise refusal(f"has a format, which a {_named(plain)} does not take; write {{{field}}}")
+    return codec
+
+
+def _plain_codec(plain: Any, facts: dict[str, Any], refusal: Any) -> PartCodec:
+    if plain is str:
+        return TextCodec(**facts)
+    if plain is date:
+        return DateCodec(width=10, **facts)
+    if plain is UUID:
+        return UuidCodec(width=36, **facts)
+    if plain is bytes:
+        return HexCodec(**facts)
+    if get_origin(plain) is Literal:
+        return _choice({value: value for value in get_args(plain)}, facts, refusal)
+    if isinstance(plain, type) and issubclass(plain, Enum) and not issubclass(plain, Flag):
+        return _choice({member.value: member for member in plain}, facts, refusal)
+    if plain is bool:
+        raise refusal("is a bool, which says too little for a key; use a Literal of two words")
+    if plain is float:
+        raise refusal("is a float, which has no exact text; use a Decimal with a width, as in {x:010.2f}")
+    raise refusal(
+        f"is a {_named(plain)}, which has no place in a key; use a str, an int or Decimal with a width, a "
+        "datetime, date, UUID, bytes, a Literal of strings or an Enum of strings"
+    )
+
+
+def _choice(values: dict[Any, Any], facts: dict[str, Any], refusal: Any) -> ChoiceCodec:
+    if not values or not all(isinstance(value, str) for value in values):
+        raise refusal("has choices that are not all strings; use strings, or an IntEnum with a width")
+    try:
+        texts = {str.__str__(value): escape(value) for value in values}
+    except DataError as error:
+        raise refusal(f"has a choice that cannot be stored: {error}") from None
+    return ChoiceCodec(
+        texts=texts,
+        values={texts[value]: meant for value, meant in values.items()},
+        choices=tuple(texts.values()),
+        **facts,
+    )
+
+
+def _digits(spec: str, field: str, facts: dict[str, Any], refusal: Any) -> DigitsCodec:
+    found = _INTEGER.fullmatch(spec)
+    if found is None or (found[1] and found[2] == "1"):
+        raise refusal(
+            f"is an int, which keeps its order only at a fixed width; write {{{field}:06d}} for up to six "
+            f"digits, or {{{field}:+06d}} if it can be negative"
+        )
+    width = int(found[2])
+    return DigitsCodec(digits=width, limit=10**width, width=width, signed=bool(found[1]), **facts)
+
+
+def _enumerated_digits(enum: type[IntEnum], codec: DigitsCodec, refusal: Any) -> DigitsCodec:
+    try:
+        choices = tuple(codec.encode(int(member)) for member in enum)
+    except DataError as error:
+        raise refusal(f"does not hold every member of {enum.__name__}: {error}") from None
+    return replace(codec, choices=choices, enum=enum)
+
+
+def _decimal(spec: str, field: str, facts: dict[str, Any], refusal: Any) -> DecimalCodec:
+    found = _FRACTION.fullmatch(spec)
+    if found is None:
+        raise refusal(
+            f"is a Decimal, which keeps its order only at a fixed width; write {{{field}:010.2f}} for ten "
+            f"characters with two decimals, or {{{field}:+010.2f}} if it can be negative"
+        )
+    signed, width, decimals = bool(found[1]), int(found[2]), int(found[3])
+    digits = width - (1 if decimals else 0)
+    if digits - decimals - signed < 1:
+        raise refusal("leaves no digit before the point; declare a greater width")
+    return DecimalCodec(digits=digits, decimals=decimals, signed=signed, width=width, **facts)
+
+
+def _unwrapped(annotation: Any) -> tuple[Any, bool]:
+    """Strip what does not change the text of a value, and say whether None was among it."""
+    optional = False
+    while True:
+        origin = get_origin(annotation)
+        if origin is Annotated:
+            annotation = get_args(annotation)[0]
+        elif origin is Union or origin is types.UnionType:
+            rest = [each for each in get_args(annotation) if each is not type(None)]
+            if len(rest) != 1:
+                return annotation, optional
+            annotation, optional = rest[0], True
+        elif origin is Literal and None in get_args(annotation):
+            rest = [each for each in get_args(annotation) if each is not None]
+            if not rest:
+                return annotation, optional
+            annotation, optional = Literal[tuple(rest)], True
+        elif hasattr(annotation, "__supertype__"):  # NewType
+            annotation = annotation.__supertype__
+        elif type(annotation).__name__ == "TypeAliasType":  # `type Name = ...`, from Python 3.12 on
+            annotation = annotation.__value__
+        elif isinstance(annotation, type) and annotation in _PLAIN:
+            annotation = _PLAIN[annotation]
+        else:
+            return annotation, optional
+
+
+def _named(annotation: Any) -> str:
+    return (
+        annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
+    )
+
+
+def _listed(texts: Mapping[str, str]) -> str:
+    return ", ".join(map(repr, texts))
+
+
+def _wider(signed: bool, negative: bool) -> str:
+    if negative and not signed:
+        return "a + before the width declares negative numbers"
+    return "use a smaller value or declare a greater width"

@@ -1,0 +1,152 @@
+"""What a field is besides its type: the markers written in `Annotated[...]`, the tenant's default, ULIDs.
+
+Markers only state facts; attributes, stores and the linter act on them. No clock and no randomness is
+read here: whoever makes a `Ulids` hands both in, and a lock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from solotable.errors import DeclarationError
+
+_LONGEST_NAME = 65535
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_PAIRS = tuple(high + low for high in _CROCKFORD for low in _CROCKFORD)
+_RANDOM_BYTES = 10
+_LARGEST_RANDOM = 2**80 - 1
+_LARGEST_MS = 2**48 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """Make an int field the optimistic lock: every write checks it and adds one."""
+
+
+@dataclass(frozen=True, slots=True)
+class TTL:
+    """Make a datetime or int field the time of expiry, kept as a number of epoch seconds.
+
+    A datetime is cut to the whole second, as DynamoDB's expiry knows no fractions.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class Json:
+    """Keep the field as one string of JSON text, whatever its type."""
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """Let the store stamp a datetime field when the item is first written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Updated:
+    """Let the store stamp a datetime field on every write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attr:
+    """Give the field another attribute name on the wire.
+
+    >>> Attr("n").name
+    'n'
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise DeclarationError(
+                f"Attr({self.name!r}) names no attribute; give it a text that is not empty."
+            )
+        size = len(self.name.encode("utf-8", "surrogatepass"))
+        if size > _LONGEST_NAME:
+            raise DeclarationError(
+                f"Attr({self.name[:20]!r}...) has {size} bytes; a name has {_LONGEST_NAME} at most."
+            )
+
+
+class _FromScope(str):
+    """The text that stands for "the scope's tenant" until a store fills it in; there is one instance."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "FROM_SCOPE"
+
+    def __reduce__(self) -> str:
+        # By name, so that copies and pickles are the one instance again.
+        return "FROM_SCOPE"
+
+
+#: The default of a field that the scope's tenant fills in: `tenant_id: str = FROM_SCOPE`.
+FROM_SCOPE: Final[Any] = _FromScope()
+
+
+def is_from_scope(value: object) -> bool:
+    """Say whether this is the placeholder for the scope's tenant, not merely an empty text."""
+    return isinstance(value, _FromScope)
+
+
+def new_ulid(now_ms: int, entropy: bytes) -> str:
+    """Return the ULID of this millisecond and these ten random bytes.
+
+    >>> new_ulid(1469918176385, bytes(10))
+    '01ARYZ6S410000000000000000'
+    """
+    if not 0 <= now_ms <= _LARGEST_MS:
+        raise ValueError(f"A ULID's time is 0 to {_LARGEST_MS} milliseconds, not {now_ms}.")
+    if len(entropy) != _RANDOM_BYTES:
+        raise ValueError(f"A ULID has {_RANDOM_BYTES} random bytes, not {len(entropy)}.")
+    return _text(now_ms << 80 | int.from_bytes(entropy, "big"))
+
+
+def _text(number: int) -> str:
+    # Two letters at a time: 13 steps of ten bits.
+    return "".join([_PAIRS[number >> shift & 1023] for shift in range(120, -1, -10)])
+
+
+class Ulids:
+    """Make ULIDs that ascend, also within one millisecond and when the clock is set back.
+
+    `clock` gives seconds since the epoch, `entropy` so many random bytes; `lock` guards the last one
+    made, so that threads may share this object. It is called without arguments, as a default factory is.
+    """
+
+    __slots__ = ("_clock", "_entropy", "_last_ms", "_lock", "_random")
+
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        entropy: Callable[[int], bytes],
+        lock: AbstractContextManager[Any],
+    ) -> None:
+        self._clock = clock
+        self._entropy = entropy
+        self._lock = lock
+        self._last_ms = -1
+        self._random = 0
+
+    def __call__(self) -> str:
+        now_ms = int(self._clock() * 1000)
+        with self._lock:
+            if now_ms > self._last_ms:
+                self._start(now_ms)
+            else:
+                # A random step, not one: ids stay hard to guess, and forked processes part ways.
+                self._random += 1 + int.from_bytes(self._entropy(4), "big")
+                if self._random > _LARGEST_RANDOM:
+                    self._start(self._last_ms + 1)
+            number = self._last_ms << 80 | self._random
+        if not 0 <= number < 2**128:
+            raise ValueError(f"A ULID's time is 0 to {_LARGEST_MS} milliseconds, not {now_ms}.")
+        return _text(number)
+
+    def _start(self, now_ms: int) -> None:
+        self._last_ms = now_ms
+        self._random = int.from_bytes(self._entropy(_RANDOM_BYTES), "big")

@@ -1,0 +1,287 @@
+"""What an entity class becomes once it is defined: its attributes, keys and roles, ready for use.
+
+Built at class definition, so that a mistake is found there. `dump` and `load` are the only way
+between an entity and its stored item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from solotable.errors import DataError, DeclarationError, ItemTooLarge
+from solotable.values import AttributeValue, Item, item_size, value_size
+
+from .attributes import Attribute, attribute_of
+from .fields import is_from_scope
+from .keys import AccessPath, Composed, Key, compile_key
+from .table import Table
+
+if TYPE_CHECKING:
+    from .entity import Entity
+    from .patterns import Pattern
+
+#: DynamoDB: the largest item, names included.
+LARGEST_ITEM = 400 * 1024
+_NAMED_FIELDS = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Everything the store needs to know of an entity class."""
+
+    entity: type[Entity]
+    name: str
+    tag: str
+    table: Table
+    attributes: Mapping[str, Attribute]
+    keys: Mapping[str, AccessPath]
+    primary: AccessPath
+    indexes: tuple[AccessPath, ...]
+    patterns: Mapping[str, Pattern]
+    #: The field that holds the tenant; None for global entities.
+    tenant: str | None
+    version: str | None
+    ttl: str | None
+    created: str | None
+    updated: str | None
+    by_wire: Mapping[str, Attribute]
+    #: Names of derived attributes: keys and the tag. They are never fields.
+    derived: frozenset[str]
+    _dumpers: tuple[tuple[str, str, Any], ...]
+    _loaders: Mapping[str, tuple[str, Any]]
+    _missing: tuple[tuple[str, Any], ...]
+    tag_value: AttributeValue = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "tag_value", {"S": self.tag})
+
+    def dump(self, values: Mapping[str, Any], unknown: Item | None = None) -> Item:
+        """Return the item of these field values, its keys derived, within DynamoDB's limits."""
+        item: Item = dict(unknown) if unknown else {}
+        item[self.table.tag] = self.tag_value
+        for name, wire, dump in self._dumpers:
+            try:
+                value = dump(values[name])
+            except DataError as refused:
+                raise DataError(_named(self.name, name, refused)) from refused
+            if value is not None:
+                item[wire] = value
+        item |= self.key_of(values)
+        for path in self.indexes:
+            more = path.dump(values)
+            if more is not None:
+                item |= more
+        if (size := item_size(item)) > LARGEST_ITEM:
+            raise self.too_large(item, size)
+        return item
+
+    def load(self, item: Item) -> Entity:
+        """Return the entity that an item is; what the model does not know is kept with it."""
+        loaders = self._loaders
+        values: dict[str, Any] = {}
+        unknown: Item | None = None
+        for name, value in item.items():
+            found = loaders.get(name)
+            if found is not None:
+                values[found[0]] = found[1](value)
+            elif name not in self.derived:
+                unknown = unknown or {}
+                unknown[name] = value
+        for name, make in self._missing:
+            if name not in values:
+                values[name] = make()
+        try:
+            entity: Entity = self.entity.__pydantic_validator__.validate_python(values)
+        except ValidationError as refused:
+            raise DataError(self._unreadable(item, refused)) from refused
+        if unknown:
+            entity.keep_unknown(unknown)
+        return entity
+
+    def key_of(self, values: Mapping[str, Any]) -> Item:
+        """Return the primary key of these values, or say what is missing."""
+        key = self.primary.dump(values)
+        if key is None:
+            missing = [part for part in self.primary.parts if values.get(part) is None]
+            raise DataError(f"{self.name} needs {' and '.join(missing)} for its key; None was given.")
+        return key
+
+    def key_from(self, arguments: Mapping[str, Any]) -> Item:
+        """Return the primary key for a caller's arguments, refusing too many and too few."""
+        self.primary.judge(arguments)
+        missing = [part for part in self.primary.parts if part not in arguments]
+        if missing:
+            raise DataError(
+                f"{self.name} needs {' and '.join(self.primary.parts)} ({self.describe()}); "
+                f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing."
+            )
+        return self.key_of(arguments)
+
+    def describe(self) -> str:
+        """Return the primary key's templates as one line."""
+        sides = [side for side in (self.primary.partition, self.primary.sort) if side is not None]
+        return ", ".join(
+            f"{side.attribute}={side.template.text}" if isinstance(side, Composed) else "+".join(side.fields)
+            for side in sides
+        )
+
+    def too_large(self, item: Item, size: int) -> ItemTooLarge:
+        """Return the error for an item over the limit, its heaviest fields named."""
+        weights = sorted(
+            ((len(name.encode()) + value_size(value), name) for name, value in item.items()), reverse=True
+        )
+        largest = [(self.by_wire[name].field if name in self.by_wire else name, n) for n, name in weights]
+        heavy = ", ".join(f"{name} ({n:,} bytes)" for name, n in largest[:_NAMED_FIELDS])
+        return ItemTooLarge(
+            f"{self.name} has {size:,} bytes and DynamoDB takes {LARGEST_ITEM:,}; the largest fields are "
+            f"{heavy}: split the item or keep them elsewhere.",
+            size=size,
+            largest=largest,
+        )
+
+    def _unreadable(self, item: Item, refused: ValidationError) -> str:
+        first = refused.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        key = {name: item.get(name) for name in self.primary.names}
+        return f"The stored {self.name} {key} does not fit its model: {where}: {first['msg']}."
+
+
+def _named(entity: str, name: str, refused: DataError) -> str:
+    text = str(refused)
+    return text if text.startswith(entity) else f"{entity}.{name}: {text}"
+
+
+def build_plan(entity: type[Entity], table: Table, *, tag: str, flat: bool, is_global: bool) -> Plan:
+    """Compile an entity class, or raise the DeclarationError that says what is wrong with it."""
+    name = entity.__name__
+    infos = entity.model_fields
+    annotations = {each: info.annotation for each, info in infos.items()}
+    attributes = {each: attribute_of(name, each, info, flat=flat) for each, info in infos.items()}
+    declared = _declared_keys(entity)
+    if "key" not in declared:
+        raise DeclarationError(f'{name} has no key; write key = Key("...", "...") in it.')
+    if declared["key"].index is not None:
+        raise DeclarationError(
+            f"{name}.key is the table's own key and takes no index=; name an index key otherwise."
+        )
+    keys = {
+        each: compile_key(key, owner=name, table=table, attributes=attributes, annotations=annotations)
+        for each, key in declared.items()
+    }
+    for each, path in keys.items():
+        if each != "key" and path.index is None:
+            raise DeclarationError(f"{name}.{each} names no index; only `key` is the table's own.")
+    tenant = None if is_global else table.tenant
+    if tenant is not None:
+        _judge_tenant(name, tenant, infos, keys)
+    by_wire = _by_wire(name, table, attributes, keys)
+    derived = frozenset({table.tag, *(each for path in keys.values() for each in path.derived)})
+    _judge_one_per_index(name, keys)
+    roles = {role: _role(name, role, attributes) for role in ("version", "ttl", "created", "updated")}
+    if roles["ttl"] is not None and table.ttl != attributes[roles["ttl"]].wire:
+        raise DeclarationError(
+            f"{name}.{roles['ttl']} is the time to live, but the table's TTL attribute is {table.ttl!r}; "
+            f"write Table(..., ttl={attributes[roles['ttl']].wire!r}) or rename the field with Attr()."
+        )
+    return Plan(
+        entity=entity,
+        name=name,
+        tag=tag,
+        table=table,
+        attributes=attributes,
+        keys=keys,
+        primary=keys["key"],
+        indexes=tuple(path for path in keys.values() if path.index is not None and path.derived),
+        patterns=_declared_patterns(entity),
+        tenant=tenant,
+        by_wire=by_wire,
+        derived=derived,
+        _dumpers=tuple((each, attribute.wire, attribute.dump) for each, attribute in attributes.items()),
+        _loaders={attribute.wire: (each, attribute.load) for each, attribute in attributes.items()},
+        _missing=tuple(
+            (each, attribute.missing)
+            for each, attribute in attributes.items()
+            if attribute.missing is not None
+        ),
+        **roles,
+    )
+
+
+def _declared_keys(entity: type[Entity]) -> dict[str, Key]:
+    found: dict[str, Key] = {}
+    for owner in reversed(entity.__mro__):
+        found |= {name: value for name, value in vars(owner).items() if isinstance(value, Key)}
+    return found
+
+
+def _declared_patterns(entity: type[Entity]) -> dict[str, Pattern]:
+    from .patterns import Pattern
+
+    found: dict[str, Pattern] = {}
+    for owner in reversed(entity.__mro__):
+        found |= {name: value for name, value in vars(owner).items() if isinstance(value, Pattern)}
+    return found
+
+
+def _judge_tenant(name: str, tenant: str, infos: Mapping[str, Any], keys: Mapping[str, AccessPath]) -> None:
+    if tenant not in infos:
+        raise DeclarationError(
+            f"{name} has no field {tenant!r}, which keeps the tenants of its table apart; "
+            f"write `{tenant}: str = FROM_SCOPE`, or scope='global' for an entity of no tenant."
+        )
+    if infos[tenant].annotation is not str:
+        raise DeclarationError(f"{name}.{tenant} is the tenant and must be a plain str.")
+    default = infos[tenant].default
+    if not infos[tenant].is_required() and not is_from_scope(default):
+        raise DeclarationError(f"{name}.{tenant} is the tenant; its only default is FROM_SCOPE.")
+    for path in keys.values():
+        if tenant not in path.partition.fields:
+            raise DeclarationError(
+                f"{name}.{path.name} has no {{{tenant}}} in its partition key, so tenants would share it; "
+                f"add it, or declare the entity with scope='global'."
+            )
+
+
+def _by_wire(
+    name: str, table: Table, attributes: Mapping[str, Attribute], keys: Mapping[str, AccessPath]
+) -> dict[str, Attribute]:
+    by_wire: dict[str, Attribute] = {}
+    derived = {each for path in keys.values() for each in path.derived}
+    reserved = derived | {table.tag}
+    reserved |= {each.name for index in table.indexes.values() for each in (*index.partition, *index.sort)}
+    native = {each for path in keys.values() for each in path.names} - derived
+    for each, attribute in attributes.items():
+        if attribute.wire in by_wire:
+            raise DeclarationError(
+                f"{name} keeps two fields as {attribute.wire!r}: {by_wire[attribute.wire].field}, {each}."
+            )
+        if attribute.wire in reserved - native:
+            raise DeclarationError(
+                f"{name}.{each} is kept as {attribute.wire!r}, which is a key attribute or the type tag of "
+                f"table {table.name!r}; rename it on the wire with Attr(...)."
+            )
+        by_wire[attribute.wire] = attribute
+    return by_wire
+
+
+def _judge_one_per_index(name: str, keys: Mapping[str, AccessPath]) -> None:
+    seen: dict[str, str] = {}
+    for path in keys.values():
+        for attribute in path.derived:
+            if attribute in seen:
+                raise DeclarationError(
+                    f"{name}.{path.name} and {name}.{seen[attribute]} both fill {attribute!r}; "
+                    f"use another index for one of them."
+                )
+            seen[attribute] = path.name
+
+
+def _role(name: str, role: str, attributes: Mapping[str, Attribute]) -> str | None:
+    found = [each for each, attribute in attributes.items() if getattr(attribute, role)]
+    if len(found) > 1:
+        raise DeclarationError(f"{name} has more than one {role} field: {', '.join(found)}.")
+    return found[0] if found else None

@@ -1,0 +1,234 @@
+"""Tables and indexes as they are declared: names of attributes, never their values.
+
+A table knows the entities that are bound to it, and describes itself as CreateTable wants it. It
+opens nothing.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from solotable.errors import DeclarationError
+
+if TYPE_CHECKING:
+    from .plan import Plan
+
+KeyType = Literal["S", "N", "B"]
+Projected = Literal["ALL", "KEYS_ONLY"]
+_TYPES: tuple[KeyType, ...] = ("S", "N", "B")
+#: DynamoDB: up to four attributes on each side of an index's key.
+_MOST_ATTRIBUTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAttribute:
+    """One attribute of a key and its type."""
+
+    name: str
+    kind: KeyType = "S"
+
+    @classmethod
+    def read(cls, text: str, *, where: str) -> KeyAttribute:
+        """Read `"name"` (a string) or `"name:N"`."""
+        name, colon, kind = text.rpartition(":")
+        if not colon:
+            return cls(_named(text, where))
+        for known in _TYPES:
+            if kind == known:
+                return cls(_named(name, where), known)
+        raise DeclarationError(f"{where}: {text!r} has the type {kind!r}; a key attribute is S, N or B.")
+
+
+class Index:
+    """A secondary index: `Index("GSI1")` has the string keys GSI1PK and GSI1SK.
+
+    `partition` and `sort` name other attributes, or several for native multi-attribute keys; a type
+    other than S is written behind a colon (`"order:N"`). `sort=None` leaves the sort key out.
+    `projection` is "ALL", "KEYS_ONLY" or the fields' attributes to include. `local=True` makes it a
+    local index, which shares the table's partition key.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        partition: str | Iterable[str] | None = None,
+        sort: str | Iterable[str] | None = "",
+        projection: Projected | Iterable[str] = "ALL",
+        local: bool = False,
+    ) -> None:
+        where = f"Index {name!r}"
+        self.name = _named(name, "Index")
+        if local and partition is not None:
+            raise DeclarationError(f"{where} is local, so its partition key is the table's; leave it out.")
+        self.partition = _attributes(f"{name}PK" if partition is None else partition, where)
+        self.sort = () if sort is None else _attributes(f"{name}SK" if sort == "" else sort, where)
+        if not self.partition:
+            raise DeclarationError(f"{where} has no partition key; name at least one attribute.")
+        if local and len(self.sort) != 1:
+            raise DeclarationError(f"{where} is local and needs exactly one sort attribute.")
+        if isinstance(projection, str) and projection not in ("ALL", "KEYS_ONLY"):
+            raise DeclarationError(f'{where}: projection is "ALL", "KEYS_ONLY" or a list of attributes.')
+        self.projection: Projected | tuple[str, ...] = (
+            projection if projection in ("ALL", "KEYS_ONLY") else tuple(projection)
+        )
+        self.local = local
+
+    def __repr__(self) -> str:
+        return f"Index({self.name!r})"
+
+
+class Table:
+    """One DynamoDB table and the entities kept in it.
+
+    `partition`, `sort` and `tag` are the names of the key attributes and of the attribute that says
+    which entity an item is; `tenant` is the field that keeps tenants apart; `ttl` is the attribute of
+    DynamoDB's time to live; `flat=True` refuses nested values in every entity.
+    """
+
+    def __init__(  # noqa: PLR0913 - what a table is made of, each by name
+        self,
+        name: str,
+        *,
+        partition: str = "PK",
+        sort: str | None = "SK",
+        tag: str = "_type",
+        indexes: Iterable[Index] = (),
+        tenant: str | None = None,
+        ttl: str | None = None,
+        flat: bool = False,
+    ) -> None:
+        where = f"Table {name!r}"
+        self.name = _named(name, "Table")
+        self.partition = KeyAttribute.read(partition, where=where)
+        self.sort = None if sort is None else KeyAttribute.read(sort, where=where)
+        self.tag = _named(tag, where)
+        self.tenant = tenant
+        self.ttl = ttl
+        self.flat = flat
+        self.indexes: Mapping[str, Index] = {index.name: self._owned(index) for index in indexes}
+        self._plans: dict[str, Plan] = {}
+        taken = [self.partition.name, self.tag, *([self.sort.name] if self.sort else [])]
+        if len(set(taken)) < len(taken):
+            raise DeclarationError(f"{where} uses one attribute twice among its keys and tag: {taken}.")
+
+    def _owned(self, index: Index) -> Index:
+        if index.local:
+            if self.sort is None:
+                raise DeclarationError(
+                    f"Table {self.name!r} has no sort key, so {index.name!r} cannot be local."
+                )
+            index.partition = (self.partition,)
+        return index
+
+    @property
+    def plans(self) -> Mapping[str, Plan]:
+        """The entities of this table by their tags, in the order of their definition."""
+        return self._plans
+
+    def index(self, name: str, *, where: str) -> Index:
+        """Return an index by its name, or say which there are."""
+        index = self.indexes.get(name)
+        if index is None:
+            raise DeclarationError(
+                f"{where}: table {self.name!r} has no index {name!r}; {suggestion(name, self.indexes)}"
+            )
+        return index
+
+    def register(self, plan: Plan) -> None:
+        """Bind an entity; a class that is defined anew at the same place replaces itself."""
+        there = self._plans.get(plan.tag)
+        if there is not None and not _same_place(there.entity, plan.entity):
+            raise DeclarationError(
+                f"{plan.name}: table {self.name!r} has an entity with the tag {plan.tag!r} already "
+                f"({there.entity.__module__}.{there.entity.__qualname__}); give this one another tag=."
+            )
+        self._plans[plan.tag] = plan
+
+    def definition(self, name: str | None = None) -> dict[str, Any]:
+        """Return the members of the CreateTable request that makes this table."""
+        used: dict[str, KeyType] = {}
+        keys = _schema((self.partition,), (self.sort,) if self.sort else (), used)
+        by_place: dict[str, list[dict[str, Any]]] = {
+            "LocalSecondaryIndexes": [],
+            "GlobalSecondaryIndexes": [],
+        }
+        for index in self.indexes.values():
+            by_place["LocalSecondaryIndexes" if index.local else "GlobalSecondaryIndexes"].append(
+                {
+                    "IndexName": index.name,
+                    "KeySchema": _schema(index.partition, index.sort, used),
+                    "Projection": self.projection(index),
+                }
+            )
+        attributes = [{"AttributeName": name, "AttributeType": kind} for name, kind in used.items()]
+        return {
+            "TableName": name or self.name,
+            "AttributeDefinitions": attributes,
+            "KeySchema": keys,
+            "BillingMode": "PAY_PER_REQUEST",
+            **{place: indexes for place, indexes in by_place.items() if indexes},
+        }
+
+    def projection(self, index: Index) -> dict[str, Any]:
+        """Return an index's Projection; the type tag and the tenant are always in an INCLUDE."""
+        if isinstance(index.projection, str):
+            return {"ProjectionType": index.projection}
+        keys = {self.partition.name, *([self.sort.name] if self.sort else [])}
+        keys |= {attribute.name for attribute in (*index.partition, *index.sort)}
+        wanted = dict.fromkeys((self.tag, *([self.ttl] if self.ttl else []), *index.projection))
+        return {
+            "ProjectionType": "INCLUDE",
+            "NonKeyAttributes": [attribute for attribute in wanted if attribute not in keys],
+        }
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, {len(self._plans)} entities)"
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Say what could have been meant, or what there is.
+
+    >>> suggestion("GSI22", ["GSI2", "GSI4"])
+    "did you mean 'GSI2'?"
+    """
+    names = [str(each) for each in known]
+    close = difflib.get_close_matches(name, names, n=1)
+    if close:
+        return f"did you mean {close[0]!r}?"
+    return f"there is {', '.join(names)}." if names else "there is none."
+
+
+def _same_place(one: type, other: type) -> bool:
+    return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
+
+
+def _named(name: str, where: str) -> str:
+    if not name:
+        raise DeclarationError(f"{where}: a name is text that is not empty; {name!r} was given.")
+    return name
+
+
+def _attributes(given: str | Iterable[str], where: str) -> tuple[KeyAttribute, ...]:
+    names = (given,) if isinstance(given, str) else tuple(given)
+    if len(names) > _MOST_ATTRIBUTES:
+        raise DeclarationError(f"{where}: a key has at most {_MOST_ATTRIBUTES} attributes on each side.")
+    return tuple(KeyAttribute.read(name, where=where) for name in names)
+
+
+def _schema(
+    partition: Iterable[KeyAttribute], sort: Iterable[KeyAttribute], used: dict[str, KeyType]
+) -> list[dict[str, str]]:
+    schema = []
+    for role, attributes in (("HASH", partition), ("RANGE", sort)):
+        for attribute in attributes:
+            if used.setdefault(attribute.name, attribute.kind) != attribute.kind:
+                raise DeclarationError(
+                    f"The key attribute {attribute.name!r} is declared both {used[attribute.name]} "
+                    f"and {attribute.kind}."
+                )
+            schema.append({"AttributeName": attribute.name, "KeyType": role})
+    return schema

@@ -1,0 +1,80 @@
+"""Asking an engine, with retries of what may be retried. Waiting is a request too.
+
+What was perhaps applied is not sent again unless sending it twice does no harm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from solotable.errors import OutcomeUnknown, ServiceError, TransportError
+from solotable.protocol.requests import (
+    BatchGetItem,
+    GetItem,
+    Query,
+    Request,
+    Scan,
+    TransactGetItems,
+    TransactWriteItems,
+)
+
+ResultT = TypeVar("ResultT")
+ReplyT = TypeVar("ReplyT")
+
+#: A flow: yields requests, gets replies, returns a result.
+Flow = Generator[Request[Any], Any, ResultT]
+
+_READS = (GetItem, Query, Scan, BatchGetItem, TransactGetItems)
+_ATTEMPTS = 8
+_FIRST_WAIT_SECONDS = 0.025
+_LONGEST_WAIT_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sleep(Request[None]):
+    """Wait before the next request."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retries:
+    """How often a request is tried, and the dice for the waiting between."""
+
+    dice: Callable[[], float]
+    attempts: int = _ATTEMPTS
+
+    def wait(self, attempt: int) -> Sleep:
+        """Return the wait before the attempt with this number: full jitter under a doubling ceiling."""
+        ceiling: float = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
+        return Sleep(self.dice() * ceiling)
+
+
+def ask(request: Request[ReplyT], retries: Retries) -> Flow[ReplyT]:
+    """Ask once, and again while the refusal will pass and the same request does no harm twice."""
+    attempt = 0
+    while True:
+        try:
+            reply: ReplyT = yield request
+        except (ServiceError, TransportError) as refused:
+            attempt += 1
+            if attempt >= retries.attempts or not _may_repeat(request, refused):
+                raise
+        else:
+            return reply
+        yield retries.wait(attempt)
+
+
+def _may_repeat(request: Request[Any], refused: ServiceError | TransportError) -> bool:
+    if isinstance(refused, ServiceError):
+        return refused.retryable and (refused.status < 500 or _harmless(request))
+    return not isinstance(refused, OutcomeUnknown) or _harmless(request)
+
+
+def _harmless(request: Request[Any]) -> bool:
+    """Whether the request may be applied twice: a read, or a transaction under its token."""
+    if isinstance(request, TransactWriteItems):
+        return request.token is not None
+    return isinstance(request, _READS)

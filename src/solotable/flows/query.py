@@ -1,0 +1,320 @@
+"""Running queries: pages that fill, counts, collections, and rows from indexes that hold only keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from solotable.entities.keys import AccessPath, Composed, highest, meets_nothing
+from solotable.entities.plan import Plan
+from solotable.entities.queries import Query
+from solotable.errors import DataError, DeclarationError
+from solotable.expressions.ast import And, Attr, Compare, Condition, Const, KeyTerm
+from solotable.expressions.evaluate import paths_of
+from solotable.protocol import requests
+from solotable.protocol.replies import Page as Reply
+from solotable.values import Item
+
+from .ask import Flow, ask
+from .read import fetch
+from .scope import Scope, decoded
+
+#: How many items one page may read before it is handed out unfilled.
+DEFAULT_WORK = 10_000
+_MOST_AT_ONCE = 1_000
+#: Larger than any page that DynamoDB gives.
+_MOST_IN_COLLECTION = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A query bound to a scope: the request, what cursors are bound to, and what rows need."""
+
+    query: Query[Any]
+    request: requests.Query | None
+    bound_to: bytes
+    hydrates: bool
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the entity that is asked for."""
+        return self.query.plan
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Some rows, where they ended, and what it took."""
+
+    rows: list[Any]
+    #: The key after which to go on; None at the end.
+    last_key: Item | None
+    scanned: int
+    #: The key of each row, in the rows' order.
+    keys: list[Item]
+
+
+def prepare(scope: Scope, query: Query[Any]) -> Prepared:
+    """Return a query as the scope would send it; nothing is sent."""
+    plan, path = query.plan, query.path
+    arguments = scope.bind(plan, query.arguments)
+    terms = path.terms(arguments, query.bound)
+    if meets_nothing(terms):
+        return Prepared(query, None, b"", hydrates=False)
+    hydrates = _judge_projection(query)
+    request = requests.Query(
+        table=scope.table(plan.table),
+        key=terms,
+        index=None if path.index is None else path.index.name,
+        filter=query.filter,
+        projection=_projection(query) if not hydrates else None,
+        forward=query.forward,
+        consistent=query.consistently,
+    )
+    # Everything that says which rows there are and in what order; the clock is not among it.
+    bound_to = repr((plan.table.name, request, scope.tenant, scope.admin, plan.tag, query.view)).encode()
+    alive = scope.alive(plan)
+    if alive is not None and _has(plan, path, plan.attributes[plan.ttl or ""].wire):
+        request = replace(request, filter=_both(request.filter, alive))
+    return Prepared(query, request, bound_to, hydrates)
+
+
+def rows(scope: Scope, prepared: Prepared, start: Item | None, limit: int | None) -> Flow[Rows]:
+    """Return the rows of one request."""
+    if prepared.request is None:
+        return Rows([], None, 0, [])
+    request = replace(prepared.request, start=start, limit=limit)
+    reply: Reply = yield from ask(request, scope.retries)
+    items = [decoded(item) for item in reply.items or []]
+    plan = prepared.plan
+    places = _key_names(prepared.query.path, plan)
+    keys = [{name: item[name] for name in places} for item in items]
+    if prepared.hydrates:
+        primary = [{name: key[name] for name in plan.primary.names} for key in keys]
+        whole: Sequence[Item | None] = yield from fetch(scope, plan, primary, consistent=False)
+    else:
+        whole = items
+    found, found_keys = [], []
+    for item, key in zip(whole, keys, strict=True):
+        row = None if item is None else _row(scope, prepared.query, item)
+        if row is not None:
+            found.append(row)
+            found_keys.append(key)
+    return Rows(found, reply.last_key or None, reply.scanned, found_keys)
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A page: its rows, the cursor of the next one, and how many items were read for it."""
+
+    rows: list[Any]
+    cursor: str | None
+    scanned: int
+
+
+def page(
+    scope: Scope, query: Query[Any], *, limit: int, cursor: str | None, work: int = DEFAULT_WORK
+) -> Flow[Filled]:
+    """Return up to `limit` rows, reading on under filters until they are found or the work is done."""
+    if limit < 1:
+        raise DataError(f"A page has at least one row; limit={limit} was given.")
+    prepared = prepare(scope, query)
+    start = None if cursor is None else scope.sealer.open(cursor, prepared.bound_to)
+    found: list[Any] = []
+    scanned = 0
+    while True:
+        missing = limit - len(found)
+        some = yield from rows(scope, prepared, start, _at_once(missing, scanned, len(found), work))
+        scanned += some.scanned
+        found += some.rows[:missing]
+        if len(some.rows) > missing:
+            start = some.keys[missing - 1]
+            break
+        start = some.last_key
+        if start is None or len(found) == limit or scanned >= work:
+            break
+    sealed = None if start is None else scope.sealer.seal(start, prepared.bound_to)
+    return Filled(found, sealed, scanned)
+
+
+def _at_once(missing: int, scanned: int, found: int, work: int) -> int:
+    """Return how many items to read next: as many as rows are missing, by the yield so far."""
+    if not scanned:
+        return min(missing, work)
+    wanted = missing * (scanned // max(found, 1) + 1)
+    return max(1, min(max(wanted, missing), _MOST_AT_ONCE, work - scanned))
+
+
+def count(scope: Scope, query: Query[Any]) -> Flow[int]:
+    """Return how many rows there are; the rows themselves are read and paid for, but not sent."""
+    prepared = prepare(scope, query)
+    if prepared.request is None:
+        return 0
+    plan = prepared.plan
+    total, start = 0, None
+    while True:
+        if _has(plan, query.path, plan.table.tag):
+            is_ours = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
+            request = replace(
+                prepared.request,
+                filter=_both(prepared.request.filter, is_ours),
+                projection=None,
+                select="COUNT",
+                start=start,
+            )
+            reply: Reply = yield from ask(request, scope.retries)
+            total, start = total + reply.count, reply.last_key
+        else:
+            some = yield from rows(scope, prepared, start, None)
+            total, start = total + len(some.rows), some.last_key
+        if not start:
+            return total
+
+
+def collection(
+    scope: Scope, members: Sequence[tuple[Plan, AccessPath]], given: Mapping[str, Any], *, most: int
+) -> Flow[list[list[Any]]]:
+    """Return the items of several entities that lie together, a list for each entity, by one query."""
+    table, terms = _span(scope, members, given)
+    first = members[0][1]
+    for _, path in members:
+        if path.index is not None and path.index.projection != "ALL":
+            raise DeclarationError(
+                f"A collection needs whole items; {path.index.name} projects only some of each."
+            )
+    request = requests.Query(table=table, key=terms, index=None if first.index is None else first.index.name)
+    found: dict[str, list[Any]] = {plan.tag: [] for plan, _ in members}
+    total, start = 0, None
+    while True:
+        reply: Reply = yield from ask(replace(request, start=start), scope.retries)
+        for raw in reply.items or []:
+            item = decoded(raw)
+            plan = scope.known(members[0][0].table, item)
+            if plan.tag in found and (entity := scope.admit(plan, item)) is not None:
+                found[plan.tag].append(entity)
+                total += 1
+        if total > most:
+            raise DataError(f"The collection has more than {most:,} items; page through one entity of it.")
+        start = reply.last_key
+        if not start:
+            return [found[plan.tag] for plan, _ in members]
+
+
+def rooted(root: object, found: list[list[Any]]) -> tuple[Any, ...]:
+    """Return a collection with its first entity alone, as there is one of it."""
+    if len(found[0]) > 1:
+        raise DataError(
+            f"{root!r} is the first of a collection, which is one item; {len(found[0])} lie in its range."
+        )
+    return (found[0][0] if found[0] else None, *found[1:])
+
+
+def _span(
+    scope: Scope, members: Sequence[tuple[Plan, AccessPath]], given: Mapping[str, Any]
+) -> tuple[str, tuple[KeyTerm, ...]]:
+    """Return the table and the one key condition that covers all members."""
+    names = {(plan.table.name, path.index.name if path.index else None) for plan, path in members}
+    if len(names) > 1:
+        raise DeclarationError("The entities of a collection lie in one table or one index; these do not.")
+    partitions, ends = [], []
+    for plan, path in members:
+        arguments = scope.bind(plan, given)
+        mine = {name: value for name, value in arguments.items() if name in path.fields}
+        partitions.append(path.partition.equals(mine))
+        if path.sort is None:
+            continue
+        if not isinstance(path.sort, Composed):
+            raise DeclarationError(
+                f"{plan.name}.{path.name} has a native sort key; a collection needs a template."
+            )
+        ends.append(_ends(path.sort, mine))
+    unused = set(given) - {name for _, path in members for name in path.fields}
+    if unused:
+        raise DataError(f"No entity of the collection has the key part {', '.join(sorted(unused))}.")
+    if any(partition != partitions[0] for partition in partitions):
+        shown = " and ".join(str(partition[0].values[0]) for partition in partitions)
+        raise DeclarationError(f"The entities of a collection share a partition; these have {shown}.")
+    table = scope.table(members[0][0].table)
+    if not ends:
+        return table, partitions[0]
+    low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    sort = members[0][1].sort
+    assert isinstance(sort, Composed)
+    return table, (*partitions[0], KeyTerm(sort.attribute, "BETWEEN", ({"S": low}, {"S": high})))
+
+
+def _ends(sort: Composed, arguments: Mapping[str, Any]) -> tuple[str, str]:
+    prefix = sort.template.prefix(arguments)
+    if sort.template.next_field(arguments) is None:
+        return prefix, prefix
+    # Nothing of the sort key may be fixed at all: then the whole partition is the collection.
+    return prefix or "\x00", highest(prefix) or highest("\U0010ffff") or ""
+
+
+def _row(scope: Scope, query: Query[Any], item: Item) -> Any:
+    if query.view is None:
+        return scope.admit(query.plan, item)
+    plan = query.plan
+    if item.get(plan.table.tag) != plan.tag_value:
+        scope.known(plan.table, item)
+        return None
+    if plan.ttl is not None and scope.has_passed(plan, item):
+        return None
+    values = {
+        name: plan.attributes[name].load(item[plan.attributes[name].wire])
+        for name in query.view.model_fields
+        if plan.attributes[name].wire in item
+    }
+    return query.view.model_validate(values)
+
+
+def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
+    if query.view is None:
+        return None
+    plan = query.plan
+    wanted = [plan.attributes[name].wire for name in query.view.model_fields]
+    wanted += [plan.table.tag, *_key_names(query.path, plan)]
+    if plan.ttl is not None:
+        wanted.append(plan.attributes[plan.ttl].wire)
+    return tuple((name,) for name in dict.fromkeys(wanted))
+
+
+def _judge_projection(query: Query[Any]) -> bool:
+    """Say whether rows must be fetched from the table; refuse conditions that the index cannot judge."""
+    plan, path = query.plan, query.path
+    keys = set(path.names)
+    used = {place[0] for place in paths_of(query.filter)} if query.filter is not None else set()
+    for name in used:
+        if name in keys:
+            raise DeclarationError(
+                f"{query.described}: DynamoDB takes no condition on the key attribute {name!r} in a query; "
+                f"put it into the key, or use a range."
+            )
+        if not _has(plan, path, name):
+            assert path.index is not None
+            raise DeclarationError(
+                f"{query.described}: index {path.index.name!r} does not hold {name!r}, so the condition "
+                f"cannot be judged there; project it, or filter what you get."
+            )
+    if path.index is None or path.index.projection == "ALL":
+        return False
+    names = plan.attributes if query.view is None else query.view.model_fields
+    needed = {plan.attributes[name].wire for name in names} | {plan.table.tag}
+    return not all(_has(plan, path, name) for name in needed)
+
+
+def _has(plan: Plan, path: AccessPath, name: object) -> bool:
+    """Whether the items of the path's index carry an attribute."""
+    index = path.index
+    if index is None or index.projection == "ALL":
+        return True
+    included = plan.table.projection(index).get("NonKeyAttributes", ())
+    return name in included or name in path.names or name in plan.primary.names
+
+
+def _key_names(path: AccessPath, plan: Plan) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*plan.primary.names, *path.names)))
+
+
+def _both(one: Condition | None, other: Condition) -> Condition:
+    return other if one is None else And((one, other))

@@ -1,0 +1,156 @@
+"""The scope that every flow runs in: which tables, which tenant, whose clock.
+
+A scope is frozen. It fills the tenant into what callers give, refuses what reaches outside, and
+admits stored items: of a known type, of this tenant, and alive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from solotable.entities.fields import is_from_scope
+from solotable.entities.plan import Plan
+from solotable.entities.table import Table
+from solotable.errors import DataError, DeclarationError, TenantViolation, UnknownEntity
+from solotable.expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not, Or
+from solotable.protocol.replies import SomeItem
+from solotable.protocol.text import loads
+from solotable.values import Item
+
+from .ask import Retries
+from .cursors import Sealer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """Where flows run; `tenant` None with `admin` False sees global entities only."""
+
+    #: The name of each opened table in the engine, by its declared name.
+    names: Mapping[str, str]
+    clock: Callable[[], float]
+    retries: Retries
+    sealer: Sealer
+    #: Gives the token of a transaction that the caller gave none.
+    tokens: Callable[[], str]
+    tenant: str | None = None
+    admin: bool = False
+
+    def of_tenant(self, tenant: str) -> Scope:
+        """Return the scope of one tenant."""
+        if not tenant:
+            raise TenantViolation(f"A tenant is text that is not empty; {tenant!r} was given.")
+        return replace(self, tenant=tenant, admin=False)
+
+    def of_admin(self) -> Scope:
+        """Return the scope that sees every tenant."""
+        return replace(self, tenant=None, admin=True)
+
+    def table(self, table: Table) -> str:
+        """Return the name of a table in the engine."""
+        name = self.names.get(table.name)
+        if name is None:
+            raise DeclarationError(
+                f"This store has not opened table {table.name!r}; open it with connect(url, ...tables)."
+            )
+        return name
+
+    def bind(self, plan: Plan, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return a caller's arguments or an entity's values with the tenant filled in."""
+        field = plan.tenant
+        if field is None:
+            if self.tenant is not None:
+                raise TenantViolation(
+                    f"{plan.name} is global and lies outside of tenant {self.tenant!r}; "
+                    f"use the store that the tenant's was made from."
+                )
+            return given
+        theirs = given.get(field)
+        unset = theirs is None or is_from_scope(theirs)
+        if self.tenant is not None:
+            if not unset and theirs != self.tenant:
+                raise TenantViolation(
+                    f"{plan.name} of tenant {theirs!r} is out of reach of tenant {self.tenant!r}; "
+                    f"nothing was done."
+                )
+            return {**given, field: self.tenant} if unset else given
+        if not self.admin:
+            raise TenantViolation(
+                f"{plan.name} belongs to a tenant; use db.tenant(...), or db.admin() for jobs."
+            )
+        if unset:
+            raise DataError(f"{plan.name} needs {field} in the admin scope, which has no tenant of its own.")
+        return given
+
+    def admit(self, plan: Plan, item: Item) -> Any:
+        """Return a stored item as the entity, or None if its time has passed or it is another's."""
+        tag = item.get(plan.table.tag)
+        if tag != plan.tag_value:
+            self.known(plan.table, item)
+            return None
+        if plan.ttl is not None and self.has_passed(plan, item):
+            return None
+        entity = plan.load(item)
+        self.judge(plan, entity)
+        return entity
+
+    def known(self, table: Table, item: Item) -> Plan:
+        """Return which entity an item is, or refuse a tag that nobody has."""
+        tag = item.get(table.tag, {}).get("S")
+        plan = table.plans.get(tag) if tag is not None else None
+        if plan is None:
+            raise UnknownEntity(
+                f"An item of table {table.name!r} has the type tag {tag!r} ({table.tag}), which no entity "
+                f"has; import the module that declares it, or repair the item.",
+                tag=tag,
+                item=item,
+            )
+        return plan
+
+    def judge(self, plan: Plan, entity: Any) -> None:
+        """Refuse an entity of another tenant, whatever key it was found under."""
+        if self.tenant is not None and plan.tenant is not None:
+            theirs = getattr(entity, plan.tenant)
+            if theirs != self.tenant:
+                raise TenantViolation(
+                    f"A stored {plan.name} under tenant {self.tenant!r} names another tenant."
+                )
+
+    def has_passed(self, plan: Plan, item: Item) -> bool:
+        """Whether an item's time to live has passed, though DynamoDB may not have removed it yet."""
+        assert plan.ttl is not None
+        value = item.get(plan.attributes[plan.ttl].wire)
+        return value is not None and "N" in value and float(value["N"]) <= self.clock()
+
+    def alive(self, plan: Plan) -> Condition | None:
+        """Return the condition that an item's time has not passed."""
+        if plan.ttl is None:
+            return None
+        path = (plan.attributes[plan.ttl].wire,)
+        return Or((Not(Exists(path)), Compare(">", Attr(path), Const({"N": str(int(self.clock()))}))))
+
+    def absent(self, plan: Plan) -> Condition:
+        """Return the condition that there is no such item, or only one whose time has passed."""
+        nothing = Not(Exists((plan.table.partition.name,)))
+        alive = self.alive(plan)
+        return nothing if alive is None else Or((nothing, Not(alive)))
+
+    def present(self, plan: Plan) -> Condition:
+        """Return the condition that there is such an item, and its time has not passed."""
+        there = Exists((plan.table.partition.name,))
+        alive = self.alive(plan)
+        return there if alive is None else And((there, alive))
+
+    def now(self) -> datetime:
+        """Return the time as entities are stamped with it."""
+        return datetime.fromtimestamp(self.clock(), UTC)
+
+
+def decoded(item: SomeItem) -> Item:
+    """Return an item of a reply as a dict."""
+    if isinstance(item, bytes):
+        found: Item = loads(item)
+        return found
+    return item

@@ -1,0 +1,340 @@
+"""Updating part of an entity: typed paths in, one UpdateItem out, index keys recomputed.
+
+Where a changed field is part of an index key, the key follows: computed from what is given, or, when
+other parts are needed, from the stored item, under the condition that those parts are unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from solotable.entities.entity import Entity
+from solotable.entities.paths import Place, resolve
+from solotable.entities.plan import Plan
+from solotable.errors import ConditionFailed, DataError, ItemTooLarge, ServiceError
+from solotable.expressions.ast import (
+    Action,
+    Add,
+    Arithmetic,
+    Assign,
+    Attr,
+    Compare,
+    Condition,
+    Const,
+    Delete,
+    Exists,
+    IfNotExists,
+    ListAppend,
+    Not,
+    Path,
+    Remove,
+    Update,
+)
+from solotable.expressions.clash import clash
+from solotable.protocol.requests import GetItem, UpdateItem
+from solotable.values import Item
+
+from .ask import Flow, ask
+from .read import not_found
+from .scope import Scope, decoded
+from .write import ExpectedVersion, Write, all_of, expected_version, refusal, version_is
+
+#: How often an update is tried anew because the parts of an index key changed in between.
+_ATTEMPTS = 12
+_BAD_PATH = "The document path provided in the update expression is invalid for update"
+_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What a caller wants changed, by the model's own names."""
+
+    set: Mapping[str, Any] = field(default_factory=dict)
+    remove: Iterable[str] = ()
+    add: Mapping[str, Any] = field(default_factory=dict)
+    append: Mapping[str, Any] = field(default_factory=dict)
+    delete: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """The checked changes: actions, and the new values of whole fields (None: removed)."""
+
+    actions: tuple[Action, ...]
+    #: Fields whose new value is known before sending.
+    known: Mapping[str, Any]
+    #: Numbers that are added to.
+    added: Mapping[str, Any]
+    changed: frozenset[str]
+    places: Mapping[Path, Place]
+
+
+def update(
+    scope: Scope,
+    plan: Plan,
+    given: Mapping[str, Any],
+    changes: Changes,
+    *,
+    version: ExpectedVersion = None,
+    mine: Entity | None = None,
+    where: Condition | None = None,
+) -> Flow[Any]:
+    """Change part of a stored entity and return it as it is now."""
+    for attempt in range(_ATTEMPTS):
+        write = yield from plan_update(scope, plan, given, changes, version=version, mine=mine, where=where)
+        try:
+            reply = yield from ask(write.action, scope.retries)  # type: ignore[arg-type]  # an UpdateItem
+        except ConditionFailed as refused:
+            if not is_outdated(write, refused.item):
+                raise refusal(scope, write, refused.item) from refused
+            yield scope.retries.wait(attempt)
+        except ServiceError as refused:
+            raise _explained(plan, write, refused) from refused
+        else:
+            assert reply.attributes is not None
+            return scope.admit(plan, decoded(reply.attributes))
+    raise ConditionFailed(
+        f"The parts of {plan.name}'s index keys changed {_ATTEMPTS} times meanwhile; try again."
+    )
+
+
+def plan_update(
+    scope: Scope,
+    plan: Plan,
+    given: Mapping[str, Any],
+    changes: Changes,
+    *,
+    version: ExpectedVersion = None,
+    mine: Entity | None = None,
+    where: Condition | None = None,
+) -> Flow[Write]:
+    """Return the write of an update; reads the item only when an index key cannot be derived without."""
+    arguments = scope.bind(plan, given)
+    expected = expected_version(plan, version, "update")
+    key = plan.key_from(arguments)
+    wanted = _wanted(plan, changes)
+    values = {name: arguments[name] for name in plan.primary.parts} | dict(wanted.known)
+    conditions: list[Condition] = [scope.present(plan)]
+    if expected is not None:
+        conditions.append(version_is(plan, expected))
+    if where is not None:
+        conditions.append(where)
+    derived_from: dict[str, Any] = {}
+    needed = _unknown_parts(plan, wanted, values)
+    if needed:
+        derived_from = yield from _read_parts(scope, plan, key, given, needed)
+        values |= {name: value for name, value in derived_from.items() if name not in wanted.added}
+        for name, delta in wanted.added.items():
+            if name in derived_from:
+                values[name] = (derived_from[name] or 0) + delta
+        conditions += [_unchanged(plan, name, value) for name, value in derived_from.items()]
+    actions = (*wanted.actions, *_index_actions(plan, wanted, values), *_own_actions(scope, plan))
+    action = UpdateItem(
+        table=scope.table(plan.table),
+        key=key,
+        update=Update(actions, creates=True),
+        condition=all_of(conditions),
+        returns="ALL_NEW",
+        returns_on_failure=True,
+    )
+    return Write(
+        plan=plan,
+        verb="update",
+        given=arguments,
+        action=action,
+        mine=mine,
+        needs_item=True,
+        expected_version=expected,
+        where=where,
+        derived_from=derived_from,
+    )
+
+
+def is_outdated(write: Write, item: Item | None) -> bool:
+    """Whether a write was refused because the parts that its keys were derived from have changed."""
+    if item is None or not write.derived_from:
+        return False
+    attributes = write.plan.attributes
+    return any(
+        item.get(attributes[name].wire) != (None if value is None else attributes[name].dump(value))
+        for name, value in write.derived_from.items()
+    )
+
+
+def _wanted(plan: Plan, changes: Changes) -> _Wanted:
+    actions: list[Action] = []
+    known: dict[str, Any] = {}
+    added: dict[str, Any] = {}
+    places: dict[Path, Place] = {}
+    paths: list[Path] = []
+
+    def at(text: str) -> Place:
+        place = resolve(plan, text)
+        _judge_field(plan, place.path, text)
+        paths.append(place.path)
+        places[place.path] = place
+        return place
+
+    for text, value in changes.set.items():
+        place = at(text)
+        checked = _valid(place, value)
+        whole = text in plan.attributes
+        dumped = None if checked is None else place.attribute.dump(checked)
+        actions.append(Remove(place.path) if dumped is None else Assign(place.path, Const(dumped)))
+        if whole:
+            known[text] = checked
+    for text in changes.remove:
+        place = at(text)
+        if text in plan.attributes:
+            _judge_removable(plan, text)
+            known[text] = None
+        actions.append(Remove(place.path))
+    for text, value in changes.add.items():
+        place = at(text)
+        actions.append(Add(place.path, place.dump(value)))
+        if text in plan.attributes:
+            added[text] = value
+    for text, value in changes.append.items():
+        place = at(text)
+        if place.attribute.kind != "L":
+            raise DataError(f"{place.owner} is no list; append takes lists.")
+        tail = place.dump(list(value))
+        actions.append(Assign(place.path, ListAppend(IfNotExists(place.path, Const({"L": []})), Const(tail))))
+    for text, value in changes.delete.items():
+        place = at(text)
+        if place.attribute.kind not in ("SS", "NS", "BS"):
+            raise DataError(f"{place.owner} is no set; delete takes members of sets, remove takes fields.")
+        actions.append(Delete(place.path, place.dump(set(value))))
+    if not actions:
+        raise DataError(
+            f"This update of {plan.name} changes nothing; give it set=, remove=, add=, append= or delete=."
+        )
+    _judge_overlap(plan, paths, places)
+    changed = frozenset(plan.by_wire[str(path[0])].field for path in paths)
+    return _Wanted(tuple(actions), known, added, changed, places)
+
+
+_adapters: dict[tuple[int, str], tuple[Any, TypeAdapter[Any]]] = {}
+
+
+def _valid(place: Place, value: Any) -> Any:
+    """Return a value as the field's type has it, or say what is wrong with it."""
+    annotation = place.annotation
+    key = (id(annotation), place.owner)
+    found = _adapters.get(key)
+    if found is None or found[0] is not annotation:
+        found = _adapters[key] = (annotation, TypeAdapter(place.validated))
+    try:
+        return found[1].validate_python(value)
+    except ValidationError as refused:
+        problem = refused.errors()[0]["msg"]
+        raise DataError(f"{place.owner} = {value!r}: {problem}.") from refused
+
+
+def _judge_field(plan: Plan, path: Path, text: str) -> None:
+    name = plan.by_wire[str(path[0])].field
+    if name in plan.primary.fields:
+        raise DataError(
+            f"{plan.name}.{name} is part of its key and never changes; create another item instead."
+        )
+    if name in (plan.version, plan.updated, plan.created):
+        raise DataError(f"{plan.name}.{text} is kept by the store; leave it out of the update.")
+
+
+def _judge_removable(plan: Plan, name: str) -> None:
+    info = plan.entity.model_fields[name]
+    if info.is_required() and plan.attributes[name].missing is None:
+        raise DataError(f"{plan.name}.{name} is required by its model and cannot be removed; set it instead.")
+
+
+def _judge_overlap(plan: Plan, paths: list[Path], places: Mapping[Path, Place]) -> None:
+    if len(set(paths)) < len(paths):
+        twice = next(path for path in paths if paths.count(path) > 1)
+        raise DataError(f"{places[twice].owner} is changed twice in one update; once is possible.")
+    found = clash(tuple(paths))
+    if found is not None:
+        _, one, other = found
+        raise DataError(
+            f"{places[one].owner} and {places[other].owner} lie in one another; "
+            f"change the outer one, or the inner."
+        )
+
+
+def _unknown_parts(plan: Plan, wanted: _Wanted, values: Mapping[str, Any]) -> set[str]:
+    """Return the fields that an affected index key needs and the caller did not give."""
+    return {
+        name
+        for path in plan.indexes
+        if path.fields & wanted.changed
+        for name in path.fields
+        if name not in values
+    }
+
+
+def _read_parts(
+    scope: Scope, plan: Plan, key: Item, given: Mapping[str, Any], needed: set[str]
+) -> Flow[dict[str, Any]]:
+    """Return the stored values of some fields, as they are now."""
+    request = GetItem(table=scope.table(plan.table), key=key, consistent=True)
+    reply = yield from ask(request, scope.retries)
+    found = None if reply.item is None else scope.admit(plan, decoded(reply.item))
+    if found is None:
+        raise not_found(plan, given)
+    return {name: getattr(found, name) for name in sorted(needed)}
+
+
+def _unchanged(plan: Plan, name: str, value: Any) -> Condition:
+    attribute = plan.attributes[name]
+    dumped = None if value is None else attribute.dump(value)
+    path = (attribute.wire,)
+    return Not(Exists(path)) if dumped is None else Compare("=", Attr(path), Const(dumped))
+
+
+def _index_actions(plan: Plan, wanted: _Wanted, values: Mapping[str, Any]) -> list[Action]:
+    actions: list[Action] = []
+    for path in plan.indexes:
+        if not path.fields & wanted.changed:
+            continue
+        attributes = path.dump(values)
+        if attributes is None:
+            # Sparse: both attributes go, so that half a key is never left behind.
+            actions += [Remove((name,)) for name in path.derived]
+        else:
+            actions += [Assign((name,), Const(attributes[name])) for name in path.derived]
+    return actions
+
+
+def _own_actions(scope: Scope, plan: Plan) -> list[Action]:
+    actions: list[Action] = []
+    if plan.version is not None:
+        path = (plan.attributes[plan.version].wire,)
+        raised = Arithmetic("+", IfNotExists(path, Const({"N": "0"})), Const({"N": "1"}))
+        actions.append(Assign(path, raised))
+    if plan.updated is not None:
+        attribute = plan.attributes[plan.updated]
+        stamp = attribute.dump(scope.now())
+        assert stamp is not None
+        actions.append(Assign((attribute.wire,), Const(stamp)))
+    return actions
+
+
+def _explained(plan: Plan, write: Write, refused: ServiceError) -> Exception:
+    if refused.message.startswith(_TOO_LARGE):
+        return ItemTooLarge(
+            f"{write.title}: the item would have more than 400 KB; split it, "
+            f"or keep its largest parts elsewhere.",
+            size=0,
+            largest=[],
+        )
+    if refused.message.startswith(_BAD_PATH):
+        assert isinstance(write.action, UpdateItem)
+        nested = [action.path for action in write.action.update.actions if len(action.path) > 1]
+        shown = " or ".join(f"{plan.name}.{plan.by_wire[str(path[0])].field}" for path in nested)
+        return DataError(
+            f"{write.title}: {shown} is absent, so nothing can be set inside it; set it whole first."
+        )
+    return refused

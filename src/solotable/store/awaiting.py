@@ -1,0 +1,305 @@
+"""The awaited store: the verbs of `blocking`, with `await`. What they do is in `flows`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar, overload
+
+from pydantic import BaseModel
+
+from solotable.entities.entity import Entity
+from solotable.entities.keys import BoundKey
+from solotable.entities.queries import Query
+from solotable.flows import batch, query, read, scan, transact, update, write
+from solotable.flows.ask import Flow
+from solotable.flows.scope import Scope
+from solotable.flows.write import ExpectedVersion
+
+from .arguments import Where, condition_of, filtered, members_of, target_of
+from .drive import AsyncEngine, arun
+from .pages import Page
+from .work import BatchWork, TransactionWork
+
+A = TypeVar("A", bound=Entity)
+B = TypeVar("B", bound=Entity)
+C = TypeVar("C", bound=Entity)
+D = TypeVar("D", bound=Entity)
+E = TypeVar("E", bound=Entity)
+RowT = TypeVar("RowT", bound=BaseModel)
+ResultT = TypeVar("ResultT")
+
+
+class _Verbs:
+    """What every scope can do."""
+
+    def __init__(self, engine: AsyncEngine, scope: Scope) -> None:
+        self._engine = engine
+        self._scope = scope
+
+    async def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
+        """Return the entity with this key, or None."""
+        return await self._run(read.get(self._scope, entity, key, consistent=consistent))
+
+    async def require(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E:
+        """Return the entity with this key, or raise NotFound."""
+        return await self._run(read.require(self._scope, entity, key, consistent=consistent))
+
+    async def get_many(
+        self, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
+    ) -> list[E | None]:
+        """Return the entities with these keys in their order, None where there is none."""
+        return await self._run(read.get_many(self._scope, entity, keys, consistent=consistent))
+
+    async def put(self, entity: E, *, where: Where[E] = None) -> E:
+        """Make the entity, or replace the stored one, and return it as stored.
+
+        A versioned entity replaces only the version that it was read at, and version 0 only nothing.
+        """
+        stored: E = await self._send(write.put(self._scope, entity, where=condition_of(entity, where)))
+        return stored
+
+    async def create(self, entity: E, *, where: Where[E] = None) -> E:
+        """Make the entity, or raise AlreadyExists; return it as stored."""
+        prepared = write.put(self._scope, entity, create=True, where=condition_of(entity, where))
+        stored: E = await self._send(prepared)
+        return stored
+
+    async def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
+        self,
+        entity: type[E] | E,
+        /,
+        *,
+        set: Mapping[str, Any] | None = None,  # noqa: A002 - DynamoDB's own verb
+        remove: Iterable[str] = (),
+        add: Mapping[str, Any] | None = None,
+        append: Mapping[str, Any] | None = None,
+        delete: Mapping[str, Any] | None = None,
+        where: Where[E] = None,
+        version: ExpectedVersion = None,
+        **key: Any,
+    ) -> E:
+        """Change parts of a stored entity, its index keys with them, and return it as it is now.
+
+        Names are the model's own, nested ones dotted. Raises NotFound where nothing is stored.
+        """
+        plan, given, mine, expected = target_of(entity, key, version)
+        changes = update.Changes(
+            set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
+        )
+        condition = condition_of(plan, where)
+        changed: E = await self._run(
+            update.update(self._scope, plan, given, changes, version=expected, mine=mine, where=condition)
+        )
+        return changed
+
+    async def delete(
+        self, entity: type[E] | E, /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
+    ) -> E | None:
+        """Remove an entity and return it as it was; None when there was none."""
+        plan, given, mine, expected = target_of(entity, key, version)
+        condition = condition_of(plan, where)
+        prepared = write.delete(self._scope, plan, given, version=expected, mine=mine, where=condition)
+        removed: E | None = await self._send(prepared)
+        return removed
+
+    async def page(
+        self,
+        pattern: Query[RowT],
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        where: Where[RowT] = None,
+        work: int = query.DEFAULT_WORK,
+    ) -> Page[RowT]:
+        """Return a page of up to `limit` rows and the cursor of the next.
+
+        Under a filter it reads on until the page is full or `work` items were read.
+        """
+        asked = filtered(pattern, where)
+        return Page.of(await self._run(query.page(self._scope, asked, limit=limit, cursor=cursor, work=work)))
+
+    async def all(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> AsyncIterator[RowT]:
+        """Iterate over all rows, page by page as they are needed."""
+        prepared = query.prepare(self._scope, filtered(pattern, where))
+        start = None
+        while True:
+            some = await self._run(query.rows(self._scope, prepared, start, None))
+            for row in some.rows:
+                yield row
+            start = some.last_key
+            if start is None:
+                return
+
+    async def first(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> RowT | None:
+        """Return the first row, or None."""
+        return next(iter((await self.page(pattern, limit=1, where=where)).items), None)
+
+    async def count(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> int:
+        """Return how many rows there are; they are read and paid for, but not sent."""
+        return await self._run(query.count(self._scope, filtered(pattern, where)))
+
+    @overload
+    async def collection(
+        self, root: type[A] | BoundKey[A], one: type[B] | BoundKey[B], /, *, most: int = 10_000, **key: Any
+    ) -> tuple[A | None, list[B]]: ...
+    @overload
+    async def collection(
+        self,
+        root: type[A] | BoundKey[A],
+        one: type[B] | BoundKey[B],
+        two: type[C] | BoundKey[C],
+        /,
+        *,
+        most: int = 10_000,
+        **key: Any,
+    ) -> tuple[A | None, list[B], list[C]]: ...
+    @overload
+    async def collection(
+        self,
+        root: type[A] | BoundKey[A],
+        one: type[B] | BoundKey[B],
+        two: type[C] | BoundKey[C],
+        three: type[D] | BoundKey[D],
+        /,
+        *,
+        most: int = 10_000,
+        **key: Any,
+    ) -> tuple[A | None, list[B], list[C], list[D]]: ...
+    async def collection(self, /, *members: type[Any] | BoundKey[Any], most: int = 10_000, **key: Any) -> Any:
+        """Return an entity and those that lie with it, by one Query: `(survey, sections)`."""
+        found = await self._run(query.collection(self._scope, members_of(members), key, most=most))
+        return query.rooted(members[0], found)
+
+    def transaction(self, *, token: str | None = None) -> AsyncTransaction:
+        """Collect writes for one transaction, sent when the block ends without an error.
+
+        With a token the same transaction may be sent again within ten minutes and is done once.
+        """
+        return AsyncTransaction(self._engine, self._scope, token)
+
+    def batch(self, *, overwrite: bool = False) -> AsyncBatch:
+        """Collect writes that need not go together, sent when the block ends without an error.
+
+        Batches know no conditions, so versioned entities need `overwrite=True`.
+        """
+        return AsyncBatch(self._engine, self._scope, overwrite=overwrite)
+
+    def explain(self, pattern: Query[Any]) -> query.Prepared:
+        """Return a query as it would be sent; nothing is."""
+        return query.prepare(self._scope, pattern)
+
+    async def _send(self, prepared: write.Write) -> Any:
+        return await self._run(write.send(self._scope, prepared))
+
+    async def _run(self, flow: Flow[ResultT]) -> ResultT:
+        return await arun(flow, self._engine)
+
+
+class AsyncStore(_Verbs):
+    """A store scoped to one tenant, or to the entities of no tenant."""
+
+    @property
+    def tenant_id(self) -> str | None:
+        """The tenant that everything here belongs to."""
+        return self._scope.tenant
+
+    def __repr__(self) -> str:
+        return f"AsyncStore(tenant={self._scope.tenant!r})"
+
+
+class AsyncAdminStore(_Verbs):
+    """A store over all tenants, for jobs: the entities name their tenant, and scanning is possible."""
+
+    async def scan(
+        self, entity: type[E], *, where: Where[E] = None, budget: int, segments: int = 1
+    ) -> AsyncIterator[E]:
+        """Iterate over every item of an entity's table; reads at most `budget` items, all paid for."""
+        for segment in range(segments):
+            start = None
+            while True:
+                some = await self._run(
+                    scan.rows(
+                        self._scope,
+                        entity.plan(),
+                        condition_of(entity, where),
+                        scan.Part(segment=segment, segments=segments, start=start, budget=budget),
+                    )
+                )
+                for row in some.rows:
+                    yield row
+                budget, start = budget - some.scanned, some.last_key
+                if start is None:
+                    break
+
+    def __repr__(self) -> str:
+        return "AsyncAdminStore()"
+
+
+class AsyncDatabase(AsyncStore):
+    """What opening a URL gives: the entities of no tenant, and the way to the tenants' stores."""
+
+    def tenant(self, tenant: str) -> AsyncStore:
+        """Return the store of one tenant; it comes from a verified credential, never from a header alone."""
+        return AsyncStore(self._engine, self._scope.of_tenant(tenant))
+
+    def admin(self) -> AsyncAdminStore:
+        """Return the store that sees every tenant."""
+        return AsyncAdminStore(self._engine, self._scope.of_admin())
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the store."""
+        return self._scope
+
+    @property
+    def engine(self) -> AsyncEngine:
+        """The engine behind the store."""
+        return self._engine
+
+    async def close(self) -> None:
+        """Close the engine."""
+        await self._engine.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+class AsyncTransaction(TransactionWork):
+    """The writes of one transaction; `async with db.transaction() as tx`."""
+
+    def __init__(self, engine: AsyncEngine, scope: Scope, token: str | None) -> None:
+        super().__init__(scope)
+        self._engine = engine
+        self._token = token
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            await arun(transact.transact(self._scope, self._take(), token=self._token), self._engine)
+
+
+class AsyncBatch(BatchWork):
+    """The writes of one batch; `async with db.batch() as batch`."""
+
+    def __init__(self, engine: AsyncEngine, scope: Scope, *, overwrite: bool) -> None:
+        super().__init__(scope, overwrite=overwrite)
+        self._engine = engine
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            await arun(batch.write_batch(self._scope, self._take()), self._engine)

@@ -1,0 +1,100 @@
+"""Running a flow on an engine: the only place where requests are sent and time is spent."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from concurrent.futures import Executor
+from functools import partial
+from typing import Any, Protocol, TypeVar, cast
+
+from solotable.errors import ServiceError, TransportError
+from solotable.flows.ask import Flow, Sleep
+from solotable.protocol.engine import Engine
+from solotable.protocol.requests import Request
+
+ResultT = TypeVar("ResultT")
+
+
+class AsyncEngine(Protocol):
+    """Something that answers DynamoDB requests and is awaited."""
+
+    async def handle(self, request: Request[Any], /) -> Any:
+        """Answer one request, or raise the ServiceError that DynamoDB would."""
+        ...
+
+    async def close(self) -> None:
+        """Release what the engine holds."""
+        ...
+
+
+def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
+    """Run a flow to its end, blocking."""
+    resume: Callable[[], Request[Any]] = partial(next, flow)
+    while True:
+        try:
+            request = resume()
+        except StopIteration as done:
+            return cast(ResultT, done.value)
+        try:
+            reply = engine.handle(request) if type(request) is not Sleep else _sleep(request.seconds)
+        except (ServiceError, TransportError) as error:
+            resume = partial(flow.throw, error)
+        else:
+            resume = partial(flow.send, reply)
+
+
+async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
+    """Run a flow to its end, awaiting each answer."""
+    resume: Callable[[], Request[Any]] = partial(next, flow)
+    while True:
+        try:
+            request = resume()
+        except StopIteration as done:
+            return cast(ResultT, done.value)
+        try:
+            reply = await (
+                engine.handle(request) if type(request) is not Sleep else asyncio.sleep(request.seconds)
+            )
+        except (ServiceError, TransportError) as error:
+            resume = partial(flow.throw, error)
+        else:
+            resume = partial(flow.send, reply)
+
+
+def _sleep(seconds: float) -> Any:
+    time.sleep(seconds)
+
+
+class Inline:
+    """A blocking engine whose answers cost microseconds, called on the event loop itself."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def handle(self, request: Request[Any], /) -> Any:
+        """Answer one request at once."""
+        return self._engine.handle(request)
+
+    async def close(self) -> None:
+        """Close the engine."""
+        self._engine.close()
+
+
+class Threaded:
+    """A blocking engine behind threads, so that a disk or a network holds up nobody else."""
+
+    def __init__(self, engine: Engine, executor: Executor) -> None:
+        self._engine = engine
+        self._executor = executor
+
+    async def handle(self, request: Request[Any], /) -> Any:
+        """Answer one request from a thread."""
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._executor, self._engine.handle, request)
+
+    async def close(self) -> None:
+        """Close the engine once its threads are done."""
+        self._executor.shutdown(wait=True)
+        self._engine.close()

@@ -1,0 +1,138 @@
+"""Units of work: writes that are collected first and sent together. How they are sent is the store's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar, cast
+
+from solotable.entities.entity import Entity
+from solotable.errors import DataError, DeclarationError
+from solotable.flows import update, write
+from solotable.flows.ask import Flow
+from solotable.flows.scope import Scope
+from solotable.flows.transact import Planner
+from solotable.flows.write import ANY, ExpectedVersion, Write
+
+from .arguments import Where, condition_of, target_of
+
+E = TypeVar("E", bound=Entity)
+
+
+class TransactionWork:
+    """The writes of a transaction, in the caller's order."""
+
+    def __init__(self, scope: Scope) -> None:
+        self._scope = scope
+        self._planners: list[Planner] | None = []
+
+    def put(self, entity: E, *, where: Where[E] = None) -> E:
+        """Make or replace an entity; return it as it will be stored."""
+        return self._stored(entity, write.put(self._scope, entity, where=condition_of(entity, where)))
+
+    def create(self, entity: E, *, where: Where[E] = None) -> E:
+        """Make an entity that must not be there; return it as it will be stored."""
+        return self._stored(
+            entity, write.put(self._scope, entity, create=True, where=condition_of(entity, where))
+        )
+
+    def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
+        self,
+        entity: type[E] | E,
+        /,
+        *,
+        set: Mapping[str, Any] | None = None,  # noqa: A002 - DynamoDB's own verb
+        remove: Iterable[str] = (),
+        add: Mapping[str, Any] | None = None,
+        append: Mapping[str, Any] | None = None,
+        delete: Mapping[str, Any] | None = None,
+        where: Where[E] = None,
+        version: ExpectedVersion = None,
+        **key: Any,
+    ) -> None:
+        """Change parts of a stored entity."""
+        plan, given, mine, expected = target_of(entity, key, version)
+        changes = update.Changes(
+            set=set or {}, remove=tuple(remove), add=add or {}, append=append or {}, delete=delete or {}
+        )
+        condition = condition_of(plan, where)
+        self._open().append(
+            lambda: update.plan_update(
+                self._scope, plan, given, changes, version=expected, mine=mine, where=condition
+            )
+        )
+
+    def delete(
+        self, entity: type[E] | E, /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
+    ) -> None:
+        """Remove an entity."""
+        plan, given, mine, expected = target_of(entity, key, version)
+        condition = condition_of(plan, where)
+        self._known(write.delete(self._scope, plan, given, version=expected, mine=mine, where=condition))
+
+    def check(
+        self, entity: type[E], /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
+    ) -> None:
+        """Require that an entity is there, and that the condition holds for it; write nothing."""
+        plan = entity.plan()
+        self._known(write.check(self._scope, plan, key, where=condition_of(plan, where), version=version))
+
+    def _stored(self, entity: E, prepared: Write) -> E:
+        self._known(prepared)
+        return cast(E, prepared.after)
+
+    def _known(self, prepared: Write) -> None:
+        self._open().append(lambda: _already(prepared))
+
+    def _open(self) -> list[Planner]:
+        if self._planners is None:
+            raise DeclarationError("This transaction has been sent; begin another one.")
+        return self._planners
+
+    def _take(self) -> list[Planner]:
+        planners, self._planners = self._open(), None
+        return planners
+
+
+class BatchWork:
+    """The writes of a batch: puts and deletes without conditions."""
+
+    def __init__(self, scope: Scope, *, overwrite: bool) -> None:
+        self._scope = scope
+        self._overwrite = overwrite
+        self._writes: list[Write] | None = []
+
+    def put(self, entity: E) -> E:
+        """Make or replace an entity; return it as it will be stored."""
+        self._judge(entity)
+        prepared = write.put(self._scope, entity, over=True)
+        self._open().append(prepared)
+        return cast(E, prepared.after)
+
+    def delete(self, entity: type[E] | E, /, **key: Any) -> None:
+        """Remove an entity."""
+        self._judge(entity)
+        plan, given, mine, _ = target_of(entity, key, None)
+        version = ANY if plan.version is not None else None
+        self._open().append(write.delete(self._scope, plan, given, version=version, mine=mine))
+
+    def _judge(self, entity: type[Entity] | Entity) -> None:
+        plan = entity.plan()
+        if plan.version is not None and not self._overwrite:
+            raise DataError(
+                f"{plan.name} is versioned and a batch checks no versions; use a transaction, "
+                f"or batch(overwrite=True) to write over whatever is there."
+            )
+
+    def _open(self) -> list[Write]:
+        if self._writes is None:
+            raise DeclarationError("This batch has been sent; begin another one.")
+        return self._writes
+
+    def _take(self) -> list[Write]:
+        writes, self._writes = self._open(), None
+        return writes
+
+
+def _already(prepared: Write) -> Flow[Write]:
+    yield from ()
+    return prepared
