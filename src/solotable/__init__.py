@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .connect import Table, connect, connect_async
     from .entities.conditions import between, contains, exists, missing, one_of, size, some
     from .entities.entity import Entity
-    from .entities.fields import FROM_SCOPE, TTL, Attr, Created, Json, Updated, Version
+    from .entities.fields import FROM_SCOPE, TTL, Attr, Created, Json, Unique, Updated, Version
     from .entities.keys import Key
     from .entities.patterns import pattern
     from .entities.queries import Query
@@ -28,7 +28,7 @@ _ROOMS = {
     "connect": ("Table", "connect", "connect_async"),
     "entities.conditions": ("between", "contains", "exists", "missing", "one_of", "size", "some"),
     "entities.entity": ("Entity",),
-    "entities.fields": ("FROM_SCOPE", "TTL", "Attr", "Created", "Json", "Updated", "Version"),
+    "entities.fields": ("FROM_SCOPE", "TTL", "Attr", "Created", "Json", "Unique", "Updated", "Version"),
     "entities.keys": ("Key",),
     "entities.patterns": ("pattern",),
     "entities.queries": ("Query",),
@@ -58,6 +58,7 @@ __all__ = [
     "Query",
     "Store",
     "Table",
+    "Unique",
     "Updated",
     "Version",
     "__version__",

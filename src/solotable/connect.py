@@ -107,7 +107,7 @@ def over(
     clock: Callable[[], float] = time.time,
 ) -> Database:
     """Return a store over an engine that is open already; tables are made on an embedded one."""
-    names = _names(tables, address)
+    names = table_names(tables, address)
     if address is None or address.scheme == "sqlite":
         for table in tables:
             ensure(engine, table, names[table.name])
@@ -187,7 +187,8 @@ def _ensure_ttl(engine: Engine, table: declared.Table, name: str) -> None:
     )
 
 
-def _names(tables: Sequence[declared.Table], address: Url | None) -> dict[str, str]:
+def table_names(tables: Sequence[declared.Table], address: Url | None) -> dict[str, str]:
+    """Return the name of each table in the engine of a URL, by its declared name."""
     if not tables:
         raise DeclarationError("Say which tables to open: connect(url, table, ...), or table.open(url).")
     if address is not None and address.table is not None:

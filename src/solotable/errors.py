@@ -6,6 +6,7 @@
     │   ├── ItemTooLarge            over 400 KB; `largest` names the fields that weigh most
     │   └── UnknownEntity           a stored item whose type tag no entity of the table has
     ├── NotFound                    the item that the call needs is not there
+    ├── NotUnique                   a unique field's value is taken; `holder` says by which entity
     ├── TenantViolation             a call that would reach another tenant's items
     ├── CursorRejected              a cursor that is forged, expired, or of another query or tenant
     ├── BatchIncomplete             what a batch could not finish, in `leftovers`
@@ -92,6 +93,16 @@ class UnknownEntity(DataError):
 
 class NotFound(SolotableError):
     """The item that a call needs is not there, or its time to live has passed."""
+
+
+class NotUnique(SolotableError):
+    """A value of a unique field that another entity has; `holder` is the key of that entity."""
+
+    def __init__(self, message: str, *, field: str, value: Any, holder: dict[str, Any] | None) -> None:
+        super().__init__(message)
+        self.field = field
+        self.value = value
+        self.holder = holder
 
 
 class TenantViolation(SolotableError):
@@ -205,6 +216,7 @@ class AlreadyExists(ConditionFailed):
 
     def __init__(self, message: str, *, item: dict[str, Any] | None = None, found: Any = None) -> None:
         super().__init__(message, item=item)
+        self.args = (message,)
         self.found = found
 
 
@@ -213,6 +225,7 @@ class VersionConflict(ConditionFailed):
 
     def __init__(self, message: str, *, item: dict[str, Any] | None, mine: Any, theirs: Any) -> None:
         super().__init__(message, item=item)
+        self.args = (message,)
         self.mine = mine
         self.theirs = theirs
 

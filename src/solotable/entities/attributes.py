@@ -52,10 +52,10 @@ from .containers import (
     unfit,
     unread,
 )
-from .fields import TTL, Attr, Created, Json, Updated, Version
+from .fields import TTL, Attr, Created, Json, Unique, Updated, Version
 from .scalars import EPOCH, SCALARS, Scalar, enum_scalar, literal_scalar, plain
 
-_MARKERS: Final = (Version, TTL, Json, Created, Updated, Attr)
+_MARKERS: Final = (Version, TTL, Json, Created, Updated, Unique, Attr)
 _LISTS: Final = (list, abc.Sequence, abc.MutableSequence)
 _MAPS: Final = (dict, abc.Mapping, abc.MutableMapping)
 _SETS: Final[dict[Any, type]] = {set: set, frozenset: frozenset, abc.Set: set, abc.MutableSet: set}
@@ -84,6 +84,7 @@ class Attribute:
     json: bool = False
     created: bool = False
     updated: bool = False
+    unique: Unique | None = None
 
 
 def attribute_of(owner: str, field: str, info: FieldInfo, *, flat: bool) -> Attribute:
@@ -120,6 +121,7 @@ def _attribute(site: Site, field: str, info: FieldInfo) -> Attribute:
         json=Json in markers,
         created=Created in markers,
         updated=Updated in markers,
+        unique=markers.get(Unique),
     )
 
 
@@ -134,7 +136,7 @@ def _markers(site: Site, info: FieldInfo) -> dict[type, Any]:
             if type(meta) in found:
                 refuse(site, f"is marked {type(meta).__name__} twice", "leave one of the two out")
             found[type(meta)] = meta
-    roles = [marker.__name__ for marker in found if marker is not Attr]
+    roles = [marker.__name__ for marker in found if marker not in (Attr, Unique)]
     if len(roles) > 1:
         refuse(site, f"is marked {' and '.join(roles)}", "use a field for each")
     arms = [arm for arm in arms_of(info.annotation) if arm is not type(None)]

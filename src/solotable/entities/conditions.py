@@ -88,12 +88,12 @@ class Recorder:
 
     def __eq__(self, other: object) -> Recorded:  # type: ignore[override]  # that is the point
         if other is None:
-            return Recorded(Not(Exists(self._place.path)))
+            return Recorded(self._nothing())
         return self._compare("=", other)
 
     def __ne__(self, other: object) -> Recorded:  # type: ignore[override]  # that is the point
         if other is None:
-            return Recorded(Exists(self._place.path))
+            return Recorded(Not(self._nothing()))
         return self._compare("<>", other)
 
     def __lt__(self, other: Any) -> Recorded:
@@ -138,6 +138,14 @@ class Recorder:
 
     def _compare(self, comparator: Comparator, other: Any) -> Recorded:
         return Recorded(Compare(comparator, self._operand(), self._value(other)))
+
+    def _nothing(self) -> Condition:
+        """Return the condition that the value is None: absent, or NULL where None is kept as that."""
+        attribute = self._place.attribute
+        kept = attribute.dump(None) if attribute.optional else None
+        if kept is None:
+            return Not(Exists(self._place.path))
+        return Compare("=", Attr(self._place.path), Const(kept))
 
     def _operand(self) -> Operand:
         attr = Attr(self._place.path)

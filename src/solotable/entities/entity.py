@@ -26,7 +26,10 @@ class Entity(BaseModel):
     values. A subclass without `table=` is abstract: it only lends its fields and keys.
     """
 
-    model_config = ConfigDict(ignored_types=(Key, Pattern), extra="forbid", validate_assignment=True)
+    # Stored items are read by the fields' own names, also where a field has an alias for JSON.
+    model_config = ConfigDict(
+        ignored_types=(Key, Pattern), extra="forbid", validate_assignment=True, populate_by_name=True
+    )
 
     _plan: ClassVar[Plan | None] = None
     _declared: ClassVar[tuple[Table, str, bool, bool] | None] = None
@@ -57,6 +60,10 @@ class Entity(BaseModel):
         cls._declared = None
         if table is None:
             return
+        if (tag or cls.__name__).startswith("_"):
+            raise DeclarationError(
+                f"{cls.__name__}: tags that begin with _ are the store's own; give it a tag=."
+            )
         cls._declared = (table, tag or cls.__name__, table.flat if flat is None else flat, scope == "global")
         if cls.__pydantic_complete__:
             cls.plan()

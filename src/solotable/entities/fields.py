@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from solotable.errors import DeclarationError
 
@@ -47,6 +47,18 @@ class Created:
 @dataclass(frozen=True, slots=True)
 class Updated:
     """Let the store stamp a datetime field on every write."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unique:
+    """Keep the field's value unique among the entities of a tenant, by a lock item in the same transaction.
+
+    `within` names fields inside which it is unique (a parent's id); `normalise` says which texts are
+    the same: "exact" bytes, "nfc" (the default: one spelling of each character) or "casefold".
+    """
+
+    within: tuple[str, ...] = ()
+    normalise: Literal["exact", "nfc", "casefold"] = "nfc"
 
 
 @dataclass(frozen=True, slots=True)

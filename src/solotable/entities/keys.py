@@ -281,7 +281,9 @@ class AccessPath:
     @property
     def derived(self) -> tuple[str, ...]:
         """The names of the attributes that are kept only for this key."""
-        sides = (self.partition, self.sort)
+        # A local index shares the partition key of the table's own key.
+        local = self.index is not None and self.index.local
+        sides = (self.sort,) if local else (self.partition, self.sort)
         return tuple(side.attribute for side in sides if isinstance(side, Composed))
 
     def terms(self, arguments: Mapping[str, Any], bound: Bound | None) -> tuple[KeyTerm, ...]:

@@ -6,6 +6,7 @@ between an entity and its stored item.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -17,8 +18,8 @@ from solotable.values import AttributeValue, Item, item_size, value_size
 
 from .attributes import Attribute, attribute_of
 from .fields import is_from_scope
-from .keys import AccessPath, Composed, Key, compile_key
-from .table import Table
+from .keys import AccessPath, Composed, Key, Native, compile_key
+from .table import Table, suggestion
 
 if TYPE_CHECKING:
     from .entity import Entity
@@ -27,6 +28,43 @@ if TYPE_CHECKING:
 #: DynamoDB: the largest item, names included.
 LARGEST_ITEM = 400 * 1024
 _NAMED_FIELDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueRule:
+    """A field whose values are unique: among a tenant's entities, or within some of their fields."""
+
+    attribute: Attribute
+    within: tuple[Attribute, ...]
+    normalise: str
+
+    @property
+    def field(self) -> str:
+        """The name of the field."""
+        return self.attribute.field
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields that the lock's key is made of."""
+        return (self.field, *(each.field for each in self.within))
+
+    def key_of(self, values: Mapping[str, Any]) -> tuple[str, ...] | None:
+        """Return the parts of the lock's key; None while the field has no value."""
+        texts = []
+        for attribute in (*self.within, self.attribute):
+            value = attribute.dump(values[attribute.field])
+            if value is None or "NULL" in value:
+                return None
+            ((kind, content),) = value.items()
+            texts.append(self._normal(content) if kind == "S" else str(content))
+        return tuple(texts)
+
+    def _normal(self, text: str) -> str:
+        if self.normalise == "exact":
+            return text
+        normal = unicodedata.normalize("NFC", text)
+        # Folding may leave a form that is not composed.
+        return unicodedata.normalize("NFC", normal.casefold()) if self.normalise == "casefold" else normal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +86,7 @@ class Plan:
     ttl: str | None
     created: str | None
     updated: str | None
+    uniques: tuple[UniqueRule, ...]
     by_wire: Mapping[str, Attribute]
     #: Names of derived attributes: keys and the tag. They are never fields.
     derived: frozenset[str]
@@ -121,6 +160,22 @@ class Plan:
             )
         return self.key_of(arguments)
 
+    def arguments_of(self, key: Item) -> dict[str, Any] | None:
+        """Return the fields that a primary key was made of; None if it is not one of this entity."""
+        found: dict[str, Any] = {}
+        for side in (self.primary.partition, self.primary.sort):
+            if isinstance(side, Composed):
+                parts = side.template.parse(key.get(side.attribute, {}).get("S", ""))
+                if parts is None:
+                    return None
+                found |= parts
+            elif side is not None:
+                for attribute in side.attributes:
+                    if attribute.wire not in key:
+                        return None
+                    found[attribute.field] = attribute.load(key[attribute.wire])
+        return found
+
     def describe(self) -> str:
         """Return the primary key's templates as one line."""
         sides = [side for side in (self.primary.partition, self.primary.sort) if side is not None]
@@ -175,6 +230,15 @@ def build_plan(entity: type[Entity], table: Table, *, tag: str, flat: bool, is_g
     for each, path in keys.items():
         if each != "key" and path.index is None:
             raise DeclarationError(f"{name}.{each} names no index; only `key` is the table's own.")
+        if (
+            path.index is not None
+            and path.index.local
+            and _text(path.partition) != _text(keys["key"].partition)
+        ):
+            raise DeclarationError(
+                f"{name}.{each} has the partition {_text(path.partition)}, but index {path.index.name!r} is "
+                f"local and shares that of {name}.key; write {_text(keys['key'].partition)}."
+            )
     tenant = None if is_global else table.tenant
     if tenant is not None:
         _judge_tenant(name, tenant, infos, keys)
@@ -197,6 +261,7 @@ def build_plan(entity: type[Entity], table: Table, *, tag: str, flat: bool, is_g
         primary=keys["key"],
         indexes=tuple(path for path in keys.values() if path.index is not None and path.derived),
         patterns=_declared_patterns(entity),
+        uniques=_uniques(name, attributes),
         tenant=tenant,
         by_wire=by_wire,
         derived=derived,
@@ -209,6 +274,28 @@ def build_plan(entity: type[Entity], table: Table, *, tag: str, flat: bool, is_g
         ),
         **roles,
     )
+
+
+def _uniques(name: str, attributes: Mapping[str, Attribute]) -> tuple[UniqueRule, ...]:
+    rules = []
+    for attribute in attributes.values():
+        marker = attribute.unique
+        if marker is None:
+            continue
+        for each in (attribute.field, *marker.within):
+            if each not in attributes:
+                raise DeclarationError(
+                    f"{name}.{attribute.field} is unique within {each!r}, which is no field; "
+                    f"{suggestion(each, attributes)}"
+                )
+            if attributes[each].kind not in ("S", "N", "B"):
+                raise DeclarationError(
+                    f"{name}.{each} cannot be part of a unique value: it is kept as "
+                    f"{attributes[each].kind or 'several types'}; only texts, numbers and bytes can."
+                )
+        within = tuple(attributes[each] for each in marker.within)
+        rules.append(UniqueRule(attribute, within, marker.normalise))
+    return tuple(rules)
 
 
 def _declared_keys(entity: type[Entity]) -> dict[str, Key]:
@@ -266,6 +353,10 @@ def _by_wire(
             )
         by_wire[attribute.wire] = attribute
     return by_wire
+
+
+def _text(side: Composed | Native) -> str:
+    return repr(side.template.text if isinstance(side, Composed) else side.fields)
 
 
 def _judge_one_per_index(name: str, keys: Mapping[str, AccessPath]) -> None:

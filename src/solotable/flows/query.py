@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
+
+from pydantic import BaseModel
 
 from solotable.entities.keys import AccessPath, Composed, highest, meets_nothing
 from solotable.entities.plan import Plan
@@ -13,6 +16,7 @@ from solotable.errors import DataError, DeclarationError
 from solotable.expressions.ast import And, Attr, Compare, Condition, Const, KeyTerm
 from solotable.expressions.evaluate import paths_of
 from solotable.protocol import requests
+from solotable.protocol.encode import items as decode_items
 from solotable.protocol.replies import Page as Reply
 from solotable.values import Item
 
@@ -50,8 +54,8 @@ class Rows:
     #: The key after which to go on; None at the end.
     last_key: Item | None
     scanned: int
-    #: The key of each row, in the rows' order.
-    keys: list[Item]
+    #: The item that each row was found by.
+    items: Sequence[Item] = ()
 
 
 def prepare(scope: Scope, query: Query[Any]) -> Prepared:
@@ -82,25 +86,21 @@ def prepare(scope: Scope, query: Query[Any]) -> Prepared:
 def rows(scope: Scope, prepared: Prepared, start: Item | None, limit: int | None) -> Flow[Rows]:
     """Return the rows of one request."""
     if prepared.request is None:
-        return Rows([], None, 0, [])
+        return Rows([], None, 0)
     request = replace(prepared.request, start=start, limit=limit)
     reply: Reply = yield from ask(request, scope.retries)
-    items = [decoded(item) for item in reply.items or []]
-    plan = prepared.plan
-    places = _key_names(prepared.query.path, plan)
-    keys = [{name: item[name] for name in places} for item in items]
+    items: Sequence[Item] = decode_items(reply.items or ())
+    query, plan = prepared.query, prepared.plan
+    whole: Sequence[Item | None] = items
     if prepared.hydrates:
-        primary = [{name: key[name] for name in plan.primary.names} for key in keys]
-        whole: Sequence[Item | None] = yield from fetch(scope, plan, primary, consistent=False)
-    else:
-        whole = items
-    found, found_keys = [], []
-    for item, key in zip(whole, keys, strict=True):
-        row = None if item is None else _row(scope, prepared.query, item)
-        if row is not None:
-            found.append(row)
-            found_keys.append(key)
-    return Rows(found, reply.last_key or None, reply.scanned, found_keys)
+        keys = [{name: item[name] for name in plan.primary.names} for item in items]
+        whole = yield from fetch(scope, plan, keys, consistent=False)
+    row_of = scope.admit if query.view is None else partial(_view, scope, query.view)
+    found = [None if item is None else row_of(plan, item) for item in whole]
+    if any(row is None for row in found):
+        kept = [(row, item) for row, item in zip(found, items, strict=True) if row is not None]
+        found, items = [row for row, _ in kept], [item for _, item in kept]
+    return Rows(found, reply.last_key or None, reply.scanned, items)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +128,8 @@ def page(
         scanned += some.scanned
         found += some.rows[:missing]
         if len(some.rows) > missing:
-            start = some.keys[missing - 1]
+            last = some.items[missing - 1]
+            start = {name: last[name] for name in _key_names(query.path, query.plan)}
             break
         start = some.last_key
         if start is None or len(found) == limit or scanned >= work:
@@ -190,7 +191,7 @@ def collection(
         for raw in reply.items or []:
             item = decoded(raw)
             plan = scope.known(members[0][0].table, item)
-            if plan.tag in found and (entity := scope.admit(plan, item)) is not None:
+            if plan is not None and plan.tag in found and (entity := scope.admit(plan, item)) is not None:
                 found[plan.tag].append(entity)
                 total += 1
         if total > most:
@@ -251,10 +252,7 @@ def _ends(sort: Composed, arguments: Mapping[str, Any]) -> tuple[str, str]:
     return prefix or "\x00", highest(prefix) or highest("\U0010ffff") or ""
 
 
-def _row(scope: Scope, query: Query[Any], item: Item) -> Any:
-    if query.view is None:
-        return scope.admit(query.plan, item)
-    plan = query.plan
+def _view(scope: Scope, view: type[BaseModel], plan: Plan, item: Item) -> Any:
     if item.get(plan.table.tag) != plan.tag_value:
         scope.known(plan.table, item)
         return None
@@ -262,10 +260,10 @@ def _row(scope: Scope, query: Query[Any], item: Item) -> Any:
         return None
     values = {
         name: plan.attributes[name].load(item[plan.attributes[name].wire])
-        for name in query.view.model_fields
+        for name in view.model_fields
         if plan.attributes[name].wire in item
     }
-    return query.view.model_validate(values)
+    return view.model_validate(values)
 
 
 def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:

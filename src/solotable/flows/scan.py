@@ -44,4 +44,4 @@ def rows(scope: Scope, plan: Plan, where: Condition | None, part: Part) -> Flow[
     )
     reply = yield from ask(request, scope.retries)
     found = [scope.admit(plan, decoded(item)) for item in reply.items or []]
-    return Rows([row for row in found if row is not None], reply.last_key or None, reply.scanned, [])
+    return Rows([row for row in found if row is not None], reply.last_key or None, reply.scanned)

@@ -23,6 +23,9 @@ from solotable.values import Item
 from .ask import Retries
 from .cursors import Sealer
 
+#: How the tags of the store's own items begin: locks and the like, which no entity is.
+OWN = "_"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
@@ -96,11 +99,11 @@ class Scope:
         self.judge(plan, entity)
         return entity
 
-    def known(self, table: Table, item: Item) -> Plan:
-        """Return which entity an item is, or refuse a tag that nobody has."""
+    def known(self, table: Table, item: Item) -> Plan | None:
+        """Return which entity an item is, None for the store's own, or refuse a tag that nobody has."""
         tag = item.get(table.tag, {}).get("S")
         plan = table.plans.get(tag) if tag is not None else None
-        if plan is None:
+        if plan is None and (tag is None or not tag.startswith(OWN)):
             raise UnknownEntity(
                 f"An item of table {table.name!r} has the type tag {tag!r} ({table.tag}), which no entity "
                 f"has; import the module that declares it, or repair the item.",

@@ -15,38 +15,31 @@ from pydantic import TypeAdapter, ValidationError
 from solotable.entities.entity import Entity
 from solotable.entities.paths import Place, resolve
 from solotable.entities.plan import Plan
-from solotable.errors import ConditionFailed, DataError, ItemTooLarge, ServiceError
+from solotable.errors import DataError
 from solotable.expressions.ast import (
     Action,
     Add,
     Arithmetic,
     Assign,
-    Attr,
-    Compare,
     Condition,
     Const,
     Delete,
-    Exists,
     IfNotExists,
     ListAppend,
-    Not,
     Path,
     Remove,
     Update,
 )
 from solotable.expressions.clash import clash
-from solotable.protocol.requests import GetItem, UpdateItem
-from solotable.values import Item
+from solotable.expressions.update import apply_update
+from solotable.protocol.requests import UpdateItem
+from solotable.values import AttributeValue
 
-from .ask import Flow, ask
+from .ask import Flow
+from .companions import companions_of, depends_on
 from .read import not_found
-from .scope import Scope, decoded
-from .write import ExpectedVersion, Write, all_of, expected_version, refusal, version_is
-
-#: How often an update is tried anew because the parts of an index key changed in between.
-_ATTEMPTS = 12
-_BAD_PATH = "The document path provided in the update expression is invalid for update"
-_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
+from .scope import Scope
+from .write import ExpectedVersion, Write, all_of, expected_version, stored, unchanged, version_is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,35 +66,6 @@ class _Wanted:
     places: Mapping[Path, Place]
 
 
-def update(
-    scope: Scope,
-    plan: Plan,
-    given: Mapping[str, Any],
-    changes: Changes,
-    *,
-    version: ExpectedVersion = None,
-    mine: Entity | None = None,
-    where: Condition | None = None,
-) -> Flow[Any]:
-    """Change part of a stored entity and return it as it is now."""
-    for attempt in range(_ATTEMPTS):
-        write = yield from plan_update(scope, plan, given, changes, version=version, mine=mine, where=where)
-        try:
-            reply = yield from ask(write.action, scope.retries)  # type: ignore[arg-type]  # an UpdateItem
-        except ConditionFailed as refused:
-            if not is_outdated(write, refused.item):
-                raise refusal(scope, write, refused.item) from refused
-            yield scope.retries.wait(attempt)
-        except ServiceError as refused:
-            raise _explained(plan, write, refused) from refused
-        else:
-            assert reply.attributes is not None
-            return scope.admit(plan, decoded(reply.attributes))
-    raise ConditionFailed(
-        f"The parts of {plan.name}'s index keys changed {_ATTEMPTS} times meanwhile; try again."
-    )
-
-
 def plan_update(
     scope: Scope,
     plan: Plan,
@@ -123,20 +87,29 @@ def plan_update(
         conditions.append(version_is(plan, expected))
     if where is not None:
         conditions.append(where)
-    derived_from: dict[str, Any] = {}
     needed = _unknown_parts(plan, wanted, values)
-    if needed:
-        derived_from = yield from _read_parts(scope, plan, key, given, needed)
-        values |= {name: value for name, value in derived_from.items() if name not in wanted.added}
-        for name, delta in wanted.added.items():
-            if name in derived_from:
-                values[name] = (derived_from[name] or 0) + delta
-        conditions += [_unchanged(plan, name, value) for name, value in derived_from.items()]
+    follows = [name for name in depends_on(plan) if name in wanted.changed]
+    before = None
+    derived_from: dict[str, AttributeValue | None] = {}
+    if needed or follows:
+        before = yield from stored(scope, plan, key)
+        if before is None:
+            raise not_found(plan, arguments)
+        derived_from = before.facts(plan, sorted({*needed, *follows}))
+        for name in needed:
+            values[name] = getattr(before.entity, name)
+            if name in wanted.added:
+                # DynamoDB: what is added to an absent number is added to 0, whatever the model's default.
+                there = 0 if derived_from[name] is None else values[name]
+                values[name] = there + wanted.added[name]
+        conditions += unchanged(plan, derived_from)
     actions = (*wanted.actions, *_index_actions(plan, wanted, values), *_own_actions(scope, plan))
+    change = Update(actions, creates=True)
+    after = None if before is None or not follows else plan.load(apply_update(change, before.item))
     action = UpdateItem(
         table=scope.table(plan.table),
         key=key,
-        update=Update(actions, creates=True),
+        update=change,
         condition=all_of(conditions),
         returns="ALL_NEW",
         returns_on_failure=True,
@@ -146,22 +119,15 @@ def plan_update(
         verb="update",
         given=arguments,
         action=action,
+        companions=()
+        if before is None or after is None
+        else companions_of(scope, plan, before.entity, after),
         mine=mine,
+        after=after,
         needs_item=True,
         expected_version=expected,
         where=where,
         derived_from=derived_from,
-    )
-
-
-def is_outdated(write: Write, item: Item | None) -> bool:
-    """Whether a write was refused because the parts that its keys were derived from have changed."""
-    if item is None or not write.derived_from:
-        return False
-    attributes = write.plan.attributes
-    return any(
-        item.get(attributes[name].wire) != (None if value is None else attributes[name].dump(value))
-        for name, value in write.derived_from.items()
     )
 
 
@@ -183,7 +149,9 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
         place = at(text)
         checked = _valid(place, value)
         whole = text in plan.attributes
-        dumped = None if checked is None else place.attribute.dump(checked)
+        # None of a field whose default is another value is kept as NULL, as put keeps it.
+        plain_none = checked is None and not place.attribute.optional
+        dumped = None if plain_none else place.attribute.dump(checked)
         actions.append(Remove(place.path) if dumped is None else Assign(place.path, Const(dumped)))
         if whole:
             known[text] = checked
@@ -191,7 +159,7 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
         place = at(text)
         if text in plan.attributes:
             _judge_removable(plan, text)
-            known[text] = None
+            known[text] = _when_absent(plan, text)
         actions.append(Remove(place.path))
     for text, value in changes.add.items():
         place = at(text)
@@ -251,6 +219,21 @@ def _judge_removable(plan: Plan, name: str) -> None:
         raise DataError(f"{plan.name}.{name} is required by its model and cannot be removed; set it instead.")
 
 
+def _when_absent(plan: Plan, name: str) -> Any:
+    """Return what a field is read as when its attribute is not there."""
+    attribute, info = plan.attributes[name], plan.entity.model_fields[name]
+    if attribute.missing is not None:
+        return attribute.missing()
+    if info.default_factory is None:
+        return info.default
+    if any(name in path.fields for path in plan.indexes):
+        raise DataError(
+            f"{plan.name}.{name} is part of an index key and its default is made anew for every read; "
+            f"set it instead of removing it."
+        )
+    return None
+
+
 def _judge_overlap(plan: Plan, paths: list[Path], places: Mapping[Path, Place]) -> None:
     if len(set(paths)) < len(paths):
         twice = next(path for path in paths if paths.count(path) > 1)
@@ -273,25 +256,6 @@ def _unknown_parts(plan: Plan, wanted: _Wanted, values: Mapping[str, Any]) -> se
         for name in path.fields
         if name not in values
     }
-
-
-def _read_parts(
-    scope: Scope, plan: Plan, key: Item, given: Mapping[str, Any], needed: set[str]
-) -> Flow[dict[str, Any]]:
-    """Return the stored values of some fields, as they are now."""
-    request = GetItem(table=scope.table(plan.table), key=key, consistent=True)
-    reply = yield from ask(request, scope.retries)
-    found = None if reply.item is None else scope.admit(plan, decoded(reply.item))
-    if found is None:
-        raise not_found(plan, given)
-    return {name: getattr(found, name) for name in sorted(needed)}
-
-
-def _unchanged(plan: Plan, name: str, value: Any) -> Condition:
-    attribute = plan.attributes[name]
-    dumped = None if value is None else attribute.dump(value)
-    path = (attribute.wire,)
-    return Not(Exists(path)) if dumped is None else Compare("=", Attr(path), Const(dumped))
 
 
 def _index_actions(plan: Plan, wanted: _Wanted, values: Mapping[str, Any]) -> list[Action]:
@@ -320,21 +284,3 @@ def _own_actions(scope: Scope, plan: Plan) -> list[Action]:
         assert stamp is not None
         actions.append(Assign((attribute.wire,), Const(stamp)))
     return actions
-
-
-def _explained(plan: Plan, write: Write, refused: ServiceError) -> Exception:
-    if refused.message.startswith(_TOO_LARGE):
-        return ItemTooLarge(
-            f"{write.title}: the item would have more than 400 KB; split it, "
-            f"or keep its largest parts elsewhere.",
-            size=0,
-            largest=[],
-        )
-    if refused.message.startswith(_BAD_PATH):
-        assert isinstance(write.action, UpdateItem)
-        nested = [action.path for action in write.action.update.actions if len(action.path) > 1]
-        shown = " or ".join(f"{plan.name}.{plan.by_wire[str(path[0])].field}" for path in nested)
-        return DataError(
-            f"{write.title}: {shown} is absent, so nothing can be set inside it; set it whole first."
-        )
-    return refused

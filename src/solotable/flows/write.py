@@ -1,22 +1,22 @@
-"""Writing one entity: what is sent, under which conditions, and what a refusal means.
+"""What a write of an entity is: one action, those that go with it, and what a refusal means.
 
-Each verb becomes a `Write`, which is sent alone or as a part of a transaction. Nothing is changed
-in the caller's objects: the entity as stored is returned.
+Verbs become a `Write`, sent alone or with others in a transaction. Nothing is changed in the caller's
+objects: the entity as stored is returned.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from solotable.entities.entity import Entity
 from solotable.entities.plan import Plan
 from solotable.errors import AlreadyExists, ConditionFailed, DeclarationError, SolotableError, VersionConflict
-from solotable.expressions.ast import And, Attr, Compare, Condition, Const
+from solotable.expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not
 from solotable.expressions.describe import describe
-from solotable.protocol.requests import ConditionCheck, DeleteItem, PutItem, WriteAction
-from solotable.values import Item
+from solotable.protocol.requests import GetItem, PutItem, WriteAction
+from solotable.values import AttributeValue, Item
 
 from .ask import Flow, ask
 from .read import not_found
@@ -37,6 +37,17 @@ Verb = Literal["put", "create", "update", "delete", "check"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Companion:
+    """A derived fact that is written in the same transaction as its cause."""
+
+    action: WriteAction
+    #: The companion as messages name it.
+    title: str
+    #: What its refusal means, by the item that its condition met.
+    explain: Callable[[Item | None], SolotableError]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
     """One write of one entity, ready to be sent."""
 
@@ -44,6 +55,7 @@ class Write:
     verb: Verb
     given: Mapping[str, Any]
     action: WriteAction
+    companions: tuple[Companion, ...] = ()
     #: What the caller had, and the entity as it will be stored when that is known before sending.
     mine: Entity | None = None
     after: Entity | None = None
@@ -52,8 +64,9 @@ class Write:
     needs_item: bool = False
     expected_version: int | None = None
     where: Condition | None = None
-    #: Parts of the item that were read to derive keys, and must be as they were.
-    derived_from: Mapping[str, Any] = field(default_factory=dict)
+    #: Fields that were read first, as they were stored (None: absent); `derived_absent`: no item was.
+    derived_from: Mapping[str, AttributeValue | None] = field(default_factory=dict)
+    derived_absent: bool = False
 
     @property
     def title(self) -> str:
@@ -65,131 +78,45 @@ class Write:
     @property
     def key(self) -> Item:
         """The primary key of the item that is written."""
-        holder = self.action.item if isinstance(self.action, PutItem) else self.action.key
-        return {name: holder[name] for name in self.plan.primary.names}
+        return key_of(self.plan, self.action)
+
+    def is_outdated(self, item: Item | None) -> bool:
+        """Whether it was refused because what was read for it has changed since."""
+        if item is None:
+            return False
+        if self.derived_absent:
+            return True
+        attributes = self.plan.attributes
+        return any(item.get(attributes[name].wire) != value for name, value in self.derived_from.items())
 
 
-def put(
-    scope: Scope, entity: Entity, *, create: bool = False, where: Condition | None = None, over: bool = False
-) -> Write:
-    """Return the write that makes or replaces an entity; `over` disregards the stored version."""
-    plan = entity.plan()
-    values = dict(scope.bind(plan, entity.__dict__))
-    expected: int | None = None
-    conditions: list[Condition] = []
-    if plan.version is not None:
-        expected = values[plan.version]
-        values[plan.version] = expected + 1
-        if not over and not create and expected > 0:
-            conditions.append(version_is(plan, expected))
-    creates = create or (plan.version is not None and expected == 0 and not over)
-    if creates:
-        conditions.append(scope.absent(plan))
-    if where is not None:
-        conditions.append(where)
-    _stamp(scope, plan, values)
-    item = plan.dump(values, entity.unknown_attributes)
-    condition = all_of(conditions)
-    action = PutItem(
-        table=scope.table(plan.table),
-        item=item,
-        condition=condition,
-        returns_on_failure=condition is not None,
-    )
-    changed = {name: value for name, value in values.items() if entity.__dict__.get(name) is not value}
-    return Write(
-        plan=plan,
-        verb="create" if create else "put",
-        given=values,
-        action=action,
-        mine=entity,
-        after=entity.model_copy(update=changed),
-        creates=creates,
-        expected_version=None if creates or over else expected,
-        where=where,
-    )
+def key_of(plan: Plan, action: WriteAction) -> Item:
+    """Return the primary key of the item that an action writes."""
+    holder = action.item if isinstance(action, PutItem) else action.key
+    return {name: holder[name] for name in plan.primary.names}
 
 
-def delete(
-    scope: Scope,
-    plan: Plan,
-    given: Mapping[str, Any],
-    *,
-    version: ExpectedVersion = None,
-    mine: Entity | None = None,
-    where: Condition | None = None,
-) -> Write:
-    """Return the write that removes an entity; removing what is not there is no error without a condition."""
-    arguments = scope.bind(plan, given)
-    expected = expected_version(plan, version, "delete")
-    conditions = [] if expected is None else [version_is(plan, expected)]
-    if where is not None:
-        conditions.append(where)
-    condition = all_of(conditions)
-    action = DeleteItem(
-        table=scope.table(plan.table),
-        key=plan.key_from(arguments),
-        condition=condition,
-        returns="ALL_OLD",
-        returns_on_failure=condition is not None,
-    )
-    return Write(
-        plan=plan,
-        verb="delete",
-        given=arguments,
-        action=action,
-        mine=mine,
-        expected_version=expected,
-        where=where,
-    )
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """An entity as it is stored now."""
+
+    item: Item
+    entity: Any
+
+    def facts(self, plan: Plan, fields: Iterable[str]) -> dict[str, AttributeValue | None]:
+        """Return fields as they are stored; None for those that are absent."""
+        return {name: self.item.get(plan.attributes[name].wire) for name in fields}
 
 
-def check(
-    scope: Scope,
-    plan: Plan,
-    given: Mapping[str, Any],
-    *,
-    where: Condition | None,
-    version: ExpectedVersion = None,
-) -> Write:
-    """Return the part of a transaction that only checks: that the entity is there, and the condition."""
-    arguments = scope.bind(plan, given)
-    conditions: list[Condition] = [scope.present(plan)]
-    expected = version if isinstance(version, int) else None
-    if expected is not None:
-        conditions.append(version_is(plan, expected))
-    if where is not None:
-        conditions.append(where)
-    condition = all_of(conditions)
-    assert condition is not None
-    return Write(
-        plan=plan,
-        verb="check",
-        given=arguments,
-        action=ConditionCheck(
-            table=scope.table(plan.table),
-            key=plan.key_from(arguments),
-            condition=condition,
-            returns_on_failure=True,
-        ),
-        needs_item=True,
-        expected_version=expected,
-        where=where,
-    )
-
-
-def send(scope: Scope, write: Write) -> Flow[Any]:
-    """Send one write and return the entity: as stored, or for a delete as it was (None: nothing was)."""
-    assert not isinstance(write.action, ConditionCheck)
-    try:
-        reply = yield from ask(write.action, scope.retries)
-    except ConditionFailed as refused:
-        raise refusal(scope, write, refused.item) from refused
-    if write.after is not None:
-        return write.after
-    if not reply.attributes:
+def stored(scope: Scope, plan: Plan, key: Item) -> Flow[Stored | None]:
+    """Return what is stored under a key as it is now, or None."""
+    request = GetItem(table=scope.table(plan.table), key=key, consistent=True)
+    reply = yield from ask(request, scope.retries)
+    if reply.item is None:
         return None
-    return scope.admit(write.plan, decoded(reply.attributes))
+    item = decoded(reply.item)
+    entity = scope.admit(plan, item)
+    return None if entity is None else Stored(item, entity)
 
 
 def refusal(scope: Scope, write: Write, item: Item | None) -> SolotableError:
@@ -198,17 +125,32 @@ def refusal(scope: Scope, write: Write, item: Item | None) -> SolotableError:
     found = None if item is None else _found(scope, plan, item)
     if write.creates and found is not None:
         if write.verb == "create" or plan.version is None:
-            return AlreadyExists(f"{_capital(write.title)}: there is one already.", item=item, found=found)
-        return _conflict(write, item, found, 0)
-    if write.expected_version is not None and _version_of(plan, found) != write.expected_version:
-        return _conflict(write, item, found, write.expected_version)
+            return AlreadyExists(f"{capital(write.title)}: there is one already.", item=item, found=found)
+        return conflict(write, item, found, 0)
+    if write.expected_version is not None and version_of(plan, found) != write.expected_version:
+        return conflict(write, item, found, write.expected_version)
     if found is None and write.needs_item:
         return not_found(plan, write.given)
     condition = "its condition" if write.where is None else describe(write.where)
     stands = "there is no such item" if found is None else "it does not hold for the stored item"
-    refused = ConditionFailed(f"{_capital(write.title)}: {condition} was required, but {stands}.", item=item)
+    message = f"{capital(write.title)}: {condition} was required, but {stands}."
+    refused = ConditionFailed(message, item=item)
+    refused.args = (message,)
     refused.found = found
     return refused
+
+
+def conflict(write: Write, item: Item | None, found: Any, expected: int) -> VersionConflict:
+    """Return the error for a version that is not the one expected."""
+    there = version_of(write.plan, found)
+    stands = "it is gone" if there is None else f"found {there}"
+    wanted = "a new item" if expected == 0 else f"version {expected}"
+    return VersionConflict(
+        f"{capital(write.title)}: expected {wanted}, {stands}; read it again and repeat the change.",
+        item=item,
+        mine=write.mine,
+        theirs=found,
+    )
 
 
 def expected_version(plan: Plan, version: ExpectedVersion, verb: str) -> int | None:
@@ -234,6 +176,15 @@ def version_is(plan: Plan, expected: int) -> Condition:
     return Compare("=", Attr((attribute.wire,)), Const({"N": str(expected)}))
 
 
+def unchanged(plan: Plan, facts: Mapping[str, AttributeValue | None]) -> list[Condition]:
+    """Return the conditions that fields are stored as they were."""
+    conditions: list[Condition] = []
+    for name, value in facts.items():
+        path = (plan.attributes[name].wire,)
+        conditions.append(Not(Exists(path)) if value is None else Compare("=", Attr(path), Const(value)))
+    return conditions
+
+
 def all_of(conditions: list[Condition]) -> Condition | None:
     """Return one condition for several, or None for none."""
     if len(conditions) > 1:
@@ -241,11 +192,14 @@ def all_of(conditions: list[Condition]) -> Condition | None:
     return conditions[0] if conditions else None
 
 
-def _stamp(scope: Scope, plan: Plan, values: dict[str, Any]) -> None:
-    if plan.created is not None and values[plan.created] is None:
-        values[plan.created] = scope.now()
-    if plan.updated is not None:
-        values[plan.updated] = scope.now()
+def version_of(plan: Plan, found: Any) -> int | None:
+    """Return an entity's version; None without one."""
+    return None if found is None or plan.version is None else getattr(found, plan.version)
+
+
+def capital(text: str) -> str:
+    """Return a text as a sentence begins."""
+    return text[0].upper() + text[1:]
 
 
 def _found(scope: Scope, plan: Plan, item: Item) -> Any:
@@ -255,23 +209,3 @@ def _found(scope: Scope, plan: Plan, item: Item) -> Any:
         if plan.ttl is not None and scope.has_passed(plan, item):
             return None
     return found
-
-
-def _version_of(plan: Plan, found: Any) -> int | None:
-    return None if found is None or plan.version is None else getattr(found, plan.version)
-
-
-def _conflict(write: Write, item: Item | None, found: Any, expected: int) -> VersionConflict:
-    there = _version_of(write.plan, found)
-    stands = "it is gone" if there is None else f"found {there}"
-    wanted = "a new item" if expected == 0 else f"version {expected}"
-    return VersionConflict(
-        f"{_capital(write.title)}: expected {wanted}, {stands}; read it again and repeat the change.",
-        item=item,
-        mine=write.mine,
-        theirs=found,
-    )
-
-
-def _capital(text: str) -> str:
-    return text[0].upper() + text[1:]

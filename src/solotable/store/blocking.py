@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from solotable.entities.entity import Entity
 from solotable.entities.keys import BoundKey
 from solotable.entities.queries import Query
-from solotable.flows import batch, query, read, scan, transact, update, write
+from solotable.flows import batch, commit, put, query, read, scan, update
 from solotable.flows.ask import Flow
 from solotable.flows.scope import Scope
 from solotable.flows.write import ExpectedVersion
@@ -57,13 +57,14 @@ class _Verbs:
 
         A versioned entity replaces only the version that it was read at, and version 0 only nothing.
         """
-        stored: E = self._send(write.put(self._scope, entity, where=condition_of(entity, where)))
+        intent, where_ = put.intend(self._scope, entity), condition_of(entity, where)
+        stored: E = self._do(lambda: put.plan_put(self._scope, intent, where=where_))
         return stored
 
     def create(self, entity: E, *, where: Where[E] = None) -> E:
         """Make the entity, or raise AlreadyExists; return it as stored."""
-        prepared = write.put(self._scope, entity, create=True, where=condition_of(entity, where))
-        stored: E = self._send(prepared)
+        intent, where_ = put.intend(self._scope, entity), condition_of(entity, where)
+        stored: E = self._do(lambda: put.plan_put(self._scope, intent, create=True, where=where_))
         return stored
 
     def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
@@ -88,9 +89,11 @@ class _Verbs:
         changes = update.Changes(
             set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
         )
-        condition = condition_of(plan, where)
-        changed: E = self._run(
-            update.update(self._scope, plan, given, changes, version=expected, mine=mine, where=condition)
+        where_ = condition_of(plan, where)
+        changed: E = self._do(
+            lambda: update.plan_update(
+                self._scope, plan, given, changes, version=expected, mine=mine, where=where_
+            )
         )
         return changed
 
@@ -99,9 +102,10 @@ class _Verbs:
     ) -> E | None:
         """Remove an entity and return it as it was; None when there was none."""
         plan, given, mine, expected = target_of(entity, key, version)
-        condition = condition_of(plan, where)
-        prepared = write.delete(self._scope, plan, given, version=expected, mine=mine, where=condition)
-        removed: E | None = self._send(prepared)
+        where_ = condition_of(plan, where)
+        removed: E | None = self._do(
+            lambda: put.plan_delete(self._scope, plan, given, version=expected, mine=mine, where=where_)
+        )
         return removed
 
     def page(
@@ -189,8 +193,8 @@ class _Verbs:
         """Return a query as it would be sent; nothing is."""
         return query.prepare(self._scope, pattern)
 
-    def _send(self, prepared: write.Write) -> Any:
-        return self._run(write.send(self._scope, prepared))
+    def _do(self, planner: commit.Planner) -> Any:
+        return self._run(commit.perform(self._scope, planner))
 
     def _run(self, flow: Flow[ResultT]) -> ResultT:
         return run(flow, self._engine)
@@ -282,7 +286,7 @@ class Transaction(TransactionWork):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            run(transact.transact(self._scope, self._take(), token=self._token), self._engine)
+            run(commit.transact(self._scope, self._take(), token=self._token), self._engine)
 
 
 class Batch(BatchWork):

@@ -7,11 +7,11 @@ from typing import Any, TypeVar, cast
 
 from solotable.entities.entity import Entity
 from solotable.errors import DataError, DeclarationError
-from solotable.flows import update, write
+from solotable.flows import put, update
 from solotable.flows.ask import Flow
+from solotable.flows.commit import Planner
 from solotable.flows.scope import Scope
-from solotable.flows.transact import Planner
-from solotable.flows.write import ANY, ExpectedVersion, Write
+from solotable.flows.write import ExpectedVersion, Write
 
 from .arguments import Where, condition_of, target_of
 
@@ -27,13 +27,11 @@ class TransactionWork:
 
     def put(self, entity: E, *, where: Where[E] = None) -> E:
         """Make or replace an entity; return it as it will be stored."""
-        return self._stored(entity, write.put(self._scope, entity, where=condition_of(entity, where)))
+        return self._put(entity, where, create=False)
 
     def create(self, entity: E, *, where: Where[E] = None) -> E:
         """Make an entity that must not be there; return it as it will be stored."""
-        return self._stored(
-            entity, write.put(self._scope, entity, create=True, where=condition_of(entity, where))
-        )
+        return self._put(entity, where, create=True)
 
     def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
         self,
@@ -67,21 +65,22 @@ class TransactionWork:
         """Remove an entity."""
         plan, given, mine, expected = target_of(entity, key, version)
         condition = condition_of(plan, where)
-        self._known(write.delete(self._scope, plan, given, version=expected, mine=mine, where=condition))
+        self._open().append(
+            lambda: put.plan_delete(self._scope, plan, given, version=expected, mine=mine, where=condition)
+        )
 
     def check(
         self, entity: type[E], /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
     ) -> None:
         """Require that an entity is there, and that the condition holds for it; write nothing."""
         plan = entity.plan()
-        self._known(write.check(self._scope, plan, key, where=condition_of(plan, where), version=version))
-
-    def _stored(self, entity: E, prepared: Write) -> E:
-        self._known(prepared)
-        return cast(E, prepared.after)
-
-    def _known(self, prepared: Write) -> None:
+        prepared = put.plan_check(self._scope, plan, key, where=condition_of(plan, where), version=version)
         self._open().append(lambda: _already(prepared))
+
+    def _put(self, entity: E, where: Where[E], *, create: bool) -> E:
+        intent, condition = put.intend(self._scope, entity), condition_of(entity, where)
+        self._open().append(lambda: put.plan_put(self._scope, intent, create=create, where=condition))
+        return cast(E, intent.after)
 
     def _open(self) -> list[Planner]:
         if self._planners is None:
@@ -104,7 +103,7 @@ class BatchWork:
     def put(self, entity: E) -> E:
         """Make or replace an entity; return it as it will be stored."""
         self._judge(entity)
-        prepared = write.put(self._scope, entity, over=True)
+        prepared = put.put_over(self._scope, entity)
         self._open().append(prepared)
         return cast(E, prepared.after)
 
@@ -112,11 +111,14 @@ class BatchWork:
         """Remove an entity."""
         self._judge(entity)
         plan, given, mine, _ = target_of(entity, key, None)
-        version = ANY if plan.version is not None else None
-        self._open().append(write.delete(self._scope, plan, given, version=version, mine=mine))
+        self._open().append(put.delete_over(self._scope, plan, given, mine=mine))
 
     def _judge(self, entity: type[Entity] | Entity) -> None:
         plan = entity.plan()
+        if plan.uniques:
+            raise DataError(
+                f"{plan.name} has unique fields, whose locks a batch cannot keep; use a transaction."
+            )
         if plan.version is not None and not self._overwrite:
             raise DataError(
                 f"{plan.name} is versioned and a batch checks no versions; use a transaction, "

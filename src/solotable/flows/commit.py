@@ -1,0 +1,261 @@
+"""Sending writes: one alone, or several as one transaction, all or nothing.
+
+The failure names the entity and its condition, in the caller's order. More than DynamoDB takes at
+once is an error, never several transactions. What was read to derive a write is read again when it
+changed meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+from solotable.errors import (
+    ConditionFailed,
+    DataError,
+    ItemTooLarge,
+    ServiceError,
+    SolotableError,
+    TransactionCancelled,
+    TransactionFailed,
+)
+from solotable.protocol.limits import LARGEST_TRANSACTION, LONGEST_TOKEN, MOST_TRANSACTION_ACTIONS
+from solotable.protocol.requests import ConditionCheck, PutItem, TransactWriteItems, UpdateItem, WriteAction
+from solotable.values import item_size
+
+from .ask import Flow, ask
+from .scope import Scope, decoded
+from .write import Write, capital, key_of, refusal
+
+#: How often writes are planned anew because what they were derived from changed meanwhile.
+_ATTEMPTS = 12
+_BAD_PATH = "The document path provided in the update expression is invalid for update"
+_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
+
+#: Makes a write; it may have to read first, and is asked again when that reading is outdated.
+Planner = Callable[[], Flow[Write]]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One refused action of a transaction; `position` counts the caller's own actions from 0."""
+
+    position: int
+    write: Write
+    code: str
+    error: SolotableError
+
+    def __str__(self) -> str:
+        return f"#{self.position + 1} {self.error}"
+
+
+def perform(scope: Scope, planner: Planner) -> Flow[Any]:
+    """Do one write and return the entity: as stored, or for a delete as it was (None: nothing was)."""
+    for attempt in range(_ATTEMPTS):
+        write = yield from planner()
+        try:
+            if write.companions:
+                yield from _send(scope, [write], token=scope.tokens())
+                return write.after
+            return (yield from _send_alone(scope, write))
+        except _Outdated as changed:
+            if attempt == _ATTEMPTS - 1:
+                raise changed.error from changed
+        yield scope.retries.wait(attempt)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def transact(scope: Scope, planners: Sequence[Planner], *, token: str | None) -> Flow[list[Write]]:
+    """Do all writes as one transaction and return them; none is no transaction."""
+    if not planners:
+        return []
+    if token is not None and not 0 < len(token) <= LONGEST_TOKEN:
+        raise DataError(
+            f"A transaction's token has 1 to {LONGEST_TOKEN} characters; this one has {len(token)}."
+        )
+    _judge_count(len(planners))
+    for attempt in range(_ATTEMPTS):
+        writes: list[Write] = []
+        for planner in planners:
+            write = yield from planner()
+            writes.append(write)
+        try:
+            yield from _send(scope, writes, token=token or scope.tokens())
+        except _Outdated as changed:
+            if attempt == _ATTEMPTS - 1:
+                raise changed.error from changed
+        else:
+            return writes
+        yield scope.retries.wait(attempt)
+    raise AssertionError("the last attempt returns or raises")
+
+
+class _Outdated(Exception):
+    """What a write was derived from has changed; `error` is what to raise if it goes on so."""
+
+    def __init__(self, error: SolotableError) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+def _send_alone(scope: Scope, write: Write) -> Flow[Any]:
+    assert not isinstance(write.action, ConditionCheck)
+    try:
+        reply = yield from ask(write.action, scope.retries)
+    except ConditionFailed as refused:
+        error = refusal(scope, write, refused.item)
+        if write.is_outdated(refused.item):
+            raise _Outdated(error) from refused
+        raise error from refused
+    except ServiceError as refused:
+        raise _explained(write, refused) from refused
+    if write.after is not None:
+        return write.after
+    return scope.admit(write.plan, decoded(reply.attributes)) if reply.attributes else None
+
+
+def _send(scope: Scope, writes: Sequence[Write], *, token: str) -> Flow[None]:
+    steps = [_Step(position, write, write.action, None) for position, write in enumerate(writes)]
+    steps += [
+        _Step(position, write, companion.action, index)
+        for position, write in enumerate(writes)
+        for index, companion in enumerate(write.companions)
+    ]
+    _judge(steps)
+    actions = tuple(_bare(step.action) for step in steps)
+    sent = TransactWriteItems(
+        actions=actions,
+        token=token,
+        fingerprint=blake2b(repr(actions).encode(), digest_size=16).digest(),
+    )
+    try:
+        yield from ask(sent, scope.retries)
+    except TransactionCancelled as refused:
+        error = _failed(scope, steps, len(writes), refused)
+        if _outdated(steps, refused.reasons):
+            raise _Outdated(error) from refused
+        raise error from refused
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One action of a transaction: a write's own, or its companion with this index."""
+
+    position: int
+    write: Write
+    action: WriteAction
+    companion: int | None
+
+    @property
+    def title(self) -> str:
+        if self.companion is None:
+            return self.write.title
+        return f"{self.write.companions[self.companion].title} ({self.write.title})"
+
+
+def _bare(action: WriteAction) -> WriteAction:
+    """Return an action as transactions take it: they return nothing."""
+    return action if isinstance(action, ConditionCheck) else replace(action, returns="NONE")
+
+
+def _judge_count(count: int) -> None:
+    if count > MOST_TRANSACTION_ACTIONS:
+        raise DataError(
+            f"A transaction has at most {MOST_TRANSACTION_ACTIONS} actions; this one has {count}: "
+            f"make several, or use a batch if they need not go together."
+        )
+
+
+def _judge(steps: Sequence[_Step]) -> None:
+    _judge_count(len(steps))
+    seen: dict[str, _Step] = {}
+    total = 0
+    for step in steps:
+        identity = repr((step.action.table, sorted(key_of(step.write.plan, step.action).items())))
+        first = seen.setdefault(identity, step)
+        if first is not step:
+            raise DataError(
+                f"A transaction takes an item once: #{first.position + 1} {first.title} and "
+                f"#{step.position + 1} {step.title} are the same item."
+            )
+        total += _weight(step.action)
+    if total > LARGEST_TRANSACTION:
+        heaviest = max(steps, key=lambda step: _weight(step.action))
+        raise DataError(
+            f"A transaction has at most {LARGEST_TRANSACTION:,} bytes; this one has {total:,}, "
+            f"the heaviest is #{heaviest.position + 1} {heaviest.title}."
+        )
+
+
+def _weight(action: WriteAction) -> int:
+    if isinstance(action, PutItem):
+        return item_size(action.item)
+    size = item_size(action.key)
+    if isinstance(action, UpdateItem):
+        size += len(repr(action.update)) // 2
+    return size
+
+
+def _outdated(steps: Sequence[_Step], reasons: Sequence[dict[str, Any]]) -> bool:
+    """Whether every refusal came only of what changed after it was read."""
+    refused = [(step, why) for step, why in zip(steps, reasons, strict=True) if why["Code"] != "None"]
+    own = [(step, why) for step, why in refused if step.companion is None]
+    # A companion that is refused beside its cause follows from the same outdated reading.
+    return bool(own) and all(
+        why["Code"] == "ConditionalCheckFailed" and step.write.is_outdated(why.get("Item"))
+        for step, why in own
+    )
+
+
+def _failed(
+    scope: Scope, steps: Sequence[_Step], count: int, refused: TransactionCancelled
+) -> SolotableError:
+    failures = [
+        Failure(step.position, step.write, reason["Code"], _cause(scope, step, reason))
+        for step, reason in zip(steps, refused.reasons, strict=True)
+        if reason["Code"] != "None"
+    ]
+    if count == 1 and len(failures) >= 1:
+        # The transaction was ours, not the caller's: the cause speaks for itself.
+        return failures[0].error
+    failures.sort(key=lambda failure: failure.position)
+    told = "; ".join(str(failure).rstrip(".") for failure in failures)
+    return TransactionFailed(
+        f"Transaction of {count} failed at {told}. Nothing was written.",
+        reasons=refused.reasons,
+        failures=failures,
+    )
+
+
+def _cause(scope: Scope, step: _Step, reason: dict[str, Any]) -> SolotableError:
+    if reason["Code"] == "ConditionalCheckFailed":
+        if step.companion is not None:
+            return step.write.companions[step.companion].explain(reason.get("Item"))
+        return refusal(scope, step.write, reason.get("Item"))
+    if reason["Code"] == "TransactionConflict":
+        return ServiceError(
+            "TransactionConflictException",
+            f"{capital(step.title)}: another transaction was writing the same item; try again.",
+        )
+    return _explained(step.write, ServiceError(reason["Code"], reason.get("Message") or reason["Code"]))
+
+
+def _explained(write: Write, refused: ServiceError) -> SolotableError:
+    if refused.message.startswith(_TOO_LARGE):
+        return ItemTooLarge(
+            f"{capital(write.title)}: the item would have more than 400 KB; split it, "
+            f"or keep its largest parts elsewhere.",
+            size=0,
+            largest=[],
+        )
+    if refused.message.startswith(_BAD_PATH):
+        assert isinstance(write.action, UpdateItem)
+        plan = write.plan
+        nested = [action.path for action in write.action.update.actions if len(action.path) > 1]
+        shown = " or ".join(f"{plan.name}.{plan.by_wire[str(path[0])].field}" for path in nested)
+        return DataError(
+            f"{capital(write.title)}: {shown} is absent, so nothing can be set inside it; set it whole first."
+        )
+    return refused

@@ -1,0 +1,55 @@
+"""For tests of what is built on a store: a recording engine, a faulty one, a clock that is told.
+
+`plugin` makes pytest fixtures of them; it is loaded by every pytest where this package is installed,
+so names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .clock import Clock
+    from .cost import assert_cost, assert_no_scan
+    from .faults import Fault, Faults
+    from .faulty import FaultyEngine
+    from .journal import Journal, Record
+    from .recording import RecordingEngine
+
+_HOMES = {
+    "Clock": "clock",
+    "Fault": "faults",
+    "Faults": "faults",
+    "FaultyEngine": "faulty",
+    "Journal": "journal",
+    "Record": "journal",
+    "RecordingEngine": "recording",
+    "assert_cost": "cost",
+    "assert_no_scan": "cost",
+}
+
+__all__ = [
+    "Clock",
+    "Fault",
+    "Faults",
+    "FaultyEngine",
+    "Journal",
+    "Record",
+    "RecordingEngine",
+    "assert_cost",
+    "assert_no_scan",
+]
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

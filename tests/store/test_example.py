@@ -1,0 +1,62 @@
+"""The design's own example, on every engine, blocking and awaited."""
+
+from __future__ import annotations
+
+import pytest
+
+from solotable import Store
+from solotable.errors import TransactionFailed
+from solotable.flows.scope import decoded
+from solotable.protocol.requests import Query
+
+from .models import Section, Survey
+from .opening import Opening
+
+
+def test_the_example_of_the_design(db: Store, opening: Opening) -> None:
+    survey = db.put(Survey(survey_id="s1", title="12 Main Street"))
+    assert (survey.tenant_id, survey.version) == ("acme", 1)
+    db.put(Section(survey_id="s1", section_id="roof", name="Roof", order=1))
+    roof = db.update(Section, survey_id="s1", section_id="roof", set={"notes": "Clay tiles"})
+    assert roof == Section(
+        tenant_id="acme", survey_id="s1", section_id="roof", name="Roof", order=1, notes="Clay tiles"
+    )
+    db.put(Section(survey_id="s1", section_id="attic", name="Loft", order=3))
+    page = db.page(Section.of_survey("s1"), limit=20, where=lambda s: s.name != "Loft")
+    assert page.items == [roof]
+    assert page.cursor is None
+
+    opening.spy.sent.clear()
+    found, sections = db.collection(Survey, Section, survey_id="s1")
+    assert found == survey
+    assert [each.section_id for each in sections] == ["attic", "roof"]
+    assert [type(request) for request in opening.spy.sent] == [Query], "a collection is one Query"
+
+    with db.transaction(token="import-7") as tx:
+        tx.put(Section(survey_id="s1", section_id="loft", name="Loft", order=2))
+        tx.check(Survey, survey_id="s1", where=lambda s: s.status != "archived")
+    assert [each.order for each in db.page(Section.of_survey("s1"))] == [1, 2, 3]
+
+    db.update(survey, set={"status": "archived"})
+    with pytest.raises(TransactionFailed) as failed, db.transaction() as tx:
+        tx.put(Section(survey_id="s1", section_id="cellar", name="Cellar", order=4))
+        tx.check(Survey, survey_id="s1", where=lambda s: s.status != "archived")
+    assert "Survey survey_id='s1'" in str(failed.value)
+    assert db.get(Section, survey_id="s1", section_id="cellar") is None
+
+
+def test_items_look_as_the_requirements_write_them(db: Store, opening: Opening) -> None:
+    db.put(Section(survey_id="s1", section_id="roof", name="Roof", order=1))
+    assert decoded(opening.only(Section)) == {
+        "PK": {"S": "TENANT#acme"},
+        "SK": {"S": "SURVEY#s1#SECTION#roof"},
+        "GSI2PK": {"S": "TENANT#acme#SURVEY#s1"},
+        "GSI2SK": {"S": "SECTION#000001"},
+        "_type": {"S": "Section"},
+        "tenant_id": {"S": "acme"},
+        "survey_id": {"S": "s1"},
+        "section_id": {"S": "roof"},
+        "name": {"S": "Roof"},
+        "order": {"N": "1"},
+        "notes": {"S": ""},
+    }
