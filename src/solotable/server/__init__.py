@@ -1,6 +1,7 @@
 """DynamoDB's HTTP protocol over an engine that is handed in.
 
-`messages` and `bodies` are pure, `auth` verifies signatures, `lanes` decides which thread answers,
+`messages` and `bodies` are pure, `auth` verifies signatures, `lanes` decides which thread answers, `room`
+how much memory requests may take,
 `connection` is the socket's protocol and `run` the process around it. No operation is known here.
 """
 

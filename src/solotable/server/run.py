@@ -27,6 +27,7 @@ from .auth import Verifier
 from .connection import Connection
 from .lanes import GroupingEngine, Lanes
 from .pages import Pages
+from .room import Room
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 1.0
@@ -58,6 +59,8 @@ class Settings:
     request_seconds: float = 30.0
     #: A connection without requests is closed after this time.
     idle_seconds: float = 120.0
+    #: What the bodies of requests that are still coming in may take together, in bytes.
+    room: int = 256 * 1024 * 1024
     #: How often expired items are removed; 0: never.
     sweep_seconds: float = 60.0
     #: How long a shutdown waits for what is under way.
@@ -73,6 +76,7 @@ class Server:
         self._engine = engine
         self._settings = settings
         self._clock = clock
+        self.room = Room(settings.room)
         self.pages = Pages(settings.cors_origin)
         self.verifier = None if settings.keys is None else Verifier(settings.keys, clock=clock)
         self.connections: set[Connection] = set()
