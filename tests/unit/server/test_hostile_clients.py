@@ -479,6 +479,39 @@ def test_connections_that_were_left_are_forgotten(server: Running) -> None:
     assert not server.server.connections
 
 
+def test_when_there_are_too_many_connections_the_least_used_goes() -> None:
+    with running(connections=8) as server:
+        clients = [server.client() for _ in range(8)]
+        for client in clients[1:]:
+            assert client.ask(request()).status == 200
+        # The first has sent nothing, the second half a request; the rest were used after them.
+        clients[1].send(b"POST / HT")
+        for client in clients[2:]:
+            assert client.ask(request()).status == 200
+        newcomers = [server.client() for _ in range(2)]
+        for client in newcomers:
+            assert client.ask(request()).status == 200
+        assert clients[0].ended()
+        assert clients[1].reply().status == 503
+        assert clients[1].ended()
+        for client in clients[2:]:
+            assert client.ask(request()).status == 200
+        for client in clients + newcomers:
+            client.close()
+        server.is_well()
+
+
+def test_a_flood_of_connections_keeps_nobody_out() -> None:
+    with running(connections=8) as server:
+        flood = [server.client() for _ in range(100)]
+        for client in flood:
+            client.socket.settimeout(0.01)
+        for _ in range(20):
+            server.is_well()
+        for client in flood:
+            client.close()
+
+
 def test_500_connections_at_once_are_answered(server: Running) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 1500
