@@ -42,8 +42,8 @@ class GroupingEngine(Protocol):
 #: Called on the event loop with a function that gives the reply or raises.
 Done = Callable[[Callable[[], Any]], None]
 
-# Not Scan: a page of tiny items takes a fifth of a second.
-_SHORT = (requests.GetItem, Query, requests.TransactGetItems)
+# Not Scan, nor several gets: a page, or four megabytes, of tiny values take a fifth of a second.
+_SHORT = (requests.GetItem, Query)
 _WRITES = (
     requests.PutItem,
     requests.UpdateItem,

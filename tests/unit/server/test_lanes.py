@@ -13,7 +13,7 @@ import pytest
 from solotable.engines.sqlite.commits import Outcome
 from solotable.protocol import wire
 from solotable.protocol.replies import Page
-from solotable.protocol.requests import Control, GetItem, PutItem, Query, Request, Scan
+from solotable.protocol.requests import Control, GetItem, PutItem, Query, Request, Scan, TransactGetItems
 from solotable.server.lanes import Lanes
 
 GET = GetItem(table="Things", key={"pk": {"S": "x"}})
@@ -105,7 +105,7 @@ def test_an_instant_engine_answers_everything_at_once(request_: Request[Any]) ->
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("request_", [LONG, Scan(table="Things")])
+@pytest.mark.parametrize("request_", [LONG, Scan(table="Things"), TransactGetItems(gets=())])
 def test_long_work_has_threads_of_its_own_and_answers_on_the_loop(request_: Request[Any]) -> None:
     async def play() -> None:
         engine, caller = Recording(), Caller()
