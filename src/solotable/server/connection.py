@@ -82,12 +82,11 @@ class Connection(asyncio.Protocol):
         self._stalled_since: float | None = None
         #: When the request that is coming in began; None between requests.
         self._begun: float | None = None
-        #: When it last brought or took anything.
-        self.last_used = 0.0
+        self._last_used = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
-        self.last_used = self._server.now()
+        self._last_used = self._server.now()
         self._server.admit(self)
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -102,9 +101,9 @@ class Connection(asyncio.Protocol):
             if self._unheard > _MOST_UNHEARD:
                 self.abort()
             return
-        self.last_used = self._server.now()
+        self._last_used = self._server.now()
         if self._begun is None:
-            self._begun = self.last_used
+            self._begun = self._last_used
         incoming = self._incoming
         seen = incoming.head_size + incoming.size
         self._turns = 1
@@ -183,7 +182,7 @@ class Connection(asyncio.Protocol):
         self._incoming = Incoming()
         self._in_head = True
         if self._begun is None:
-            self._begun = self.last_used
+            self._begun = self._last_used
 
     def on_url(self, url: bytes) -> None:
         if self._skipped_body:
@@ -373,7 +372,7 @@ class Connection(asyncio.Protocol):
                 head_only=incoming.method == b"HEAD",
             )
         )
-        self.last_used = self._server.now()
+        self._last_used = self._server.now()
         if incoming.refusal:
             self._hang_up()
         elif not keep_alive:
@@ -426,6 +425,11 @@ class Connection(asyncio.Protocol):
         return not self._busy and not self._waiting and self._begun is None
 
     @property
+    def last_used(self) -> float:
+        """When it last brought or took anything."""
+        return self._last_used
+
+    @property
     def spare(self) -> bool:
         """Whether no request has come in whole, so that only the client would miss the connection."""
         return not self._busy and not self._waiting and not self._closing
@@ -449,7 +453,7 @@ class Connection(asyncio.Protocol):
             if now - self._begun > request_seconds:
                 self._turns = 1
                 self._refuse(408)
-        elif self.idle and now - self.last_used > idle_seconds:
+        elif self.idle and now - self._last_used > idle_seconds:
             self.close()
 
     def close(self) -> None:
