@@ -129,6 +129,8 @@ def test_spoiled_requests_are_refused_and_the_server_stays(server: Served) -> No
     tables = (hostile.MUSIC, table("Other", "id:B"))
     for definition in tables:
         assert ask(setup, "CreateTable", definition)[0] == 200
+    # On a busy machine the rest takes longer than a silent connection is kept.
+    setup.close()
     with hostile.opened() as engine:
         valid = hostile.valid_requests(engine)
     memory = [memory_bytes(server.process.pid)]
@@ -157,7 +159,7 @@ def test_spoiled_requests_are_refused_and_the_server_stays(server: Served) -> No
                 memory.append(memory_bytes(server.process.pid))
             slowest = max(slowest, (time.perf_counter() - begun, raw[:300]))
             tally[status] += 1
-            if status >= 500:
+            if status >= 500 or not status:
                 failures.append(f"{status} {body[:300]!r}: {raw[:3000]!r}")
         client.close()
         worst.append(slowest)

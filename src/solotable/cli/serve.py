@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 from pathlib import Path
 
 import click
@@ -132,13 +133,26 @@ def _keys(access_key: str | None, secret_key: str | None, keys_file: Path | None
 
 
 def _banner(host: str, port: int, path: str, *, relaxed: bool, signed: bool) -> str:
-    shown = f"[{host}]" if ":" in host else host
+    # Every address is a place to listen on, not one to call.
+    called = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  # listens nowhere
+    url = f"http://[{called}]:{port}" if ":" in called else f"http://{called}:{port}"
     kept = "in memory: nothing is kept" if path == ":memory:" else path
     if relaxed and path != ":memory:":
         kept += ", relaxed: a power cut may lose the last writes"
     return (
         f"solotable {__version__} · {kept}\n"
-        f"  DynamoDB endpoint  http://{shown}:{port}{'  (signatures are verified)' if signed else ''}\n"
-        f"  try:  AWS_ENDPOINT_URL_DYNAMODB=http://{shown}:{port} aws dynamodb list-tables\n"
-        "  Ctrl-C to stop; nothing leaves this machine"
+        f"  DynamoDB endpoint  {url}{'  (signatures are verified)' if signed else ''}\n"
+        f"  try:  AWS_ENDPOINT_URL_DYNAMODB={url} aws dynamodb list-tables\n"
+        f"  Ctrl-C to stop; {_reach(host, signed=signed)}"
     )
+
+
+def _reach(host: str, *, signed: bool) -> str:
+    try:
+        here = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        here = False  # a name, which may be anybody's
+    if here:
+        return "nothing leaves this machine"
+    who = "whoever has a key" if signed else "anybody (--keys demands signatures)"
+    return f"other machines can reach it, and {who} can read and write"

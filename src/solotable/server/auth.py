@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from threading import Lock
 
 from solotable.errors import ServiceError
 
@@ -91,6 +92,8 @@ class Verifier:
         self._keys = dict(keys)
         self._clock = clock
         self._signing_keys: dict[_Scope, bytes] = {}
+        # Large bodies are verified by threads.
+        self._lock = Lock()
 
     def verify(self, request: SignedRequest) -> None:
         """Return when the signature is right; otherwise raise what DynamoDB answers."""
@@ -158,9 +161,10 @@ class Verifier:
 
     def _keep(self, scope: _Scope, signing_key: bytes) -> None:
         # Only keys that have verified a request come here, so strangers cannot push others out.
-        while len(self._signing_keys) >= _MOST_SIGNING_KEYS:
-            self._signing_keys.pop(next(iter(self._signing_keys)), None)
-        self._signing_keys[scope] = signing_key
+        with self._lock:
+            while len(self._signing_keys) >= _MOST_SIGNING_KEYS:
+                del self._signing_keys[next(iter(self._signing_keys))]
+            self._signing_keys[scope] = signing_key
 
 
 def _claim(headers: Headers, parameters: Parameters) -> _Claim:

@@ -21,6 +21,7 @@ from solotable.protocol.limits import LARGEST_REQUEST
 
 from . import bodies, messages
 from .incoming import Incoming
+from .room import SMALL
 
 if TYPE_CHECKING:
     from .run import Server
@@ -39,6 +40,8 @@ _END_SECONDS = 5.0
 _MOST_UNHEARD = 2 * LARGEST_REQUEST
 #: The collector looks at what is being parsed again and again: four fifths of the time of a large body.
 _LARGE = 1024 * 1024
+#: A body that takes long enough to read for others to notice.
+_LONG_TO_READ = 256 * 1024
 _FRAMING = (b"content-length", b"transfer-encoding")
 _JSON = b"application/json"
 _JSON_TYPES = frozenset({_JSON, messages.JSON_TYPE})
@@ -84,11 +87,12 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._last_used = self._server.now()
-        self._server.connections.add(self)
+        self._server.admit(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         self._closing = True
-        self._waiting.clear()
+        self._server.room.leave(self._incoming)
+        self._forget_waiting()
         self._server.connections.discard(self)
 
     def data_received(self, data: bytes) -> None:
@@ -208,8 +212,11 @@ class Connection(asyncio.Protocol):
         incoming = self._incoming
         incoming.method = self._parser.get_method()
         incoming.keep_alive = self._parser.should_keep_alive()
-        if self._parser.get_http_version() == "1.0":
+        version = self._parser.get_http_version()
+        if version == "1.0":
             incoming.minor = 0
+        elif version != "1.1":
+            self._refuse(400)
         headers = incoming.headers
         if self._parser.should_upgrade():
             if incoming.method == b"CONNECT":
@@ -231,18 +238,22 @@ class Connection(asyncio.Protocol):
             self._refuse(413)
         elif not self._deaf:
             incoming.add_body(chunk)
+            if incoming.size > SMALL:
+                self._server.room.hold(incoming, self)
 
     def on_message_complete(self) -> None:
         if self._skipped_body:
             return
         self._begun = None
         self._owes_continue = False
+        if self._incoming.size > SMALL:
+            self._server.room.complete(self._incoming)
         if not self._deaf and not self._closing:
-            self._append()
+            self._append(self._incoming)
 
-    def _append(self) -> None:
-        self._waiting.append(self._incoming)
-        self._waiting_bytes += self._incoming.size
+    def _append(self, incoming: Incoming) -> None:
+        self._waiting.append(incoming)
+        self._waiting_bytes += incoming.size
         self._next()
         if self._waiting:
             self._regulate()
@@ -293,8 +304,27 @@ class Connection(asyncio.Protocol):
         def done(reply: Callable[[], Any]) -> None:
             self._send(incoming, *wire.render(target, reply), content_type)
 
+        def take(read: Callable[[], Any]) -> None:
+            self._take(incoming, content_type, read, done)
+
+        if incoming.size > _LONG_TO_READ or b"content-encoding" in incoming.headers:
+            # JSON is read in one go either way; what follows, most of the work, lets others in.
+            self._server.lanes.read(partial(self._read, incoming, target), take)
+        else:
+            take(partial(self._read, incoming, target))
+
+    def _take(
+        self,
+        incoming: Incoming,
+        content_type: bytes,
+        read: Callable[[], Any],
+        done: Callable[[Callable[[], Any]], None],
+    ) -> None:
+        if self._closing:
+            self._server.room.leave(incoming)
+            return
         try:
-            request = self._read(incoming, target)
+            request = read()
         except bodies.TooLarge:
             self._send(incoming, 413, b"", content_type)
         except Exception as error:  # noqa: BLE001  # `render` tells a refusal from a fault of ours
@@ -321,6 +351,8 @@ class Connection(asyncio.Protocol):
         self, incoming: Incoming, status: int, body: bytes, content_type: bytes, headers: bytes = b""
     ) -> None:
         self._busy = False
+        if incoming.size > SMALL:
+            self._server.room.leave(incoming)
         if self._closing:
             return
         keep_alive = incoming.keep_alive and not incoming.refusal and not self._server.stopping
@@ -343,7 +375,11 @@ class Connection(asyncio.Protocol):
         self._last_used = self._server.now()
         if incoming.refusal:
             self._hang_up()
-        elif not keep_alive or (self._client_ended and not self._waiting):
+        elif not keep_alive:
+            self._deaf = True
+            self._forget_waiting()
+            self._hang_up()
+        elif self._client_ended and not self._waiting:
             self.close()
         elif self._waiting:
             self._next()
@@ -355,8 +391,24 @@ class Connection(asyncio.Protocol):
         if not self._deaf and not self._closing:
             self._deaf = True
             self._begun = None
-            self._incoming.refusal = status
-            self._append()
+            self._server.room.leave(self._incoming)
+            # Not in the request itself: its body is let go, or it was whole and is still answered.
+            refused = Incoming()
+            refused.refusal = status
+            refused.headers = self._incoming.headers
+            self._incoming = Incoming()
+            self._append(refused)
+
+    def _forget_waiting(self) -> None:
+        for incoming in self._waiting:
+            self._server.room.leave(incoming)
+        self._waiting.clear()
+        self._waiting_bytes = 0
+
+    def make_room(self) -> None:
+        """Give up the request that is coming in: others need its memory."""
+        self._turns = 1
+        self._refuse(503)
 
     def _hang_up(self) -> None:
         """Say no more, but hear the client out: a reset would take the last reply with it."""
@@ -372,10 +424,27 @@ class Connection(asyncio.Protocol):
         """Whether nothing is under way on this connection."""
         return not self._busy and not self._waiting and self._begun is None
 
+    @property
+    def last_used(self) -> float:
+        """When it last brought or took anything."""
+        return self._last_used
+
+    @property
+    def spare(self) -> bool:
+        """Whether no request has come in whole, so that only the client would miss the connection."""
+        return not self._busy and not self._waiting and not self._closing
+
+    def retire(self) -> None:
+        """End the connection, as there are too many; who has begun a request is told."""
+        if self._begun is not None:
+            self.make_room()
+        self.close()
+
     def look(self, now: float, *, request_seconds: float, idle_seconds: float) -> None:
         """End what takes too long."""
         if self._ends_at:
-            if now > self._ends_at:
+            # Who reads the last reply slowly may have it.
+            if now > self._ends_at + (request_seconds if self._transport.get_write_buffer_size() else 0):
                 self.abort()
         elif self._stalled_since is not None:
             if now - self._stalled_since > request_seconds:

@@ -25,8 +25,10 @@ from solotable.errors import EngineError, SolotableError
 
 from .auth import Verifier
 from .connection import Connection
+from .files import most_files, want_files
 from .lanes import GroupingEngine, Lanes
 from .pages import Pages
+from .room import Room
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 1.0
@@ -58,6 +60,10 @@ class Settings:
     request_seconds: float = 30.0
     #: A connection without requests is closed after this time.
     idle_seconds: float = 120.0
+    #: How many connections there may be, as far as the system has files for them.
+    connections: int = 4096
+    #: What the bodies of requests that are still coming in may take together, in bytes.
+    room: int = 256 * 1024 * 1024
     #: How often expired items are removed; 0: never.
     sweep_seconds: float = 60.0
     #: How long a shutdown waits for what is under way.
@@ -73,10 +79,12 @@ class Server:
         self._engine = engine
         self._settings = settings
         self._clock = clock
+        self.room = Room(settings.room)
         self.pages = Pages(settings.cors_origin)
         self.verifier = None if settings.keys is None else Verifier(settings.keys, clock=clock)
         self.connections: set[Connection] = set()
         self.stopping = False
+        self._most_connections = settings.connections
         self.lanes: Lanes
         self.loop: asyncio.AbstractEventLoop
         self.now: Callable[[], float]
@@ -97,8 +105,17 @@ class Server:
             self._stamp_start = b"Date: %b\r\nx-amzn-RequestId: %b" % (date, self._id_prefix)
         return b"%b%012d\r\n" % (self._stamp_start, next(self._ids))
 
+    def admit(self, connection: Connection) -> None:
+        """Take a connection in; when there are too many, the one that was not used for the longest goes."""
+        self.connections.add(connection)
+        if len(self.connections) > self._most_connections:
+            spare = [other for other in self.connections if other.spare and other is not connection]
+            min(spare, key=lambda other: other.last_used, default=connection).retire()
+
     async def start(self) -> int:
         """Listen, and return the port."""
+        # Half of the files: a burst is accepted whole before anybody can be sent away.
+        self._most_connections = min(self._settings.connections, max(1, most_files() // 2))
         loop = self.loop = asyncio.get_running_loop()
         self.now = loop.time
         self.lanes = Lanes(self._engine, loop)
@@ -174,6 +191,7 @@ def serve(
     engine: ServedEngine, settings: Settings, *, ready: Callable[[int], None] = lambda port: None
 ) -> None:
     """Serve until SIGTERM or SIGINT; `ready` is told the port once requests are taken."""
+    want_files(4 * settings.connections)
     # asyncio's own loop: uvloop was measured, and answered no more requests.
     asyncio.run(_serve(engine, settings, ready))
 

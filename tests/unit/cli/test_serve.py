@@ -15,6 +15,8 @@ import pytest
 from tests.serving import Served, command, served
 from tests.unit.server.running import TABLE, Client, get, put, request
 
+OPEN = ("--host", "0.0.0.0")  # noqa: S104 - what is said of it is tested
+
 
 def prepared(running: Served) -> Client:
     client = Client(running.port)
@@ -106,6 +108,28 @@ def test_memory_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_relaxed_is_said(tmp_path: Path) -> None:
     with served("--relaxed", "x.db", cwd=tmp_path) as running:
         assert "relaxed" in running.banner
+
+
+@pytest.mark.parametrize(
+    ("arguments", "url", "reach"),
+    [
+        ((), "http://127.0.0.1:", "nothing leaves this machine"),
+        (OPEN, "http://127.0.0.1:", "anybody (--keys demands signatures) can"),
+        (
+            (*OPEN, "--access-key", "k", "--secret-key", "s"),
+            "http://127.0.0.1:",
+            "whoever has a key can",
+        ),
+    ],
+    ids=["here", "open", "signed"],
+)
+def test_it_is_said_who_can_reach_it(arguments: tuple[str, ...], url: str, reach: str) -> None:
+    with served("--memory", *arguments) as running:
+        assert url in running.banner
+        assert running.process.stdout is not None
+        rest = [running.process.stdout.readline() for _ in range(2)]
+        assert url in rest[0]
+        assert reach in rest[1]
 
 
 def test_a_name_with_several_addresses_gets_one_port() -> None:

@@ -160,6 +160,20 @@ def test_a_connection_ends_when_the_client_says_so(client: Client) -> None:
     assert client.ended()
 
 
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_what_follows_the_last_request_does_not_cost_its_reply(client: Client, version: str) -> None:
+    last = request("GetItem", {"TableName": "Things", "Key": {"pk": {"S": "x"}}}, version=version)
+    last = last.replace(b"Host", b"Connection: close\r\nHost")
+    # Closed with bytes unread, the socket would be reset and the replies perhaps lost.
+    client.send(put("x") + last)
+    for _ in range(40):
+        client.send(b"x" * 50_000)
+    assert client.reply().json() == {}
+    reply = client.reply()
+    assert (key_of(reply), reply.headers["connection"]) == ("x", "close")
+    assert client.ended()
+
+
 def test_http_1_0_ends_after_one_reply(client: Client) -> None:
     reply = client.ask(request(version="1.0"))
     assert (reply.status, reply.headers["connection"]) == (200, "close")

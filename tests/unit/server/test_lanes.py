@@ -5,16 +5,23 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from solotable.engines.sqlite.commits import Outcome
-from solotable.protocol.requests import Control, GetItem, PutItem, Request, Scan
+from solotable.protocol import wire
+from solotable.protocol.replies import Page
+from solotable.protocol.requests import Control, GetItem, PutItem, Query, Request, Scan, TransactGetItems
 from solotable.server.lanes import Lanes
 
 GET = GetItem(table="Things", key={"pk": {"S": "x"}})
 LONG = Control(operation="ListTables", members={})
+QUERY: Query = wire.parse(  # type: ignore[assignment]  # by its target
+    "DynamoDB_20120810.Query",
+    b'{"TableName":"Things","KeyConditionExpression":"pk=:p","ExpressionAttributeValues":{":p":{"S":"x"}}}',
+)
 
 
 def put(number: int) -> Request[Any]:
@@ -98,7 +105,7 @@ def test_an_instant_engine_answers_everything_at_once(request_: Request[Any]) ->
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("request_", [LONG, Scan(table="Things")])
+@pytest.mark.parametrize("request_", [LONG, Scan(table="Things"), TransactGetItems(gets=())])
 def test_long_work_has_threads_of_its_own_and_answers_on_the_loop(request_: Request[Any]) -> None:
     async def play() -> None:
         engine, caller = Recording(), Caller()
@@ -107,6 +114,56 @@ def test_long_work_has_threads_of_its_own_and_answers_on_the_loop(request_: Requ
         assert await settle([caller]) == [request_]
         assert engine.threads[0].startswith("solotable-long")
         assert caller.thread == threading.current_thread().name
+        lanes.close()
+
+    asyncio.run(play())
+
+
+def test_queries_go_aside_after_a_long_page_and_come_back_after_many_short_ones() -> None:
+    class Paging(Recording):
+        """Passes over as many items as it is told to."""
+
+        scanned = 5
+
+        def handle(self, request: Request[Any]) -> Any:
+            super().handle(request)
+            return Page(items=None, count=0, scanned=self.scanned)
+
+    async def play() -> None:
+        engine = Paging()
+        lanes = Lanes(engine, asyncio.get_running_loop())
+
+        async def ask(query: Query) -> str:
+            caller = Caller()
+            lanes.take(query, caller.done)
+            await settle([caller])
+            return "aside" if engine.threads[-1].startswith("solotable-long") else "at once"
+
+        assert await ask(QUERY) == "at once"
+        engine.scanned = 20_000
+        assert await ask(QUERY) == "at once"
+        # Now it is known, of this table and this index.
+        assert await ask(QUERY) == "aside"
+        assert await ask(replace(QUERY, index="by_name")) == "at once"
+        assert await ask(replace(QUERY, table="Others")) == "at once"
+        assert await ask(replace(QUERY, limit=2000)) == "aside"
+        engine.scanned = 5
+        assert await ask(replace(QUERY, limit=100)) == "at once"
+        assert {await ask(QUERY) for _ in range(64)} == {"aside"}
+        assert await ask(QUERY) == "at once"
+        lanes.close()
+
+    asyncio.run(play())
+
+
+def test_large_bodies_are_read_one_at_a_time_by_a_thread() -> None:
+    async def play() -> None:
+        lanes = Lanes(Recording(), asyncio.get_running_loop())
+        callers = [Caller(), Caller()]
+        for caller in callers:
+            lanes.read(lambda: threading.current_thread().name, caller.done)
+        assert await settle(callers) == ["solotable-reader_0"] * 2
+        assert callers[0].thread == threading.current_thread().name
         lanes.close()
 
     asyncio.run(play())
