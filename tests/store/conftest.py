@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections.abc import Iterator
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import pytest
 
@@ -91,4 +91,4 @@ def base(opening: Opening) -> Database:
 @pytest.fixture
 def db(base: Database) -> Store:
     """The store of the tenant acme."""
-    return cast(Store, base.tenant("acme"))
+    return base.tenant("acme")

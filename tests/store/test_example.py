@@ -38,7 +38,7 @@ def test_the_example_of_the_design(db: Store, opening: Opening) -> None:
     assert [each.order for each in db.page(Section.of_survey("s1"))] == [1, 2, 3]
 
     db.update(survey, set={"status": "archived"})
-    with pytest.raises(TransactionFailed) as failed, db.transaction() as tx:
+    with pytest.raises(TransactionFailed) as failed, db.transaction() as tx:  # noqa: PT012 - the end raises
         tx.put(Section(survey_id="s1", section_id="cellar", name="Cellar", order=4))
         tx.check(Survey, survey_id="s1", where=lambda s: s.status != "archived")
     assert "Survey survey_id='s1'" in str(failed.value)

@@ -6,6 +6,7 @@ Every command is imported when it is run, so that `solotable --version` stays qu
 from __future__ import annotations
 
 import importlib
+import os
 import sqlite3
 import sys
 from typing import Any
@@ -13,11 +14,12 @@ from typing import Any
 import click
 
 from solotable import __version__
-from solotable.errors import ServiceError, SolotableError, TableNotFound
+from solotable.errors import SolotableError
 
-#: Which module holds which command.
+from .exits import FAILED, INTERRUPTED, exit_code, sentence
+
+#: Which module holds which command; behind the colon the command's name there, `command` without one.
 _COMMANDS = {"doctor": "solotable.cli.doctor", "serve": "solotable.cli.serve"}
-_FAILED, _NOT_FOUND, _INTERRUPTED = 1, 3, 130
 
 
 class _Commands(click.Group):
@@ -29,7 +31,8 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = importlib.import_module(_COMMANDS[cmd_name]).command
+        module, _, name = _COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), name or "command")
         return command
 
 
@@ -63,14 +66,22 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         code: Any = _root.main(args=given, standalone_mode=False, prog_name="solotable")
     except click.exceptions.Abort:
-        sys.exit(_INTERRUPTED)
+        sys.exit(INTERRUPTED)
     except click.ClickException as error:
         error.show()
         sys.exit(error.exit_code)
     except SolotableError as error:
         if "--debug" in given:
             raise
-        text = error.message if isinstance(error, ServiceError) else str(error)
-        click.echo(f"Error: {text}", err=True)
-        sys.exit(_NOT_FOUND if isinstance(error, TableNotFound) else _FAILED)
+        click.echo(f"Error: {sentence(error)}", err=True)
+        sys.exit(exit_code(error))
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; Python must not write to it once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(FAILED)
+    except Exception as error:  # noqa: BLE001  # the edge of the process: a person sees one line
+        if "--debug" in given:
+            raise
+        click.echo(f"Error: {type(error).__name__}: {error}. Run it with --debug to see where.", err=True)
+        sys.exit(FAILED)
     sys.exit(code if isinstance(code, int) else 0)

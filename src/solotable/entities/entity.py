@@ -16,6 +16,7 @@ from .keys import Key
 from .patterns import Pattern
 from .plan import Plan, build_plan
 from .table import Table
+from .traits import Trait
 
 
 class Entity(BaseModel):
@@ -28,7 +29,7 @@ class Entity(BaseModel):
 
     # Stored items are read by the fields' own names, also where a field has an alias for JSON.
     model_config = ConfigDict(
-        ignored_types=(Key, Pattern), extra="forbid", validate_assignment=True, populate_by_name=True
+        ignored_types=(Key, Pattern, Trait), extra="forbid", validate_assignment=True, populate_by_name=True
     )
 
     _plan: ClassVar[Plan | None] = None

@@ -20,6 +20,7 @@ from .attributes import Attribute, attribute_of
 from .fields import is_from_scope
 from .keys import AccessPath, Composed, Key, Native, compile_key
 from .table import Table, suggestion
+from .traits import Trait
 
 if TYPE_CHECKING:
     from .entity import Entity
@@ -30,21 +31,17 @@ LARGEST_ITEM = 400 * 1024
 _NAMED_FIELDS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class UniqueRule:
+class UniqueRule(Trait):
     """A field whose values are unique: among a tenant's entities, or within some of their fields."""
 
-    attribute: Attribute
-    within: tuple[Attribute, ...]
-    normalise: str
+    def __init__(self, attribute: Attribute, within: tuple[Attribute, ...], normalise: str) -> None:
+        self.name = self.field = attribute.field
+        self.attribute = attribute
+        self.within = within
+        self.normalise = normalise
 
     @property
-    def field(self) -> str:
-        """The name of the field."""
-        return self.attribute.field
-
-    @property
-    def fields(self) -> tuple[str, ...]:
+    def depends(self) -> tuple[str, ...]:
         """The fields that the lock's key is made of."""
         return (self.field, *(each.field for each in self.within))
 
@@ -68,6 +65,20 @@ class UniqueRule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Draft:
+    """An entity as far as it is known when its traits are checked."""
+
+    name: str
+    tag: str
+    table: Table
+    attributes: Mapping[str, Attribute]
+    annotations: Mapping[str, Any]
+    keys: Mapping[str, AccessPath]
+    tenant: str | None
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Everything the store needs to know of an entity class."""
 
@@ -86,7 +97,7 @@ class Plan:
     ttl: str | None
     created: str | None
     updated: str | None
-    uniques: tuple[UniqueRule, ...]
+    traits: tuple[Trait, ...]
     by_wire: Mapping[str, Attribute]
     #: Names of derived attributes: keys and the tag. They are never fields.
     derived: frozenset[str]
@@ -261,7 +272,19 @@ def build_plan(entity: type[Entity], table: Table, *, tag: str, flat: bool, is_g
         primary=keys["key"],
         indexes=tuple(path for path in keys.values() if path.index is not None and path.derived),
         patterns=_declared_patterns(entity),
-        uniques=_uniques(name, attributes),
+        traits=_traits(
+            entity,
+            Draft(
+                name=name,
+                tag=tag,
+                table=table,
+                attributes=attributes,
+                annotations=annotations,
+                keys=keys,
+                tenant=tenant,
+                version=roles["version"],
+            ),
+        ),
         tenant=tenant,
         by_wire=by_wire,
         derived=derived,
@@ -274,6 +297,19 @@ def build_plan(entity: type[Entity], table: Table, *, tag: str, flat: bool, is_g
         ),
         **roles,
     )
+
+
+def _traits(entity: type[Entity], draft: Draft) -> tuple[Trait, ...]:
+    declared: dict[str, Trait] = {}
+    for owner in reversed(entity.__mro__):
+        declared |= {each: value for each, value in vars(owner).items() if isinstance(value, Trait)}
+    for each, trait in declared.items():
+        if trait.whole and draft.version is None:
+            raise DeclarationError(
+                f"{draft.name}.{each} follows every change of the entity and needs its version; "
+                f"add a field: version: Annotated[int, Version()] = 0."
+            )
+    return (*_uniques(draft.name, draft.attributes), *(trait.bind(draft) for trait in declared.values()))
 
 
 def _uniques(name: str, attributes: Mapping[str, Attribute]) -> tuple[UniqueRule, ...]:

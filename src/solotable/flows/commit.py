@@ -34,6 +34,9 @@ _ATTEMPTS = 12
 _BAD_PATH = "The document path provided in the update expression is invalid for update"
 _TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 
+#: Reasons of a cancelled transaction that pass.
+_PASSING = ("TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded")
+
 #: Makes a write; it may have to read first, and is asked again when that reading is outdated.
 Planner = Callable[[], Flow[Write]]
 
@@ -57,7 +60,7 @@ def perform(scope: Scope, planner: Planner) -> Flow[Any]:
         write = yield from planner()
         try:
             if write.companions:
-                yield from _send(scope, [write], token=scope.tokens())
+                yield from _send(scope, [write], token=scope.tokens(), ours=True)
                 return write.after
             return (yield from _send_alone(scope, write))
         except _Outdated as changed:
@@ -116,7 +119,8 @@ def _send_alone(scope: Scope, write: Write) -> Flow[Any]:
     return scope.admit(write.plan, decoded(reply.attributes)) if reply.attributes else None
 
 
-def _send(scope: Scope, writes: Sequence[Write], *, token: str) -> Flow[None]:
+def _send(scope: Scope, writes: Sequence[Write], *, token: str, ours: bool = False) -> Flow[None]:
+    """Send writes as one transaction; `ours` when the caller asked for one write and knows of none."""
     steps = [_Step(position, write, write.action, None) for position, write in enumerate(writes)]
     steps += [
         _Step(position, write, companion.action, index)
@@ -133,8 +137,8 @@ def _send(scope: Scope, writes: Sequence[Write], *, token: str) -> Flow[None]:
     try:
         yield from ask(sent, scope.retries)
     except TransactionCancelled as refused:
-        error = _failed(scope, steps, len(writes), refused)
-        if _outdated(steps, refused.reasons):
+        error = _failed(scope, steps, len(writes), refused, ours=ours)
+        if _outdated(steps, refused.reasons) or _passes(refused.reasons):
             raise _Outdated(error) from refused
         raise error from refused
 
@@ -209,16 +213,21 @@ def _outdated(steps: Sequence[_Step], reasons: Sequence[dict[str, Any]]) -> bool
     )
 
 
+def _passes(reasons: Sequence[dict[str, Any]]) -> bool:
+    """Whether a cancelled transaction may succeed unchanged."""
+    return {reason["Code"] for reason in reasons} <= {"None", *_PASSING}
+
+
 def _failed(
-    scope: Scope, steps: Sequence[_Step], count: int, refused: TransactionCancelled
+    scope: Scope, steps: Sequence[_Step], count: int, refused: TransactionCancelled, *, ours: bool
 ) -> SolotableError:
     failures = [
         Failure(step.position, step.write, reason["Code"], _cause(scope, step, reason))
         for step, reason in zip(steps, refused.reasons, strict=True)
         if reason["Code"] != "None"
     ]
-    if count == 1 and len(failures) >= 1:
-        # The transaction was ours, not the caller's: the cause speaks for itself.
+    if ours and failures:
+        # The caller knows of no transaction: the cause speaks for itself.
         return failures[0].error
     failures.sort(key=lambda failure: failure.position)
     told = "; ".join(str(failure).rstrip(".") for failure in failures)

@@ -1,23 +1,40 @@
-"""What is written along with an entity: derived facts, in the same transaction as their cause."""
+"""What is written along with an entity: the facts of its traits, in the same transaction as their cause."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from solotable.entities.plan import Plan
+from solotable.entities.plan import Plan, UniqueRule
+from solotable.entities.traits import Trait
 
 from . import unique
 from .scope import Scope
-from .write import Companion
+from .write import Change, Companion
+
+#: What a trait writes for a change of its entity.
+Behaviour = Callable[[Scope, Any, Change], Iterable[Companion]]
+_BEHAVIOURS: Mapping[type[Trait], Behaviour] = {UniqueRule: unique.locks}
 
 
 def depends_on(plan: Plan) -> tuple[str, ...]:
     """Return the fields whose stored values the companions follow from."""
-    return tuple(dict.fromkeys(name for rule in plan.uniques for name in rule.fields))
+    names = [name for trait in plan.traits for name in trait.depends]
+    if plan.version is not None and any(trait.whole for trait in plan.traits):
+        names.append(plan.version)
+    return tuple(dict.fromkeys(names))
 
 
-def companions_of(scope: Scope, plan: Plan, before: Any, after: Any) -> tuple[Companion, ...]:
-    """Return what goes with a change from one state of an entity to another; None is no entity."""
-    if not plan.uniques:
-        return ()
-    return tuple(unique.locks(scope, plan, before, after))
+def follows(plan: Plan, changed: Iterable[str]) -> bool:
+    """Whether something has to be written along when these fields change."""
+    fields = set(changed)
+    return any(trait.whole or fields.intersection(trait.depends) for trait in plan.traits)
+
+
+def companions_of(scope: Scope, change: Change) -> tuple[Companion, ...]:
+    """Return what goes with a change of an entity."""
+    return tuple(
+        companion
+        for trait in change.plan.traits
+        for companion in _BEHAVIOURS[type(trait)](scope, trait, change)
+    )

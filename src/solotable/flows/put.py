@@ -20,6 +20,7 @@ from .ask import Flow
 from .companions import companions_of, depends_on
 from .scope import Scope
 from .write import (
+    Change,
     ExpectedVersion,
     Stored,
     Write,
@@ -76,7 +77,7 @@ def plan_put(
     before: Stored | None = None
     derived_from: dict[str, AttributeValue | None] = {}
     derived_absent = False
-    if plan.uniques and not creates:
+    if plan.traits and not creates:
         before = yield from stored(scope, plan, plan.key_of(intent.values))
         derived_absent = before is None and expected is None
         if before is not None and expected is None:
@@ -100,7 +101,7 @@ def plan_put(
             condition=condition,
             returns_on_failure=condition is not None,
         ),
-        companions=companions_of(scope, plan, there, intent.after),
+        companions=companions_of(scope, Change(plan, before, Stored(intent.item, intent.after))),
         mine=intent.mine,
         after=intent.after,
         creates=creates,
@@ -109,7 +110,7 @@ def plan_put(
         derived_from=derived_from,
         derived_absent=derived_absent,
     )
-    if plan.uniques and expected is not None and version_of(plan, there) != expected:
+    if plan.traits and expected is not None and version_of(plan, there) != expected:
         raise conflict(write, None, there, expected)
     return write
 
@@ -130,7 +131,7 @@ def plan_delete(
     before: Stored | None = None
     derived_from: dict[str, AttributeValue | None] = {}
     derived_absent = False
-    if plan.uniques:
+    if plan.traits:
         before = yield from stored(scope, plan, key)
         derived_absent = before is None
         derived_from = {} if before is None else before.facts(plan, depends_on(plan))
@@ -153,7 +154,7 @@ def plan_delete(
         verb="delete",
         given=arguments,
         action=action,
-        companions=companions_of(scope, plan, before and before.entity, None),
+        companions=() if before is None else companions_of(scope, Change(plan, before, None)),
         mine=mine,
         after=None if before is None else before.entity,
         expected_version=expected,

@@ -18,7 +18,7 @@ from solotable.protocol.requests import DeleteItem, PutItem
 from solotable.values import Item
 
 from .scope import Scope
-from .write import Companion
+from .write import Change, Companion
 
 #: The type tag of locks; tags with an underscore in front are the store's own.
 TAG = "_unique"
@@ -26,17 +26,17 @@ _HOLDER = "holder"
 _LONGEST_VALUE = 512
 
 
-def locks(scope: Scope, plan: Plan, before: Any, after: Any) -> Iterator[Companion]:
+def locks(scope: Scope, rule: UniqueRule, change: Change) -> Iterator[Companion]:
     """Yield the locks that a change takes and gives back; a lock that stays is not touched."""
-    for rule in plan.uniques:
-        old = None if before is None else _name(plan, rule, before)
-        new = None if after is None else _name(plan, rule, after)
-        if old == new:
-            continue
-        if old is not None:
-            yield _released(scope, plan, rule, old, before)
-        if new is not None:
-            yield _taken(scope, plan, rule, new, after)
+    plan = change.plan
+    old = None if change.before is None else _name(plan, rule, change.before.entity)
+    new = None if change.after is None else _name(plan, rule, change.after.entity)
+    if old == new:
+        return
+    if old is not None and change.before is not None:
+        yield _released(scope, plan, rule, old, change.before.entity)
+    if new is not None and change.after is not None:
+        yield _taken(scope, plan, rule, new, change.after.entity)
 
 
 def _taken(scope: Scope, plan: Plan, rule: UniqueRule, name: str, after: Any) -> Companion:

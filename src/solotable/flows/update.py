@@ -36,10 +36,20 @@ from solotable.protocol.requests import UpdateItem
 from solotable.values import AttributeValue
 
 from .ask import Flow
-from .companions import companions_of, depends_on
+from .companions import companions_of, depends_on, follows
 from .read import not_found
 from .scope import Scope
-from .write import ExpectedVersion, Write, all_of, expected_version, stored, unchanged, version_is
+from .write import (
+    Change,
+    ExpectedVersion,
+    Stored,
+    Write,
+    all_of,
+    expected_version,
+    stored,
+    unchanged,
+    version_is,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,14 +98,14 @@ def plan_update(
     if where is not None:
         conditions.append(where)
     needed = _unknown_parts(plan, wanted, values)
-    follows = [name for name in depends_on(plan) if name in wanted.changed]
+    derives = follows(plan, wanted.changed)
     before = None
     derived_from: dict[str, AttributeValue | None] = {}
-    if needed or follows:
+    if needed or derives:
         before = yield from stored(scope, plan, key)
         if before is None:
             raise not_found(plan, arguments)
-        derived_from = before.facts(plan, sorted({*needed, *follows}))
+        derived_from = before.facts(plan, sorted({*needed, *(depends_on(plan) if derives else ())}))
         for name in needed:
             values[name] = getattr(before.entity, name)
             if name in wanted.added:
@@ -105,7 +115,10 @@ def plan_update(
         conditions += unchanged(plan, derived_from)
     actions = (*wanted.actions, *_index_actions(plan, wanted, values), *_own_actions(scope, plan))
     change = Update(actions, creates=True)
-    after = None if before is None or not follows else plan.load(apply_update(change, before.item))
+    after: Stored | None = None
+    if before is not None and derives:
+        item = apply_update(change, before.item)
+        after = Stored(item, plan.load(item))
     action = UpdateItem(
         table=scope.table(plan.table),
         key=key,
@@ -119,11 +132,9 @@ def plan_update(
         verb="update",
         given=arguments,
         action=action,
-        companions=()
-        if before is None or after is None
-        else companions_of(scope, plan, before.entity, after),
+        companions=() if after is None else companions_of(scope, Change(plan, before, after)),
         mine=mine,
-        after=after,
+        after=None if after is None else after.entity,
         needs_item=True,
         expected_version=expected,
         where=where,

@@ -108,6 +108,15 @@ class Stored:
         return {name: self.item.get(plan.attributes[name].wire) for name in fields}
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a write does to an entity: from one stored state to another; None is no entity."""
+
+    plan: Plan
+    before: Stored | None
+    after: Stored | None
+
+
 def stored(scope: Scope, plan: Plan, key: Item) -> Flow[Stored | None]:
     """Return what is stored under a key as it is now, or None."""
     request = GetItem(table=scope.table(plan.table), key=key, consistent=True)

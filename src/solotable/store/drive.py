@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from functools import partial
 from typing import Any, Protocol, TypeVar, cast
@@ -38,7 +38,7 @@ def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
         except StopIteration as done:
             return cast(ResultT, done.value)
         try:
-            reply = engine.handle(request) if type(request) is not Sleep else _sleep(request.seconds)
+            reply = engine.handle(request) if type(request) is not Sleep else _wait(engine, request.seconds)
         except (ServiceError, TransportError) as error:
             resume = partial(flow.throw, error)
         else:
@@ -55,7 +55,7 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
             return cast(ResultT, done.value)
         try:
             reply = await (
-                engine.handle(request) if type(request) is not Sleep else asyncio.sleep(request.seconds)
+                engine.handle(request) if type(request) is not Sleep else _await(engine, request.seconds)
             )
         except (ServiceError, TransportError) as error:
             resume = partial(flow.throw, error)
@@ -63,8 +63,14 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
             resume = partial(flow.send, reply)
 
 
-def _sleep(seconds: float) -> Any:
-    time.sleep(seconds)
+# An engine may wait in its own way: those of tests tell a clock instead.
+def _wait(engine: Engine, seconds: float) -> Any:
+    getattr(engine, "sleep", time.sleep)(seconds)
+
+
+def _await(engine: AsyncEngine, seconds: float) -> Awaitable[Any]:
+    waiting: Awaitable[Any] = getattr(engine, "sleep", asyncio.sleep)(seconds)
+    return waiting
 
 
 class Inline:
@@ -76,6 +82,13 @@ class Inline:
     async def handle(self, request: Request[Any], /) -> Any:
         """Answer one request at once."""
         return self._engine.handle(request)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait as the engine does, or let others run meanwhile."""
+        own = getattr(self._engine, "sleep", None)
+        if own is not None:
+            own(seconds)
+        await asyncio.sleep(seconds if own is None else 0)
 
     async def close(self) -> None:
         """Close the engine."""
@@ -93,6 +106,14 @@ class Threaded:
         """Answer one request from a thread."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._executor, self._engine.handle, request)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait as the engine does, or let others run meanwhile."""
+        own = getattr(self._engine, "sleep", None)
+        if own is None:
+            await asyncio.sleep(seconds)
+        else:
+            await asyncio.get_running_loop().run_in_executor(self._executor, own, seconds)
 
     async def close(self) -> None:
         """Close the engine once its threads are done."""

@@ -115,9 +115,10 @@ class BatchWork:
 
     def _judge(self, entity: type[Entity] | Entity) -> None:
         plan = entity.plan()
-        if plan.uniques:
+        if plan.traits:
             raise DataError(
-                f"{plan.name} has unique fields, whose locks a batch cannot keep; use a transaction."
+                f"{plan.name} has {', '.join(trait.name for trait in plan.traits)} kept along with it, "
+                f"which a batch cannot do; use a transaction."
             )
         if plan.version is not None and not self._overwrite:
             raise DataError(

@@ -150,6 +150,8 @@ def _shaped(one: PartCodec, between: str, other: PartCodec) -> str | None:
     size = len(between)
     if one.kind == "hex" and other.kind == "hex":
         return between if contains(one, between) else None
+    if one.width is not None and other.width is not None and one.width != size + other.width:
+        return None
     if one.kind in ("date", "timestamp"):
         # Not every text of the shape is a day, so days are tried: at most two years of them.
         texts = (text for text in _moments(one, between) if contains(one, text))

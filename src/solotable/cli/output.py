@@ -1,0 +1,176 @@
+"""How commands print what they found: a table for people, JSON, JSON lines or CSV for programs.
+
+Rich is imported only when a terminal is there to show it. Notes for people go to standard error, so that
+what is piped stays clean.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import Enum
+from typing import Any, TypeVar
+
+import click
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+Row = Mapping[str, Any]
+
+
+def output_options(command: CommandT) -> CommandT:
+    """Give a command `--json`, `--jsonl` and `--csv` as its parameter `shape`."""
+    for shape, text in (
+        ("csv", "Print CSV with a line of names."),
+        ("jsonl", "Print one JSON object a line."),
+        ("json", "Print JSON."),
+    ):
+        command = click.option(f"--{shape}", "shape", flag_value=shape, default=None, help=text)(command)
+    return command
+
+
+def json_option(command: CommandT) -> CommandT:
+    """Give a command `--json` as its parameter `as_json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
+
+
+def say(text: str) -> None:
+    """Tell a person something beside the output."""
+    click.echo(text, err=True)
+
+
+def print_json(value: Any) -> None:
+    """Print one JSON document."""
+    click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=plain))
+
+
+def print_rows(rows: Iterable[Row], shape: str | None, columns: Sequence[str] = ()) -> None:
+    """Print rows; JSON lines and CSV go out as they come."""
+    match shape:
+        case "json":
+            print_json(list(rows))
+        case "jsonl":
+            for row in rows:
+                click.echo(json.dumps(row, ensure_ascii=False, default=plain))
+        case "csv":
+            _print_csv(rows, columns)
+        case "markdown":
+            click.echo(markdown(list(rows), columns))
+        case _:
+            print_table(list(rows), columns)
+
+
+def print_one(row: Row, shape: str | None) -> None:
+    """Print one thing: an object, or on a terminal its fields under each other."""
+    if shape in ("jsonl", "csv"):
+        print_rows([row], shape, list(row))
+    elif shape == "json":
+        print_json(row)
+    else:
+        print_table([{"field": name, "value": value} for name, value in row.items()], ("field", "value"))
+
+
+def print_table(rows: Sequence[Row], columns: Sequence[str] = ()) -> None:
+    """Print a table: drawn on a terminal, aligned text where the output is piped."""
+    names = list(columns) or list(dict.fromkeys(name for row in rows for name in row))
+    cells = [[_cell(row.get(name)) for name in names] for row in rows]
+    if not sys.stdout.isatty():
+        click.echo(_aligned(names, cells))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(header_style="bold")
+    for name in names:
+        table.add_column(name, overflow="fold")
+    for line in cells:
+        # As Text, for brackets in a value are no markup.
+        table.add_row(*(Text(cell) for cell in line))
+    Console().print(table)
+
+
+def markdown(rows: Sequence[Row], columns: Sequence[str]) -> str:
+    """Return rows as a Markdown table."""
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    for row in rows:
+        cells = (_cell(row.get(name)) for name in columns)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
+    return "\n".join(lines)
+
+
+def plain(value: Any) -> Any:
+    """Return what JSON has for a value: the `default` of json.dumps."""
+    match value:
+        case datetime() | date() | time():
+            return value.isoformat()
+        case Decimal():
+            return int(value) if value == value.to_integral_value() else str(value)
+        case bytes():
+            return base64.b64encode(value).decode()
+        case set() | frozenset():
+            return sorted(value, key=str)
+        case Enum():
+            return value.value
+        case _:
+            return str(value)
+
+
+def row_of(entity: Any) -> dict[str, Any]:
+    """Return an entity, or a view of one, by the names of its fields, as JSON can say it."""
+    try:
+        dumped: dict[str, Any] = entity.model_dump(mode="json")
+    except ValueError:
+        # Bytes that are no text: Pydantic's JSON has nothing for them.
+        dumped = json.loads(json.dumps(entity.model_dump(), default=plain))
+    return dumped
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
+        return ", ".join(value)
+    return json.dumps(value, ensure_ascii=False, default=plain)
+
+
+def _aligned(names: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    clean = [[" ".join(cell.split()) for cell in line] for line in cells]
+    widths = [max(len(name), *(len(line[at]) for line in clean), 0) for at, name in enumerate(names)]
+    lines = [names, ["-" * width for width in widths], *clean]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def _print_csv(rows: Iterable[Row], columns: Sequence[str]) -> None:
+    names = list(columns)
+    first = True
+    for row in rows:
+        names = names or list(row)
+        if first:
+            click.echo(_csv_line(names), nl=False)
+            first = False
+        click.echo(_csv_line([_csv_cell(row.get(name)) for name in names]), nl=False)
+    if first and names:
+        click.echo(_csv_line(names), nl=False)
+
+
+def _csv_cell(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=plain)
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerow(cells)
+    return written.getvalue()

@@ -1,0 +1,137 @@
+"""The declared table against the live one: what differs, and what would mend it. Nothing is sent.
+
+Judged are the keys and their types, the indexes with their keys and projections, and the time to live.
+Capacity, backups, streams and tags are the operator's and are not looked at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Remedy = Literal["create", "add", "replace", "delete", "enable-ttl", "disable-ttl"]
+#: What destroys something, and is done only when it was asked for.
+DESTRUCTIVE: frozenset[Remedy] = frozenset({"replace", "delete", "disable-ttl"})
+_GLOBAL, _LOCAL = "GlobalSecondaryIndexes", "LocalSecondaryIndexes"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One thing in which the live table is not the declared one."""
+
+    subject: str
+    declared: str | None
+    live: str | None
+    #: None: DynamoDB cannot change it on a table that is there.
+    remedy: Remedy | None
+    #: The index that the remedy is for, as UpdateTable takes it or by its name alone.
+    index: Mapping[str, Any] | None = None
+
+    @property
+    def sentence(self) -> str:
+        """The difference as a person reads it."""
+        if self.live is None:
+            text = f"{self.subject} is missing: {self.declared}"
+        elif self.declared is None:
+            text = f"{self.subject} is not in the model: {self.live}"
+        else:
+            text = f"{self.subject} is {self.live}; the model says {self.declared}"
+        return text if self.remedy else f"{text} (only a new table can have it otherwise)"
+
+
+def compare(
+    wanted: Mapping[str, Any],
+    ttl: str | None,
+    live: Mapping[str, Any] | None,
+    live_ttl: Mapping[str, Any] | None = None,
+) -> list[Difference]:
+    """Compare CreateTable's members and the TTL attribute with what DescribeTable and
+    DescribeTimeToLive told; `live` is None where there is no table."""
+    if live is None:
+        keys = shown_schema(wanted["KeySchema"])
+        return [Difference(subject="the table", declared=keys, live=None, remedy="create")]
+    return [
+        *_keys(wanted, live),
+        *_types(wanted, live),
+        *_indexes(wanted, live, _GLOBAL),
+        *_indexes(wanted, live, _LOCAL),
+        *_time_to_live(ttl, live_ttl or {}),
+    ]
+
+
+def shown_schema(schema: Iterable[Mapping[str, str]]) -> str:
+    """Return a key schema as one line: `PK, SK`, or with several attributes a side `(a, b), (c, d)`."""
+    sides = {role: [each["AttributeName"] for each in schema if each["KeyType"] == role] for role in _ROLES}
+    return ", ".join(
+        names[0] if len(names) == 1 else f"({', '.join(names)})" for names in sides.values() if names
+    )
+
+
+def shown_projection(projection: Mapping[str, Any]) -> str:
+    """Return a projection as one line."""
+    kind = str(projection.get("ProjectionType", "ALL"))
+    names = sorted(projection.get("NonKeyAttributes", ()))
+    return f"{kind} {', '.join(names)}" if names else kind
+
+
+_ROLES = ("HASH", "RANGE")
+
+
+def _keys(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> list[Difference]:
+    declared, there = shown_schema(wanted["KeySchema"]), shown_schema(live["KeySchema"])
+    if declared == there:
+        return []
+    return [Difference(subject="the key", declared=declared, live=there, remedy=None)]
+
+
+def _types(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> list[Difference]:
+    there = {each["AttributeName"]: each["AttributeType"] for each in live.get("AttributeDefinitions", ())}
+    return [
+        Difference(
+            subject=f"the type of {each['AttributeName']}",
+            declared=each["AttributeType"],
+            live=there[each["AttributeName"]],
+            remedy=None,
+        )
+        for each in wanted["AttributeDefinitions"]
+        if there.get(each["AttributeName"], each["AttributeType"]) != each["AttributeType"]
+    ]
+
+
+def _indexes(wanted: Mapping[str, Any], live: Mapping[str, Any], place: str) -> list[Difference]:
+    declared = {each["IndexName"]: each for each in wanted.get(place, ())}
+    there = {each["IndexName"]: each for each in live.get(place, ()) if each.get("IndexStatus") != "DELETING"}
+    kind = "index" if place == _GLOBAL else "local index"
+    found = []
+    for name in (*declared, *(name for name in there if name not in declared)):
+        mine, theirs = _shown(declared.get(name)), _shown(there.get(name))
+        if mine == theirs:
+            continue
+        remedy: Remedy = "add" if theirs is None else "delete" if mine is None else "replace"
+        found.append(
+            Difference(
+                subject=f"{kind} {name}",
+                declared=mine,
+                live=theirs,
+                # DynamoDB: local indexes are made with their table and stay as they are.
+                remedy=remedy if place == _GLOBAL else None,
+                index=declared.get(name, {"IndexName": name}),
+            )
+        )
+    return found
+
+
+def _shown(index: Mapping[str, Any] | None) -> str | None:
+    if index is None:
+        return None
+    return f"{shown_schema(index['KeySchema'])}; {shown_projection(index.get('Projection', {}))}"
+
+
+def _time_to_live(ttl: str | None, live: Mapping[str, Any]) -> list[Difference]:
+    on = live.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    there = str(live.get("AttributeName")) if on else None
+    if ttl == there:
+        return []
+    remedy: Remedy | None = "enable-ttl" if there is None else "disable-ttl"
+    return [Difference(subject="time to live", declared=ttl, live=there, remedy=remedy)]

@@ -1,0 +1,105 @@
+"""Keys of different entities: never the same, and never across tenants (ST101, ST103, ST104)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from solotable.entities.keys import Composed
+from solotable.entities.plan import Plan
+from solotable.entities.table import Table
+
+from .findings import Finding, found
+from .meetings import Place, keys_meet, partitions_meet, shown
+from .segments import segments
+
+
+def places(table: Table) -> dict[str | None, list[Place]]:
+    """Return the keys of a table's entities by index; those under None are the table's own."""
+    by_index: dict[str | None, list[Place]] = {}
+    for plan in table.plans.values():
+        for path in plan.keys.values():
+            place = Place(plan, path)
+            by_index.setdefault(place.index, []).append(place)
+    return by_index
+
+
+def judge_keys(by_index: dict[str | None, list[Place]]) -> Iterator[Finding]:
+    """Compare the keys of every two entities that lie in one table or index."""
+    for index, all_of_it in by_index.items():
+        for one, other in combinations(all_of_it, 2):
+            # In an index many items may have one key; in the table the later would replace the first.
+            if index is None and (finding := _same_key(one, other)) is not None:
+                yield finding
+            if (finding := _across_tenants(one, other)) is not None:
+                yield finding
+
+
+def _same_key(one: Place, other: Place) -> Finding | None:
+    meeting = keys_meet(one, other)
+    if meeting is None:
+        return None
+    key = shown(one, meeting.texts)
+    return found(
+        "ST101",
+        "error",
+        f"{_named(one.plan, other.plan)} can have the same key{f' ({key})' if key else ''}, so one would "
+        f"replace the other; give each its own literal, as in {other.plan.name.upper()}#.",
+        plan=other.plan,
+    )
+
+
+def _across_tenants(one: Place, other: Place) -> Finding | None:
+    if one.plan.table.tenant is None or (one.plan.tenant is None and other.plan.tenant is None):
+        return None
+    if one.plan.tenant is not None and other.plan.tenant is not None:
+        if _tenant_at(one) == _tenant_at(other) is not None:
+            return None  # equal partitions have equal tenants
+        meeting = partitions_meet(one, other)
+        if meeting is None:
+            return None
+        return found(
+            "ST103",
+            "error",
+            f"{_named(one.plan, other.plan)} have the tenant at different places of {_partition(one)} and "
+            f"{_partition(other)}{_such(meeting.texts)}, so two tenants can share a partition; put the "
+            f"tenant at the same place, behind a literal of its own.",
+            plan=other.plan,
+        )
+    meeting = partitions_meet(one, other)
+    if meeting is None:
+        return None
+    shared, own = (one, other) if one.plan.tenant is None else (other, one)
+    return found(
+        "ST104",
+        "error",
+        f"The global {shared.plan.name} can lie in a tenant's partition of {own.plan.name}: "
+        f"{_partition(shared)} can be {_partition(own)}{_such(meeting.texts)}; give the global one a "
+        f"partition with a literal of its own.",
+        plan=shared.plan,
+    )
+
+
+def _tenant_at(place: Place) -> tuple[int, str] | None:
+    """Return which segment of the partition key the tenant is, and the literal before it."""
+    tenant, side = place.plan.tenant, place.path.partition
+    assert tenant is not None
+    if not isinstance(side, Composed):
+        return -1 - side.fields.index(tenant), ""  # never the place in a template, which escapes it
+    for number, segment in enumerate(segments(side.template)):
+        if segment.part is not None and segment.part.field == tenant:
+            return number, segment.literal
+    return None
+
+
+def _partition(place: Place) -> str:
+    side = place.path.partition
+    return repr(side.template.text) if isinstance(side, Composed) else repr(side.fields)
+
+
+def _such(texts: tuple[str, ...] | None) -> str:
+    return f" (both can be {'#'.join(texts)!r})" if texts else ""
+
+
+def _named(one: Plan, other: Plan) -> str:
+    return f"{one.name} and {other.name}"
