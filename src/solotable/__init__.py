@@ -7,13 +7,16 @@ are imported when they are first used, so that the engine and the CLI do not wai
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .connect import Table, connect, connect_async
     from .entities.conditions import between, contains, exists, missing, one_of, size, some
+    from .entities.counters import Counted
     from .entities.entity import Entity
-    from .entities.fields import FROM_SCOPE, TTL, Attr, Created, Json, Unique, Updated, Version
+    from .entities.fields import FROM_SCOPE, TTL, Attr, Counter, Created, Json, Unique, Updated, Version
     from .entities.keys import Key
     from .entities.patterns import pattern
     from .entities.queries import Query
@@ -27,8 +30,19 @@ __version__ = "0.1.0"
 _ROOMS = {
     "connect": ("Table", "connect", "connect_async"),
     "entities.conditions": ("between", "contains", "exists", "missing", "one_of", "size", "some"),
+    "entities.counters": ("Counted",),
     "entities.entity": ("Entity",),
-    "entities.fields": ("FROM_SCOPE", "TTL", "Attr", "Created", "Json", "Unique", "Updated", "Version"),
+    "entities.fields": (
+        "FROM_SCOPE",
+        "TTL",
+        "Attr",
+        "Counter",
+        "Created",
+        "Json",
+        "Unique",
+        "Updated",
+        "Version",
+    ),
     "entities.keys": ("Key",),
     "entities.patterns": ("pattern",),
     "entities.queries": ("Query",),
@@ -48,6 +62,8 @@ __all__ = [
     "AsyncDatabase",
     "AsyncStore",
     "Attr",
+    "Counted",
+    "Counter",
     "Created",
     "Database",
     "Entity",
@@ -86,3 +102,14 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+class _FrontDoor(ModuleType):
+    """Keeps `connect` the function: importing the room of that name would put the room in its place."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and name in _HOMES):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _FrontDoor

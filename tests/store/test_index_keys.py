@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 
 import pytest
@@ -183,13 +184,14 @@ def test_an_item_from_before_a_field_was_there(db: Store, opening: Opening) -> N
 def test_a_value_that_does_not_fit_its_key_is_refused_on_every_path(db: Store, opening: Opening) -> None:
     db.put(_book(year=9999))
     before = opening.only(Book)
-    for write in (
+    writes: list[Callable[[], object]] = [
         lambda: db.put(_book(year=12345)),
         lambda: db.put(_book(year=-1)),
         lambda: db.update(Book, book_id="b", set={"year": 10_000}),
         lambda: db.update(Book, book_id="b", add={"year": 1}),
         lambda: db.put(_book(due=datetime(2030, 1, 1, tzinfo=UTC), position=100_000, shelf="s")),
-    ):
+    ]
+    for write in writes:
         with pytest.raises(DataError, match=r"year|position"):
             write()
     assert opening.only(Book) == before

@@ -139,11 +139,12 @@ def test_a_write_by_key_must_say_which_version(db: Store, opening: Opening) -> N
 
 def test_a_failed_condition_beside_a_right_version_is_no_conflict(db: Store) -> None:
     loan = db.put(Loan(loan_id="l", reader="r"))
-    for write in (
+    writes: list[Callable[[], object]] = [
         lambda: db.put(loan, where=lambda each: each.note == "x"),
         lambda: db.update(loan, set={"note": "y"}, where=lambda each: each.note == "x"),
         lambda: db.delete(loan, where=lambda each: each.note == "x"),
-    ):
+    ]
+    for write in writes:
         with pytest.raises(ConditionFailed) as failed:
             write()
         assert not isinstance(failed.value, VersionConflict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -69,11 +70,12 @@ def test_delete_under_a_condition(db: Store) -> None:
 
 
 def test_require_and_update_of_nothing_name_what_is_missing(db: Store, opening: Opening) -> None:
-    for call in (
+    calls: list[Callable[[], object]] = [
         lambda: db.require(Section, survey_id="s1", section_id="x"),
         lambda: db.update(Section, survey_id="s1", section_id="x", set={"notes": "n"}),
         lambda: db.update(Section, survey_id="s1", section_id="x", set={"order": 2}),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(NotFound, match=r"no Section with .*survey_id='s1', section_id='x'"):
             call()
     assert opening.raw(surveyor) == [], "an update never makes an item"

@@ -57,7 +57,7 @@ def paths_of(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
     from solotable.entities.paths import resolve
     from solotable.errors import DeclarationError
 
-    found = {}
+    found: dict[str, Any] = {}
     for text in given:
         name, _, _ = _split(text)
         try:
@@ -147,16 +147,17 @@ def _converted(owner: str, name: str, text: str, kind: Any, *, is_json: bool) ->
     from pydantic import TypeAdapter, ValidationError
 
     adapter = TypeAdapter(kind)
-    try:
-        return adapter.validate_json(text) if is_json else adapter.validate_strings(text)
-    except ValidationError:
-        if not is_json and text[:1] in ("[", "{"):
-            # A list or a map: there is no other way to write one.
-            try:
-                return adapter.validate_json(text)
-            except ValidationError as worse:
-                refused = worse
-        raise click.UsageError(sentences(f"{owner}.{name}", refused)) from None
+    # A list or a map: there is no other way to write one.
+    ways = [adapter.validate_json] if is_json else [adapter.validate_strings]
+    if not is_json and text[:1] in ("[", "{"):
+        ways.append(adapter.validate_json)
+    problem = ""
+    for way in ways:
+        try:
+            return way(text)
+        except ValidationError as refused:
+            problem = sentences(f"{owner}.{name}", refused)
+    raise click.UsageError(problem)
 
 
 def _split(text: str) -> tuple[str, str, bool]:

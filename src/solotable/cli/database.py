@@ -58,7 +58,7 @@ def scope_options(command: CommandT) -> CommandT:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One request that was sent, and its answer."""
+    """One request as the store made it, and its answer."""
 
     request: Request[Any]
     reply: Any
@@ -74,9 +74,10 @@ class Recorder:
 
     def handle(self, request: Request[Any], /) -> Any:
         """Pass a request on, with a report of its units when metered."""
-        if self._metered and any(each.name == "capacity" for each in fields(request)):  # type: ignore[arg-type]
-            request = replace(request, capacity="INDEXES")  # type: ignore[type-var]
-        reply = self._engine.handle(request)
+        sent: Any = request
+        if self._metered and any(each.name == "capacity" for each in fields(sent)):
+            sent = replace(sent, capacity="INDEXES")
+        reply = self._engine.handle(sent)
         self.exchanges.append(Exchange(request=request, reply=reply))
         return reply
 

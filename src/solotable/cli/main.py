@@ -19,7 +19,23 @@ from solotable.errors import SolotableError
 from .exits import FAILED, INTERRUPTED, exit_code, sentence
 
 #: Which module holds which command; behind the colon the command's name there, `command` without one.
-_COMMANDS = {"doctor": "solotable.cli.doctor", "serve": "solotable.cli.serve"}
+_COMMANDS = {
+    "count": "solotable.cli.reads:count",
+    "delete": "solotable.cli.writes:delete",
+    "doctor": "solotable.cli.doctor",
+    "entities": "solotable.cli.listings:entities",
+    "explain": "solotable.cli.explain",
+    "get": "solotable.cli.reads:get",
+    "indexes": "solotable.cli.listings:indexes",
+    "lint": "solotable.cli.lint",
+    "patterns": "solotable.cli.patterns",
+    "put": "solotable.cli.writes:put",
+    "query": "solotable.cli.reads:query",
+    "schema": "solotable.cli.schema",
+    "serve": "solotable.cli.serve",
+    "tables": "solotable.cli.listings:tables",
+    "update": "solotable.cli.writes:update",
+}
 
 
 class _Commands(click.Group):
@@ -79,7 +95,7 @@ def main(arguments: list[str] | None = None) -> None:
         # Whoever read the output has seen enough; Python must not write to it once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILED)
-    except Exception as error:  # noqa: BLE001  # the edge of the process: a person sees one line
+    except Exception as error:  # the edge of the process: a person sees one line
         if "--debug" in given:
             raise
         click.echo(f"Error: {type(error).__name__}: {error}. Run it with --debug to see where.", err=True)

@@ -104,7 +104,9 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
         raise click.UsageError("--all prints every row; leave out --limit and --cursor.")
     secret = cursor_secret or _environment_secret()
     if cursor is not None and secret is None:
-        raise click.UsageError(f"--cursor needs the secret that sealed it: --cursor-secret or {CURSOR_SECRETS}.")
+        raise click.UsageError(
+            f"--cursor needs the secret that sealed it: --cursor-secret or {CURSOR_SECRETS}."
+        )
     columns = _columns(plan, asked)
     with opened(db, [plan.table], tenant=tenant, admin=admin, secret=cursor_secret) as there:
         if everything:
@@ -137,7 +139,7 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
 @db_option
 @scope_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def count(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
+def count(
     pattern: str,
     arguments: tuple[str, ...],
     models: str | None,

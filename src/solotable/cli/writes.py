@@ -109,7 +109,7 @@ def update(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opti
     given = key_of(plan, key)
     if not (sets or removes or adds):
         raise click.UsageError("Nothing to change; say it with --set, --remove or --add.")
-    changes = {"set": paths_of(plan, sets), "remove": removes, "add": paths_of(plan, adds)}
+    changes: dict[str, Any] = {"set": paths_of(plan, sets), "remove": removes, "add": paths_of(plan, adds)}
     version = _expected(plan, if_version, any_version=any_version)
     with opened(db, [plan.table], tenant=tenant, admin=admin) as there:
         changed: Any = there.store.update(plan.entity, version=version, **changes, **given)

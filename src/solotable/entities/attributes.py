@@ -52,10 +52,10 @@ from .containers import (
     unfit,
     unread,
 )
-from .fields import TTL, Attr, Created, Json, Unique, Updated, Version
+from .fields import TTL, Attr, Counter, Created, Json, Unique, Updated, Version
 from .scalars import EPOCH, SCALARS, Scalar, enum_scalar, literal_scalar, plain
 
-_MARKERS: Final = (Version, TTL, Json, Created, Updated, Unique, Attr)
+_MARKERS: Final = (Version, TTL, Json, Created, Updated, Counter, Unique, Attr)
 _LISTS: Final = (list, abc.Sequence, abc.MutableSequence)
 _MAPS: Final = (dict, abc.Mapping, abc.MutableMapping)
 _SETS: Final[dict[Any, type]] = {set: set, frozenset: frozenset, abc.Set: set, abc.MutableSet: set}
@@ -84,6 +84,7 @@ class Attribute:
     json: bool = False
     created: bool = False
     updated: bool = False
+    counter: bool = False
     unique: Unique | None = None
 
 
@@ -121,6 +122,7 @@ def _attribute(site: Site, field: str, info: FieldInfo) -> Attribute:
         json=Json in markers,
         created=Created in markers,
         updated=Updated in markers,
+        counter=Counter in markers,
         unique=markers.get(Unique),
     )
 
@@ -142,6 +144,8 @@ def _markers(site: Site, info: FieldInfo) -> dict[type, Any]:
     arms = [arm for arm in arms_of(info.annotation) if arm is not type(None)]
     if Version in found and (arms != [int] or len(arms_of(info.annotation)) > 1):
         refuse(site, f"is a Version of type {type_name(info.annotation)}", "declare it as int")
+    if Counter in found and (len(arms) != 1 or arms[0] not in (int, Decimal)):
+        refuse(site, f"is a Counter of type {type_name(info.annotation)}", "declare it as int or Decimal")
     moment = _is_moment(info.annotation)
     if TTL in found and not moment and arms != [int]:
         refuse(site, f"is a TTL of type {type_name(info.annotation)}", "declare it as datetime or int")
@@ -221,8 +225,8 @@ def _scalar(site: Site, scalar: Scalar) -> Codec:
             raise unfit(where, value, refused) from refused
 
     def dump_str(value: Any) -> AttributeValue:
-        # Most fields are text: 60 ns instead of 110.
-        return {"S": value} if value.__class__ is str else dump(value)
+        # Most fields are plain text: 80 ns instead of 110.
+        return {"S": value} if value.__class__ is str and value.isascii() else dump(value)
 
     def load(value: AttributeValue) -> Any:
         try:

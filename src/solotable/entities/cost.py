@@ -15,8 +15,7 @@ from solotable.errors import DataError
 from solotable.protocol.capacity import read_units, write_units
 from solotable.values import Item, item_size
 
-from .plan import Plan
-from .table import Index
+from .table import Index, Table
 
 #: A month as Amazon's price calculator counts it.
 SECONDS_PER_MONTH = 730 * 3600
@@ -66,6 +65,11 @@ class Units:
     indexes: Mapping[str, float] = field(default_factory=dict)
     writes: bool = False
 
+    def __add__(self, other: Units) -> Units:
+        names = (*self.indexes, *(name for name in other.indexes if name not in self.indexes))
+        indexes = {name: self.indexes.get(name, 0.0) + other.indexes.get(name, 0.0) for name in names}
+        return Units(table=self.table + other.table, indexes=indexes, writes=self.writes or other.writes)
+
     @property
     def total(self) -> float:
         """All units together."""
@@ -112,22 +116,31 @@ def query_units(items: int, size: int, *, index: str | None, consistent: bool, h
     return Units(table=fetched, indexes={index: units})
 
 
-def put_units(plan: Plan, item: Item) -> Units:
-    """Return the units of writing an item that is not there yet: the table's, and each index's it is in."""
+def put_units(table: Table, item: Item, *, size: int | None = None, transactional: bool = False) -> Units:
+    """Return the units of writing an item that is not there yet: the table's, and each index's it is in.
+
+    `size` stands for the whole item's where that is not known yet.
+    """
+
+    def units(index: Index | None) -> float:
+        whole = index is None or index.projection == "ALL"
+        part = item if index is None or whole else projected(table, index, item)
+        return write_units(size if whole and size is not None else item_size(part), transactional)
+
     indexes = {
-        index.name: write_units(item_size(projected(plan, index, item)))
-        for index in plan.table.indexes.values()
+        index.name: units(index)
+        for index in table.indexes.values()
         if all(attribute.name in item for attribute in (*index.partition, *index.sort))
     }
-    return Units(table=write_units(item_size(item)), indexes=indexes, writes=True)
+    return Units(table=units(None), indexes=indexes, writes=True)
 
 
-def projected(plan: Plan, index: Index, item: Item) -> Item:
+def projected(table: Table, index: Index, item: Item) -> Item:
     """Return the part of an item that an index holds."""
     if index.projection == "ALL":
         return item
-    names = {*plan.primary.names, *(each.name for each in (*index.partition, *index.sort))}
-    names |= set(plan.table.projection(index).get("NonKeyAttributes", ()))
+    names = {each.name for each in (table.partition, table.sort, *index.partition, *index.sort) if each}
+    names |= set(table.projection(index).get("NonKeyAttributes", ()))
     return {name: value for name, value in item.items() if name in names}
 
 

@@ -50,6 +50,11 @@ class Updated:
 
 
 @dataclass(frozen=True, slots=True)
+class Counter:
+    """Make a number a counter that the store keeps: only children marked `Counted` change it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Unique:
     """Keep the field's value unique among the entities of a tenant, by a lock item in the same transaction.
 

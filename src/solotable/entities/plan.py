@@ -98,6 +98,8 @@ class Plan:
     created: str | None
     updated: str | None
     traits: tuple[Trait, ...]
+    #: Numbers that the store keeps; a put carries the stored ones on.
+    counters: tuple[str, ...]
     by_wire: Mapping[str, Attribute]
     #: Names of derived attributes: keys and the tag. They are never fields.
     derived: frozenset[str]
@@ -272,6 +274,7 @@ def build_plan(entity: type[Entity], table: Table, *, tag: str, flat: bool, is_g
         primary=keys["key"],
         indexes=tuple(path for path in keys.values() if path.index is not None and path.derived),
         patterns=_declared_patterns(entity),
+        counters=tuple(each for each, attribute in attributes.items() if attribute.counter),
         traits=_traits(
             entity,
             Draft(

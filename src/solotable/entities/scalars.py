@@ -78,6 +78,9 @@ def _read_epoch(text: str) -> datetime:
 def str_text(value: Any) -> str:
     """Return a str's own text; a subclass is made plain."""
     if value.__class__ is str:
+        if not value.isascii():
+            # Half of a surrogate pair is no Unicode; Pydantic lets it pass.
+            value.encode()
         return value
     if is_from_scope(value):
         raise ValueError("the scope has not filled it in; write through db.tenant(...) or give the value")

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
+from solotable.entities.table import Table
 from solotable.errors import (
     ConditionFailed,
     DataError,
@@ -26,8 +27,9 @@ from solotable.protocol.requests import ConditionCheck, PutItem, TransactWriteIt
 from solotable.values import item_size
 
 from .ask import Flow, ask
+from .merge import with_addition
 from .scope import Scope, decoded
-from .write import Write, capital, key_of, refusal
+from .write import Write, capital, refusal
 
 #: How often writes are planned anew because what they were derived from changed meanwhile.
 _ATTEMPTS = 12
@@ -114,7 +116,7 @@ def _send_alone(scope: Scope, write: Write) -> Flow[Any]:
         raise error from refused
     except ServiceError as refused:
         raise _explained(write, refused) from refused
-    if write.after is not None:
+    if isinstance(write.action, PutItem):
         return write.after
     return scope.admit(write.plan, decoded(reply.attributes)) if reply.attributes else None
 
@@ -127,6 +129,7 @@ def _send(scope: Scope, writes: Sequence[Write], *, token: str, ours: bool = Fal
         for position, write in enumerate(writes)
         for index, companion in enumerate(write.companions)
     ]
+    steps = _merged(steps)
     _judge(steps)
     actions = tuple(_bare(step.action) for step in steps)
     sent = TransactWriteItems(
@@ -153,10 +156,42 @@ class _Step:
     companion: int | None
 
     @property
+    def identity(self) -> str:
+        holder = self.action.item if isinstance(self.action, PutItem) else self.action.key
+        names = [each.name for each in (self.table.partition, self.table.sort) if each is not None]
+        return repr((self.action.table, [(name, holder[name]) for name in names]))
+
+    @property
+    def table(self) -> Table:
+        """The declared table of the item; a companion may lie in another than its cause."""
+        if self.companion is None:
+            return self.write.plan.table
+        return self.write.companions[self.companion].table or self.write.plan.table
+
+    @property
     def title(self) -> str:
         if self.companion is None:
             return self.write.title
         return f"{self.write.companions[self.companion].title} ({self.write.title})"
+
+
+def _merged(steps: Sequence[_Step]) -> list[_Step]:
+    """Return the steps with additions put into the other action on their item, if there is one."""
+    merged: dict[str, _Step] = {}
+    rest: list[_Step] = []
+    for step in steps:
+        first = merged.setdefault(step.identity, step)
+        if first is step:
+            continue
+        together = None
+        if step.companion is not None and step.write.companions[step.companion].adds:
+            assert isinstance(step.action, UpdateItem)
+            together = with_addition(first.action, step.action)
+        if together is None:
+            rest.append(step)
+        else:
+            merged[step.identity] = replace(first, action=together)
+    return [*merged.values(), *rest]
 
 
 def _bare(action: WriteAction) -> WriteAction:
@@ -177,8 +212,7 @@ def _judge(steps: Sequence[_Step]) -> None:
     seen: dict[str, _Step] = {}
     total = 0
     for step in steps:
-        identity = repr((step.action.table, sorted(key_of(step.write.plan, step.action).items())))
-        first = seen.setdefault(identity, step)
+        first = seen.setdefault(step.identity, step)
         if first is not step:
             raise DataError(
                 f"A transaction takes an item once: #{first.position + 1} {first.title} and "

@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from solotable.entities.counters import Counted
 from solotable.entities.plan import Plan, UniqueRule
 from solotable.entities.traits import Trait
 
-from . import unique
+from . import counters, unique
 from .scope import Scope
 from .write import Change, Companion
 
 #: What a trait writes for a change of its entity.
 Behaviour = Callable[[Scope, Any, Change], Iterable[Companion]]
-_BEHAVIOURS: Mapping[type[Trait], Behaviour] = {UniqueRule: unique.locks}
+_BEHAVIOURS: Mapping[type[Trait], Behaviour] = {
+    Counted: counters.shares,
+    UniqueRule: unique.locks,
+}
 
 
 def depends_on(plan: Plan) -> tuple[str, ...]:

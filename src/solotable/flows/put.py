@@ -77,11 +77,13 @@ def plan_put(
     before: Stored | None = None
     derived_from: dict[str, AttributeValue | None] = {}
     derived_absent = False
-    if plan.traits and not creates:
+    if (plan.traits or plan.counters) and not creates:
         before = yield from stored(scope, plan, plan.key_of(intent.values))
         derived_absent = before is None and expected is None
-        if before is not None and expected is None:
-            derived_from = before.facts(plan, depends_on(plan))
+        if before is not None:
+            guarded = plan.counters if expected is not None else (*depends_on(plan), *plan.counters)
+            derived_from = before.facts(plan, guarded)
+    intent = _counting(intent, before)
     conditions = unchanged(plan, derived_from)
     if creates or derived_absent:
         conditions.append(scope.absent(plan))
@@ -113,6 +115,21 @@ def plan_put(
     if plan.traits and expected is not None and version_of(plan, there) != expected:
         raise conflict(write, None, there, expected)
     return write
+
+
+def _counting(intent: Intent, before: Stored | None) -> Intent:
+    """Return an intent with the counters as they are stored: a put does not change them."""
+    plan = intent.mine.plan()
+    if not plan.counters:
+        return intent
+    fields = plan.entity.model_fields
+    kept = {
+        name: fields[name].get_default() if before is None else getattr(before.entity, name)
+        for name in plan.counters
+    }
+    values = {**intent.values, **kept}
+    item = plan.dump(values, intent.mine.unknown_attributes)
+    return Intent(intent.mine, intent.after.model_copy(update=kept), values, item, intent.version)
 
 
 def plan_delete(

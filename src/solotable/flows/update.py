@@ -114,7 +114,8 @@ def plan_update(
                 values[name] = there + wanted.added[name]
         conditions += unchanged(plan, derived_from)
     actions = (*wanted.actions, *_index_actions(plan, wanted, values), *_own_actions(scope, plan))
-    change = Update(actions, creates=True)
+    # DynamoDB: an update that only takes something away makes no item; the condition says so of all.
+    change = Update(actions, creates=not all(isinstance(one, (Remove, Delete)) for one in actions))
     after: Stored | None = None
     if before is not None and derives:
         item = apply_update(change, before.item)
@@ -220,7 +221,7 @@ def _judge_field(plan: Plan, path: Path, text: str) -> None:
         raise DataError(
             f"{plan.name}.{name} is part of its key and never changes; create another item instead."
         )
-    if name in (plan.version, plan.updated, plan.created):
+    if name in (plan.version, plan.updated, plan.created, *plan.counters):
         raise DataError(f"{plan.name}.{text} is kept by the store; leave it out of the update.")
 
 

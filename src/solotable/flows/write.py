@@ -12,6 +12,7 @@ from typing import Any, Final, Literal
 
 from solotable.entities.entity import Entity
 from solotable.entities.plan import Plan
+from solotable.entities.table import Table
 from solotable.errors import AlreadyExists, ConditionFailed, DeclarationError, SolotableError, VersionConflict
 from solotable.expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not
 from solotable.expressions.describe import describe
@@ -45,6 +46,10 @@ class Companion:
     title: str
     #: What its refusal means, by the item that its condition met.
     explain: Callable[[Item | None], SolotableError]
+    #: Whether it only adds to numbers, and so goes into another action on the same item.
+    adds: bool = False
+    #: The table it lies in, when that is not its cause's.
+    table: Table | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,12 +11,14 @@ from pydantic import BaseModel
 from solotable.entities.entity import Entity
 from solotable.entities.keys import BoundKey
 from solotable.entities.queries import Query
+from solotable.entities.table import Table
 from solotable.flows import batch, commit, put, query, read, scan, update
 from solotable.flows.ask import Flow
 from solotable.flows.scope import Scope
 from solotable.flows.write import ExpectedVersion
 
 from .arguments import Where, condition_of, filtered, members_of, target_of
+from .counters import AsyncShardedCounter
 from .drive import AsyncEngine, arun
 from .pages import Page
 from .work import BatchWork, TransactionWork
@@ -36,6 +38,16 @@ class _Verbs:
     def __init__(self, engine: AsyncEngine, scope: Scope) -> None:
         self._engine = engine
         self._scope = scope
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the store."""
+        return self._scope
+
+    @property
+    def engine(self) -> AsyncEngine:
+        """The engine behind the store."""
+        return self._engine
 
     async def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
         """Return the entity with this key, or None."""
@@ -189,6 +201,10 @@ class _Verbs:
         """
         return AsyncBatch(self._engine, self._scope, overwrite=overwrite)
 
+    def counter(self, table: Table, name: str, *, shards: int = 16) -> AsyncShardedCounter:
+        """Return a counter that is spread over several items, for numbers that many add to at once."""
+        return AsyncShardedCounter(self._engine, self._scope, table, name, shards)
+
     def explain(self, pattern: Query[Any]) -> query.Prepared:
         """Return a query as it would be sent; nothing is."""
         return query.prepare(self._scope, pattern)
@@ -250,16 +266,6 @@ class AsyncDatabase(AsyncStore):
     def admin(self) -> AsyncAdminStore:
         """Return the store that sees every tenant."""
         return AsyncAdminStore(self._engine, self._scope.of_admin())
-
-    @property
-    def scope(self) -> Scope:
-        """The scope of the store."""
-        return self._scope
-
-    @property
-    def engine(self) -> AsyncEngine:
-        """The engine behind the store."""
-        return self._engine
 
     async def close(self) -> None:
         """Close the engine."""

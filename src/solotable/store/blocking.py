@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from solotable.entities.entity import Entity
 from solotable.entities.keys import BoundKey
 from solotable.entities.queries import Query
+from solotable.entities.table import Table
 from solotable.flows import batch, commit, put, query, read, scan, update
 from solotable.flows.ask import Flow
 from solotable.flows.scope import Scope
@@ -18,6 +19,7 @@ from solotable.flows.write import ExpectedVersion
 from solotable.protocol.engine import Engine
 
 from .arguments import Where, condition_of, filtered, members_of, target_of
+from .counters import ShardedCounter
 from .drive import run
 from .pages import Page
 from .work import BatchWork, TransactionWork
@@ -37,6 +39,16 @@ class _Verbs:
     def __init__(self, engine: Engine, scope: Scope) -> None:
         self._engine = engine
         self._scope = scope
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the store."""
+        return self._scope
+
+    @property
+    def engine(self) -> Engine:
+        """The engine behind the store."""
+        return self._engine
 
     def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
         """Return the entity with this key, or None."""
@@ -189,6 +201,10 @@ class _Verbs:
         """
         return Batch(self._engine, self._scope, overwrite=overwrite)
 
+    def counter(self, table: Table, name: str, *, shards: int = 16) -> ShardedCounter:
+        """Return a counter that is spread over several items, for numbers that many add to at once."""
+        return ShardedCounter(self._engine, self._scope, table, name, shards)
+
     def explain(self, pattern: Query[Any]) -> query.Prepared:
         """Return a query as it would be sent; nothing is."""
         return query.prepare(self._scope, pattern)
@@ -247,16 +263,6 @@ class Database(Store):
     def admin(self) -> AdminStore:
         """Return the store that sees every tenant."""
         return AdminStore(self._engine, self._scope.of_admin())
-
-    @property
-    def scope(self) -> Scope:
-        """The scope of the store."""
-        return self._scope
-
-    @property
-    def engine(self) -> Engine:
-        """The engine behind the store."""
-        return self._engine
 
     def close(self) -> None:
         """Close the engine."""

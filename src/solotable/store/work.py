@@ -115,9 +115,10 @@ class BatchWork:
 
     def _judge(self, entity: type[Entity] | Entity) -> None:
         plan = entity.plan()
-        if plan.traits:
+        kept = [*(trait.name for trait in plan.traits), *plan.counters]
+        if kept:
             raise DataError(
-                f"{plan.name} has {', '.join(trait.name for trait in plan.traits)} kept along with it, "
+                f"{plan.name} has {', '.join(kept)} kept along with it, "
                 f"which a batch cannot do; use a transaction."
             )
         if plan.version is not None and not self._overwrite:

@@ -12,11 +12,11 @@ from typing import Any
 from solotable.entities.patterns import BoundPattern, Pattern
 from solotable.entities.plan import Plan
 from solotable.entities.queries import Query
-from solotable.errors import DataError, DeclarationError, SolotableError
+from solotable.errors import DataError, DeclarationError
 from solotable.expressions.evaluate import paths_of
 
 from .findings import Finding, found
-from .meetings import Place
+from .meetings import Place, shown
 from .reach import Reach, reaches, unserved
 from .samples import CannotSample, samples
 
@@ -42,23 +42,28 @@ def _judge(plan: Plan, pattern: Pattern, by_index: Mapping[str | None, list[Plac
     name = f"{plan.name}.{pattern.name}"
     try:
         queries = _queries(plan, pattern)
-        ranges = reaches(queries)
-        for reach in ranges:
-            yield from _overreach(name, pattern, reach, by_index)
-    except (_Unserved, DeclarationError) as refused:
+    except _Unserved as refused:
         yield found(
             "ST501",
             "error",
-            f"{name} cannot be served: {_sentence(refused)}; {_closest(plan, pattern)}.",
+            f"{name} cannot be served ({_sentence(refused)}); {_closest(plan, pattern)}.",
             plan=plan,
             at=pattern.function,
         )
+        return
     except CannotSample as reason:
         yield _unproved(plan, pattern, str(reason))
+        return
     except Exception as error:  # noqa: BLE001 - a pattern is the user's code; what it raises is reported
         yield _unproved(plan, pattern, f"it raised {type(error).__name__}: {_sentence(error)}")
-    else:
-        yield from _fetches(name, pattern, ranges)
+        return
+    try:
+        ranges = reaches(queries)
+        yield from [each for reach in ranges for each in _overreach(name, pattern, reach, by_index)]
+    except DataError as refused:
+        yield _unproved(plan, pattern, _sentence(refused))
+        return
+    yield from _fetches(name, pattern, ranges)
 
 
 class _Unserved(Exception):
@@ -87,16 +92,22 @@ def _overreach(
     for other in by_index.get(reach.place.index, []):
         if other.plan is plan or (meeting := reach.meets(other)) is None:
             continue
-        example = f" (as {'#'.join(meeting.texts[-_size(other) :])!r})" if _shows(other, meeting.texts) else ""
+        example = f" ({key})" if (key := shown(other, meeting.texts)) else ""
         yield found(
             "ST102",
             "error",
             f"{name} reads {reach.described}, which reaches {other.plan.name}.{other.path.name}{example}: "
             f"those items are paid for and dropped; give {plan.name} a prefix or a partition of its own, or "
-            f"read both with db.collection({other.plan.name}, {plan.name}, ...).",
+            f"read both with db.collection({_together(reach.place, other)}, ...).",
             plan=plan,
             at=pattern.function,
         )
+
+
+def _together(one: Place, other: Place) -> str:
+    """Name both for a collection, of which the one with the shorter key is the root."""
+    first, second = sorted((one, other), key=lambda place: len(place.path.parts))
+    return f"{first.plan.name}, {second.plan.name}"
 
 
 def _fetches(name: str, pattern: Pattern, ranges: list[Reach]) -> Iterator[Finding]:
@@ -107,12 +118,13 @@ def _fetches(name: str, pattern: Pattern, ranges: list[Reach]) -> Iterator[Findi
             continue
         fields = query.plan.attributes if query.view is None else query.view.model_fields
         absent = [field for field in fields if query.plan.attributes[field].wire not in held]
+        absent += [query.plan.table.tag] if query.plan.table.tag not in held else []
         if absent:
             yield found(
                 "ST303",
                 "note",
-                f"{name} needs {', '.join(absent)}, which index {index.name!r} does not hold, so every row is "
-                f"fetched from the table: 0.5 RCU for each 4 KB of it and one more request for each "
+                f"{name} needs {', '.join(absent)}, which index {index.name!r} does not hold, so every row "
+                f"is fetched from the table: 0.5 RCU for each 4 KB of it and one more request for each "
                 f"{_FETCHED_AT_ONCE} rows; project them, or select() a view of what the index holds.",
                 plan=query.plan,
                 at=pattern.function,
@@ -128,7 +140,9 @@ def _unjudged(query: Query[Any]) -> str | None:
     for place in paths_of(query.filter):
         attribute = str(place[0])
         if attribute in query.path.names:
-            return f"its condition is on the key attribute {attribute!r}, which DynamoDB takes only in the key"
+            return (
+                f"its condition is on the key attribute {attribute!r}, which DynamoDB takes only in the key"
+            )
         if held is not None and attribute not in held:
             return f"its condition is on {attribute!r}, which its index does not hold"
     return None
@@ -167,17 +181,5 @@ def _unproved(plan: Plan, pattern: Pattern, reason: str) -> Finding:
     )
 
 
-def _shows(other: Place, texts: tuple[str, ...] | None) -> bool:
-    from solotable.entities.keys import Composed
-
-    sides = (other.path.partition, other.path.sort)
-    return texts is not None and all(isinstance(side, Composed) for side in sides)
-
-
-def _size(other: Place) -> int:
-    return len(other.path.parts)
-
-
 def _sentence(error: BaseException) -> str:
-    text = error.message if isinstance(error, SolotableError) and hasattr(error, "message") else str(error)
-    return " ".join(str(text).split()).rstrip(".")
+    return " ".join(str(error).split()).rstrip(".")

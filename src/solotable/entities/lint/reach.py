@@ -68,7 +68,8 @@ class Reach:
         if last >= len(others):
             return None
         pairs = [Pair(*both) for both in zip(own[:last], others[:last], strict=True)]
-        return [*pairs, Pair(Segment(own[last].literal + self.start), others[last], starts=True)]
+        pairs.append(Pair(Segment(own[last].literal + self.start), others[last], starts=True))
+        return pairs + [Pair(Segment(""), each, starts=True) for each in others[last + 1 :]]
 
     def _is_exact(self, side: Composed) -> bool:
         return self.verb is None and self.given >= set(side.fields)

@@ -1,0 +1,140 @@
+"""Recounting: compare a parent's counter with its children, and repair what has drifted.
+
+The children and the counter change in one transaction, so a counter that stays the same while its
+children are counted was right or wrong all along; one that moved is counted again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any
+
+from solotable.entities.counters import Counted
+from solotable.entities.entity import Entity
+from solotable.entities.keys import AccessPath, BoundKey
+from solotable.entities.plan import Plan
+from solotable.errors import ConditionFailed, DataError, DeclarationError
+from solotable.expressions.ast import Assign, Attr, Compare, Condition, Const, Exists, Not, Or, Update
+from solotable.protocol.requests import UpdateItem
+from solotable.store.blocking import AdminStore
+from solotable.values import dump
+
+_ATTEMPTS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recounted:
+    """One parent's counter: what it said, what its children say, and whether it was repaired."""
+
+    parent: str
+    key: Mapping[str, Any]
+    field: str
+    said: Decimal
+    counted: Decimal
+    repaired: bool
+
+    @property
+    def drifted(self) -> bool:
+        """Whether the counter was wrong."""
+        return self.said != self.counted
+
+
+def recount(
+    db: AdminStore,
+    child: type[Entity],
+    *,
+    budget: int,
+    repair: bool = True,
+    progress: Callable[[Recounted], None] | None = None,
+) -> Iterator[Recounted]:
+    """Recount every counter that an entity is counted on; yield each counter that was looked at.
+
+    Reads all parents by a scan of at most `budget` items, and their children by queries.
+    """
+    traits = [trait for trait in child.plan().traits if isinstance(trait, Counted)]
+    if not traits:
+        raise DeclarationError(
+            f"{child.__name__} is counted nowhere; declare counted = Counted(Parent, 'field')."
+        )
+    for trait in traits:
+        path = _path_to(child.plan(), trait)
+        for parent in db.scan(trait.parent, budget=budget):
+            found = _recount_one(db, child, trait, path, parent, repair=repair)
+            if found is not None:
+                if progress is not None:
+                    progress(found)
+                yield found
+
+
+def _recount_one(
+    db: AdminStore, child: type[Entity], trait: Counted, path: AccessPath, parent: Entity, *, repair: bool
+) -> Recounted | None:
+    plan = parent.plan()
+    key = {part: getattr(parent, part) for part in plan.primary.parts}
+    for _ in range(_ATTEMPTS):
+        now = db.get(trait.parent, consistent=True, **key)
+        if now is None:
+            return None
+        said = Decimal(getattr(now, trait.field))
+        counted = _count(db, child, trait, path, key)
+        found = Recounted(
+            parent=plan.name, key=key, field=trait.field, said=said, counted=counted, repaired=False
+        )
+        if said == counted or not repair:
+            return found
+        if _repair(db, plan, key, trait.field, said, counted):
+            return replace(found, repaired=True)
+    raise DataError(
+        f"{plan.name} {key} changed {_ATTEMPTS} times while it was counted; recount it when it is quiet."
+    )
+
+
+def _count(
+    db: AdminStore, child: type[Entity], trait: Counted, path: AccessPath, key: Mapping[str, Any]
+) -> Decimal:
+    mine = {trait.parts[part]: value for part, value in key.items()}
+    query = BoundKey(child, path.name).query(**{name: mine[name] for name in path.parts if name in mine})
+    if path.index is None:
+        query = query.consistent()
+    total = Decimal(0)
+    for each in db.all(query):
+        share = trait.share(each)
+        if share is not None and share[0] == dict(key):
+            total += share[1]
+    return total
+
+
+def _repair(
+    db: AdminStore, plan: Plan, key: Mapping[str, Any], field: str, said: Decimal, counted: Decimal
+) -> bool:
+    """Set a counter to what was counted, unless it has moved meanwhile."""
+    path = (plan.attributes[field].wire,)
+    unmoved: Condition = Compare("=", Attr(path), Const(dump(said)))
+    if not said:
+        unmoved = Or((unmoved, Not(Exists(path))))
+    update = UpdateItem(
+        table=db.scope.table(plan.table),
+        key=plan.key_from(key),
+        update=Update((Assign(path, Const(dump(counted))),), creates=True),
+        condition=unmoved,
+    )
+    try:
+        db.engine.handle(update)
+    except ConditionFailed:
+        return False
+    return True
+
+
+def _path_to(child: Plan, trait: Counted) -> AccessPath:
+    """Return the child's key by which the children of one parent are one query."""
+    known = set(trait.parts.values())
+    fitting = [path for path in child.keys.values() if set(path.partition.fields) <= known]
+    if not fitting:
+        raise DeclarationError(
+            f"{child.name} has no key by which the children of one {trait.of.name} can be queried; "
+            f"add an index whose partition is made of {', '.join(sorted(known))}."
+        )
+    # The table's own key reads consistently; of several the one that narrows most.
+    return max(fitting, key=lambda path: (path.index is None, len(set(path.parts) & known)))

@@ -1,0 +1,230 @@
+"""Each fault looks to a store as the real one does, and strikes exactly when it was declared to."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import pytest
+
+from solotable import AsyncDatabase, Database
+from solotable.errors import (
+    AlreadyExists,
+    BatchIncomplete,
+    OutcomeUnknown,
+    ServiceError,
+    Throttled,
+    TransactionFailed,
+    TransportError,
+    VersionConflict,
+)
+from solotable.testing import Clock, Faults, Journal
+
+from .shop import Account, Order, Tally, shop, stock
+
+
+@pytest.fixture
+def db(solotable_db: Callable[..., Database]) -> Database:
+    return solotable_db(shop, stock)
+
+
+def test_throttled_requests_are_sent_again_and_waiting_takes_no_time(
+    db: Database, solotable_faults: Faults, solotable_clock: Clock, solotable_journal: Journal
+) -> None:
+    fault = solotable_faults.throttle("PutItem", times=5)
+    began, shown = time.monotonic(), solotable_clock()
+    db.put(Order(order_id="1"))
+    assert fault.fired == 5
+    assert len(solotable_journal.requests("PutItem")) == 6
+    # Half of 50, 100, 200, 400 and 800 ms.
+    assert solotable_clock() - shown == pytest.approx(0.775)
+    assert solotable_journal.waited_seconds == pytest.approx(0.775)
+    assert time.monotonic() - began < 0.7
+
+
+def test_a_table_that_stays_throttled_is_told(db: Database, solotable_faults: Faults) -> None:
+    fault = solotable_faults.throttle("GetItem", probability=1)
+    with pytest.raises(Throttled):
+        db.get(Order, order_id="1")
+    assert fault.fired == 8
+
+
+def test_awaited_stores_meet_the_same_faults_and_wait_no_longer(
+    solotable_async_db: Callable[..., AsyncDatabase], solotable_faults: Faults, solotable_clock: Clock
+) -> None:
+    fault = solotable_faults.throttle(times=5)
+    began, shown = time.monotonic(), solotable_clock()
+    stored = asyncio.run(solotable_async_db(shop).put(Order(order_id="1")))
+    assert stored.placed is not None
+    assert stored.placed.timestamp() == shown
+    assert fault.fired == 5
+    assert solotable_clock() - shown == pytest.approx(0.775)
+    assert time.monotonic() - began < 0.7
+
+
+def test_dice_fall_alike_in_every_run() -> None:
+    def falls(seed: int) -> list[bool]:
+        from solotable.protocol.requests import GetItem
+
+        faults = Faults()
+        faults.throttle("GetItem", probability=0.3, seed=seed)
+        return [bool(list(faults.due(GetItem(table="Shop", key={})))) for _ in range(100)]
+
+    assert falls(7) == falls(7) != falls(8)
+    assert 15 < sum(falls(7)) < 45
+
+
+def test_a_fault_spares_the_first_requests_and_other_operations(
+    db: Database, solotable_faults: Faults
+) -> None:
+    solotable_faults.internal_error("PutItem", after=2)
+    db.put(Tally(name="a"))
+    db.get(Tally, name="a")
+    db.put(Tally(name="b"))
+    with pytest.raises(ServiceError) as refused:
+        db.put(Tally(name="c"))
+    assert (refused.value.code, refused.value.status) == ("InternalServerError", 500)
+    assert db.get(Tally, name="c") is None
+    db.put(Tally(name="c"))
+
+
+def test_after_an_internal_error_a_write_may_have_been_done(db: Database, solotable_faults: Faults) -> None:
+    solotable_faults.internal_error("PutItem", applied=True)
+    with pytest.raises(ServiceError):
+        db.put(Tally(name="a"))
+    assert db.get(Tally, name="a") is not None
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_the_outcome_of_a_write_that_timed_out_is_unknown(
+    db: Database, solotable_faults: Faults, applied: bool
+) -> None:
+    solotable_faults.timeout("PutItem", applied=applied)
+    with pytest.raises(OutcomeUnknown):
+        db.put(Tally(name="a"))
+    assert (db.get(Tally, name="a") is not None) is applied
+
+
+@pytest.mark.parametrize("applied", [True, False])
+def test_a_transaction_that_timed_out_is_done_once(
+    db: Database, solotable_faults: Faults, applied: bool
+) -> None:
+    db.put(Tally(name="screws", count=1))
+    fault = solotable_faults.timeout("TransactWriteItems", applied=applied, times=2)
+    with db.transaction() as tx:
+        tx.update(Tally, name="screws", add={"count": 10})
+    assert fault.fired == 2
+    assert db.require(Tally, name="screws").count == 11
+
+
+def test_reads_that_time_out_are_asked_again(db: Database, solotable_faults: Faults) -> None:
+    db.put(Tally(name="a"))
+    fault = solotable_faults.timeout("GetItem", applied=True, times=3)
+    assert db.get(Tally, name="a") is not None
+    assert fault.fired == 3
+
+
+def test_what_was_never_sent_is_sent_again(db: Database, solotable_faults: Faults) -> None:
+    solotable_faults.unreachable("PutItem", times=2)
+    db.put(Tally(name="a"))
+    solotable_faults.unreachable("PutItem", times=8)
+    with pytest.raises(TransportError) as lost:
+        db.put(Tally(name="b"))
+    assert not isinstance(lost.value, OutcomeUnknown)
+    assert db.get(Tally, name="b") is None
+
+
+def test_another_writer_slips_in_between_read_and_write(db: Database, solotable_faults: Faults) -> None:
+    mine = db.put(Account(name="ana", points=1))
+    theirs = mine.model_copy(update={"points": 50})
+    fault = solotable_faults.slip_in("PutItem", lambda: db.put(theirs))
+    with pytest.raises(VersionConflict) as conflict:
+        db.put(mine.model_copy(update={"points": 2}))
+    assert fault.fired == 1
+    assert conflict.value.theirs.points == 50
+    assert db.require(Account, name="ana").points == 50
+
+
+def test_another_creator_slips_in(db: Database, solotable_faults: Faults) -> None:
+    solotable_faults.slip_in(None, lambda: db.create(Order(order_id="1", note="theirs")))
+    with pytest.raises(AlreadyExists) as refused:
+        db.create(Order(order_id="1", note="mine"))
+    assert refused.value.found.note == "theirs"
+
+
+@pytest.mark.parametrize("processed", [None, 1, 24])
+def test_what_a_batch_hands_back_is_written_in_the_end(
+    db: Database, solotable_faults: Faults, processed: int | None, solotable_journal: Journal
+) -> None:
+    fault = solotable_faults.partial_batch(processed=processed, times=2)
+    with db.batch() as batch:
+        for number in range(15):
+            batch.put(Tally(name=f"{number}"))
+            batch.put(Order(order_id=f"{number}"))
+    # 25 and 5: halves of 25 and of 13; 1 of 25 and 1 of 24; 24 of 25, and 5 fit into 24.
+    assert fault.fired == {None: 2, 1: 2, 24: 1}[processed]
+    assert len(solotable_journal.requests("BatchWriteItem")) == 2 + fault.fired
+    found = db.get_many(Tally, [{"name": f"{number}"} for number in range(15)])
+    assert [row and row.name for row in found] == [f"{number}" for number in range(15)]
+    assert db.count(Order.of_buyer("ana")) == 15
+
+
+def test_what_a_batch_of_keys_hands_back_is_read_in_the_end(db: Database, solotable_faults: Faults) -> None:
+    for number in range(9):
+        db.put(Tally(name=f"{number}"))
+    fault = solotable_faults.partial_batch("BatchGetItem", times=3)
+    found = db.get_many(Tally, [{"name": f"{number}"} for number in range(10)], consistent=True)
+    assert [row and row.name for row in found] == [*(f"{number}" for number in range(9)), None]
+    assert fault.fired == 3
+
+
+def test_a_batch_that_makes_no_headway_is_told(db: Database, solotable_faults: Faults) -> None:
+    solotable_faults.partial_batch(processed=1, probability=1)
+    batch = db.batch()
+    for number in range(12):
+        batch.put(Tally(name=f"{number}"))
+    with pytest.raises(BatchIncomplete) as refused, batch:
+        pass
+    assert len(refused.value.leftovers) == 2
+
+
+def test_a_transaction_meets_another(db: Database, solotable_faults: Faults) -> None:
+    solotable_faults.transaction_conflict("TransactWriteItems", probability=1)
+    tx = db.transaction()
+    tx.put(Tally(name="a"))
+    tx.put(Tally(name="b"))
+    with pytest.raises(TransactionFailed) as refused, tx:
+        pass
+    assert [reason["Code"] for reason in refused.value.reasons] == ["TransactionConflict", "None"]
+    assert db.get_many(Tally, [{"name": "a"}, {"name": "b"}]) == [None, None]
+
+
+def test_a_transaction_that_meets_another_once_is_sent_again(db: Database, solotable_faults: Faults) -> None:
+    fault = solotable_faults.transaction_conflict("TransactWriteItems", times=2)
+    with db.transaction() as tx:
+        tx.put(Tally(name="a"))
+    assert fault.fired == 2
+    assert db.get(Tally, name="a") is not None
+
+
+def test_a_write_that_meets_a_transaction_is_sent_again(db: Database, solotable_faults: Faults) -> None:
+    fault = solotable_faults.transaction_conflict("UpdateItem", times=2)
+    db.put(Tally(name="a"))
+    assert db.update(Tally, name="a", add={"count": 1}).count == 1
+    assert fault.fired == 2
+
+
+def test_a_fault_that_can_never_strike_is_refused(solotable_faults: Faults) -> None:
+    with pytest.raises(ValueError, match="'Putitem' cannot meet this fault; it is for PutItem, "):
+        solotable_faults.throttle("Putitem")
+    with pytest.raises(ValueError, match="'PutItem' cannot meet this fault; it is for BatchGetItem, BatchW"):
+        solotable_faults.partial_batch("PutItem")
+    with pytest.raises(ValueError, match="at least one entry"):
+        solotable_faults.partial_batch(processed=0)
+
+
+def test_faults_can_be_taken_back(db: Database, solotable_faults: Faults) -> None:
+    solotable_faults.internal_error(times=100)
+    solotable_faults.clear()
+    db.put(Tally(name="a"))
