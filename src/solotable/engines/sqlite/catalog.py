@@ -120,6 +120,11 @@ class Table:
     def delete_sql(self) -> str:
         return f"DELETE FROM {self.items} WHERE id = ?"
 
+    @cached_property
+    def range_statements(self) -> dict[tuple[int | None, str, bool], str]:
+        """Statements on ranges, by index, columns and direction: text that is made once."""
+        return {}
+
     def index(self, name: str) -> Index:
         """Return the index of this name, or refuse as DynamoDB does."""
         for index in self.indexes:

@@ -21,6 +21,8 @@ from .keys import index_bytes
 
 #: A row of a range: size, item, checksum, key, its place in the range, the checksum of that.
 Stored = tuple[int, bytes, int, bytes, bytes, int]
+#: The same, as they are selected.
+COLUMNS = "i.size, i.item, i.crc, i.key, x.key, x.crc"
 #: How many rows are fetched at once.
 _CHUNK = 64
 
@@ -66,7 +68,7 @@ def chunks(
 ) -> Generator[list[Stored], None, None]:
     """Yield the rows whose key in the table or index lies in [low, high), in order, some at a time."""
     cursor = connection.execute(
-        range_sql(table, index, forward=forward), (low, high, -1 if limit is None else limit)
+        range_sql(table, index, COLUMNS, forward=forward), (low, high, -1 if limit is None else limit)
     )
     # The checks are written out: a page has many rows, and a call costs as much as a checksum. Each
     # row must also lie behind the last: a page that was written to the wrong place is sound in itself.
@@ -91,18 +93,25 @@ def chunks(
         cursor.close()
 
 
-def range_sql(table: Table, index: Index | None, *, forward: bool) -> str:
-    """Return the statement behind `chunks`; a test explains its plan."""
+def range_sql(table: Table, index: Index | None, columns: str, *, forward: bool) -> str:
+    """Return the statement that reads a range in order: of the items `i`, at their places `x`."""
+    known = (None if index is None else index.id, columns, forward)
+    statement = table.range_statements.get(known)
+    if statement is None:
+        statement = table.range_statements[known] = _range_sql(table, index, columns, forward=forward)
+    return statement
+
+
+def _range_sql(table: Table, index: Index | None, columns: str, *, forward: bool) -> str:
     order = "ASC" if forward else "DESC"
     if index is None:
         return (
-            f"SELECT size, item, crc, key, key, 0 FROM {table.items} "
+            f"SELECT {columns.replace('x.', 'i.')} FROM {table.items} AS i "
             f"WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT ?"
         )
     # LEFT JOIN fixes the order of the loops, the index first, and shows an entry that leads to no item.
     return (
-        "SELECT i.size, i.item, i.crc, i.key, x.key, x.crc "
-        f"FROM x{index.id} AS x LEFT JOIN {table.items} AS i "
+        f"SELECT {columns} FROM x{index.id} AS x LEFT JOIN {table.items} AS i "
         f"ON i.id = x.row WHERE x.key >= ? AND x.key < ? ORDER BY x.key {order} LIMIT ?"
     )
 
