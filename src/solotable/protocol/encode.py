@@ -66,6 +66,10 @@ def encode(reply: Reply) -> dict[str, Any]:
 def encode_json(reply: Reply) -> bytes:
     """Return a reply as JSON, with stored items spliced in."""
     match reply:
+        case GotItem(item=bytes(), capacity=None):
+            return b'{"Item":' + reply.item + b"}"
+        case WroteItem(attributes=None, capacity=None, collection=None):
+            return b"{}"
         case GotItem():
             return _object(Item=_spliced_if_any(reply.item), ConsumedCapacity=_dumped(reply.capacity))
         case WroteItem():
@@ -96,12 +100,16 @@ def encode_json(reply: Reply) -> bytes:
 
 
 def _page(reply: Page) -> bytes:
-    # A page is long: every copy of it shows.
-    head = b"" if reply.items is None else b'"Items":[%b],' % b",".join(map(_spliced, reply.items))
+    counts = b'"Count":%d,"ScannedCount":%d' % (reply.count, reply.scanned)
     tail = b"" if reply.last_key is None else b',"LastEvaluatedKey":' + dumps(reply.last_key)
     if reply.capacity is not None:
         tail += b',"ConsumedCapacity":' + dumps(reply.capacity)
-    return b'{%b"Count":%d,"ScannedCount":%d%b}' % (head, reply.count, reply.scanned, tail)
+    if reply.items is None:
+        return b"{" + counts + tail + b"}"
+    # A page is long: every copy of it shows.
+    listed = [_spliced(item) for item in reply.items]
+    joined = listed[0] if len(listed) == 1 else b",".join(listed)
+    return b"".join((b'{"Items":[', joined, b"],", counts, tail, b"}"))
 
 
 def items(found: Iterable[SomeItem]) -> list[Item]:
