@@ -7,7 +7,7 @@ of a page in one go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from solotable.values import Item
 
@@ -66,8 +66,8 @@ def encode(reply: Reply) -> dict[str, Any]:
 def encode_json(reply: Reply) -> bytes:
     """Return a reply as JSON, with stored items spliced in."""
     match reply:
-        case GotItem(item=bytes(), capacity=None):
-            return b'{"Item":' + reply.item + b"}"
+        case GotItem(item=bytes(raw), capacity=None):
+            return b'{"Item":' + raw + b"}"
         case WroteItem(attributes=None, capacity=None, collection=None):
             return b"{}"
         case GotItem():

@@ -42,7 +42,12 @@ def read_plain(data: bytes) -> Incoming | None:
     lines = head.split(b"\r\n")
     breaks = len(lines) - 1
     # No byte that is not printable, and no half of a line's end.
-    if breaks > _MOST_HEADERS or head.translate(None, _LEGAL) or head.count(b"\n") != breaks or head.count(b"\r") != breaks:
+    if (
+        breaks > _MOST_HEADERS
+        or head.translate(None, _LEGAL)
+        or head.count(b"\n") != breaks
+        or head.count(b"\r") != breaks
+    ):
         return None
     headers: dict[bytes, bytes] = {}
     for line in lines:

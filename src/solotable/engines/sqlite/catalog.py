@@ -10,7 +10,7 @@ import json
 import sqlite3
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 from zlib import crc32
 
 from solotable.errors import Corrupt, TableNotFound, invalid
@@ -121,9 +121,16 @@ class Table:
         return f"DELETE FROM {self.items} WHERE id = ?"
 
     @cached_property
-    def range_statements(self) -> dict[tuple[int | None, str, bool], str]:
-        """Statements on ranges, by index, columns and direction: text that is made once."""
+    def _statements(self) -> dict[tuple[SqlText, int | None, bool], str]:
         return {}
+
+    def statement(self, text: SqlText, index: Index | None, *, forward: bool) -> str:
+        """Return a statement on a range of this table, whose text is made once."""
+        known = (text, None if index is None else index.id, forward)
+        found = self._statements.get(known)
+        if found is None:
+            found = self._statements[known] = text(self, index, forward=forward)
+        return found
 
     def index(self, name: str) -> Index:
         """Return the index of this name, or refuse as DynamoDB does."""
@@ -131,6 +138,12 @@ class Table:
             if index.name == name:
                 return index
         raise invalid(f"The table does not have the specified index: {name}")
+
+
+class SqlText(Protocol):
+    """Writes a statement that reads a range of a table or index, in either direction."""
+
+    def __call__(self, table: Table, index: Index | None, /, *, forward: bool) -> str: ...
 
 
 class Catalog:

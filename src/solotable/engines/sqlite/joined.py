@@ -32,7 +32,7 @@ def read_run(
     limit: int,
 ) -> Run:
     """Return the first items whose key in the table or index lies within the bounds, in order."""
-    sql = run_sql(table, index, forward=forward)
+    sql = table.statement(run_sql, index, forward=forward)
     count, size, raw = connection.execute(sql, (*bounds, limit)).fetchone()
     return Run(count, size or 0, raw or b"")
 
@@ -47,26 +47,26 @@ def last_of_run(
     count: int,
 ) -> tuple[bytes, bytes]:
     """Return the last item of so many, and its place in the table or index."""
-    sql = last_sql(table, index, forward=forward)
+    sql = table.statement(last_sql, index, forward=forward)
     raw, place = connection.execute(sql, (*bounds, count - 1)).fetchone()
     return raw, place
 
 
 def last_sql(table: Table, index: Index | None, *, forward: bool) -> str:
-    """Return the statement behind `last_of_run`, which looks up no item that it passes over."""
+    """Return the text behind `last_of_run`, which looks up no item that it passes over."""
     order = "ASC" if forward else "DESC"
     places = table.items if index is None else f"x{index.id}"
-    range_ = f"FROM {places} WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT 1 OFFSET ?"
+    behind = f"FROM {places} WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT 1 OFFSET ?"
     if index is None:
-        return f"SELECT item, key {range_}"
+        return f"SELECT item, key {behind}"
     return (
-        f"SELECT i.item, x.key FROM (SELECT key, row {range_}) AS x LEFT JOIN {table.items} AS i "
+        f"SELECT i.item, x.key FROM (SELECT key, row {behind}) AS x LEFT JOIN {table.items} AS i "
         "ON i.id = x.row"
     )
 
 
 def run_sql(table: Table, index: Index | None, *, forward: bool) -> str:
-    """Return the statement behind `read_run`."""
+    """Return the text behind `read_run`."""
     # group_concat is fed in the order of a subquery that has a LIMIT; JSON has no zero bytes to end it.
     inner = range_sql(table, index, "i.size AS size, i.item AS item", forward=forward)
     return f"SELECT count(*), sum(size), CAST(group_concat(item) AS BLOB) FROM ({inner})"

@@ -108,7 +108,8 @@ def check_item(table: Table, item: Item) -> None:
 def check_index_keys(table: Table, item: Item) -> None:
     """Refuse an item that has a wrong value where an index has its key; a missing one is fine."""
     for index in table.indexes:
-        for part in index.schema.attributes:
+        partitions = len(index.schema.partition)
+        for place, part in enumerate(index.schema.attributes):
             value = item.get(part.name)
             if value is None:
                 continue
@@ -120,7 +121,7 @@ def check_index_keys(table: Table, item: Item) -> None:
                     f"key is not supported. {EMPTY_KEY[part.kind]} "
                     f"IndexName: {index.name}, IndexKey: {part.name}"
                 )
-            _check_length(value, is_partition=part in index.schema.partition)
+            _check_length(value, is_partition=place < partitions)
 
 
 def index_mismatch(index: Index, part: KeyAttribute, value: AttributeValue) -> ServiceError:

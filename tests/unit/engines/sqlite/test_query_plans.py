@@ -8,7 +8,7 @@ import pytest
 
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
-from solotable.engines.sqlite.storage import COLUMNS, range_sql
+from solotable.engines.sqlite.storage import rows_sql
 from tests.conformance.tables import TABLES
 
 _SUBQUERY = ("CO-ROUTINE (subquery-1)", "SCAN (subquery-1)", "CO-ROUTINE x", "SCAN x")
@@ -94,7 +94,7 @@ def test_a_segment_of_a_scan_reads_only_its_range(engine: SqliteEngine) -> None:
 
 def test_the_plan_test_can_fail(engine: SqliteEngine) -> None:
     table = engine.table("Indexed")
-    ordered = range_sql(table, None, COLUMNS, forward=True)
+    ordered = rows_sql(table, None, forward=True)
     unordered = ordered.replace("key >= ? AND key < ?", "size >= ? AND size < ?")
     with engine.database.read() as connection:
         rows = connection.execute(f"EXPLAIN QUERY PLAN {unordered}", (0, 1, 1)).fetchall()

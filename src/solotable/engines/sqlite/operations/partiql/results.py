@@ -17,11 +17,11 @@ def shape(found: Sequence[SomeItem], reads: Reads) -> list[SomeItem]:
     """Return those of the items that the statement asks for, each with its columns alone."""
     if reads.residue is None and reads.columns is None:
         return list(found)
-    shaped: list[SomeItem] = []
-    for item in items(found):
-        if reads.residue is None or evaluate(reads.residue, item):
-            shaped.append(in_columns(item, reads.columns))
-    return shaped
+    return [
+        in_columns(item, reads.columns)
+        for item in items(found)
+        if reads.residue is None or evaluate(reads.residue, item)
+    ]
 
 
 def in_columns(item: Item, columns: tuple[Column, ...] | None) -> Item:
