@@ -339,15 +339,17 @@ class Connection(asyncio.Protocol):
             headers += b"Connection: close\r\n"
         elif not incoming.minor:
             headers += b"Connection: keep-alive\r\n"
-        accepted = incoming.header(b"accept-encoding")
+        if self._server.pages.crosses_origins:
+            headers += self._server.pages.cors(incoming.headers)
+        accepted = incoming.headers.get(b"accept-encoding")
         self._transport.write(
             messages.reply(
                 status,
                 body,
                 stamp=self._server.stamp(),
-                encoding=bodies.choose(accepted) if accepted else "",
+                encoding=bodies.choose(accepted.decode("latin-1")) if accepted else "",
                 content_type=content_type,
-                headers=headers + self._server.pages.cors(incoming.headers),
+                headers=headers,
                 head_only=incoming.method == b"HEAD",
             )
         )
