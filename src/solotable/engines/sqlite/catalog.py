@@ -11,10 +11,10 @@ import sqlite3
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, Protocol
-from zlib import crc32
 
 from solotable.errors import Corrupt, TableNotFound, invalid
 from solotable.values import Item
+from solotable.values.checksum import crc32
 
 from . import ddl
 

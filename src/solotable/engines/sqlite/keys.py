@@ -8,11 +8,10 @@ key follows, which makes every entry distinct.
 
 from __future__ import annotations
 
-from zlib import crc32
-
 from solotable.errors import ServiceError, invalid, invalid_parameter
 from solotable.protocol.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
 from solotable.values import AttributeValue, Item, kind_of, ordered_bytes, value_size
+from solotable.values.checksum import crc32
 
 from .catalog import Index, KeyAttribute, Schema, Table
 
