@@ -2,7 +2,7 @@
 
 That is: a POST to /, whole in one piece, its headers printable and each of them once, its length given.
 Whatever is not exactly so is left to the parser (`connection`), which knows all that HTTP allows; so
-nothing is refused here. A request is read in a third of the time that the parser's calls take.
+nothing is refused here. Without the parser's calls a GetItem takes 54 µs of the server's time and not 58.
 """
 
 from __future__ import annotations
