@@ -32,7 +32,7 @@ def test_the_example_of_the_design(db: Store, opening: Opening) -> None:
     assert [each.section_id for each in sections] == ["attic", "roof"]
     assert [type(request) for request in opening.spy.sent] == [Query], "a collection is one Query"
 
-    with db.transaction(token="import-7") as tx:
+    with db.transaction(token=f"import-{opening.prefix}") as tx:
         tx.put(Section(survey_id="s1", section_id="loft", name="Loft", order=2))
         tx.check(Survey, survey_id="s1", where=lambda s: s.status != "archived")
     assert [each.order for each in db.page(Section.of_survey("s1"))] == [1, 2, 3]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -28,7 +29,6 @@ from .models import (
     board,
     events,
     library,
-    surveyor,
 )
 from .opening import Opening
 
@@ -38,6 +38,12 @@ class Title(BaseModel):
 
     title: str
     stars: int
+
+
+class Wrong(BaseModel):
+    """A view of nothing."""
+
+    nope: int
 
 
 class Line(BaseModel):
@@ -58,9 +64,9 @@ def _fill(db: Store, count: int, **changes: object) -> None:
 
 
 def test_a_prefix_ends_at_a_segment(db: Store) -> None:
-    for survey in ("1", "10", "1#SECTION#x", "1%", "1$", "1 "):
-        db.put(Survey(survey_id=survey, title="t"))
-        db.put(Section(survey_id=survey, section_id="s", name=survey, order=1))
+    for survey_id in ("1", "10", "1#SECTION#x", "1%", "1$", "1 "):
+        db.put(Survey(survey_id=survey_id, title="t"))
+        db.put(Section(survey_id=survey_id, section_id="s", name="n", order=1))
     found = list(db.all(Section.key.query(survey_id="1")))
     assert [each.survey_id for each in found] == ["1"]
     survey, sections = db.collection(Survey, Section, survey_id="1")
@@ -156,7 +162,7 @@ def test_a_bad_range_is_refused(db: Store, opening: Opening) -> None:
         query.since(year=1, book_id="x")
     with pytest.raises(DataError, match=r"first part that is open is 'year'"):
         list(db.all(query.since(book_id="x")))
-    with pytest.raises(DataError, match="Book.by_author has no part 'stars'"):
+    with pytest.raises(DataError, match=r"Book\.by_author has no part 'stars'"):
         Book.by_author.query(author="A", stars=1)
     with pytest.raises(DataError, match="year"):
         list(db.all(query.since(year="x")))
@@ -188,13 +194,7 @@ def test_where_select_and_count(db: Store) -> None:
     rows = db.page(both.select(Title)).items
     assert rows == [Title(title=f"T{n}", stars=n) for n in (2, 4, 5)]
     with pytest.raises(DeclarationError, match="no field 'nope'"):
-
-        class Wrong(BaseModel):
-            nope: int
-
         query.select(Wrong)
-    with pytest.raises(DeclarationError, match="key attribute"):
-        list(db.all(Score.key.query(game="g"), where=lambda s: s.player == "p"))  # type: ignore[arg-type]
 
 
 def test_a_page_fills_to_its_limit_under_a_filter(db: Store, opening: Opening) -> None:
@@ -262,7 +262,7 @@ def test_pages_of_a_megabyte_are_read_through(opening: Opening) -> None:
     assert store.count(Event.key.query(log="l")) == 12
     assert [each.seq for each in store.page(Event.key.query(log="l"), limit=12)] == list(range(12))
     last = store.page(Event.key.query(log="l"), limit=1, where=lambda e: e.seq == 11)
-    assert last.items[0].seq == 11 if last.items else False
+    assert [each.seq for each in last] == [11]
 
 
 def test_keys_only_rows_are_fetched_whole(db: Store, opening: Opening) -> None:
@@ -305,14 +305,15 @@ def test_other_entities_in_the_range_are_left_out(db: Store) -> None:
 def test_a_tag_that_nobody_has_is_an_error(db: Store, opening: Opening) -> None:
     db.put(_book("a"))
     opening.plant(library, {**opening.only(Book), "_type": {"S": "Ghost"}})
-    for read in (
+    reads: list[Callable[[], object]] = [
         lambda: db.get(Book, book_id="a"),
         lambda: db.get_many(Book, [{"book_id": "a"}]),
         lambda: list(db.all(Book.of_author("A"))),
         lambda: db.page(Book.of_author("A")),
-    ):
+    ]
+    for read in reads:
         with pytest.raises(UnknownEntity, match=r"'Library' has the type tag 'Ghost'") as failed:
-            read()  # type: ignore[no-untyped-call]
+            read()
         assert failed.value.tag == "Ghost"
 
 
@@ -357,9 +358,10 @@ def test_native_keys_of_several_attributes(opening: Opening) -> None:
     assert [each.player for each in store.all(query.after(points=6))] == ["b"]
     assert [each.player for each in store.all(query.between(points=(-7, 5)))] == ["c", "a"]
     assert list(store.all(query.between(points=(5, -7)))) == []
-    assert [each.player for each in store.all(Score.by_board.query(region="eu", season="s1", points=5))] == [
-        "a"
-    ]
+    five = Score.by_board.query(region="eu", season="s1", points=5)
+    assert [each.player for each in store.all(five)] == ["a"]
+    with pytest.raises(DeclarationError, match="key attribute 'player'"):
+        list(store.all(query, where=lambda s: s.player == "a"))
     assert store.update(Score, game="g", player="a", add={"points": 100}).points == 105
     assert [each.player for each in store.all(query)] == ["c", "d", "b", "a"]
     assert store.update(Score, game="g", player="a", remove=["region"]).region is None
@@ -384,7 +386,7 @@ def test_a_table_that_was_there_before(opening: Opening) -> None:
     assert store.delete(after) == after
 
 
-def test_scan_is_the_admins_and_has_a_budget(base: Database, opening: Opening) -> None:
+def test_scan_is_the_admins_and_has_a_budget(base: Database) -> None:
     for tenant in ("a", "b"):
         for number in range(3):
             base.tenant(tenant).put(Photo(survey_id="s", photo_id=str(number)))
@@ -399,5 +401,3 @@ def test_scan_is_the_admins_and_has_a_budget(base: Database, opening: Opening) -
     with pytest.raises(DataError, match="budget"):
         list(admin.scan(Photo, budget=5))
     assert not hasattr(base.tenant("a"), "scan")
-    assert surveyor.name == "SurveyorData"
-    assert opening.place in ("engine", "server", "local")

@@ -285,7 +285,7 @@ class _Binder:
             )
 
     def _distinct(self, operator: str, first: Operand, *others: Operand) -> None:
-        if type(first) is Attr and first in others:
+        if type(first) is Attr and first in [other for other in others if type(other) is Attr]:
             raise self.refuse(
                 "The first operand must be distinct from the remaining operands for this operator or "
                 f"function; operator: {operator}, first operand: {printed(first.path)}"

@@ -6,7 +6,6 @@ Placeholders that no expression mentions are refused here, whatever the item tur
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,11 +14,13 @@ from solotable.values import AttributeValue, canonical
 
 from .ast import Condition, KeyCondition, Projection, Update
 from .bind import bind_condition, bind_projection, bind_update
-from .clash import hashed_order
 from .keys import key_condition
+from .outline import compile_key
 from .parse import parse_condition, parse_projection, parse_update
 from .read import Label, utf8_size
+from .remember import remember
 from .unbound import ParsedCondition, Placeholders
+from .unused import check_used
 
 LONGEST_PLACEHOLDER: Final = 255
 LONGEST_NAME: Final = 65535
@@ -58,6 +59,8 @@ def compile_expressions(
     """
     given_names = _NO_NAMES if names is None else _checked_names(names)
     given_values = _NO_VALUES if values is None else _checked_values(values)
+    if key is not None and condition is filter is projection is update is None:
+        return Compiled(key=compile_key(key, given_names, given_values))
     used: list[Placeholders] = []
     bound_update = None
     if update is not None:
@@ -68,7 +71,9 @@ def compile_expressions(
     def bound(text: str, label: Label) -> tuple[ParsedCondition, Condition]:
         parsed = parse_condition(text, label)
         used.append(parsed.used)
-        return parsed, bind_condition(parsed, label, given_names, given_values)
+        if parsed.used.names or parsed.used.values:
+            return parsed, bind_condition(parsed, label, given_names, given_values)
+        return parsed, _constant(text, label)
 
     bound_condition = None if condition is None else bound(condition, "ConditionExpression")[1]
     key_pair = None if key is None else bound(key, "KeyConditionExpression")
@@ -78,8 +83,7 @@ def compile_expressions(
         parsed_projection = parse_projection(projection)
         used.append(parsed_projection.used)
         bound_projection = bind_projection(parsed_projection, given_names)
-    _check_used("Names", given_names, [mentioned.names for mentioned in used])
-    _check_used("Values", given_values, [mentioned.values for mentioned in used])
+    check_used(given_names, given_values, used)
     return Compiled(
         condition=bound_condition,
         filter=bound_filter,
@@ -87,6 +91,11 @@ def compile_expressions(
         projection=bound_projection,
         update=bound_update,
     )
+
+
+@remember
+def _constant(text: str, label: Label) -> Condition:
+    return bind_condition(parse_condition(text, label), label, _NO_NAMES, _NO_VALUES)
 
 
 def _checked_names(names: dict[str, str]) -> dict[str, str]:
@@ -131,10 +140,3 @@ def _bad_key(kind: str, key: str, tail: str) -> ServiceError:
     else:
         fault = f'Syntax error; key: "{key}"'
     return invalid(f"ExpressionAttribute{kind} contains invalid key: {fault}")
-
-
-def _check_used(kind: str, given: Iterable[str], used: list[frozenset[str]]) -> None:
-    unused = [key for key in given if not any(key in mentioned for mentioned in used)]
-    if unused:
-        keys = ", ".join(hashed_order(unused))
-        raise invalid(f"Value provided in ExpressionAttribute{kind} unused in expressions: keys: {{{keys}}}")

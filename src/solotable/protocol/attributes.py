@@ -50,13 +50,13 @@ def check_value(value: Any, *, inner: bool, depth: int = 0) -> AttributeValue:
         # Whoever makes the value canonical refuses it on the way here, in the words of its place.
         return value
     clean: AttributeValue = {}
+    changed = False
     for kind, content in value.items():
         check = _CONTENTS.get(kind)
         if check is not None and content is not None:
-            clean[kind] = check(content, depth)
-    if len(clean) == len(value) and all(clean[kind] is content for kind, content in value.items()):
-        return value
-    return clean
+            checked = clean[kind] = check(content, depth)
+            changed = changed or checked is not content
+    return clean if changed or len(clean) != len(value) else value
 
 
 def check_text(value: Any, _depth: int = 0) -> str:

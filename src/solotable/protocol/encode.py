@@ -7,7 +7,7 @@ of a page in one go.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, cast
+from typing import Any
 
 from solotable.values import Item
 
@@ -66,22 +66,20 @@ def encode(reply: Reply) -> dict[str, Any]:
 def encode_json(reply: Reply) -> bytes:
     """Return a reply as JSON, with stored items spliced in."""
     match reply:
+        case GotItem(item=bytes(raw), capacity=None):
+            return b'{"Item":' + raw + b"}"
+        case WroteItem(attributes=None, capacity=None, collection=None):
+            return b"{}"
         case GotItem():
-            return _object(Item=_spliced(reply.item), ConsumedCapacity=_dumped(reply.capacity))
+            return _object(Item=_spliced_if_any(reply.item), ConsumedCapacity=_dumped(reply.capacity))
         case WroteItem():
             return _object(
-                Attributes=_spliced(reply.attributes),
+                Attributes=_spliced_if_any(reply.attributes),
                 ConsumedCapacity=_dumped(reply.capacity),
                 ItemCollectionMetrics=_dumped(reply.collection),
             )
         case Page():
-            return _object(
-                Items=None if reply.items is None else _list(reply.items),
-                Count=b"%d" % reply.count,
-                ScannedCount=b"%d" % reply.scanned,
-                LastEvaluatedKey=_dumped(reply.last_key),
-                ConsumedCapacity=_dumped(reply.capacity),
-            )
+            return _page(reply)
         case BatchGot():
             tables = (dumps(table) + b":" + _list(found) for table, found in reply.responses.items())
             return _object(
@@ -90,7 +88,7 @@ def encode_json(reply: Reply) -> bytes:
                 ConsumedCapacity=_dumped(reply.capacity),
             )
         case TransactGot():
-            wrapped = (_object(Item=_spliced(item)) for item in reply.items)
+            wrapped = (_object(Item=_spliced_if_any(item)) for item in reply.items)
             return _object(
                 Responses=b"[" + b",".join(wrapped) + b"]", ConsumedCapacity=_dumped(reply.capacity)
             )
@@ -101,14 +99,34 @@ def encode_json(reply: Reply) -> bytes:
             return dumps(_without_items(reply))
 
 
+def _page(reply: Page) -> bytes:
+    counts = b'"Count":%d,"ScannedCount":%d' % (reply.count, reply.scanned)
+    tail = b"" if reply.last_key is None else b',"LastEvaluatedKey":' + dumps(reply.last_key)
+    if reply.capacity is not None:
+        tail += b',"ConsumedCapacity":' + dumps(reply.capacity)
+    if reply.items is None:
+        return b"{" + counts + tail + b"}"
+    # A page is long: every copy of it shows.
+    listed = [_spliced(item) for item in reply.items]
+    joined = listed[0] if len(listed) == 1 else b",".join(listed)
+    return b"".join((b'{"Items":[', joined, b"],", counts, tail, b"}"))
+
+
 def items(found: Iterable[SomeItem]) -> list[Item]:
     """Return items as dicts; those that are bytes are decoded together."""
     listed = list(found)
     raw = [item for item in listed if isinstance(item, bytes)]
-    if not raw:
-        return cast(list[Item], listed)
-    decoded = iter(loads(b"[" + b",".join(raw) + b"]"))
-    return [next(decoded) if isinstance(item, bytes) else item for item in listed]
+    if len(raw) == len(listed):
+        return _decoded(*raw)
+    decoded: list[Item] = []
+    for item in listed:
+        decoded += _decoded(item) if isinstance(item, bytes) else [item]
+    return decoded
+
+
+def _decoded(*runs: bytes) -> list[Item]:
+    decoded: list[Item] = loads(b"[" + b",".join(runs) + b"]")
+    return decoded
 
 
 def _without_items(reply: BatchWrote | TransactWrote | dict[str, Any]) -> dict[str, Any]:
@@ -147,11 +165,15 @@ def _object(**members: bytes | None) -> bytes:
 
 
 def _list(found: Iterable[SomeItem]) -> bytes:
-    return b"[" + b",".join(item if isinstance(item, bytes) else dumps(item) for item in found) + b"]"
+    return b"[" + b",".join(map(_spliced, found)) + b"]"
 
 
-def _spliced(item: SomeItem | None) -> bytes | None:
-    return item if item is None or isinstance(item, bytes) else dumps(item)
+def _spliced(item: SomeItem) -> bytes:
+    return item if isinstance(item, bytes) else dumps(item)
+
+
+def _spliced_if_any(item: SomeItem | None) -> bytes | None:
+    return None if item is None else _spliced(item)
 
 
 def _dumped(member: Mapping[str, Any] | list[Any] | str | None) -> bytes | None:

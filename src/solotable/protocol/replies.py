@@ -12,7 +12,8 @@ from typing import Any, Union
 
 from solotable.values import Item
 
-#: One item as it was stored (JSON bytes), or as a dict.
+#: One item as it was stored (JSON bytes), or as a dict. In a list of items, bytes may also be a run:
+#: several items with commas between them.
 SomeItem = Union[bytes, Item]
 
 #: ConsumedCapacity of one table, in wire form.

@@ -21,6 +21,7 @@ from solotable.protocol.limits import LARGEST_REQUEST
 
 from . import bodies, messages
 from .incoming import Incoming
+from .plain import read_plain
 from .room import SMALL
 
 if TYPE_CHECKING:
@@ -103,6 +104,13 @@ class Connection(asyncio.Protocol):
             return
         self._last_used = self._server.now()
         if self._begun is None:
+            if not self._busy and not self._waiting and self._stalled_since is None:
+                plain = read_plain(data)
+                if plain is not None:
+                    self._turns = 0
+                    self._busy = True
+                    self._answer(plain)
+                    return
             self._begun = self._last_used
         incoming = self._incoming
         seen = incoming.head_size + incoming.size
@@ -292,13 +300,15 @@ class Connection(asyncio.Protocol):
         if incoming.method != b"POST":
             self._send(incoming, *self._server.pages.get(incoming.method, incoming.url, incoming.headers))
             return
-        content_type = incoming.headers.get(b"content-type", b"").partition(b";")[0].strip().lower()
+        content_type = incoming.headers.get(b"content-type", b"")
         if content_type not in _JSON_TYPES:
-            if incoming.size:
-                self._send(incoming, 404, _UNKNOWN, b"text/plain")
-                return
-            # DynamoDB: without a body, the type does not matter.
-            content_type = _JSON
+            content_type = content_type.partition(b";")[0].strip().lower()
+            if content_type not in _JSON_TYPES:
+                if incoming.size:
+                    self._send(incoming, 404, _UNKNOWN, b"text/plain")
+                    return
+                # DynamoDB: without a body, the type does not matter.
+                content_type = _JSON
         target = incoming.header(b"x-amz-target")
 
         def done(reply: Callable[[], Any]) -> None:
@@ -336,8 +346,9 @@ class Connection(asyncio.Protocol):
         body = incoming.body()
         if self._server.verifier is not None:
             self._server.verifier.verify(incoming.signed(body))
-        encoding = incoming.header(b"content-encoding").strip().lower()
+        encoding = incoming.header(b"content-encoding")
         if encoding:
+            encoding = encoding.strip().lower()
             body = bodies.inflate(body, encoding, LARGEST_REQUEST)
         if len(body) < _LARGE or not gc.isenabled():
             return wire.parse(target, body)
@@ -360,15 +371,17 @@ class Connection(asyncio.Protocol):
             headers += b"Connection: close\r\n"
         elif not incoming.minor:
             headers += b"Connection: keep-alive\r\n"
-        accepted = incoming.header(b"accept-encoding")
+        if self._server.pages.crosses_origins:
+            headers += self._server.pages.cors(incoming.headers)
+        accepted = incoming.headers.get(b"accept-encoding")
         self._transport.write(
             messages.reply(
                 status,
                 body,
                 stamp=self._server.stamp(),
-                encoding=bodies.choose(accepted) if accepted else "",
+                encoding=bodies.choose(accepted.decode("latin-1")) if accepted else "",
                 content_type=content_type,
-                headers=headers + self._server.pages.cors(incoming.headers),
+                headers=headers,
                 head_only=incoming.method == b"HEAD",
             )
         )

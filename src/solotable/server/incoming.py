@@ -5,7 +5,7 @@ from __future__ import annotations
 from .auth import SignedRequest
 
 #: The names that SDKs send, as they spell them: a look-up is quicker than a copy.
-_LOWER = {
+LOWER = {
     spelling: name.lower()
     for name in (
         b"Accept-Encoding",
@@ -40,9 +40,20 @@ class Incoming:
         #: The status it is refused with when it cannot be read to its end; 0 otherwise.
         self.refusal = 0
 
+    @classmethod
+    def whole(cls, headers: dict[bytes, bytes], body: bytes) -> Incoming:
+        """Return a POST to / that came in one piece; its headers' names are in lower case."""
+        incoming = cls()
+        incoming.method = b"POST"
+        incoming.url = b"/"
+        incoming.headers = headers
+        incoming._body = body
+        incoming.size = len(body)
+        return incoming
+
     def add_header(self, name: bytes, value: bytes) -> None:
         """Keep a header."""
-        name = _LOWER.get(name) or name.lower()
+        name = LOWER.get(name) or name.lower()
         headers = self.headers
         headers[name] = value if name not in headers else headers[name] + b"," + value
 

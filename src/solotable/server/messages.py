@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from zlib import crc32
+
+from solotable.values.checksum import crc32
 
 from . import bodies
 

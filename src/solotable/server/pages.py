@@ -21,6 +21,8 @@ class Pages:
 
     def __init__(self, origin: str | None) -> None:
         self._origin = None if origin is None else origin.encode("latin-1")
+        #: Whether any origin may call from a browser.
+        self.crosses_origins = origin is not None
 
     def get(self, method: bytes, url: bytes, headers: Mapping[bytes, bytes]) -> Page:
         """Return the answer to a request that is no POST."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import gc
 import logging
 import signal
 import socket
@@ -117,7 +118,7 @@ class Server:
         # Half of the files: a burst is accepted whole before anybody can be sent away.
         self._most_connections = min(self._settings.connections, max(1, most_files() // 2))
         loop = self.loop = asyncio.get_running_loop()
-        self.now = loop.time
+        self.now = time.monotonic
         self.lanes = Lanes(self._engine, loop)
         try:
             self._listener = await self._listen(self._settings.port)
@@ -199,6 +200,9 @@ def serve(
 async def _serve(engine: ServedEngine, settings: Settings, ready: Callable[[int], None]) -> None:
     server = Server(engine, settings)
     port = await server.start()
+    # What is there now stays: the collector need not look through it again and again.
+    gc.collect()
+    gc.freeze()
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from solotable.errors import invalid, invalid_parameter
 
-from .number import canonical_number
+from .number import canonical_number, is_plain_number
 from .order import sort_key
 
 AttributeValue = dict[str, Any]
@@ -44,9 +44,12 @@ def canonical_item(item: Item) -> Item:
     for name in item:
         if not name or len(name) > _SHORT_NAME:
             check_name(name)
-    # Most attributes are text, which is canonical as it is.
     return {
-        name: value if "S" in value and len(value) == 1 else canonical(value) for name, value in item.items()
+        # Most attributes are text or plain numbers, which are canonical as they are.
+        name: value
+        if len(value) == 1 and ("S" in value or ("N" in value and is_plain_number(value["N"])))
+        else canonical(value)
+        for name, value in item.items()
     }
 
 
@@ -88,7 +91,12 @@ def _canonical(kind: str, content: Any, depth: int) -> Any:
         case "M":
             if depth >= DEEPEST:
                 raise invalid(_TOO_DEEP)
-            return {check_name(name): canonical(member, depth + 1) for name, member in content.items()}
+            return {
+                name if name and len(name) <= _SHORT_NAME else check_name(name): member
+                if len(member) == 1 and "S" in member
+                else canonical(member, depth + 1)
+                for name, member in content.items()
+            }
         case "L":
             if depth >= DEEPEST:
                 raise invalid(_TOO_DEEP)
@@ -127,6 +135,8 @@ def _canonical_set(kind: str, members: list[str]) -> list[str]:
 
 def sort_members(kind: str, members: list[str]) -> list[str]:
     """Return the members of a set in their canonical order."""
+    if kind == "SS":
+        return sorted(members)
     return sorted(members, key=lambda member: sort_key(kind[0], member))
 
 

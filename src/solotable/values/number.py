@@ -18,7 +18,8 @@ SMALLEST_EXPONENT = -130
 _LONGEST_REMEMBERED = 48
 
 _OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
-_PLAIN = re.compile(r"(?:0|-?[1-9][0-9]{0,37})\Z").match
+#: Says of the commonest spellings, whole numbers, that they are canonical.
+is_plain_number = re.compile(r"(?:0|-?[1-9][0-9]{0,37})\Z").match
 _NUMBER = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?)([0-9]+))?\Z").match
 # Wide enough for the exact sum of the largest and the smallest number.
 _EXACT = Context(prec=LARGEST_EXPONENT - SMALLEST_EXPONENT + 2 * DIGITS, Emin=-9999, Emax=9999, traps=[])
@@ -30,7 +31,7 @@ def canonical_number(text: str) -> str:
     >>> canonical_number("+001.50e3")
     '1500'
     """
-    if _PLAIN(text):
+    if is_plain_number(text):
         # DynamoDB: trailing zeros are not significant, so any plain integer of 38 digits fits.
         return text
     # The same numbers come again and again; long texts are not worth their memory.

@@ -29,6 +29,9 @@ def ordered_bytes(kind: str, content: str) -> bytes:
 
     So the bytes of several values can be joined and still sort part by part.
     """
+    if kind == "S":
+        raw = content.encode()
+        return (raw.replace(b"\x00", b"\x00\xff") if b"\x00" in raw else raw) + b"\x00\x00"
     if kind == "N":
         return ordered_number(content)
     return ordered_prefix(kind, content) + b"\x00\x00"

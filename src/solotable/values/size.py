@@ -7,8 +7,6 @@ from typing import Any
 from .canonical import AttributeValue, Item
 from .number import number_size
 
-_SCALARS = {"BOOL": 1, "NULL": 1}
-
 
 def item_size(item: Item) -> int:
     """Return the size of an item: names and values, in UTF-8 bytes."""
@@ -34,20 +32,24 @@ def content_size(kind: str, content: Any) -> int:
     """Return the size of a canonical value given as its type and content."""
     match kind:
         case "S":
-            return text_size(content)
+            return len(content) if content.isascii() else len(content.encode())
         case "N":
             return number_size(content)
         case "B":
             return base64_size(content)
         case "BOOL" | "NULL":
-            return _SCALARS[kind]
-        case "SS" | "NS" | "BS":
-            return sum(content_size(kind[0], member) for member in content)
+            return 1
+        case "SS":
+            return text_size("".join(content))
+        case "NS":
+            return sum(map(number_size, content))
+        case "BS":
+            return sum(map(base64_size, content))
         case "L":
             # DynamoDB: 3 bytes for a list or map, and 1 for each element or pair.
-            return 3 + sum(1 + value_size(member) for member in content)
+            return 3 + len(content) + sum(map(value_size, content))
         case _:
-            return 3 + sum(1 + text_size(name) + value_size(member) for name, member in content.items())
+            return 3 + len(content) + item_size(content)
 
 
 def text_size(text: str) -> int:

@@ -10,11 +10,11 @@ import json
 import sqlite3
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal
-from zlib import crc32
+from typing import Any, Literal, Protocol
 
 from solotable.errors import Corrupt, TableNotFound, invalid
 from solotable.values import Item
+from solotable.values.checksum import crc32
 
 from . import ddl
 
@@ -120,12 +120,30 @@ class Table:
     def delete_sql(self) -> str:
         return f"DELETE FROM {self.items} WHERE id = ?"
 
+    @cached_property
+    def _statements(self) -> dict[tuple[SqlText, int | None, bool], str]:
+        return {}
+
+    def statement(self, text: SqlText, index: Index | None, *, forward: bool) -> str:
+        """Return a statement on a range of this table, whose text is made once."""
+        known = (text, None if index is None else index.id, forward)
+        found = self._statements.get(known)
+        if found is None:
+            found = self._statements[known] = text(self, index, forward=forward)
+        return found
+
     def index(self, name: str) -> Index:
         """Return the index of this name, or refuse as DynamoDB does."""
         for index in self.indexes:
             if index.name == name:
                 return index
         raise invalid(f"The table does not have the specified index: {name}")
+
+
+class SqlText(Protocol):
+    """Writes a statement that reads a range of a table or index, in either direction."""
+
+    def __call__(self, table: Table, index: Index | None, /, *, forward: bool) -> str: ...
 
 
 class Catalog:

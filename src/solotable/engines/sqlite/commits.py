@@ -98,12 +98,11 @@ class Commits:
         """Run the action in a transaction; return its result once that is committed."""
         if self._owner == threading.get_ident():
             return cast(ResultT, _guarded(self._database, self._database.writer, action))
-        job = _Job(action)
         if self._database.in_memory:
             # Nothing is fsynced, so nothing is gained by waiting for others.
             with self.lock:
-                self._commit_one(job)
-            return cast(ResultT, job.get())
+                return self._transaction(action)
+        job = _Job(action)
         try:
             self._waiting.append(job)
             while not job.done:
@@ -217,15 +216,14 @@ class Commits:
                 job.result, job.error, job.done = draft.result, draft.error, True
 
     def _commit_one(self, job: _Job) -> None:
-        results: list[Any] = []
         try:
-            self._transaction(lambda writer: results.append(job.action(writer)))
+            result = self._transaction(job.action)
         except Exception as error:  # noqa: BLE001  # carried to the caller, whoever runs this
             job.fail(error)
         else:
-            job.settle(results[0])
+            job.settle(result)
 
-    def _transaction(self, run: Callable[[sqlite3.Connection], None]) -> None:
+    def _transaction(self, run: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         database = self._database
         self._in_doubt = False
         with database.file_lock:
@@ -233,7 +231,7 @@ class Commits:
             try:
                 writer = database.ready_writer()
                 writer.execute("BEGIN IMMEDIATE")
-                run(writer)
+                result = run(writer)
                 self._in_doubt = True
                 writer.execute("COMMIT")
             except sqlite3.Error as fault:
@@ -246,6 +244,7 @@ class Commits:
             except BaseException:
                 database.abandon(None)
                 raise
+            return result
 
 
 def _guarded(database: Database, writer: sqlite3.Connection, action: Action) -> Any:

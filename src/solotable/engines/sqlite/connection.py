@@ -11,7 +11,7 @@ import os
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar, get_args
@@ -71,6 +71,7 @@ class Database:
         self._pid = os.getpid()
         self._commits = Commits(self)
         self._readers: deque[sqlite3.Connection] = deque()
+        self._reading = _SharedReading(self, self._commits) if self.in_memory else None
         self._closed = False
         self._writer_lost = False
         if not self.in_memory:
@@ -101,9 +102,9 @@ class Database:
         """How many writes wait for the one that is being committed."""
         return self._commits.waiting
 
-    def read(self) -> Reading:
+    def read(self) -> AbstractContextManager[sqlite3.Connection]:
         """Give a connection for one statement; what it sees is what was committed before."""
-        return Reading(self)
+        return self._reading or Reading(self)
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
@@ -120,11 +121,8 @@ class Database:
                     reader.execute("COMMIT")
 
     def borrow(self) -> sqlite3.Connection:
-        """Take a connection to read with; it must be given back."""
+        """Take a connection to a file to read with; it must be given back."""
         self.check_usable()
-        if self.in_memory:
-            self._commits.lock.acquire()
-            return self.writer
         try:
             return self._readers.pop()
         except IndexError:
@@ -135,9 +133,6 @@ class Database:
 
     def give_back(self, reader: sqlite3.Connection, *, sound: bool = True) -> None:
         """End the use of a borrowed connection; one that is not sound is not used again."""
-        if self.in_memory:
-            self._commits.lock.release()
-            return
         if sound and len(self._readers) < _MOST_IDLE_READERS:
             self._readers.append(reader)
         else:
@@ -311,6 +306,28 @@ class Reading:
     ) -> None:
         # An error keeps its frames alive, and in them a statement that may hold on to an old snapshot.
         self._database.give_back(self._reader, sound=error is None or isinstance(error, ServiceError))
+        if isinstance(error, sqlite3.Error):
+            raise self._database.fault(error) from error
+
+
+class _SharedReading:
+    """The use of the one connection to a database in memory; all share it, and so this."""
+
+    __slots__ = ("_database", "_lock")
+
+    def __init__(self, database: Database, commits: Commits) -> None:
+        self._database = database
+        self._lock = commits.lock
+
+    def __enter__(self) -> sqlite3.Connection:
+        self._database.check_usable()
+        self._lock.acquire()
+        return self._database.writer
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._lock.release()
         if isinstance(error, sqlite3.Error):
             raise self._database.fault(error) from error
 

@@ -8,17 +8,18 @@ key follows, which makes every entry distinct.
 
 from __future__ import annotations
 
-from zlib import crc32
-
 from solotable.errors import ServiceError, invalid, invalid_parameter
 from solotable.protocol.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
 from solotable.values import AttributeValue, Item, kind_of, ordered_bytes, value_size
+from solotable.values.checksum import crc32
 
 from .catalog import Index, KeyAttribute, Schema, Table
 
 HASHES = 1 << 32
 #: Sorts after every key: longer than the longest run of 0xFF that a key can begin with.
 BEYOND = b"\xff" * (4 + LONGEST_PARTITION_KEY + 1)
+#: So many characters fit any key: four bytes is the most that one takes; base64 is longer than its bytes.
+_SHORT_KEY = LONGEST_SORT_KEY // 4
 _MISMATCH = "The provided key element does not match the schema"
 EMPTY_KEY = {
     "S": "The AttributeValue for a key attribute cannot contain an empty string value.",
@@ -28,7 +29,9 @@ EMPTY_KEY = {
 
 def partition_bytes(schema: Schema, item: Item) -> bytes:
     """Return what every key of the item's partition begins with."""
-    raw = b"".join([ordered_bytes(part.kind, item[part.name][part.kind]) for part in schema.partition])
+    raw = b""
+    for part in schema.partition:
+        raw += ordered_bytes(part.kind, item[part.name][part.kind])
     return crc32(raw).to_bytes(4, "big") + raw
 
 
@@ -84,9 +87,11 @@ def check_key(table: Table, key: Item) -> None:
         value = key.get(part.name)
         if value is None or part.kind not in value:
             raise invalid(_MISMATCH)
-        if not value[part.kind]:
+        content = value[part.kind]
+        if not content:
             raise _empty(part)
-        _check_length(value, is_partition=place == 0)
+        if len(content) > _SHORT_KEY:
+            _check_length(value, is_partition=place == 0)
 
 
 def check_item(table: Table, item: Item) -> None:
@@ -99,28 +104,33 @@ def check_item(table: Table, item: Item) -> None:
             raise invalid_parameter(
                 f"Type mismatch for key {part.name} expected: {part.kind} actual: {kind_of(value)}"
             )
-        if not value[part.kind]:
+        content = value[part.kind]
+        if not content:
             raise _empty(part)
-        _check_length(value, is_partition=place == 0)
+        if len(content) > _SHORT_KEY:
+            _check_length(value, is_partition=place == 0)
     check_index_keys(table, item)
 
 
 def check_index_keys(table: Table, item: Item) -> None:
     """Refuse an item that has a wrong value where an index has its key; a missing one is fine."""
     for index in table.indexes:
-        for part in index.schema.attributes:
+        partitions = len(index.schema.partition)
+        for place, part in enumerate(index.schema.attributes):
             value = item.get(part.name)
             if value is None:
                 continue
             if part.kind not in value:
                 raise index_mismatch(index, part, value)
-            if not value[part.kind]:
+            content = value[part.kind]
+            if not content:
                 raise invalid(
                     "One or more parameter values are not valid. A value specified for a secondary index "
                     f"key is not supported. {EMPTY_KEY[part.kind]} "
                     f"IndexName: {index.name}, IndexKey: {part.name}"
                 )
-            _check_length(value, is_partition=part in index.schema.partition)
+            if len(content) > _SHORT_KEY:
+                _check_length(value, is_partition=place < partitions)
 
 
 def index_mismatch(index: Index, part: KeyAttribute, value: AttributeValue) -> ServiceError:
@@ -132,10 +142,8 @@ def index_mismatch(index: Index, part: KeyAttribute, value: AttributeValue) -> S
 
 
 def _check_length(value: AttributeValue, *, is_partition: bool) -> None:
-    for kind, content in value.items():
-        # Four bytes is the most a character takes; base64 is longer than its bytes.
-        if kind == "N" or len(content) * 4 <= LONGEST_SORT_KEY:
-            return
+    if "N" in value:
+        return
     size = value_size(value)
     if is_partition and size > LONGEST_PARTITION_KEY:
         # DynamoDB: the missing space is Amazon's.

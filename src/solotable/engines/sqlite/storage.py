@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Generator
-from zlib import crc32
+from typing import Any
 
 from solotable.errors import Corrupt
 from solotable.protocol.capacity import CapacityMeter, write_units
 from solotable.protocol.text import dumps, loads
 from solotable.values import Item, item_size
+from solotable.values.checksum import crc32
 
 from .catalog import Index, Table
 from .keys import index_bytes
 
-#: A row of a range: size, item, checksum, key, its place in the range, the checksum of that.
-Stored = tuple[int, bytes, int, bytes, bytes, int]
+#: A row of a range: size, item, checksum, its place in the range; in an index also the item's own key,
+#: which is the place in the table, and the checksum of the place.
+Stored = tuple[int, bytes, int, bytes] | tuple[int, bytes, int, bytes, bytes, int]
 #: How many rows are fetched at once.
 _CHUNK = 64
 
@@ -66,22 +68,15 @@ def chunks(
 ) -> Generator[list[Stored], None, None]:
     """Yield the rows whose key in the table or index lies in [low, high), in order, some at a time."""
     cursor = connection.execute(
-        range_sql(table, index, forward=forward), (low, high, -1 if limit is None else limit)
+        table.statement(rows_sql, index, forward=forward), (low, high, -1 if limit is None else limit)
     )
-    # The checks are written out: a page has many rows, and a call costs as much as a checksum. Each
-    # row must also lie behind the last: a page that was written to the wrong place is sound in itself.
+    follow = _follow_items if index is None else _follow_entries
     try:
         while found := cursor.fetchmany(_CHUNK):
-            for size, raw, crc, key, place, place_crc in found:
-                start = crc32(key)
-                if crc32(raw, start) != crc or not low <= place < high or size.__class__ is not int:
-                    raise _damaged(table)
-                if index is not None and crc32(place, start) != place_crc:
-                    raise _damaged(table)
-                if forward:
-                    low = place + b"\0"
-                else:
-                    high = place
+            following = follow(found, low, high, forward)
+            if following is None:
+                raise _damaged(table)
+            low, high = following
             yield found
     except TypeError:
         # A damaged header makes SQLite read bytes as something else.
@@ -91,18 +86,52 @@ def chunks(
         cursor.close()
 
 
-def range_sql(table: Table, index: Index | None, *, forward: bool) -> str:
-    """Return the statement behind `chunks`; a test explains its plan."""
+# The checks are written out: a page has many rows, and a call costs as much as a checksum. Each row must
+# also lie behind the last: a page of the file that was written to the wrong place is sound in itself.
+def _follow_items(rows: list[Any], low: bytes, high: bytes, forward: bool) -> tuple[bytes, bytes] | None:
+    """Return the bounds of what comes after these rows of a table; None when one is not as it was stored."""
+    for size, raw, crc, key in rows:
+        if crc32(raw, crc32(key)) != crc or not low <= key < high or size.__class__ is not int:
+            return None
+        if forward:
+            low = key + b"\0"
+        else:
+            high = key
+    return low, high
+
+
+def _follow_entries(rows: list[Any], low: bytes, high: bytes, forward: bool) -> tuple[bytes, bytes] | None:
+    """The same for rows of an index: they must also be those that its entries lead to."""
+    for size, raw, crc, place, key, place_crc in rows:
+        start = crc32(key)
+        if crc32(raw, start) != crc or not low <= place < high or size.__class__ is not int:
+            return None
+        if crc32(place, start) != place_crc:
+            return None
+        if forward:
+            low = place + b"\0"
+        else:
+            high = place
+    return low, high
+
+
+def rows_sql(table: Table, index: Index | None, *, forward: bool) -> str:
+    """Return the text behind `chunks`; a test explains its plan."""
+    entry = "" if index is None else ", i.key, x.crc"
+    return range_sql(table, index, f"i.size, i.item, i.crc, x.key{entry}", forward=forward)
+
+
+def range_sql(table: Table, index: Index | None, columns: str, *, forward: bool) -> str:
+    """Return the text that reads a range in order: of the items `i`, at their places `x`."""
     order = "ASC" if forward else "DESC"
     if index is None:
         return (
-            f"SELECT size, item, crc, key, key, 0 FROM {table.items} "
+            f"SELECT {columns.replace('x.', 'i.')} FROM {table.items} AS i "
             f"WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT ?"
         )
     # LEFT JOIN fixes the order of the loops, the index first, and shows an entry that leads to no item.
     return (
-        "SELECT i.size, i.item, i.crc, i.key, x.key, x.crc "
-        f"FROM x{index.id} AS x LEFT JOIN {table.items} AS i "
+        f"SELECT {columns} FROM x{index.id} AS x LEFT JOIN {table.items} AS i "
         f"ON i.id = x.row WHERE x.key >= ? AND x.key < ? ORDER BY x.key {order} LIMIT ?"
     )
 
@@ -171,6 +200,8 @@ class Writer:
 
     def _move(self, table: Table, key: bytes, row_id: int, old: Item | None, new: Item | None) -> None:
         for index in table.indexes:
+            if old is not None and new is not None and _agree(index, old, new):
+                continue
             before = None if old is None else index_bytes(index, old, key)
             after = None if new is None else index_bytes(index, new, key)
             if before == after:
@@ -191,6 +222,12 @@ class Writer:
             "VALUES (?, ?, ?, ?, ?, ?, ?)",
             (stream, self.now_micros, self._by_service, key, before, new, change_checksum(before, new)),
         )
+
+
+def _agree(index: Index, one: Item, other: Item) -> bool:
+    """Say whether two items have the same key in an index."""
+    names = index.schema.names
+    return [one.get(name) for name in names] == [other.get(name) for name in names]
 
 
 def change_checksum(old: bytes | None, new: bytes | None) -> int:

@@ -15,9 +15,9 @@ from datetime import UTC, datetime
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
-from zlib import crc32
 
 from solotable.errors import Corrupt
+from solotable.values.checksum import crc32
 
 from .catalog import Definition
 from .definitions import table_arn

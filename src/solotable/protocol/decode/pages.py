@@ -29,6 +29,7 @@ _judge_scan = rule_of_expressions(
     "FilterExpression",
     legacy=("AttributesToGet", "ScanFilter", "ConditionalOperator"),
 )
+_EXPRESSIONS = frozenset({"KeyConditionExpression", "FilterExpression", "ProjectionExpression"})
 #: Refusals of values that DynamoDB words the same in a starting key as anywhere else.
 _UNPREFIXED = ("contains duplicates", "number set", "numeric value", "significant digits", "with magnitude")
 
@@ -102,15 +103,12 @@ def _expressions(members: Members) -> tuple[KeyCondition | None, Condition | Non
     projection = None
     if "AttributesToGet" in members:
         projection = projection_from_attributes(members["AttributesToGet"])
-    expressions = {
-        "key": members.get("KeyConditionExpression"),
-        "filter": members.get("FilterExpression"),
-        "projection": members.get("ProjectionExpression"),
-    }
-    if all(text is None for text in expressions.values()):
+    if _EXPRESSIONS.isdisjoint(members):
         return None, None, projection
     compiled = compile_expressions(
-        **expressions,
+        key=members.get("KeyConditionExpression"),
+        filter=members.get("FilterExpression"),
+        projection=members.get("ProjectionExpression"),
         names=members.get("ExpressionAttributeNames"),
         values=members.get("ExpressionAttributeValues"),
     )

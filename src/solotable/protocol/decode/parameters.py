@@ -19,11 +19,15 @@ def rule_of_expressions(*expressions: str, legacy: tuple[str, ...]) -> Callable[
     """
     # A projection has no use for values.
     valued = [name for name in expressions if name != "ProjectionExpression"]
+    takers = frozenset(valued)
+    outdated = frozenset(legacy)
     absent = f"{' and '.join(valued)} {'are' if len(valued) > 1 else 'is'} null"
 
     def judge(members: Members) -> None:
         present = [name for name in expressions if name in members]
-        if present:
+        if present and outdated.isdisjoint(members):
+            pass
+        elif present:
             mixed = [name for name in legacy if name in members]
             # DynamoDB: KeyConditions go with expressions, as long as there is no KeyConditionExpression.
             if "KeyConditions" in mixed and "KeyConditionExpression" not in present:
@@ -36,7 +40,7 @@ def rule_of_expressions(*expressions: str, legacy: tuple[str, ...]) -> Callable[
                 )
         elif "ExpressionAttributeNames" in members:
             raise invalid("ExpressionAttributeNames can only be specified when using expressions")
-        if "ExpressionAttributeValues" in members and not any(name in members for name in valued):
+        if "ExpressionAttributeValues" in members and takers.isdisjoint(members):
             raise invalid(f"ExpressionAttributeValues can only be specified when using expressions: {absent}")
 
     return judge

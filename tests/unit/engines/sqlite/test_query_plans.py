@@ -8,12 +8,14 @@ import pytest
 
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
-from solotable.engines.sqlite.storage import range_sql
+from solotable.engines.sqlite.storage import rows_sql
 from tests.conformance.tables import TABLES
+
+_SUBQUERY = ("CO-ROUTINE (subquery-1)", "SCAN (subquery-1)", "CO-ROUTINE x", "SCAN x")
 
 
 def plans(engine: SqliteEngine, operation: str, request: dict[str, Any]) -> list[str]:
-    """Return the plan of every statement that the request runs."""
+    """Return the plan of every statement that the request runs: how it reads tables."""
     statements: list[str] = []
     with engine.database.read() as connection:
         connection.set_trace_callback(statements.append)
@@ -25,6 +27,8 @@ def plans(engine: SqliteEngine, operation: str, request: dict[str, Any]) -> list
             for statement in statements
             if statement.lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE"))
             for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")
+            # A subquery is judged by its own steps.
+            if row[3] not in _SUBQUERY
         ]
 
 
@@ -90,7 +94,8 @@ def test_a_segment_of_a_scan_reads_only_its_range(engine: SqliteEngine) -> None:
 
 def test_the_plan_test_can_fail(engine: SqliteEngine) -> None:
     table = engine.table("Indexed")
-    unordered = range_sql(table, None, forward=True).replace("key >= ? AND key < ?", "size >= ? AND size < ?")
+    ordered = rows_sql(table, None, forward=True)
+    unordered = ordered.replace("key >= ? AND key < ?", "size >= ? AND size < ?")
     with engine.database.read() as connection:
         rows = connection.execute(f"EXPLAIN QUERY PLAN {unordered}", (0, 1, 1)).fetchall()
     assert not all(row[3].startswith("SEARCH") for row in rows)

@@ -5,13 +5,15 @@ A page ends when Limit items were read or 1 MB was; the filter comes after, so a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import sqlite3
+from collections.abc import Generator, Iterable
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from solotable.engines.sqlite.catalog import Index, KeyAttribute, Table
+from solotable.engines.sqlite.joined import last_of_run, read_run
 from solotable.engines.sqlite.keys import check_key, index_bytes, key_bytes
 from solotable.engines.sqlite.storage import Stored, chunks
 from solotable.errors import ServiceError, invalid, invalid_parameter
@@ -27,6 +29,8 @@ from solotable.values import Item, item_size
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
 
+#: How many rows are joined at once: as many of the largest items as a server has room for.
+_RUN = 64
 INVALID_START = "The provided starting key is invalid"
 
 
@@ -110,21 +114,15 @@ def check_table_key(table: Table, start: Item) -> None:
 
 def read_page(engine: SqliteEngine, source: Source, request: Query | Scan) -> Page:
     """Read one page and answer as the request wants it."""
-    with (
-        engine.database.read() as connection,
-        closing(
-            chunks(
-                connection,
-                source.table,
-                source.index,
-                low=source.low,
-                high=source.high,
-                forward=source.forward,
-                limit=request.limit,
-            )
-        ) as stored,
-    ):
-        found = _read(stored, source, request)
+    with engine.database.read() as connection:
+        if not _shows_whole(source, request):
+            with closing(_stored(connection, source, request.limit)) as stored:
+                found = _read(stored, source, request)
+        elif engine.database.in_memory:
+            found = _read_joined(connection, source, request)
+        else:
+            with closing(_stored(connection, source, request.limit)) as stored:
+                found = _read_whole(stored, _Found([]), request)
     last = None
     if found.full and found.last is not None:
         item = loads(found.last)
@@ -150,10 +148,30 @@ class _Found:
     full: bool = False
 
 
+def _shows_whole(source: Source, request: Query | Scan) -> bool:
+    """Say whether items are shown as they are stored."""
+    index = source.index
+    return (
+        request.filter is None and request.projection is None and (index is None or index.projected is None)
+    )
+
+
+def _stored(
+    connection: sqlite3.Connection, source: Source, limit: int | None
+) -> Generator[list[Stored], None, None]:
+    return chunks(
+        connection,
+        source.table,
+        source.index,
+        low=source.low,
+        high=source.high,
+        forward=source.forward,
+        limit=limit,
+    )
+
+
 def _read(stored: Iterable[list[Stored]], source: Source, request: Query | Scan) -> _Found:
     index = source.index
-    if request.filter is None and request.projection is None and (index is None or index.projected is None):
-        return _read_whole(stored, request)
     found = _Found([])
     for size, raw, *_ in chain.from_iterable(stored):
         found.scanned += 1
@@ -179,9 +197,35 @@ def _read(stored: Iterable[list[Stored]], source: Source, request: Query | Scan)
     return found
 
 
-def _read_whole(stored: Iterable[list[Stored]], request: Query | Scan) -> _Found:
-    """Read a page whose items are shown as they are stored, without looking into them."""
+def _read_joined(connection: sqlite3.Connection, source: Source, request: Query | Scan) -> _Found:
+    """Read a page whose items are shown as they are stored, without a look at any of them."""
     found = _Found([])
+    table, index, forward = source.table, source.index, source.forward
+    while True:
+        limit = _RUN if request.limit is None else min(_RUN, request.limit - found.scanned)
+        bounds = (source.low, source.high)
+        run = read_run(connection, table, index, bounds=bounds, forward=forward, limit=limit)
+        if found.size + run.size >= LARGEST_PAGE:
+            # The page ends within this run.
+            with closing(_stored(connection, source, limit)) as stored:
+                return _read_whole(stored, found, request)
+        if run.count:
+            found.items.append(run.raw)
+            found.size += run.size
+            found.scanned = found.count = found.scanned + run.count
+        if run.count < limit:
+            return found
+        found.last, place = last_of_run(
+            connection, table, index, bounds=bounds, forward=forward, count=run.count
+        )
+        if found.scanned == request.limit:
+            found.full = True
+            return found
+        source = replace(source, low=place + b"\0") if forward else replace(source, high=place)
+
+
+def _read_whole(stored: Iterable[list[Stored]], found: _Found, request: Query | Scan) -> _Found:
+    """Read the rest of a page whose items are shown as they are stored, without looking into them."""
     for chunk in stored:
         kept = _filling(chunk, LARGEST_PAGE - found.size)
         found.size += sum([row[0] for row in kept])

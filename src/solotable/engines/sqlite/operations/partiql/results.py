@@ -7,21 +7,21 @@ from typing import Any
 
 from solotable.expressions.evaluate import evaluate, fetch
 from solotable.partiql import Column, Reads
+from solotable.protocol.encode import items
 from solotable.protocol.replies import Capacity, SomeItem
 from solotable.protocol.text import loads
 from solotable.values import Item
 
 
-def shape(items: Sequence[SomeItem], reads: Reads) -> list[SomeItem]:
+def shape(found: Sequence[SomeItem], reads: Reads) -> list[SomeItem]:
     """Return those of the items that the statement asks for, each with its columns alone."""
     if reads.residue is None and reads.columns is None:
-        return list(items)
-    shaped: list[SomeItem] = []
-    for raw in items:
-        item = as_item(raw)
-        if reads.residue is None or evaluate(reads.residue, item):
-            shaped.append(in_columns(item, reads.columns))
-    return shaped
+        return list(found)
+    return [
+        in_columns(item, reads.columns)
+        for item in items(found)
+        if reads.residue is None or evaluate(reads.residue, item)
+    ]
 
 
 def in_columns(item: Item, columns: tuple[Column, ...] | None) -> Item:
