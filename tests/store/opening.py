@@ -12,7 +12,7 @@ from solotable import AsyncDatabase, Database, Entity
 from solotable.connect import Url, awaited, over
 from solotable.entities.table import Table
 from solotable.flows.ask import Retries
-from solotable.flows.scope import decoded
+from solotable.protocol.encode import decode_items
 from solotable.protocol.engine import Engine
 from solotable.protocol.requests import Control, Request, Scan
 from solotable.values import Item
@@ -115,7 +115,7 @@ class Opening:
         start = None
         while True:
             page = self.engine.handle(Scan(table=self.prefix + table.name, start=start, consistent=True))
-            found += [decoded(item) for item in page.items or []]
+            found += decode_items(page.items or ())
             start = page.last_key
             if not start:
                 return found

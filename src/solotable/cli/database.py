@@ -114,9 +114,10 @@ def there(url: Url) -> bool:
 
 
 @contextmanager
-def opened(
+def opened(  # noqa: PLR0913 - the options of a command, each by name
     db: str | None,
     tables: Sequence[Table],
+    own: Table,
     *,
     tenant: str | None = None,
     admin: bool = False,
@@ -124,7 +125,10 @@ def opened(
     metered: bool = False,
     secret: str | None = None,
 ) -> Iterator[Opened]:
-    """Open a URL for these tables; `makes` lets a missing SQLite file be made."""
+    """Open a URL for these tables, or for a command's own one where the URL names a table.
+
+    `makes` lets a missing SQLite file be made.
+    """
     from solotable.connect import open_engine, over
     from solotable.store import Database
 
@@ -135,14 +139,13 @@ def opened(
         raise NotThere(f"There is no file {url.path}. Make it with: solotable schema apply -d {url.text}")
     engine = open_engine(url)
     try:
-        made = over(engine, tables, url, cursor_secrets=secrets_of(secret))
+        made = over(engine, [own] if url.table else tables, url, cursor_secrets=secrets_of(secret))
         recorder = Recorder(engine, metered=metered)
         database = Database(recorder, made.scope)
         yield Opened(store=scoped(database, tenant, admin=admin), recorder=recorder, url=url)
     except TableNotFound as refused:
-        names = ", ".join(table.name for table in tables)
         raise NotThere(
-            f"{names}: the table is not at {url.text} ({refused.message}). "
+            f"{own.name}: the table is not at {url.text} ({refused.message}). "
             f"Make it with: solotable schema apply -d {url.text}"
         ) from refused
     finally:

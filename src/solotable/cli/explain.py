@@ -154,7 +154,9 @@ def _pattern(wanted: _Wanted, name: str) -> dict[str, Any]:
     if hydrates:
         explanation["then"] = "BatchGetItem of the whole items, which the index does not hold"
     if wanted.db is not None:
-        with opened(wanted.db, [plan.table], tenant=wanted.tenant, admin=wanted.admin, metered=True) as there:
+        with opened(
+            wanted.db, wanted.tables, plan.table, tenant=wanted.tenant, admin=wanted.admin, metered=True
+        ) as there:
             there.store.page(query, limit=items)
             explanation["measured"] = _measured(there.recorder.exchanges, there.url.text)
     return explanation
@@ -178,7 +180,9 @@ def _get(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
         explanation = _explained(f"get {plan.name}", plan, recorder.exchanges, get_units(size))
     explanation["assumed"] = {"item_size": size, "stand_ins": missing}
     if wanted.db is not None:
-        with opened(wanted.db, [plan.table], tenant=wanted.tenant, admin=wanted.admin, metered=True) as there:
+        with opened(
+            wanted.db, wanted.tables, plan.table, tenant=wanted.tenant, admin=wanted.admin, metered=True
+        ) as there:
             there.store.get(plan.entity, **key)
             explanation["measured"] = _measured(there.recorder.exchanges, there.url.text)
     return explanation
@@ -212,16 +216,17 @@ def _put(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
 @contextmanager
 def _twin(wanted: _Wanted, plan: Plan) -> Iterator[tuple[Store | AdminStore, Recorder]]:
     """Open a store over a fresh engine in memory, which has the entity's table and nothing in it."""
-    from solotable.connect import Url, open_engine, over, table_names
+    from solotable.connect import Url, open_engine, over
     from solotable.store import Database
 
     address = url_of(wanted.db) if wanted.db else None
-    name = table_names([plan.table], address)[plan.table.name]
-    memory = Url("sqlite", "sqlite://", table=name)
-    engine = open_engine(memory)
+    tables = [plan.table] if address is not None and address.table else wanted.tables
+    settings = {} if address is None else address.settings
+    memory = Url("sqlite", "sqlite://", table=None if address is None else address.table, settings=settings)
+    engine = open_engine(Url.parse("sqlite://"))
     try:
         recorder = Recorder(engine, metered=True)
-        database = Database(recorder, over(engine, [plan.table], memory).scope)
+        database = Database(recorder, over(engine, tables, memory).scope)
         tenant = wanted.tenant
         if plan.tenant is not None and tenant is None and not wanted.admin:
             tenant = f"{{{plan.tenant}}}"

@@ -43,9 +43,10 @@ def get(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     shape: str | None,
 ) -> None:
     """Print the ENTITY with this key; exit with 3 when there is none."""
-    plan = plan_named(load_tables(models), entity)
+    tables = load_tables(models)
+    plan = plan_named(tables, entity)
     given = key_of(plan, key)
-    with opened(db, [plan.table], tenant=tenant, admin=admin) as there:
+    with opened(db, tables, plan.table, tenant=tenant, admin=admin) as there:
         found = there.store.get(plan.entity, consistent=consistent, **given)
         if show_request:
             _show(there)
@@ -98,7 +99,8 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
 
     The cursor of the next page goes to standard error, and into the object that --json prints.
     """
-    plan, found = pattern_named(load_tables(models), pattern)
+    tables = load_tables(models)
+    plan, found = pattern_named(tables, pattern)
     asked = _turned(query_of(plan, found, arguments), reverse=reverse, consistent=consistent)
     if everything and (limit is not None or cursor is not None):
         raise click.UsageError("--all prints every row; leave out --limit and --cursor.")
@@ -108,7 +110,7 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
             f"--cursor needs the secret that sealed it: --cursor-secret or {CURSOR_SECRETS}."
         )
     columns = _columns(plan, asked)
-    with opened(db, [plan.table], tenant=tenant, admin=admin, secret=cursor_secret) as there:
+    with opened(db, tables, plan.table, tenant=tenant, admin=admin, secret=cursor_secret) as there:
         if everything:
             rows = (row_of(row) for row in there.store.all(asked))
             print_rows(rows, shape, columns)
@@ -149,9 +151,10 @@ def count(
     as_json: bool,
 ) -> None:
     """Print how many rows a PATTERN has; they are all read and paid for."""
-    plan, found = pattern_named(load_tables(models), pattern)
+    tables = load_tables(models)
+    plan, found = pattern_named(tables, pattern)
     asked = query_of(plan, found, arguments)
-    with opened(db, [plan.table], tenant=tenant, admin=admin) as there:
+    with opened(db, tables, plan.table, tenant=tenant, admin=admin) as there:
         number = there.store.count(asked)
     if as_json:
         print_json({"count": number})

@@ -50,7 +50,8 @@ def put(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     shape: str | None,
 ) -> None:
     """Make an ENTITY, or replace the stored one, and print it as stored."""
-    plan = plan_named(load_tables(models), entity)
+    tables = load_tables(models)
+    plan = plan_named(tables, entity)
     if json_input is not None and values:
         raise click.UsageError("Give FIELD=VALUE or --json-input, not both.")
     if json_input is None:
@@ -60,7 +61,7 @@ def put(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
         objects, many = _objects(json_input)
         wanted = [made(plan, each, as_json=True) for each in objects]
     stored = []
-    with opened(db, [plan.table], tenant=tenant, admin=admin, makes=True) as there:
+    with opened(db, tables, plan.table, tenant=tenant, admin=admin, makes=True) as there:
         for each in wanted:
             try:
                 stored.append(there.store.create(each) if create else there.store.put(each))
@@ -105,13 +106,14 @@ def update(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opti
     shape: str | None,
 ) -> None:
     """Change fields of a stored ENTITY and print it as it is now; exit with 3 when there is none."""
-    plan = plan_named(load_tables(models), entity)
+    tables = load_tables(models)
+    plan = plan_named(tables, entity)
     given = key_of(plan, key)
     if not (sets or removes or adds):
         raise click.UsageError("Nothing to change; say it with --set, --remove or --add.")
     changes: dict[str, Any] = {"set": paths_of(plan, sets), "remove": removes, "add": paths_of(plan, adds)}
     version = _expected(plan, if_version, any_version=any_version)
-    with opened(db, [plan.table], tenant=tenant, admin=admin) as there:
+    with opened(db, tables, plan.table, tenant=tenant, admin=admin) as there:
         changed: Any = there.store.update(plan.entity, version=version, **changes, **given)
     print_one(row_of(changed), shape)
 
@@ -141,10 +143,11 @@ def delete(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opti
     shape: str | None,
 ) -> None:
     """Remove an ENTITY and print it as it was; exit with 3 when there was none."""
-    plan = plan_named(load_tables(models), entity)
+    tables = load_tables(models)
+    plan = plan_named(tables, entity)
     given = key_of(plan, key)
     version = _expected(plan, if_version, any_version=any_version)
-    with opened(db, [plan.table], tenant=tenant, admin=admin) as there:
+    with opened(db, tables, plan.table, tenant=tenant, admin=admin) as there:
         removed = there.store.delete(plan.entity, version=version, **given)
     if removed is None:
         raise NotThere(f"There was no {plan.name} with {', '.join(f'{n}={v!r}' for n, v in given.items())}.")

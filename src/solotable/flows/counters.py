@@ -96,7 +96,7 @@ def total(scope: Scope, table: Table, name: str, shards: int) -> Flow[int]:
     for attempt in range(scope.retries.attempts):
         part = TableKeys(table=physical, keys=left, consistent=True, wire={"ConsistentRead": True})
         reply = yield from ask(BatchGetItem(tables=(part,)), scope.retries)
-        found += sum(int(load(decoded(item)[_COUNT])) for item in reply.responses.get(physical, []))
+        found += sum(int(load(item[_COUNT])) for item in decode_items(reply.responses.get(physical, ())))
         left = tuple(reply.unprocessed.get(physical, {}).get("Keys", ()))
         if not left:
             return found

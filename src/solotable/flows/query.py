@@ -188,8 +188,7 @@ def collection(
     total, start = 0, None
     while True:
         reply: Reply = yield from ask(replace(request, start=start), scope.retries)
-        for raw in reply.items or []:
-            item = decoded(raw)
+        for item in decode_items(reply.items or ()):
             plan = scope.known(members[0][0].table, item)
             if plan is not None and plan.tag in found and (entity := scope.admit(plan, item)) is not None:
                 found[plan.tag].append(entity)

@@ -71,8 +71,7 @@ def fetch(scope: Scope, plan: Plan, keys: Sequence[Item], *, consistent: bool) -
                 yield scope.retries.wait(attempt)
             part = TableKeys(table=table, keys=tuple(left), consistent=consistent, wire=_wire(consistent))
             reply: BatchGot = yield from ask(BatchGetItem(tables=(part,)), scope.retries)
-            for raw in reply.responses.get(table, []):
-                item = decoded(raw)
+            for item in decode_items(reply.responses.get(table, ())):
                 found[_identity(item, names)] = item
             left = reply.unprocessed.get(table, {}).get("Keys", [])
             if not left:

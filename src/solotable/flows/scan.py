@@ -43,5 +43,5 @@ def rows(scope: Scope, plan: Plan, where: Condition | None, part: Part) -> Flow[
         segments=part.segments if part.segments > 1 else None,
     )
     reply = yield from ask(request, scope.retries)
-    found = [scope.admit(plan, decoded(item)) for item in reply.items or []]
+    found = [scope.admit(plan, item) for item in decode_items(reply.items or ())]
     return Rows([row for row in found if row is not None], reply.last_key or None, reply.scanned)

@@ -126,7 +126,7 @@ class Faults:
         """Run `writer` right before a request is done; what it asks itself meets no faults."""
 
         def act(answer: faulty.Answer, request: Request[Any]) -> Any:
-            if True:
+            with self.silenced():
                 writer()
             return answer(request)
 

@@ -146,6 +146,13 @@ def test_another_writer_slips_in_between_read_and_write(db: Database, solotable_
     assert db.require(Account, name="ana").points == 50
 
 
+def test_what_slips_in_meets_no_faults_itself(db: Database, solotable_faults: Faults) -> None:
+    wrote: list[Tally] = []
+    fault = solotable_faults.slip_in("PutItem", lambda: wrote.append(db.put(Tally(name="theirs"))), times=2)
+    db.put(Tally(name="mine"))
+    assert (fault.fired, len(wrote)) == (1, 1)
+
+
 def test_another_creator_slips_in(db: Database, solotable_faults: Faults) -> None:
     solotable_faults.slip_in(None, lambda: db.create(Order(order_id="1", note="theirs")))
     with pytest.raises(AlreadyExists) as refused:
