@@ -1,7 +1,7 @@
-"""Writes the generated sections of docs/reference/differences.md: `python docs/generate.py`.
+"""Writes the generated sections of docs/reference/differences.md and cli.md: `python docs/generate.py`.
 
-A section is what stands between `<!-- generated: name -->` and `<!-- end -->`; nothing else of the page is
-touched. A test compares the page with what this would write.
+A section is what stands between `<!-- generated: name -->` and `<!-- end -->`; nothing else of a page is
+touched. A test compares the pages with what this would write.
 """
 
 from __future__ import annotations
@@ -13,19 +13,22 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+import click
+
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "reference" / "differences.md"
+REFERENCE = ROOT / "docs" / "reference"
 #: How many cases of one note are named; of more, the first is.
 NAMED_CASES = 3
 
 
-def current(page: str) -> str:
+def current(page: Path) -> str:
     """Return the page with its generated sections as they should be."""
-    for name, section in (("operations", operations()), ("dynamodb-local", dynamodb_local())):
-        before, start, rest = page.partition(f"<!-- generated: {name} -->\n")
+    text = page.read_text(encoding="utf-8")
+    for name, section in PAGES[page].items():
+        before, start, rest = text.partition(f"<!-- generated: {name} -->\n")
         _, end, after = rest.partition("<!-- end -->")
-        page = f"{before}{start}{section}\n{end}{after}"
-    return page
+        text = f"{before}{start}{section()}\n{end}{after}"
+    return text
 
 
 def operations() -> str:
@@ -58,6 +61,41 @@ def dynamodb_local() -> str:
     return "\n".join(lines)
 
 
+def commands() -> str:
+    """Describe every command of the CLI as its own help does."""
+    from solotable.cli.main import every_command
+
+    return "\n\n".join(described(path, command) for path, command in every_command())
+
+
+def described(path: str, command: click.Command) -> str:
+    """Return one command: its usage, what it does, its options and its example."""
+    words = [command.help or "", *([] if command.epilog is None else [command.epilog])]
+    usage = " ".join(
+        (each.metavar or (each.name or "").upper()) + ("..." if each.nargs == -1 and not each.metavar else "")
+        for each in command.params
+        if isinstance(each, click.Argument)
+    )
+    lines = [f"### `solotable {path}`", "", f"`solotable {path} {usage}".rstrip() + "`"]
+    for text in words:
+        for paragraph in text.split("\n\n"):
+            shown = " ".join(paragraph.split())
+            start, _, example = shown.partition("Example: ")
+            lines += ["", f"```console\n$ {example}\n```" if example and not start else shown]
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    if options:
+        lines += ["", "| Option | |", "|---|---|"]
+        lines += [f"| `{cell_of(each)}` | {cell(each.help or '')} |" for each in options]
+    return "\n".join(lines)
+
+
+def cell_of(option: click.Option) -> str:
+    """Return an option as it is written."""
+    return ", ".join(option.opts) + (
+        "" if option.is_flag else f" {option.metavar or option.type.name.upper()}"
+    )
+
+
 def named(names: list[str]) -> str:
     if len(names) <= NAMED_CASES:
         return "; ".join(names)
@@ -69,6 +107,13 @@ def cell(text: str) -> str:
     return re.sub(r"([|<>*_`\\\[\]])", r"\\\1", " ".join(text.split()))
 
 
+PAGES = {
+    REFERENCE / "differences.md": {"operations": operations, "dynamodb-local": dynamodb_local},
+    REFERENCE / "cli.md": {"commands": commands},
+}
+
+
 if __name__ == "__main__":
     sys.path[:0] = [str(ROOT), str(ROOT / "src")]
-    PAGE.write_text(current(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    for page in PAGES:
+        page.write_text(current(page), encoding="utf-8")

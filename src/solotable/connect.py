@@ -111,7 +111,7 @@ def over(
     if address is None or address.scheme == "sqlite":
         for table in tables:
             ensure(engine, table, names[table.name])
-    return Database(engine, _scope(names, cursor_secrets, clock))
+    return Database(engine, scope_over(names, tables, cursor_secrets, clock))
 
 
 def awaited(engine: Engine) -> AsyncEngine:
@@ -141,7 +141,7 @@ def open_engine(address: Url, *, clock: Callable[[], float] = time.time, session
 
 
 def ensure(engine: Engine, table: declared.Table, name: str) -> None:
-    """Make a declared table, its missing indexes and its time to live where they are not there."""
+    """Make a declared table, its missing indexes, stream and time to live where they are not there."""
     try:
         described = engine.handle(Control(operation="DescribeTable", members={"TableName": name}))["Table"]
     except TableNotFound:
@@ -154,6 +154,7 @@ def ensure(engine: Engine, table: declared.Table, name: str) -> None:
         _ensure_ttl(engine, table, name)
         return
     _ensure_indexes(engine, table, name, described)
+    _ensure_stream(engine, table, name, described)
     _ensure_ttl(engine, table, name)
 
 
@@ -173,6 +174,18 @@ def _ensure_indexes(engine: Engine, table: declared.Table, name: str, described:
                 },
             )
         )
+
+
+def _ensure_stream(engine: Engine, table: declared.Table, name: str, described: dict[str, Any]) -> None:
+    if not table.stream or described.get("StreamSpecification", {}).get("StreamEnabled"):
+        return
+    members = {"TableName": name, "StreamSpecification": dict(declared.STREAM)}
+    try:
+        engine.handle(Control(operation="UpdateTable", members=members))
+    except ServiceError as refused:
+        # Another process was quicker.
+        if "already has an enabled stream" not in refused.message:
+            raise
 
 
 def _ensure_ttl(engine: Engine, table: declared.Table, name: str) -> None:
@@ -199,10 +212,17 @@ def table_names(tables: Sequence[declared.Table], address: Url | None) -> dict[s
     return {table.name: prefix + table.name for table in tables}
 
 
-def _scope(names: Mapping[str, str], cursor_secrets: Sequence[bytes], clock: Callable[[], float]) -> Scope:
+def scope_over(
+    names: Mapping[str, str],
+    tables: Sequence[declared.Table],
+    cursor_secrets: Sequence[bytes],
+    clock: Callable[[], float],
+) -> Scope:
+    """Return the scope of a store over tables that have these names in its engine."""
     given = list(cursor_secrets) or _secrets_of_environment() or [secrets.token_bytes(32)]
     return Scope(
         names=names,
+        tables=tuple(tables),
         clock=clock,
         retries=Retries(dice=random.random),
         sealer=Sealer(secrets=given, clock=clock),

@@ -7,6 +7,9 @@
     │   └── UnknownEntity           a stored item whose type tag no entity of the table has
     ├── NotFound                    the item that the call needs is not there
     ├── NotUnique                   a unique field's value is taken; `holder` says by which entity
+    ├── FeedTrimmed                 changes that a consumer had not read are no longer in the stream
+    ├── LeaseHeld                   somebody else has the lease; `owner` and `until`
+    ├── LeaseLost                   the lease is no longer ours; nothing was written under it
     ├── TenantViolation             a call that would reach another tenant's items
     ├── CursorRejected              a cursor that is forged, expired, or of another query or tenant
     ├── BatchIncomplete             what a batch could not finish, in `leftovers`
@@ -32,6 +35,7 @@ The texts of a ServiceError are Amazon's, word for word, because clients compare
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 _DYNAMODB = "com.amazonaws.dynamodb.v20120810#"
@@ -103,6 +107,34 @@ class NotUnique(SolotableError):
         self.field = field
         self.value = value
         self.holder = holder
+
+
+class FeedTrimmed(SolotableError):
+    """Changes that a consumer had not read are gone from the stream; `since` is when it had read all."""
+
+    def __init__(self, message: str, *, consumer: str | None, since: datetime | None) -> None:
+        super().__init__(message)
+        self.consumer = consumer
+        self.since = since
+
+
+class LeaseHeld(SolotableError):
+    """Somebody else has the lease, until a moment of their clock."""
+
+    def __init__(self, message: str, *, name: str, owner: str | None, until: datetime) -> None:
+        super().__init__(message)
+        self.name = name
+        self.owner = owner
+        self.until = until
+
+
+class LeaseLost(SolotableError):
+    """The lease was taken over or given back: `token` is the one that is no longer current."""
+
+    def __init__(self, message: str, *, name: str, token: int) -> None:
+        super().__init__(message)
+        self.name = name
+        self.token = token
 
 
 class TenantViolation(SolotableError):

@@ -12,6 +12,7 @@ import boto3
 import pytest
 
 import solotable.errors
+from solotable.cli.main import every_command
 from tests.closed_network import close_network
 
 from .checkout import PACKAGE, ROOT, name
@@ -75,5 +76,18 @@ def test_every_error_is_documented_and_every_documented_error_exists() -> None:
 
 def test_the_generated_sections_are_current() -> None:
     generate = runpy.run_path(str(DOCS / "generate.py"))
-    page = text(generate["PAGE"])
-    assert page == generate["current"](page), "Run: python docs/generate.py"
+    for page in generate["PAGES"]:
+        assert text(page) == generate["current"](page), "Run: python docs/generate.py"
+
+
+def test_every_command_is_documented_with_its_options_and_an_example() -> None:
+    page = text(DOCS / "reference" / "cli.md")
+    for path, command in every_command():
+        start = page.index(f"### `solotable {path}`\n")
+        section = page[start : page.find("\n### ", start + 1)]
+        assert command.help
+        assert command.epilog
+        assert command.epilog.startswith(f"Example: solotable {path}")
+        assert f"$ solotable {path}" in section
+        for parameter in command.params:
+            assert [name for name in parameter.opts if name.startswith("-") and name not in section] == []

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from types import TracebackType
 from typing import Any
 
-from solotable.store import AsyncAdminStore, AsyncStore
 from solotable.store.awaiting import AsyncBatch, AsyncTransaction
 
 _END = object()
@@ -39,10 +38,12 @@ class Awaited:
             return self._runner.run(result)
         if isinstance(result, AsyncIterator):
             return _rows(self._runner, result)
-        if isinstance(result, (AsyncStore, AsyncAdminStore)):
-            return Awaited(self._runner, result)
         if isinstance(result, (AsyncTransaction, AsyncBatch)):
             return _Block(self._runner, result)
+        # A store, or what one hands out for one pattern: a counter, a history.
+        kind = type(result)
+        if kind.__module__.startswith("solotable.store.") and kind.__name__.startswith("Async"):
+            return Awaited(self._runner, result)
         return result
 
 
@@ -52,6 +53,9 @@ class _Block:
     def __init__(self, runner: asyncio.Runner, inner: AsyncTransaction | AsyncBatch) -> None:
         self._runner = runner
         self._inner = inner
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     def __enter__(self) -> Any:
         return self._runner.run(_whole(self._inner.__aenter__()))

@@ -65,6 +65,7 @@ class Photo(Entity, table=surveyor):
     tenant_id: str = FROM_SCOPE
     survey_id: str
     photo_id: str
+    caption: str = ""
 
 
 library = Table(

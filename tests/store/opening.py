@@ -12,7 +12,7 @@ from solotable import AsyncDatabase, Database, Entity
 from solotable.connect import Url, awaited, over
 from solotable.entities.table import Table
 from solotable.flows.ask import Retries
-from solotable.protocol.encode import decode_items
+from solotable.protocol.encode import items as decode_items
 from solotable.protocol.engine import Engine
 from solotable.protocol.requests import Control, Request, Scan
 from solotable.values import Item

@@ -17,7 +17,7 @@ from solotable import __version__
 _OPTIONAL = {"orjson": "faster JSON", "boto3": "boto3 through the engine"}
 
 
-@click.command("doctor")
+@click.command("doctor", epilog="Example: solotable doctor shop.db --json")
 @click.argument("db", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(db: Path | None, as_json: bool) -> int:

@@ -33,7 +33,7 @@ class _Report:
     findings: Sequence[Finding]
 
 
-@click.command("lint")
+@click.command("lint", epilog="Example: solotable lint models.py:surveyor --format github")
 @click.argument("models_given", metavar="[MODELS]...", nargs=-1)
 @models_option
 @click.option(

@@ -9,6 +9,7 @@ import importlib
 import os
 import sqlite3
 import sys
+from collections.abc import Iterator
 from typing import Any
 
 import click
@@ -50,6 +51,17 @@ class _Commands(click.Group):
         module, _, name = _COMMANDS[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), name or "command")
         return command
+
+
+def every_command() -> Iterator[tuple[str, click.Command]]:
+    """Give every command with its words behind `solotable`, those of groups one by one."""
+    context = click.Context(_root)
+    for name in _root.list_commands(context):
+        command = _root.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from ((f"{name} {each}", below) for each, below in command.commands.items())
+        elif command is not None:
+            yield name, command
 
 
 def _show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:

@@ -35,7 +35,7 @@ def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> 
     return value
 
 
-@click.command("serve")
+@click.command("serve", epilog="Example: solotable serve shop.db --port 8000")
 @click.argument("db", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option(
     "--host", default="127.0.0.1", show_default=True, callback=_host, help="The address to listen on."

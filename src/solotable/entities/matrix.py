@@ -106,7 +106,7 @@ def _symbolic(plan: Plan, pattern: Pattern, kinds: Mapping[str, Any]) -> tuple[Q
         for name, value in first.items():
             if type(value) is type(one) and value == one and again[name] == two:
                 return _Symbol(f"{{{name}}}")
-        return one if one == two else _Symbol(f"{{{field}}}")
+        return one if one == two else _Symbol(f"{{computed {field}}}")
 
     symbols = {
         name: symbol(name, value, other_query.arguments.get(name)) for name, value in query.arguments.items()
@@ -217,9 +217,20 @@ def _projection(plan: Plan, query: Query[Any]) -> str:
     index = query.path.index
     if index is None or index.projection == "ALL":
         return "ALL"
-    if index.projection == "KEYS_ONLY":
-        return "KEYS_ONLY, then whole items"
-    return f"INCLUDE {', '.join(plan.table.projection(index)['NonKeyAttributes'])}"
+    included = plan.table.projection(index).get("NonKeyAttributes", ())
+    held = f"INCLUDE {', '.join(included)}" if included else "KEYS_ONLY"
+    return f"{held}, then whole items" if _fetches(plan, query) else held
+
+
+def _fetches(plan: Plan, query: Query[Any]) -> bool:
+    """Whether the index lacks what the rows need, so that the items are fetched from the table."""
+    index = query.path.index
+    if index is None or index.projection == "ALL":
+        return False
+    names = plan.attributes if query.view is None else query.view.model_fields
+    needed = {plan.table.tag, *(plan.attributes[name].wire for name in names)}
+    held = {*plan.table.projection(index).get("NonKeyAttributes", ()), *query.path.names, *plan.primary.names}
+    return not needed <= held
 
 
 def _cost(plan: Plan, query: Query[Any], symbols: Mapping[str, Any]) -> str:
@@ -228,7 +239,7 @@ def _cost(plan: Plan, query: Query[Any], symbols: Mapping[str, Any]) -> str:
     fields = {*symbols, *([plan.tenant] if plan.tenant else [])}
     one = query.path.index is None and query.bound is None and fields >= set(query.path.parts)
     text = f"{rate} per 4 KB{' of one item' if one else ' read'}"
-    if query.path.index is not None and query.path.index.projection == "KEYS_ONLY" and query.view is None:
+    if _fetches(plan, query):
         text += ", and 0.5 RCU per item fetched"
     return f"{text}, dropped rows included" if query.filter is not None else text
 

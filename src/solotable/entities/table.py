@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 KeyType = Literal["S", "N", "B"]
 Projected = Literal["ALL", "KEYS_ONLY"]
 _TYPES: tuple[KeyType, ...] = ("S", "N", "B")
+#: What the stream of a table records, as CreateTable and UpdateTable take it.
+STREAM: Mapping[str, Any] = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 #: DynamoDB: up to four attributes on each side of an index's key.
 _MOST_ATTRIBUTES = 4
 
@@ -86,7 +88,8 @@ class Table:
 
     `partition`, `sort` and `tag` are the names of the key attributes and of the attribute that says
     which entity an item is; `tenant` is the field that keeps tenants apart; `ttl` is the attribute of
-    DynamoDB's time to live; `flat=True` refuses nested values in every entity.
+    DynamoDB's time to live; `flat=True` refuses nested values in every entity; `stream=True` records
+    every change of an item, for the change feed.
     """
 
     def __init__(  # noqa: PLR0913 - what a table is made of, each by name
@@ -100,6 +103,7 @@ class Table:
         tenant: str | None = None,
         ttl: str | None = None,
         flat: bool = False,
+        stream: bool = False,
     ) -> None:
         where = f"Table {name!r}"
         self.name = _named(name, "Table")
@@ -109,6 +113,7 @@ class Table:
         self.tenant = tenant
         self.ttl = ttl
         self.flat = flat
+        self.stream = stream
         self.indexes: Mapping[str, Index] = {index.name: self._owned(index) for index in indexes}
         self._plans: dict[str, Plan] = {}
         taken = [self.partition.name, self.tag, *([self.sort.name] if self.sort else [])]
@@ -171,6 +176,7 @@ class Table:
             "KeySchema": keys,
             "BillingMode": "PAY_PER_REQUEST",
             **{place: indexes for place, indexes in by_place.items() if indexes},
+            **({"StreamSpecification": dict(STREAM)} if self.stream else {}),
         }
 
     def projection(self, index: Index) -> dict[str, Any]:

@@ -6,8 +6,10 @@ a field (`Unique()`). Here is what they have in common; what a trait writes is i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from solotable.values import Item
 
 if TYPE_CHECKING:
     from .plan import Draft
@@ -21,6 +23,10 @@ class Trait:
     name: str = ""
     #: Whether it follows from the whole item; such an entity needs a version.
     whole: bool = False
+    #: Attributes of the stored item that the trait keeps for itself; no put changes them.
+    carries: tuple[str, ...] = ()
+    #: Whether items of the trait stand under keys that entities of the class could have.
+    stands_in: bool = False
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
@@ -38,3 +44,7 @@ class Trait:
     def sort_templates(self) -> Iterable[Template]:
         """The sort keys of what the trait keeps in the entity's own partition, for the linter."""
         return ()
+
+    def occupied(self, item: Item, values: Mapping[str, Any]) -> str | None:
+        """Say what stands under an entity's key instead of it; None for what is not the trait's."""
+        return None

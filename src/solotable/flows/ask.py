@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from solotable.errors import OutcomeUnknown, ServiceError, TransportError
 from solotable.protocol.requests import (
     BatchGetItem,
+    Control,
     GetItem,
     Query,
     Request,
@@ -77,4 +78,6 @@ def _harmless(request: Request[Any]) -> bool:
     """Whether the request may be applied twice: a read, or a transaction under its token."""
     if isinstance(request, TransactWriteItems):
         return request.token is not None
+    if isinstance(request, Control):
+        return request.operation.startswith(("Describe", "Get", "List"))
     return isinstance(request, _READS)

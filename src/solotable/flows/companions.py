@@ -6,10 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from solotable.entities.counters import Counted
+from solotable.entities.outbox import Outbox
 from solotable.entities.plan import Plan, UniqueRule
 from solotable.entities.traits import Trait
 
-from . import counters, unique
+from . import counters, outbox, unique
 from .scope import Scope
 from .write import Change, Companion
 
@@ -17,6 +18,7 @@ from .write import Change, Companion
 Behaviour = Callable[[Scope, Any, Change], Iterable[Companion]]
 _BEHAVIOURS: Mapping[type[Trait], Behaviour] = {
     Counted: counters.shares,
+    Outbox: outbox.event,
     UniqueRule: unique.locks,
 }
 

@@ -18,12 +18,13 @@ from solotable.entities.plan import Plan
 from solotable.entities.table import Table
 from solotable.errors import DataError, NotFound, SolotableError
 from solotable.expressions.ast import Add, Assign, Const, Update
+from solotable.protocol.encode import items as decode_items
 from solotable.protocol.requests import BatchGetItem, TableKeys, TransactWriteItems, UpdateItem
 from solotable.values import Item, dump, load
 
 from .ask import Flow, ask
 from .read import not_found
-from .scope import Scope, decoded
+from .scope import Scope
 from .write import Change, Companion
 
 #: The type tag of the shards of a counter.

@@ -83,7 +83,7 @@ def plan_put(
         if before is not None:
             guarded = plan.counters if expected is not None else (*depends_on(plan), *plan.counters)
             derived_from = before.facts(plan, guarded)
-    intent = _counting(intent, before)
+    intent = _carrying(_counting(intent, before), before)
     conditions = unchanged(plan, derived_from)
     if creates or derived_absent:
         conditions.append(scope.absent(plan))
@@ -115,6 +115,20 @@ def plan_put(
     if plan.traits and expected is not None and version_of(plan, there) != expected:
         raise conflict(write, None, there, expected)
     return write
+
+
+def _carrying(intent: Intent, before: Stored | None) -> Intent:
+    """Return an intent with the attributes that are the traits' own as they are stored."""
+    plan = intent.mine.plan()
+    names = {name for trait in plan.traits for name in trait.carries}
+    given = intent.mine.unknown_attributes
+    kept = {} if before is None else {name: before.item[name] for name in names if name in before.item}
+    if kept == {name: given[name] for name in names if name in given}:
+        return intent
+    unknown = {name: value for name, value in given.items() if name not in names} | kept
+    after = intent.after.model_copy()
+    after.keep_unknown(unknown)
+    return replace(intent, after=after, item=plan.dump(intent.values, unknown))
 
 
 def _counting(intent: Intent, before: Stored | None) -> Intent:

@@ -22,7 +22,7 @@ from solotable.values import Item
 
 from .ask import Flow, ask
 from .read import fetch
-from .scope import Scope, decoded
+from .scope import Scope
 
 #: How many items one page may read before it is handed out unfilled.
 DEFAULT_WORK = 10_000

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from solotable.entities.entity import Entity
 from solotable.entities.plan import Plan
 from solotable.errors import BatchIncomplete, NotFound
+from solotable.protocol.encode import items as decode_items
 from solotable.protocol.limits import MOST_BATCH_GETS
 from solotable.protocol.replies import BatchGot
 from solotable.protocol.requests import BatchGetItem, GetItem, TableKeys

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from solotable.entities.plan import Plan
 from solotable.errors import DataError
 from solotable.expressions.ast import And, Attr, Compare, Condition, Const
+from solotable.protocol.encode import items as decode_items
 from solotable.protocol.requests import Scan
 from solotable.values import Item
 
 from .ask import Flow, ask
 from .query import Rows
-from .scope import Scope, decoded
+from .scope import Scope
 
 _AT_ONCE = 1_000
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from solotable.entities.events import Actor
 from solotable.entities.fields import is_from_scope
 from solotable.entities.plan import Plan
 from solotable.entities.table import Table
@@ -40,6 +41,11 @@ class Scope:
     tokens: Callable[[], str]
     tenant: str | None = None
     admin: bool = False
+    #: The opened tables as they were declared.
+    tables: tuple[Table, ...] = ()
+    #: On whose behalf it is, and the request that it was asked by, for the events of changes.
+    actor: Actor | None = None
+    request_id: str | None = None
 
     def of_tenant(self, tenant: str) -> Scope:
         """Return the scope of one tenant."""
@@ -50,6 +56,10 @@ class Scope:
     def of_admin(self) -> Scope:
         """Return the scope that sees every tenant."""
         return replace(self, tenant=None, admin=True)
+
+    def acting(self, actor: Actor, request_id: str | None) -> Scope:
+        """Return the scope of what somebody does."""
+        return replace(self, actor=actor, request_id=request_id)
 
     def table(self, table: Table) -> str:
         """Return the name of a table in the engine."""
@@ -142,7 +152,9 @@ class Scope:
 
     def present(self, plan: Plan) -> Condition:
         """Return the condition that there is such an item, and its time has not passed."""
-        there = Exists((plan.table.partition.name,))
+        there: Condition = Exists((plan.table.partition.name,))
+        if any(trait.stands_in for trait in plan.traits):
+            there = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
         alive = self.alive(plan)
         return there if alive is None else And((there, alive))
 

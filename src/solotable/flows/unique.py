@@ -31,7 +31,10 @@ def locks(scope: Scope, rule: UniqueRule, change: Change) -> Iterator[Companion]
     plan = change.plan
     old = None if change.before is None else _name(plan, rule, change.before.entity)
     new = None if change.after is None else _name(plan, rule, change.after.entity)
-    if old == new:
+    if old == new and not _moved(change):
+        return
+    if old == new and new is not None and change.before is not None and change.after is not None:
+        yield _taken(scope, plan, rule, new, change.after.entity, _holder(plan, change.before.entity))
         return
     if old is not None and change.before is not None:
         yield _released(scope, plan, rule, old, change.before.entity)
@@ -39,7 +42,21 @@ def locks(scope: Scope, rule: UniqueRule, change: Change) -> Iterator[Companion]
         yield _taken(scope, plan, rule, new, change.after.entity)
 
 
-def _taken(scope: Scope, plan: Plan, rule: UniqueRule, name: str, after: Any) -> Companion:
+def _moved(change: Change) -> bool:
+    """Whether the entity has another key than before: it was renamed."""
+    if change.before is None or change.after is None:
+        return False
+    return _holder(change.plan, change.before.entity) != _holder(change.plan, change.after.entity)
+
+
+def _taken(
+    scope: Scope,
+    plan: Plan,
+    rule: UniqueRule,
+    name: str,
+    after: Any,
+    former: dict[str, Any] | None = None,
+) -> Companion:
     holder = _holder(plan, after)
     item: Item = {
         **_key(plan, name),
@@ -50,7 +67,7 @@ def _taken(scope: Scope, plan: Plan, rule: UniqueRule, name: str, after: Any) ->
     }
     free: list[Condition] = [
         Not(Exists((plan.table.partition.name,))),
-        Compare("=", Attr((_HOLDER,)), Const(holder)),
+        Compare("=", Attr((_HOLDER,)), Const(former or holder)),
     ]
     if plan.ttl is not None:
         attribute = plan.attributes[plan.ttl]

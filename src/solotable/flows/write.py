@@ -34,7 +34,7 @@ class _Any:
 #: `version=ANY`: write whatever version is stored.
 ANY: Final = _Any()
 ExpectedVersion = int | _Any | None
-Verb = Literal["put", "create", "update", "delete", "check"]
+Verb = Literal["put", "create", "update", "delete", "check", "rename", "release"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +90,8 @@ class Write:
         if item is None:
             return False
         if self.derived_absent:
-            return True
+            # What is not the entity was there when none was found, too.
+            return item.get(self.plan.table.tag) == self.plan.tag_value
         attributes = self.plan.attributes
         return any(item.get(attributes[name].wire) != value for name, value in self.derived_from.items())
 
@@ -137,6 +138,10 @@ def refusal(scope: Scope, write: Write, item: Item | None) -> SolotableError:
     """Return what a failed condition means, by the item that it met."""
     plan = write.plan
     found = None if item is None else _found(scope, plan, item)
+    if item is not None and found is None and write.verb in ("put", "create", "delete"):
+        told = next(filter(None, (trait.occupied(item, write.given) for trait in plan.traits)), None)
+        if told is not None:
+            return AlreadyExists(f"{capital(write.title)}: {told}.", item=item)
     if write.creates and found is not None:
         if write.verb == "create" or plan.version is None:
             return AlreadyExists(f"{capital(write.title)}: there is one already.", item=item, found=found)

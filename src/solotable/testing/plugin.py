@@ -9,7 +9,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -138,10 +139,7 @@ def solotable_cost(_solotable_stage: Stage) -> Callable[..., AbstractContextMana
     """Assert what a block costs, whichever of the test's stores it uses: `with solotable_cost(rcu=0.5):`."""
     from .cost import assert_cost
 
-    def cost(**expected: Any) -> AbstractContextManager[None]:
-        return assert_cost(_solotable_stage.journal, **expected)
-
-    return cost
+    return partial(assert_cost, _solotable_stage.journal)
 
 
 @pytest.fixture

@@ -46,7 +46,7 @@ class RecordingEngine(Layer):
             raise
         seconds = time.perf_counter() - began
         rcu, wcu, indexes = units_of(request, reply)
-        if False:
+        if silent:
             reply = _without_capacity(reply)
         self._note(request, reply=reply, seconds=seconds, rcu=rcu, wcu=wcu, indexes=indexes)
         return reply

@@ -5,16 +5,16 @@ All stores that a test opens, blocking, awaited or over HTTP, are the same one.
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Protocol
 
+from solotable.connect import scope_over
 from solotable.entities.table import Table
 from solotable.errors import DeclarationError
 from solotable.flows.ask import Retries
-from solotable.flows.cursors import Sealer
 from solotable.flows.scope import Scope
 from solotable.protocol.engine import Engine
 from solotable.store import AsyncDatabase, Database
@@ -87,7 +87,7 @@ class Stage:
                 "solotable_models = package.module:table."
             )
         names = self._prepare(tables)
-        return Database(self.engine, self._scope(names))
+        return Database(self.engine, self._scope(names, tables))
 
     def async_database(self, tables: Sequence[Table]) -> AsyncDatabase:
         """Return the same store, to be awaited."""
@@ -126,12 +126,7 @@ class Stage:
         self._executors.append(ThreadPoolExecutor(_THREADS, thread_name_prefix="solotable-test"))
         return Threaded(self.engine, self._executors[-1])
 
-    def _scope(self, names: dict[str, str]) -> Scope:
-        return Scope(
-            names=names,
-            clock=self.time,
-            # The middle of the jitter: a test waits as long in every run.
-            retries=Retries(dice=lambda: 0.5),
-            sealer=Sealer(secrets=[_CURSOR_SECRET], clock=self.time),
-            tokens=lambda: secrets.token_hex(16),
-        )
+    def _scope(self, names: dict[str, str], tables: Sequence[Table]) -> Scope:
+        scope = scope_over(names, tables, [_CURSOR_SECRET], self.time)
+        # The middle of the jitter: a test waits as long in every run.
+        return replace(scope, retries=Retries(dice=lambda: 0.5))

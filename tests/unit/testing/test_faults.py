@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from solotable import AsyncDatabase, Database
+from solotable.connect import Url, awaited, open_engine, over
 from solotable.errors import (
     AlreadyExists,
     BatchIncomplete,
@@ -19,7 +21,7 @@ from solotable.errors import (
     TransportError,
     VersionConflict,
 )
-from solotable.testing import Clock, Faults, Journal
+from solotable.testing import Clock, Faults, FaultyEngine, Journal, RecordingEngine
 
 from .shop import Account, Order, Tally, shop, stock
 
@@ -235,3 +237,27 @@ def test_faults_can_be_taken_back(db: Database, solotable_faults: Faults) -> Non
     solotable_faults.internal_error(times=100)
     solotable_faults.clear()
     db.put(Tally(name="a"))
+
+
+@pytest.mark.parametrize("path", ["", "/shop.db"])
+def test_elsewhere_than_in_the_fixtures_waiting_takes_its_time(tmp_path: Path, path: str) -> None:
+    faults = Faults()
+    bare = open_engine(Url.parse(f"sqlite:///{tmp_path}{path}" if path else "sqlite://"))
+    engine = RecordingEngine(FaultyEngine(bare, faults))
+    db = over(engine, [stock])
+    awaited_db = AsyncDatabase(awaited(engine), db.scope)
+
+    def put() -> None:
+        db.put(Tally(name="a"))
+
+    def put_awaited() -> None:
+        asyncio.run(awaited_db.put(Tally(name="b")))
+
+    for work in (put, put_awaited):
+        engine.journal.clear()
+        fault = faults.throttle("PutItem", times=3)
+        began = time.monotonic()
+        work()
+        assert fault.fired == 3
+        assert time.monotonic() - began >= engine.journal.waited_seconds > 0
+    asyncio.run(awaited_db.close())

@@ -11,7 +11,6 @@ from solotable.entities.table import Table
 
 from .findings import Finding, found
 from .meetings import Place, keys_meet, partitions_meet, shown
-from .segments import segments
 
 
 def places(table: Table) -> dict[str | None, list[Place]]:
@@ -86,7 +85,7 @@ def _tenant_at(place: Place) -> tuple[int, str] | None:
     assert tenant is not None
     if not isinstance(side, Composed):
         return -1 - side.fields.index(tenant), ""  # never the place in a template, which escapes it
-    for number, segment in enumerate(segments(side.template)):
+    for number, segment in enumerate(place.partition):
         if segment.part is not None and segment.part.field == tenant:
             return number, segment.literal
     return None

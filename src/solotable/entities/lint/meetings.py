@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from solotable.entities.codec import ChoiceCodec, codec_for
 from solotable.entities.keys import AccessPath, Composed, Native, Side
@@ -38,6 +38,13 @@ class Place:
 
     plan: Plan
     path: AccessPath
+    #: The segments of each side that is a template.
+    partition: tuple[Segment, ...] = field(init=False, compare=False, repr=False)
+    sort: tuple[Segment, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "partition", _cut(self.path.partition))
+        object.__setattr__(self, "sort", _cut(self.path.sort))
 
     @property
     def index(self) -> str | None:
@@ -52,19 +59,20 @@ class Meeting:
     texts: tuple[str, ...] | None
 
 
-def sides_meet(mine: Place, my: Side, theirs: Place, their: Side) -> list[Pair] | None:
+def sides_meet(mine: Place, theirs: Place, role: Literal["partition", "sort"]) -> list[Pair] | None:
     """Return what must be equal for two sides to be equal, or None when they never are."""
+    my, their = getattr(mine.path, role), getattr(theirs.path, role)
     if isinstance(my, Composed) and isinstance(their, Composed):
-        one, other = segments(my.template), segments(their.template)
+        one, other = getattr(mine, role), getattr(theirs, role)
         return [Pair(*both) for both in zip(one, other, strict=True)] if len(one) == len(other) else None
+    if my is None or their is None:
+        return []
     if isinstance(my, Native) and isinstance(their, Native):
         choices = zip(_choices(mine, my), _choices(theirs, their), strict=True)
         apart = any(one is not None and other is not None and not one & other for one, other in choices)
         return None if apart else []
-    native, composed = (my, their) if isinstance(my, Native) else (their, my)
-    assert isinstance(native, Native)
-    assert isinstance(composed, Composed)
-    texts = _choices(mine if native is my else theirs, native)[0]
+    owner, native, composed = (mine, my, their) if isinstance(my, Native) else (theirs, their, my)
+    texts = _choices(owner, native)[0]
     # A native text is not escaped: it can be anything.
     never = texts is not None and all(composed.template.parse(text) is None for text in texts)
     return None if never else []
@@ -72,28 +80,25 @@ def sides_meet(mine: Place, my: Side, theirs: Place, their: Side) -> list[Pair] 
 
 def keys_meet(mine: Place, theirs: Place) -> Meeting | None:
     """Say whether the two keys can be the same."""
-    pairs = sides_meet(mine, mine.path.partition, theirs, theirs.path.partition)
-    if pairs is None:
-        return None
-    if mine.path.sort is None or theirs.path.sort is None:
-        return solve(pairs)
-    more = sides_meet(mine, mine.path.sort, theirs, theirs.path.sort)
-    return None if more is None else solve([*pairs, *more])
+    pairs = sides_meet(mine, theirs, "partition")
+    more = None if pairs is None else sides_meet(mine, theirs, "sort")
+    return None if pairs is None or more is None else solve([*pairs, *more])
 
 
 def partitions_meet(mine: Place, theirs: Place) -> Meeting | None:
     """Say whether the two keys can have the same partition."""
-    pairs = sides_meet(mine, mine.path.partition, theirs, theirs.path.partition)
+    pairs = sides_meet(mine, theirs, "partition")
     return None if pairs is None else solve(pairs)
 
 
 def solve(pairs: Sequence[Pair]) -> Meeting | None:
     """Find texts for all pairs at once, or None when a pair has none."""
-    # Literals first: they decide most cases, and at once.
-    if any(pair.mine.part is None and pair.theirs.part is None and pair.text() is None for pair in pairs):
-        return None
+    # Literals first: they decide most cases, and at once; those of the sort key before the partition's.
+    for pair in reversed(pairs):
+        if pair.mine.part is None and pair.theirs.part is None and pair.text() is None:
+            return None
     texts = [pair.text() for pair in pairs]
-    if any(text is None for text in texts):
+    if None in texts:
         return None
     if not _repeats(pair.mine for pair in pairs) and not _repeats(pair.theirs for pair in pairs):
         return Meeting(tuple(text for text in texts if text is not None))
@@ -120,6 +125,10 @@ def _solve_together(pairs: Sequence[Pair]) -> Meeting | None:
             if segment.part is not None:
                 values[segment.part.field] = segment.part.codec.decode(text[len(segment.literal) :])
     return Meeting(tuple(done[number] for number in range(len(pairs))))
+
+
+def _cut(side: Side | None) -> tuple[Segment, ...]:
+    return segments(side.template) if isinstance(side, Composed) else ()
 
 
 def _with_values(pair: Pair, known: tuple[dict[str, Any], dict[str, Any]]) -> Pair:
@@ -168,7 +177,7 @@ def shown(place: Place, texts: tuple[str, ...] | None) -> str:
     lines, at = [], 0
     for side in sides:
         assert isinstance(side, Composed)
-        size = len(segments(side.template))
+        size = len(place.partition if side is place.path.partition else place.sort)
         lines.append(f"{side.attribute}={'#'.join(texts[at : at + size])}")
         at += size
     return ", ".join(lines)

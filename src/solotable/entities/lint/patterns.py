@@ -161,9 +161,11 @@ def _closest(plan: Plan, pattern: Pattern) -> str:
     """Name the key whose parts are most like the pattern's parameters."""
     wanted = [parameter.name for parameter in pattern.parameters]
 
-    def likeness(name: str) -> tuple[int, float]:
-        parts = plan.keys[name].parts
-        return len(set(wanted) & set(parts)), difflib.SequenceMatcher(None, pattern.name, name).ratio()
+    def likeness(name: str) -> tuple[int, int, float]:
+        path = plan.keys[name]
+        lacking = set(path.partition.fields) - set(wanted) - {plan.tenant}
+        alike = difflib.SequenceMatcher(None, pattern.name, name).ratio()
+        return -len(lacking), len(set(wanted) & set(path.parts)), alike
 
     best = max(plan.keys, key=likeness)
     takes = [part for part in plan.keys[best].parts if part != plan.tenant]

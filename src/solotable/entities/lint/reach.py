@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from solotable.entities.keys import Composed, Side
+from solotable.entities.keys import Composed
 from solotable.entities.queries import Query
 from solotable.entities.templates import Template
 
 from .meetings import Meeting, Pair, Place, sides_meet, solve
-from .segments import Segment, segments
+from .segments import Segment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,20 +46,20 @@ class Reach:
 
     def meets(self, other: Place) -> Meeting | None:
         """Say whether items under this key of another entity can lie in the range."""
-        mine = self.place
-        pairs = sides_meet(mine, mine.path.partition, other, other.path.partition)
-        if pairs is None:
+        pairs = sides_meet(self.place, other, "partition")
+        more = None if pairs is None else self._sorts(other)
+        if pairs is None or more is None:
             return None
-        more = self._sorts(mine.path.sort, other.path.sort)
-        if more is None:
-            return None
-        settled = [Pair(self._fixed(pair.mine), pair.theirs, pair.starts) for pair in (*pairs, *more)]
-        return solve(settled)
+        if self.constants:
+            more = [Pair(self._fixed(pair.mine), pair.theirs, pair.starts) for pair in more]
+            pairs = [Pair(self._fixed(pair.mine), pair.theirs) for pair in pairs]
+        return solve([*pairs, *more])
 
-    def _sorts(self, my: Side | None, their: Side | None) -> list[Pair] | None:
-        if not isinstance(my, Composed) or not isinstance(their, Composed):
+    def _sorts(self, other: Place) -> list[Pair] | None:
+        my = self.place.path.sort
+        if not isinstance(my, Composed) or not isinstance(other.path.sort, Composed):
             return []  # no sort key, or a native one, whose values can be anything
-        own, others = segments(my.template), segments(their.template)
+        own, others = self.place.sort, other.sort
         if self._is_exact(my):
             return (
                 [Pair(*both) for both in zip(own, others, strict=True)] if len(own) == len(others) else None

@@ -197,7 +197,7 @@ VALUES = st.fixed_dictionaries(
         "text": st.text("Av0-9ar# ", max_size=4),
         "n": st.integers(-99, 999),
         "price": st.decimals(-99, 99, places=1),
-        "at": st.datetimes(datetime(1, 1, 2), timezones=st.just(UTC)).map(  # noqa: DTZ001
+        "at": st.datetimes(datetime(1, 1, 2), timezones=st.just(UTC)).map(
             lambda at: at.replace(microsecond=0)
         ),
         "day": st.dates(date(2026, 1, 1), date(2026, 3, 1)),

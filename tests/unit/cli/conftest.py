@@ -1,0 +1,69 @@
+"""Running commands in this process, as a person's shell would."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from solotable.cli import main
+
+MODELS = str(Path(__file__).with_name("surveys.py"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """What a command printed, and its exit code."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        assert self.out, self.err
+        return json.loads(self.out)
+
+
+Run = Callable[..., Ran]
+
+
+@pytest.fixture
+def run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., Ran]:
+    """Run `solotable` with the survey models, a file and a tenant, in a folder of its own."""
+    for name in os.environ:
+        if name.startswith(("AWS_", "SOLOTABLE_")):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOLOTABLE_MODELS", MODELS)
+    monkeypatch.setenv("SOLOTABLE_URL", "sqlite:///survey.db")
+    monkeypatch.setenv("SOLOTABLE_TENANT", "acme")
+
+    def run_(*arguments: str) -> Ran:
+        with pytest.raises(SystemExit) as ended:
+            main(list(arguments))
+        told = capsys.readouterr()
+        code = ended.value.code
+        assert isinstance(code, int)
+        return Ran(code=code, out=told.out, err=told.err)
+
+    return run_
+
+
+@pytest.fixture
+def filled(run: Run) -> Run:
+    """The same, over a file with a survey and three sections."""
+    assert run("put", "Survey", "survey_id=s1", "title=12 Main Street").code == 0
+    for order, name in enumerate(("Roof", "Loft", "Hall"), 1):
+        ran = run(
+            "put", "Section", "survey_id=s1", f"section_id={name.lower()}", f"name={name}", f"order={order}"
+        )
+        assert ran.code == 0, ran.err
+    return run

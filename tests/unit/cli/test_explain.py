@@ -1,0 +1,185 @@
+"""`patterns`, `explain` and the listings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .conftest import Run
+
+
+def patterns(run: Run) -> dict[str, dict[str, object]]:
+    return {each["name"]: each for each in run("patterns", "--json").json}
+
+
+def test_key_conditions_are_symbolic(run: Run) -> None:
+    found = {name: (each["index"], each["key_condition"]) for name, each in patterns(run).items()}
+    partition = "GSI2PK = TENANT#{tenant_id}#SURVEY#{survey_id}"
+    assert found == {
+        "Section.of_survey": ("GSI2", f'{partition} AND begins_with(GSI2SK, "SECTION#")'),
+        "Section.between_orders": (
+            "GSI2",
+            f'{partition} AND GSI2SK BETWEEN "SECTION#{{low}}" AND "SECTION#{{high}}$"',
+        ),
+        "Section.after_order": (
+            "GSI2",
+            f'{partition} AND GSI2SK BETWEEN "SECTION#{{computed order}}" AND "SECTION$"',
+        ),
+        "Section.named": ("GSI3", 'GSI3PK = TENANT#{tenant_id}#NAMES AND begins_with(GSI3SK, "NAME#")'),
+        "Section.with_notes": (
+            None,
+            'PK = TENANT#{tenant_id} AND begins_with(SK, "SURVEY#{survey_id}#SECTION#")',
+        ),
+        "Room.open_on": ("GSI1", "house = {house} AND state = 'open' AND floor = {floor}"),
+        "Room.closed_since": ("GSI1", "house = {house} AND state = 'closed' AND floor >= {computed floor}"),
+    }
+
+
+def test_the_rest_of_the_table(run: Run) -> None:
+    found = patterns(run)
+    assert found["Section.between_orders"]["arguments"] == ["survey_id: str", "low: int", "high: int"]
+    assert found["Section.between_orders"]["direction"] == "descending"
+    assert found["Section.of_survey"]["summary"] == "The sections of a survey, in order."
+    assert found["Section.after_order"]["projection"] == "Names (name)"
+    assert found["Section.named"]["projection"] == "KEYS_ONLY, then whole items"
+    assert found["Section.named"]["cost"] == "0.5 RCU per 4 KB read, and 0.5 RCU per item fetched"
+    assert found["Section.with_notes"]["filters"] == ["notes"]
+    assert found["Section.with_notes"]["cost"] == "0.5 RCU per 4 KB read, dropped rows included"
+
+
+def test_patterns_as_text_and_markdown(run: Run) -> None:
+    text = run("patterns").out
+    assert "Section.of_survey" in text
+    assert "begins_with" in text
+    lines = run("patterns", "--format", "markdown").out.splitlines()
+    assert lines[0].startswith("| pattern | arguments | index | key condition |")
+    assert len(lines) == 2 + 7
+    assert all(line.count(" | ") == 7 for line in lines[2:])
+
+
+def test_a_pattern_is_explained_without_a_database(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOLOTABLE_URL")
+    monkeypatch.delenv("SOLOTABLE_TENANT")
+    options = ("--items", "40", "--item-size", "1000", "--rate", "50/s", "--json")
+    found = run("explain", "Section.of_survey", *options).json
+    (sent,) = found["requests"]
+    assert sent["operation"] == "Query"
+    assert sent["request"]["Limit"] == 40
+    assert "ReturnConsumedCapacity" not in sent["request"]
+    assert list(sent["request"]["ExpressionAttributeValues"].values()) == [
+        {"S": "TENANT#{tenant_id}#SURVEY#{survey_id}"},
+        {"S": "SECTION#"},
+    ]
+    # 40,000 bytes are 10 steps of 4 KB, halved.
+    assert found["estimated"] == {"units": 5.0, "kind": "read", "by": {"table": 0.0, "GSI2": 5.0}}
+    assert found["measured"] is None
+    cost = found["cost"]
+    assert (cost["region"], cost["prices_of"], cost["basis"]) == ("us-east-1", "2025-07-21", "estimated")
+    assert cost["dollars_per_million"] == 0.625
+    # 50 a second in 730 hours are 131.4 million.
+    assert cost["dollars_per_month"] == pytest.approx(82.125)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_pattern_is_measured_on_a_database(filled: Run) -> None:
+    filled("update", "Section", "survey_id=s1", "section_id=roof", "--set", "notes=Clay")
+    found = filled("explain", "Section.with_notes", "survey_id=s1", "notes=Clay", "--json").json
+    measured = found["measured"]
+    assert (measured["units"], measured["requests"]) == (0.5, 1)
+    assert (measured["items_read"], measured["items_returned"]) == (3, 1)
+    assert measured["filter_waste"] == pytest.approx(2 / 3, abs=1e-3)
+    assert found["cost"]["basis"] == "measured"
+    assert found["cost"]["dollars_per_million"] == 0.0625
+    text = filled("explain", "Section.with_notes", "survey_id=s1", "notes=Clay", "--rate", "1/s").out
+    assert "3 read, 1 returned, 67% dropped by the filter" in text
+    assert "prices of 2025-07-21" in text
+
+
+def test_fetching_what_an_index_does_not_hold_is_measured_too(filled: Run) -> None:
+    found = filled("explain", "Section.named", "--items", "3", "--json").json
+    assert "BatchGetItem" in found["then"]
+    assert found["measured"]["by"] == {"table": 1.5, "GSI3": 0.5}
+    assert found["estimated"]["by"] == {"table": 1.5, "GSI3": 0.5}
+
+
+def test_a_put_touches_the_indexes_that_it_is_in(run: Run, tmp_path: Path) -> None:
+    found = run("explain", "put", "Section", "label=x", "--json").json
+    assert found["estimated"]["by"] == {"table": 1.0, "GSI2": 1.0, "GSI3": 1.0, "LSI1": 1.0}
+    assert found["measured"]["units"] == 4.0
+    assert found["estimated"]["by"] == found["measured"]["by"]
+    without = run("explain", "put", "Section", "--json").json
+    assert "LSI1" not in without["estimated"]["by"]
+    large = run("explain", "put", "Section", "label=x", "--item-size", "3000", "--json").json
+    assert large["estimated"]["by"] == {"table": 3.0, "GSI2": 3.0, "GSI3": 1.0, "LSI1": 1.0}
+    assert large["measured"] is None
+    assert large["cost"]["dollars_per_million"] == 8 * 0.625
+    versioned = run("explain", "put", "Survey", "--json").json
+    assert "ConditionExpression" in versioned["requests"][0]["request"]
+    assert versioned["assumed"]["stand_ins"] == ["survey_id", "title"]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_large_put_is_estimated_as_it_is_measured(run: Run) -> None:
+    notes = "x" * 5000
+    found = run("explain", "put", "Section", "label=x", f"notes={notes}", "--json").json
+    assert found["estimated"]["units"] > 10
+    assert found["estimated"]["by"] == found["measured"]["by"]
+
+
+def test_a_get(filled: Run) -> None:
+    assert filled("explain", "get", "Survey").code == 2
+    found = filled("explain", "get", "Survey", "survey_id=s1", "--item-size", "9000", "--json").json
+    assert found["estimated"]["units"] == 1.5
+    assert found["measured"]["units"] == 0.5
+    assert found["requests"][0]["operation"] == "GetItem"
+
+
+def test_prices_of_ones_own(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SOLOTABLE_URL")
+    prices = {"read_per_million": 1, "write_per_million": 2.5, "storage_per_gb_month": 0.3}
+    table = {"date": "2035-01-01", "regions": {"eu-west-1": prices}}
+    (tmp_path / "prices.json").write_text(json.dumps(table))
+    found = run("explain", "put", "Survey", "--region", "eu-west-1", "--prices", "prices.json", "--json").json
+    assert found["cost"]["prices_of"] == "2035-01-01"
+    assert found["cost"]["dollars_per_million"] == 2.5
+    elsewhere = run("explain", "put", "Survey", "--region", "eu-west-1")
+    assert elsewhere.code == 2
+    assert "has no eu-west-1; it has us-east-1" in elsewhere.err
+    (tmp_path / "prices.json").write_text("[]")
+    assert run("explain", "put", "Survey", "--prices", "prices.json").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("explain", "Section.of_surveys"), "did you mean 'Section.of_survey'?"),
+        (("explain", "put"), "Name an entity"),
+        (("explain", "put", "Sektion"), "did you mean 'Section'?"),
+        (("explain", "put", "Survey", "--rate", "often"), "write it as 50/s"),
+        (("explain", "Section.of_survey", "order=1"), "has no 'order'"),
+    ],
+)
+def test_mistakes(run: Run, arguments: tuple[str, ...], told: str) -> None:
+    ran = run(*arguments)
+    assert ran.code == 2
+    assert told in ran.err
+
+
+def test_listings(run: Run) -> None:
+    tables = run("tables", "--json").json
+    assert [(row["table"], row["indexes"], row["entities"], row["patterns"]) for row in tables] == [
+        ("SurveyorData", 3, 3, 5),
+        ("Building", 1, 1, 2),
+    ]
+    entities = {row["entity"]: row for row in run("entities", "--json").json}
+    assert entities["Setting"]["scope"] == "global"
+    assert entities["Survey"]["version"] == "version"
+    assert entities["Room"]["key"] == "PK=HOUSE#{house}, SK=ROOM#{room_id}"
+    indexes = {(row["table"], row["index"]): row for row in run("indexes", "--json").json}
+    assert indexes["Building", "GSI1"]["key"] == "(house, state), (floor, door)"
+    assert indexes["SurveyorData", "LSI1"]["kind"] == "local"
+    assert indexes["SurveyorData", "GSI2"]["used by"] == ["Section.by_order"]

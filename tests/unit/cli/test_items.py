@@ -1,0 +1,270 @@
+"""`get`, `query`, `count`, `put`, `update` and `delete` on a real file, and once over the wire."""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+
+import pytest
+
+from solotable import errors as e
+from solotable.cli.exits import exit_code
+from tests.serving import served
+
+from .conftest import MODELS, Run
+
+SECRET = "a secret of sixteen bytes or more"
+
+
+def test_a_put_is_got_again(run: Run) -> None:
+    put = run("put", "Survey", "survey_id=s1", "title=Main", "due=2035-01-02", 'tags=["a"]', "--json")
+    assert (put.code, put.json["version"], put.json["due"]) == (0, 1, "2035-01-02")
+    got = run("get", "Survey", "survey_id=s1", "--json")
+    assert got.code == 0
+    assert got.json == put.json
+
+
+def test_shapes_of_output(filled: Run) -> None:
+    query = ("query", "Section.of_survey", "survey_id=s1")
+    assert [row["name"] for row in filled(*query, "--json").json["items"]] == ["Roof", "Loft", "Hall"]
+    lines = filled(*query, "--jsonl").out.splitlines()
+    assert [json.loads(line)["order"] for line in lines] == [1, 2, 3]
+    rows = filled(*query, "--csv").out.splitlines()
+    assert rows[0].startswith("tenant_id,survey_id,section_id,name,order")
+    assert rows[1].startswith("acme,s1,roof,Roof,1")
+    text = filled(*query).out.splitlines()
+    assert text[0].split()[:3] == ["tenant_id", "survey_id", "section_id"]
+    assert text[2].split()[:4] == ["acme", "s1", "roof", "Roof"]
+
+
+def test_a_terminal_gets_a_drawn_table(filled: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "200")
+    out = filled("get", "Survey", "survey_id=s1").out
+    assert "│" in out
+    assert "12 Main Street" in out
+
+
+def test_only_a_terminal_needs_rich() -> None:
+    import subprocess
+    import sys
+
+    program = "import sys, solotable.cli.reads, solotable.cli.output as o; o.print_table([{'a': 1}]); print('rich' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_pages_and_cursors(filled: Run) -> None:
+    query = ("query", "Section.of_survey", "survey_id=s1", "--json", "--cursor-secret", SECRET)
+    first = filled(*query, "--limit", "2").json
+    assert [row["name"] for row in first["items"]] == ["Roof", "Loft"]
+    rest = filled(*query, "--cursor", first["cursor"]).json
+    assert ([row["name"] for row in rest["items"]], rest["cursor"], rest["more"]) == (["Hall"], None, False)
+    forged = filled(*query, "--cursor", first["cursor"][:-2] + "xx")
+    assert forged.code == 2
+    other = filled(*query, "--cursor", first["cursor"], "--reverse")
+    assert other.code == 2
+
+
+def test_without_a_secret_there_is_a_hint_instead_of_a_useless_cursor(filled: Run) -> None:
+    query = ("query", "Section.of_survey", "survey_id=s1", "--limit", "2")
+    ran = filled(*query, "--json")
+    assert (ran.json["cursor"], ran.json["more"]) == (None, True)
+    assert "SOLOTABLE_CURSOR_SECRETS" in ran.err
+    assert filled(*query, "--cursor", "abc").code == 2
+
+
+def test_the_environment_has_the_secret_too(filled: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOLOTABLE_CURSOR_SECRETS", SECRET)
+    query = ("query", "Section.of_survey", "survey_id=s1")
+    told = filled(*query, "--limit", "2", "--jsonl").err
+    cursor = told.split("--cursor ")[1].strip()
+    assert [
+        json.loads(line)["name"] for line in filled(*query, "--jsonl", "--cursor", cursor).out.splitlines()
+    ] == ["Hall"]
+
+
+def test_all_reverse_count_and_views(filled: Run) -> None:
+    query = ("query", "Section.of_survey", "survey_id=s1", "--jsonl", "--all", "--reverse")
+    assert [json.loads(line)["name"] for line in filled(*query).out.splitlines()] == ["Hall", "Loft", "Roof"]
+    assert filled("count", "Section.of_survey", "survey_id=s1").out == "3\n"
+    assert filled("count", "of_survey", "survey_id=s1", "--json").json == {"count": 3}
+    assert filled("query", "Section.after_order", "survey_id=s1", "order=1", "--json").json["items"] == [
+        {"name": "Loft"},
+        {"name": "Hall"},
+    ]
+    assert [row["name"] for row in filled("query", "Section.named", "--json").json["items"]] == [
+        "Hall",
+        "Loft",
+        "Roof",
+    ]
+
+
+def test_the_request_is_shown_beside_the_rows(filled: Run) -> None:
+    ran = filled("query", "Section.of_survey", "survey_id=s1", "--show-request", "--json")
+    operation, _, text = ran.err.partition(" ")
+    request = json.loads(text)
+    assert operation == "Query"
+    assert request["IndexName"] == "GSI2"
+    assert {"S": "TENANT#acme#SURVEY#s1"} in request["ExpressionAttributeValues"].values()
+    assert len(ran.json["items"]) == 3
+
+
+def test_json_comes_in_from_a_file(run: Run, tmp_path: Path) -> None:
+    rows = [{"survey_id": f"s{n}", "title": "T", "due": "2035-01-01", "tags": ["x"]} for n in range(3)]
+    (tmp_path / "one.json").write_text(json.dumps(rows[0]))
+    (tmp_path / "rows.jsonl").write_text("\n".join(json.dumps(row) for row in rows[1:]))
+    assert run("put", "Survey", "--json-input", "one.json", "--json").json["due"] == "2035-01-01"
+    many = run("put", "Survey", "--json-input", "rows.jsonl", "--json").json
+    assert [row["survey_id"] for row in many] == ["s1", "s2"]
+    assert run("get", "Survey", "survey_id=s2", "--json").json["tags"] == ["x"]
+    assert run("put", "Survey", "--json-input", "one.json").code == 4
+    (tmp_path / "bad.json").write_text("{not json")
+    assert run("put", "Survey", "--json-input", "bad.json").code == 2
+
+
+def test_create_refuses_to_replace(filled: Run) -> None:
+    again = ("put", "Section", "survey_id=s1", "section_id=roof", "name=Roof 2", "order=1")
+    assert filled(*again, "--create").code == 4
+    assert filled(*again, "--json").json["name"] == "Roof 2"
+
+
+def test_updates_and_versions(filled: Run) -> None:
+    update = ("update", "Survey", "survey_id=s1", "--json")
+    changed = filled(*update, "--set", "title=New", "--set", 'tags:=["a","b"]', "--if-version", "1")
+    assert (changed.json["title"], sorted(changed.json["tags"]), changed.json["version"]) == (
+        "New",
+        ["a", "b"],
+        2,
+    )
+    stale = filled(*update, "--set", "title=Old", "--if-version", "1")
+    assert stale.code == 4
+    assert "expected version 1, found 2" in stale.err
+    assert filled(*update, "--set", "title=Old").code == 2
+    assert filled(*update, "--remove", "due", "--any-version").json["version"] == 3
+    assert filled(*update, "--any-version").code == 2
+    moved = filled("update", "Section", "survey_id=s1", "section_id=roof", "--add", "order=10", "--json")
+    assert moved.json["order"] == 11
+    names = filled("query", "Section.of_survey", "survey_id=s1", "--json").json["items"]
+    assert [row["name"] for row in names] == ["Loft", "Hall", "Roof"]
+    assert filled("update", "Section", "survey_id=s1", "section_id=no", "--set", "name=x").code == 3
+
+
+def test_deletes(filled: Run) -> None:
+    assert filled("delete", "Survey", "survey_id=s1").code == 2
+    assert filled("delete", "Survey", "survey_id=s1", "--if-version", "7").code == 4
+    assert (
+        filled("delete", "Survey", "survey_id=s1", "--if-version", "1", "--json").json["title"]
+        == "12 Main Street"
+    )
+    assert filled("delete", "Survey", "survey_id=s1", "--any-version").code == 3
+    assert filled("get", "Survey", "survey_id=s1").code == 3
+
+
+def test_tenants_are_kept_apart(filled: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    get = ("get", "Survey", "survey_id=s1")
+    assert filled(*get, "--tenant", "other").code == 3
+    assert filled("put", "Setting", "name=a", "value=b").code == 2
+    monkeypatch.delenv("SOLOTABLE_TENANT")
+    assert filled(*get).code == 2
+    assert filled("put", "Setting", "name=a", "value=b").code == 0
+    assert filled(*get, "tenant_id=acme", "--admin").code == 0
+    assert filled("count", "Section.of_survey", "survey_id=s1", "tenant_id=acme", "--admin").out == "3\n"
+    assert filled(*get, "--admin", "--tenant", "acme").code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("get", "Surveys", "survey_id=s1"), "did you mean 'Survey'?"),
+        (("get", "Survey", "survey=s1"), "did you mean 'survey_id'?"),
+        (("get", "Survey"), "survey_id is missing"),
+        (("get", "Survey", "survey_id=s1", "title=x"), "title is no part of it"),
+        (("get", "Survey", "s1"), "write name=value"),
+        (("get", "Survey", "survey_id=s1", "survey_id=s2"), "given twice"),
+        (
+            ("put", "Section", "survey_id=s1", "section_id=a", "name=A", "order=x"),
+            "Section.order = 'x': input should be",
+        ),
+        (("put", "Survey", "survey_id=s1"), "Survey.title is missing."),
+        (("put", "Survey", "survey_id=s1", "title="), "Survey.title = '': string should have at least 1"),
+        (("query", "Section.of_surveys", "survey_id=s1"), "did you mean 'Section.of_survey'?"),
+        (("query", "Section.of_survey"), "needs survey_id"),
+        (
+            ("query", "Section.of_survey", "survey_id=s1", "--consistent"),
+            "no consistent reads on a global index",
+        ),
+        (
+            ("query", "Section.between_orders", "survey_id=s1", "low=1", "high=many"),
+            "Section.between_orders.high",
+        ),
+        (("update", "Survey", "survey_id=s1", "--set", "titel=x", "--any-version"), "did you mean 'title'?"),
+        (("get", "Survey", "survey_id=s1", "-d", "mysql://x"), "is no database URL"),
+    ],
+)
+def test_mistakes_are_told_in_a_sentence(filled: Run, arguments: tuple[str, ...], told: str) -> None:
+    ran = filled(*arguments)
+    assert ran.code == 2
+    assert told in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_reading_makes_no_file(run: Run, tmp_path: Path) -> None:
+    ran = run("get", "Survey", "survey_id=s1")
+    assert ran.code == 3
+    assert "There is no file survey.db" in ran.err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_same_commands_over_the_wire(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    with served("wire.db", cwd=tmp_path) as running:
+        monkeypatch.setenv("SOLOTABLE_URL", f"{running.url}/Elsewhere")
+        monkeypatch.setenv("SOLOTABLE_MODELS", f"{MODELS}:surveyor")
+        get = ("get", "Survey", "survey_id=s1", "--json")
+        missing = run(*get)
+        assert missing.code == 3
+        assert "solotable schema apply" in missing.err
+        assert run("schema", "diff").code == 1
+        applied = run("schema", "apply")
+        assert applied.code == 0, applied.err
+        assert run("schema", "diff").out == "Elsewhere: as declared\n"
+        assert run("put", "Survey", "survey_id=s1", "title=Wire").code == 0
+        assert run(*get).json["title"] == "Wire"
+        measured = run("explain", "get", "Survey", "survey_id=s1", "--json").json["measured"]
+        assert (measured["units"], measured["items_read"]) == (0.5, 1)
+
+
+def test_nothing_answers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    ran = run("get", "Survey", "survey_id=s1", "-d", f"http://127.0.0.1:{port}", "-m", f"{MODELS}")
+    assert ran.code == 5
+    assert str(port) in ran.err
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (e.DataError("x"), 1),
+        (e.ServiceError("ValidationException", "x"), 1),
+        (e.CursorRejected("x"), 2),
+        (e.NotFound("x"), 3),
+        (e.TableNotFound(), 3),
+        (e.ConditionFailed(), 4),
+        (e.AlreadyExists("x"), 4),
+        (e.TransactionCancelled([{"Code": "ConditionalCheckFailed"}]), 4),
+        (e.Throttled("ThrottlingException", "x"), 5),
+        (e.TransportError("x"), 5),
+        (e.ServiceError("InternalServerError", "x", status=500), 5),
+    ],
+)
+def test_exit_codes(error: e.SolotableError, code: int) -> None:
+    assert exit_code(error) == code

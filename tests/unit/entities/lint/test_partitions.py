@@ -1,0 +1,80 @@
+"""Partitions that take all the traffic, and those that do not."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from enum import IntEnum
+from typing import Any, Literal
+
+import pytest
+
+from solotable.entities.keys import Key
+from solotable.entities.lint import Finding, lint
+from solotable.entities.table import Index, Table
+
+from .test_keys import entity
+
+TYPES: dict[str, Any] = {
+    "status": Literal["draft", "done", "gone"],
+    "level": IntEnum("Level", {"LOW": 1, "HIGH": 2}),
+    "day": date,
+    "at": datetime,
+    "shard": int,
+}
+
+
+def hot(partition: str, *, tenant: str | None = None) -> list[Finding]:
+    table = Table("Shop", tenant=tenant)
+    entity(table, "Order", {"key": Key(partition, "ORDER#{order_id}")}, **TYPES)
+    return [each for each in lint(table) if each.code in ("ST201", "ST202")]
+
+
+@pytest.mark.parametrize(
+    ("partition", "said"),
+    [
+        ("ORDERS", "Order.key puts all items into one partition, and"),
+        ("STATUS#{status}", "into 3 partitions by status"),
+        ("{status}#{level:02d}", "into 6 partitions by level and status"),
+    ],
+)
+def test_few_partitions_are_hot(partition: str, said: str) -> None:
+    (finding,) = hot(partition)
+    assert (finding.code, finding.severity, finding.entity) == ("ST201", "warning", "Order")
+    assert said in finding.message
+    assert "1,000 WCU and 3,000 RCU" in finding.message
+
+
+@pytest.mark.parametrize("partition", ["DAY#{day}", "{at:s}"])
+def test_the_present_is_hot(partition: str) -> None:
+    (finding,) = hot(partition)
+    assert (finding.code, finding.severity) == ("ST202", "warning")
+
+
+@pytest.mark.parametrize(
+    "partition", ["ORDER#{order}", "DAY#{day}#{shard:02d}", "{status}#{owner}", "{shard:02d}"]
+)
+def test_many_partitions_are_not(partition: str) -> None:
+    assert hot(partition) == []
+
+
+@pytest.mark.parametrize(
+    ("partition", "codes"),
+    [
+        ("T#{tenant_id}", []),
+        ("T#{tenant_id}#{status}", [("ST201", "note")]),
+        ("T#{tenant_id}#{day}", [("ST202", "note")]),
+        ("T#{tenant_id}#{owner}", []),
+    ],
+)
+def test_a_tenant_in_the_key_spreads_the_traffic(partition: str, codes: list[tuple[str, str]]) -> None:
+    found = hot(partition, tenant="tenant_id")
+    assert [(each.code, each.severity) for each in found] == codes
+    assert all("of each tenant" in each.message for each in found)
+
+
+def test_native_partitions_of_an_index_are_judged_too() -> None:
+    table = Table("Shop", indexes=[Index("Status", partition="status", sort="n:N")])
+    keys = {"key": Key("ORDER#{order_id}", "ORDER"), "by_status": Key(("status",), ("n",), index="Status")}
+    entity(table, "Order", keys, status=TYPES["status"], n=int)
+    (finding,) = [each for each in lint(table) if each.code == "ST201"]
+    assert "Order.by_status puts all items into 3 partitions by status" in finding.message

@@ -1,0 +1,119 @@
+"""Indexes and attributes as they are kept, and the list of codes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated
+
+import solotable
+from solotable.entities.entity import Entity
+from solotable.entities.fields import Attr, Json
+from solotable.entities.keys import Key
+from solotable.entities.lint import CODES, Finding, lint
+from solotable.entities.table import Index, Table
+
+PAGE = Path(solotable.__file__).parents[2] / "docs" / "reference" / "lint.md"
+
+
+def of(table: Table, *codes: str) -> list[Finding]:
+    return [finding for finding in lint(table) if finding.code in codes]
+
+
+def test_an_index_that_nobody_uses() -> None:
+    table = Table("Shop", indexes=[Index("GSI1"), Index("GSI2")])
+
+    class Order(Entity, table=table):
+        key = Key("ORDER#{order_id}", "ORDER")
+        by_owner = Key("OWNER#{owner}", "ORDER#{order_id}", index="GSI2")
+        order_id: str
+        owner: str
+
+    assert Order.plan().indexes
+    (finding,) = of(table, "ST301")
+    assert (finding.severity, finding.entity, finding.table) == ("warning", None, "Shop")
+    assert "'GSI1'" in finding.message
+
+
+def test_an_index_key_that_may_be_absent_altogether() -> None:
+    table = Table("Shop", indexes=[Index("GSI1"), Index("GSI2")])
+
+    class Order(Entity, table=table):
+        key = Key("ORDER#{order_id}", "ORDER")
+        by_owner = Key("OWNER#{owner}", "{rank:03d}", index="GSI1")
+        by_rank = Key("RANK#{rank:03d}", "ORDER#{order_id}", index="GSI2")
+        order_id: str
+        owner: str | None = None
+        rank: int | None = None
+
+    assert Order.plan().indexes
+    (finding,) = of(table, "ST302")
+    assert finding.severity == "note"
+    assert finding.message.startswith("Order.by_owner is left out of index 'GSI1'")
+
+
+def test_reserved_words_on_the_wire() -> None:
+    table = Table("Shop")
+
+    class Order(Entity, table=table):
+        key = Key("ORDER#{order_id}", "ORDER")
+        order_id: str
+        name: str
+        Status: str
+        size: Annotated[int, Attr("how_large")]
+        n: Annotated[int, Attr("count")]
+
+    (finding,) = of(table, "ST401")
+    assert finding.severity == "note"
+    assert "Order keeps name, Status, count, which" in finding.message
+    assert finding.where is not None
+    line = int(finding.where.rpartition(":")[2])
+    assert Path(__file__).read_text(encoding="utf-8").splitlines()[line - 1].startswith("    class Order(")
+    assert Order.__module__ == __name__
+
+
+def test_nested_values_in_a_flat_table() -> None:
+    table = Table("Shop", flat=True)
+
+    class Order(Entity, table=table, flat=False):
+        key = Key("ORDER#{order_id}", "ORDER")
+        order_id: str
+        lines: list[str]
+        kept: Annotated[list[str], Json()]
+
+    assert Order.plan().attributes
+    (finding,) = of(table, "ST402")
+    assert (finding.severity, finding.entity) == ("warning", "Order")
+    assert "in lines although table 'Shop' is flat" in finding.message
+
+
+def test_nested_values_in_one_entity_of_many() -> None:
+    table = Table("Shop")
+    for name, kind in (("One", str), ("Two", str), ("Three", list[str])):
+        body = {
+            "key": Key(f"{name}#{{id}}", "X"),
+            "__annotations__": {"id": str, "value": kind},
+            "__module__": __name__,
+        }
+        assert of(table, "ST402") == []
+        type(Entity)(name, (Entity,), body, table=table)
+    (finding,) = of(table, "ST402")
+    assert (finding.severity, finding.entity) == ("note", "Three")
+
+
+def test_a_sound_table_has_no_findings() -> None:
+    table = Table("Shop")
+
+    class Order(Entity, table=table):
+        key = Key("ORDER#{order_id}", "ORDER")
+        order_id: str
+
+    assert Order.plan()
+    assert lint(table) == []
+    assert lint(Table("Empty")) == []
+
+
+def test_every_code_is_documented_and_every_documented_code_exists() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert re.findall(r"^### (ST\d+): ", text, re.MULTILINE) == list(CODES)
+    assert all(f"### {code}: {title}" in text for code, title in CODES.items())
