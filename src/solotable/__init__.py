@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from .entities.counters import Counted
     from .entities.entity import Entity
     from .entities.fields import FROM_SCOPE, TTL, Attr, Counter, Created, Json, Unique, Updated, Version
+    from .entities.history import History
     from .entities.keys import Key
+    from .entities.names import Names, Redirect
     from .entities.patterns import pattern
     from .entities.queries import Query
     from .entities.table import Index
@@ -43,7 +45,9 @@ _ROOMS = {
         "Updated",
         "Version",
     ),
+    "entities.history": ("History",),
     "entities.keys": ("Key",),
+    "entities.names": ("Names", "Redirect"),
     "entities.patterns": ("pattern",),
     "entities.queries": ("Query",),
     "entities.table": ("Index",),
@@ -67,11 +71,14 @@ __all__ = [
     "Created",
     "Database",
     "Entity",
+    "History",
     "Index",
     "Json",
     "Key",
+    "Names",
     "Page",
     "Query",
+    "Redirect",
     "Store",
     "Table",
     "Unique",

@@ -206,6 +206,7 @@ def _put(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
         sent = recorder.exchanges
     explanation = _explained(f"put {plan.name}", plan, sent, _write_units(plan, sent, wanted.item_size))
     explanation["assumed"] = {"stand_ins": missing, "new_item": True}
+    explanation["item_size"] = wanted.item_size or _written_size(sent)
     if wanted.item_size is None:
         explanation["measured"] = _measured(sent, "an engine in memory")
     else:
@@ -264,6 +265,18 @@ def _write_units(plan: Plan, sent: Sequence[Exchange], size: int | None) -> Unit
     return total
 
 
+def _written_size(sent: Sequence[Exchange]) -> int:
+    from solotable.protocol.requests import PutItem, TransactWriteItems
+    from solotable.values import item_size
+
+    total = 0
+    for each in sent:
+        request = each.request
+        actions = request.actions if isinstance(request, TransactWriteItems) else (request,)
+        total += sum(item_size(action.item) for action in actions if isinstance(action, PutItem))
+    return total
+
+
 def _measured(sent: Sequence[Exchange], where: str) -> dict[str, Any]:
     from solotable.entities.cost import Units
     from solotable.protocol import requests
@@ -295,12 +308,12 @@ def _units(units: Units) -> dict[str, Any]:
 
 
 def _cost(explanation: Mapping[str, Any], prices: Prices, rate: float | None) -> dict[str, Any]:
-    from solotable.entities.cost import Units
+    from solotable.entities.cost import SECONDS_PER_MONTH, Units, storage_per_month
 
     basis = "measured" if explanation["measured"] else "estimated"
     counted = explanation[basis]
     units = Units(table=counted["units"], writes=counted["kind"] == "write")
-    return {
+    cost = {
         "basis": basis,
         "region": prices.region,
         "prices_of": prices.date,
@@ -308,6 +321,11 @@ def _cost(explanation: Mapping[str, Any], prices: Prices, rate: float | None) ->
         "rate_per_second": rate,
         "dollars_per_month": None if rate is None else round(units.per_month(prices, rate), 4),
     }
+    if rate is not None and "item_size" in explanation:
+        items = round(rate * SECONDS_PER_MONTH)
+        kept = storage_per_month(items, explanation["item_size"], prices)
+        cost["storage_dollars_per_month"] = round(kept, 4)
+    return cost
 
 
 def _rate(text: str) -> float:
@@ -358,6 +376,9 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"          ${cost['dollars_per_month']:,.2f} per month at {cost['rate_per_second']:g} a second"
         )
+    if "storage_dollars_per_month" in cost:
+        kept = f"${cost['storage_dollars_per_month']:,.2f}"
+        lines.append(f"          {kept} per month to keep what a month writes, without indexes")
     lines.append(
         f"          on demand in {cost['region']}, prices of {cost['prices_of']}, as {cost['basis']}"
     )

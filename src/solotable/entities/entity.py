@@ -94,4 +94,4 @@ class Entity(BaseModel):
         """Keep attributes that the model has no field for."""
         # Pydantic copies, pickles and compares its private attributes; a declared one would cost
         # every instance an initialiser, and hardly any item has unknown attributes.
-        object.__setattr__(self, "__pydantic_private__", {"unknown": attributes})
+        object.__setattr__(self, "__pydantic_private__", {"unknown": attributes} if attributes else None)

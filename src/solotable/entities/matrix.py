@@ -10,7 +10,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from solotable.errors import SolotableError
 from solotable.expressions.evaluate import paths_of
 
 from .keys import AccessPath, Bound, Composed, Native
@@ -56,7 +55,7 @@ def access_pattern(plan: Plan, pattern: Pattern) -> AccessPattern:
     try:
         kinds = argument_types(plan.entity, pattern)
         query, symbols = _symbolic(plan, pattern, kinds)
-    except (SolotableError, TypeError, ValueError, AttributeError, KeyError, ArithmeticError) as refused:
+    except Exception as refused:  # noqa: BLE001  # a pattern is the user's own code, and may raise anything
         return _unshown(plan, pattern, refused)
     path, index = query.path, query.path.index
     filters = () if query.filter is None else tuple(dict.fromkeys(str(p[0]) for p in paths_of(query.filter)))

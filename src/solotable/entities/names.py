@@ -6,7 +6,7 @@ its former names, so a rename turns all of them to the new one and there are no 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
@@ -55,9 +55,11 @@ class Names(Trait):
     _tag_name: str
     _tag_value: AttributeValue
 
-    def __init__(self, field: str, *, protected: tuple[str, ...] = (), most: int = 90) -> None:
+    def __init__(self, field: str, *, protected: Iterable[str] = (), most: int = 90) -> None:
+        if isinstance(protected, str):
+            raise DeclarationError(f"Names: protected= is a tuple of names; write ({protected!r},).")
         self.field = field
-        self.protected = protected
+        self.protected = frozenset(protected)
         self.most = most
 
     def bind(self, draft: Draft) -> Self:
@@ -80,8 +82,6 @@ class Names(Trait):
                 f"{where}: a rename needs the entity's version; "
                 f"add a field: version: Annotated[int, Version()] = 0."
             )
-        if isinstance(self.protected, str):
-            raise DeclarationError(f"{where}: protected= is a tuple of names; write ({self.protected!r},).")
         if not 1 <= self.most <= MOST_ALIASES:
             raise DeclarationError(
                 f"{where}: most={self.most}; a rename writes every former name in one transaction, "

@@ -57,7 +57,9 @@ class Outbox(Trait):
                 f"write Table(..., stream=True)."
             )
         if self.days is not None and self.days < 2:
-            raise DeclarationError(f"{where}: an event stays at least 2 days, longer than the stream; or None.")
+            raise DeclarationError(
+                f"{where}: an event stays at least 2 days, longer than the stream; or None."
+            )
         if self.days is not None and draft.table.ttl is None:
             raise DeclarationError(
                 f"{where} ends its events after {self.days} days by the time to live, which table "

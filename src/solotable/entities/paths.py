@@ -80,7 +80,10 @@ class Place:
         try:
             dumped = self.attribute.dump(value)
         except DataError as refused:
-            raise DataError(f"{self.owner} = {value!r}: {refused}") from refused
+            # What a field refuses names it; what a list's element refuses names the list.
+            text = str(refused)
+            told = text if text.startswith(f"{self.owner} ") else f"{self.owner} = {value!r}: {text}"
+            raise DataError(told) from refused
         except (AttributeError, TypeError, ValueError) as refused:
             raise DataError(f"{self.owner} is {_shown(self.annotation)}; {value!r} is not.") from refused
         if dumped is None:

@@ -81,7 +81,7 @@ class Query(Generic[RowT_co]):
             raise DeclarationError(f"{self.described}: DynamoDB has no consistent reads on a global index.")
         return replace(self, consistently=True)
 
-    def where(self, condition: Callable[[RowT_co], bool]) -> Query[RowT_co]:
+    def where(self, condition: Callable[[RowT_co], int]) -> Query[RowT_co]:
         """Keep the rows that meet the condition; those dropped are read and paid for all the same."""
         return self.filtered(record(self.plan, cast(Callable[[Any], Any], condition)))
 

@@ -62,7 +62,7 @@ def perform(scope: Scope, planner: Planner) -> Flow[Any]:
         write = yield from planner()
         try:
             if write.companions:
-                yield from _send(scope, [write], token=scope.tokens(), ours=True)
+                yield from _send(scope, [write], token=scope.token(None), ours=True)
                 return write.after
             return (yield from _send_alone(scope, write))
         except _Outdated as changed:
@@ -87,7 +87,7 @@ def transact(scope: Scope, planners: Sequence[Planner], *, token: str | None) ->
             write = yield from planner()
             writes.append(write)
         try:
-            yield from _send(scope, writes, token=token or scope.tokens())
+            yield from _send(scope, writes, token=scope.token(token))
         except _Outdated as changed:
             if attempt == _ATTEMPTS - 1:
                 raise changed.error from changed

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from solotable.entities.counters import Counted
+from solotable.entities.history import History
+from solotable.entities.names import Names
 from solotable.entities.outbox import Outbox
 from solotable.entities.plan import Plan, UniqueRule
 from solotable.entities.traits import Trait
 
-from . import counters, outbox, unique
+from . import counters, history, names, outbox, unique
 from .scope import Scope
 from .write import Change, Companion
 
@@ -18,6 +20,8 @@ from .write import Change, Companion
 Behaviour = Callable[[Scope, Any, Change], Iterable[Companion]]
 _BEHAVIOURS: Mapping[type[Trait], Behaviour] = {
     Counted: counters.shares,
+    History: history.snapshots,
+    Names: names.redirects,
     Outbox: outbox.event,
     UniqueRule: unique.locks,
 }

@@ -73,18 +73,21 @@ def _added(scope: Scope, trait: Counted, child: Plan, key: Mapping[str, Any], am
     )
 
 
-def add_to_shards(scope: Scope, table: Table, name: str, amount: int, shards: int, token: str) -> Flow[None]:
+def add_to_shards(
+    scope: Scope, table: Table, name: str, amount: int, shards: int, token: str | None
+) -> Flow[None]:
     """Add to one shard of a counter, chosen by the token: under the same token it is done once."""
     if not 0 < shards <= _MOST_SHARDS:
         raise DataError(f"A counter has 1 to {_MOST_SHARDS} shards; {shards} were given.")
-    key = _shard(scope, table, name, crc32(token.encode()) % shards)
+    own = scope.token(token, "counter", table.name, name)
+    key = _shard(scope, table, name, crc32(own.encode()) % shards)
     action = UpdateItem(
         table=scope.table(table),
         key=key,
         update=Update((Assign((table.tag,), Const({"S": TAG})), Add((_COUNT,), dump(amount))), creates=True),
     )
     fingerprint = blake2b(repr(action).encode(), digest_size=16).digest()
-    sent = TransactWriteItems(actions=(action,), token=token, fingerprint=fingerprint)
+    sent = TransactWriteItems(actions=(action,), token=own, fingerprint=fingerprint)
     yield from ask(sent, scope.retries)
 
 

@@ -15,6 +15,7 @@ from solotable.entities.plan import Plan
 from solotable.errors import AlreadyExists, DataError, DeclarationError, NotFound, SolotableError
 from solotable.expressions.ast import Exists, KeyTerm, Not
 from solotable.protocol import requests
+from solotable.protocol.encode import items as decode_items
 from solotable.protocol.replies import Page as Reply
 from solotable.protocol.requests import ConditionCheck, DeleteItem, GetItem, PutItem
 from solotable.values import Item
@@ -97,7 +98,8 @@ def snapshots(scope: Scope, trait: History, change: Change) -> Iterator[Companio
     place = Place(scope, plan, trait, values, plan.key_of(values))
     if after is not None and plan.key_of(after.entity.__dict__) != place.key:
         raise DeclarationError(
-            f"{plan.name} keeps a history, which lies under its key; an entity with a history cannot be renamed."
+            f"{plan.name} keeps a history, which lies under its key, so it cannot be renamed; "
+            f"keep the names in an entity of their own that refers to this one."
         )
     number = int(values[plan.version or ""])
     if after is None and trait.on_delete == "purge":
@@ -120,7 +122,7 @@ def page(place: Place, *, limit: int, cursor: str | None) -> Flow[Filled]:
     bound_to = repr(("history", place.plan.tag, request.key, scope.tenant, scope.admin)).encode()
     start = None if cursor is None else scope.sealer.open(cursor, bound_to)
     reply: Reply = yield from ask(_query(place, limit=limit, start=start), scope.retries)
-    items = [decoded(raw) for raw in reply.items or ()]
+    items = decode_items(reply.items or ())
     rows = [_loaded(place, item).entity for item in items if _is_ours(place, item)]
     sealed = None if not reply.last_key else scope.sealer.seal(reply.last_key, bound_to)
     return Filled(rows, sealed, reply.scanned)
@@ -196,7 +198,7 @@ def purge(place: Place, *, keep: int = 0) -> Flow[int]:
     while True:
         request = _query(place, limit=_PURGED_AT_ONCE, start=start, projection=names)
         reply: Reply = yield from ask(request, scope.retries)
-        keys = [decoded(raw) for raw in reply.items or ()]
+        keys = decode_items(reply.items or ())
         going, left = keys[left:], max(0, left - len(keys))
         writes = [_bare_delete(place, key) for key in going]
         removed += (yield from write_batch(scope, writes)) if writes else 0
@@ -212,9 +214,7 @@ def purge(place: Place, *, keep: int = 0) -> Flow[int]:
 
 def missing(place: Place, version: int) -> NotFound:
     """Return the error for a version that is not there."""
-    return NotFound(
-        f"There is no version {version} of {place.title}; it never was, or is no longer kept."
-    )
+    return NotFound(f"There is no version {version} of {place.title}; it never was, or is no longer kept.")
 
 
 def revived(place: Place, number: int) -> Companion:

@@ -7,7 +7,7 @@ in the same transaction.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from solotable.entities.entity import Entity

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -37,7 +37,7 @@ class Prepared:
 
     query: Query[Any]
     request: requests.Query | None
-    bound_to: bytes
+    bound_to: bytes = field(repr=False)
     hydrates: bool
 
     @property

@@ -35,7 +35,9 @@ def plan_restore(place: Place, version: int, *, over: int | None = None) -> Flow
             theirs=None if current is None else current.entity,
         )
     if there == version:
-        raise DataError(f"Version {version} of {place.title} is the current one; there is nothing to restore.")
+        raise DataError(
+            f"Version {version} of {place.title} is the current one; there is nothing to restore."
+        )
     old = yield from snapshot_at(place, version)
     if current is not None:
         if old is None:

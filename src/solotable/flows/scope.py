@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from hashlib import blake2b
 from typing import Any
 
 from solotable.entities.events import Actor
@@ -157,6 +158,16 @@ class Scope:
             there = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
         alive = self.alive(plan)
         return there if alive is None else And((there, alive))
+
+    def token(self, given: str | None, *kind: str) -> str:
+        """Return the token of a transaction: a new one, or the caller's, made its own tenant's and tables'.
+
+        DynamoDB keeps tokens for the whole account, so two tenants that use the same words would meet.
+        """
+        if given is None:
+            return self.tokens()
+        words = repr((sorted(self.names.values()), self.tenant, self.admin, kind, given))
+        return blake2b(words.encode(), digest_size=16).hexdigest()
 
     def now(self) -> datetime:
         """Return the time as entities are stamped with it."""

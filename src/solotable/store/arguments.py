@@ -19,8 +19,9 @@ from solotable.flows.write import ExpectedVersion
 RowT = TypeVar("RowT")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
-#: A condition over an entity, written as a lambda: `lambda s: s.status != "archived"`.
-Where = Callable[[RowT], bool] | None
+#: A condition over an entity, written as a lambda: `lambda s: s.status != "archived"`. It gives an int to
+#: type checkers because `~` of a bool does; a bool is one.
+Where = Callable[[RowT], int] | None
 
 
 def condition_of(entity: type[Entity] | Entity | Plan, where: Where[Any]) -> Condition | None:

@@ -20,6 +20,8 @@ from solotable.flows.write import ExpectedVersion
 from .arguments import Where, condition_of, filtered, members_of, target_of
 from .counters import AsyncShardedCounter
 from .drive import AsyncEngine, arun
+from .history import AsyncEntityHistory
+from .names import AsyncEntityNames
 from .pages import Page
 from .work import BatchWork, TransactionWork
 
@@ -205,6 +207,14 @@ class _Verbs:
         """Return a counter that is spread over several items, for numbers that many add to at once."""
         return AsyncShardedCounter(self._engine, self._scope, table, name, shards)
 
+    def history(self, entity: type[E], /, **key: Any) -> AsyncEntityHistory[E]:
+        """Return the history of one entity: its former versions, and the way back to them."""
+        return AsyncEntityHistory(self._engine, self._scope, entity, key)
+
+    def names(self, entity: type[E], /) -> AsyncEntityNames[E]:
+        """Return the names of the entities of a class: renaming them, and resolving former names."""
+        return AsyncEntityNames(self._engine, self._scope, entity)
+
     def explain(self, pattern: Query[Any]) -> query.Prepared:
         """Return a query as it would be sent; nothing is."""
         return query.prepare(self._scope, pattern)
@@ -266,6 +276,9 @@ class AsyncDatabase(AsyncStore):
     def admin(self) -> AsyncAdminStore:
         """Return the store that sees every tenant."""
         return AsyncAdminStore(self._engine, self._scope.of_admin())
+
+    def __repr__(self) -> str:
+        return f"AsyncDatabase({', '.join(self._scope.names.values())})"
 
     async def close(self) -> None:
         """Close the engine."""

@@ -21,6 +21,8 @@ from solotable.protocol.engine import Engine
 from .arguments import Where, condition_of, filtered, members_of, target_of
 from .counters import ShardedCounter
 from .drive import run
+from .history import EntityHistory
+from .names import EntityNames
 from .pages import Page
 from .work import BatchWork, TransactionWork
 
@@ -205,6 +207,14 @@ class _Verbs:
         """Return a counter that is spread over several items, for numbers that many add to at once."""
         return ShardedCounter(self._engine, self._scope, table, name, shards)
 
+    def history(self, entity: type[E], /, **key: Any) -> EntityHistory[E]:
+        """Return the history of one entity: its former versions, and the way back to them."""
+        return EntityHistory(self._engine, self._scope, entity, key)
+
+    def names(self, entity: type[E], /) -> EntityNames[E]:
+        """Return the names of the entities of a class: renaming them, and resolving former names."""
+        return EntityNames(self._engine, self._scope, entity)
+
     def explain(self, pattern: Query[Any]) -> query.Prepared:
         """Return a query as it would be sent; nothing is."""
         return query.prepare(self._scope, pattern)
@@ -263,6 +273,9 @@ class Database(Store):
     def admin(self) -> AdminStore:
         """Return the store that sees every tenant."""
         return AdminStore(self._engine, self._scope.of_admin())
+
+    def __repr__(self) -> str:
+        return f"Database({', '.join(self._scope.names.values())})"
 
     def close(self) -> None:
         """Close the engine."""

@@ -21,8 +21,7 @@ class ShardedCounter:
 
     def add(self, amount: int = 1, *, token: str | None = None) -> None:
         """Add to the counter; with a token, once within ten minutes however often it is sent."""
-        given = token or self._scope.tokens()
-        flow = counters.add_to_shards(self._scope, *self._place, amount, self._shards, given)
+        flow = counters.add_to_shards(self._scope, *self._place, amount, self._shards, token)
         run(flow, self._engine)
 
     def value(self) -> int:
@@ -41,8 +40,7 @@ class AsyncShardedCounter:
 
     async def add(self, amount: int = 1, *, token: str | None = None) -> None:
         """Add to the counter; with a token, once within ten minutes however often it is sent."""
-        given = token or self._scope.tokens()
-        flow = counters.add_to_shards(self._scope, *self._place, amount, self._shards, given)
+        flow = counters.add_to_shards(self._scope, *self._place, amount, self._shards, token)
         await arun(flow, self._engine)
 
     async def value(self) -> int:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from solotable.entities.entity import Entity
-from solotable.errors import DataError, DeclarationError
+from solotable.errors import DataError, DeclarationError, TenantViolation
 from solotable.flows import put, update
 from solotable.flows.ask import Flow
 from solotable.flows.commit import Planner
@@ -16,6 +17,14 @@ from solotable.flows.write import ExpectedVersion, Write
 from .arguments import Where, condition_of, target_of
 
 E = TypeVar("E", bound=Entity)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A write that a pattern has prepared, to be done alone or in a transaction."""
+
+    scope: Scope
+    planner: Planner
 
 
 class TransactionWork:
@@ -76,6 +85,15 @@ class TransactionWork:
         plan = entity.plan()
         prepared = put.plan_check(self._scope, plan, key, where=condition_of(plan, where), version=version)
         self._open().append(lambda: _already(prepared))
+
+    def include(self, *planned: Planned) -> None:
+        """Take in what a pattern has prepared: `tx.include(db.names(Route).renaming(...))`."""
+        for each in planned:
+            if (each.scope.tenant, each.scope.names) != (self._scope.tenant, self._scope.names):
+                raise TenantViolation(
+                    "This was prepared by another store; take it from that of the transaction."
+                )
+            self._open().append(each.planner)
 
     def _put(self, entity: E, where: Where[E], *, create: bool) -> E:
         intent, condition = put.intend(self._scope, entity), condition_of(entity, where)

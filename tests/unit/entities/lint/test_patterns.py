@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime
 from enum import Enum
 from pathlib import Path
-from typing import Any, Literal, Optional
+from typing import Any, ClassVar, Literal, Optional
 
 import pytest
 from pydantic import BaseModel
@@ -35,6 +35,12 @@ def shop(**settings: Any) -> Table:
     return Table("Shop", indexes=[Index("GSI1", **settings)])
 
 
+def made(method: Any) -> Any:
+    """The method as a pattern, as the decorators make it."""
+    declare: Any = pattern
+    return declare(classmethod(method))
+
+
 def one_pattern(method: Callable[..., Any], **settings: Any) -> tuple[Table, type[Entity]]:
     """A table with an order that has this pattern."""
     table = shop(**settings)
@@ -47,7 +53,7 @@ def one_pattern(method: Callable[..., Any], **settings: Any) -> tuple[Table, typ
         status: Status
         day: date
         note: str = ""
-        found = pattern(classmethod(method))  # type: ignore[arg-type, var-annotated]
+        found: ClassVar[Any] = made(method)
 
     return table, Order
 
@@ -105,7 +111,7 @@ def test_a_prefix_that_reaches_the_children_of_its_items() -> None:
 
 #: Sort templates of entities that share one partition, over the fields a (text), k (a choice), n (digits).
 SORTS = ["A#{a}", "A#{a}#B#{k}", "A#{k}", "A#v{n:02d}", "B#{a}", "B#{n:02d}#{a}", "AB", "{a}", "A#x", "{k}#A"]
-VALUES = {"a": ["x", "A", "v07", "B", "07", "AB"], "k": ["x", "A"], "n": [7]}
+VALUES: dict[str, list[Any]] = {"a": ["x", "A", "v07", "B", "07", "AB"], "k": ["x", "A"], "n": [7]}
 #: How a range is opened over the first part that is not given.
 VERBS = ["", "since", "until", "after", "before", "between", "starts_with"]
 
@@ -125,7 +131,7 @@ def brute(entities: list[type[Entity]]) -> set[tuple[str, str]]:
 
 def every(entity: type[Entity]) -> list[dict[str, Any]]:
     fields = list(entity.model_fields)
-    combined = itertools.product(*(VALUES[name] for name in fields))
+    combined: Any = itertools.product(*[VALUES[name] for name in fields])
     return [dict(zip(fields, values, strict=True)) for values in combined]
 
 
@@ -157,9 +163,10 @@ def declared(table: Table, name: str, sort: str) -> type[Entity]:
     for size, verb in itertools.product(range(len(order) + 1), VERBS):
         opened = order[size] if size < len(order) else None
         if not verb or (opened is not None and (verb != "starts_with" or opened == "a")):
-            body[f"p{size}{verb}"] = pattern(classmethod(opening(order[:size], opened, verb)))  # type: ignore[arg-type, var-annotated]
-    made: type[Entity] = type(Entity)(name, (Entity,), body, table=table)
-    return made
+            body[f"p{size}{verb}"] = made(opening(order[:size], opened, verb))
+    metaclass: Any = type(Entity)
+    entity: type[Entity] = metaclass(name, (Entity,), body, table=table)
+    return entity
 
 
 def opening(given: list[str], opened: str | None, verb: str) -> Callable[..., Query[Any]]:

@@ -1,0 +1,176 @@
+"""From what a person writes after -m to the tables, or to a sentence about what is wrong with it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from solotable.cli.models import BrokenModels, load_tables, models_option, settings
+
+MODELS = """
+from solotable import Entity, Key, Table
+shop = Table("Shop")
+bank = Table("Bank")
+also_shop = shop
+number = 7
+
+class Order(Entity, table=shop):
+    key = Key("ORDER#{order_id}", "ORDER")
+    order_id: str
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder to work in; what is imported from it is forgotten afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SOLOTABLE_MODELS", raising=False)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    write(tmp_path, "given_models.py", MODELS)
+    yield tmp_path
+    for name in set(sys.modules) - before:
+        if str(tmp_path) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+def write(folder: Path, name: str, text: str) -> None:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def names(spec: str) -> list[str]:
+    return [table.name for table in load_tables(spec)]
+
+
+def refusal(spec: str | None) -> str:
+    with pytest.raises(click.ClickException) as refused:
+        load_tables(spec)
+    return refused.value.format_message()
+
+
+@pytest.mark.parametrize("place", ["given_models.py", "./given_models.py", "given_models"])
+def test_one_table_or_all_of_them(place: str) -> None:
+    assert names(place) == ["Shop", "Bank"]
+    assert names(f"{place}:bank") == ["Bank"]
+    assert [list(table.plans) for table in load_tables(f"{place}:also_shop")] == [["Order"]]
+
+
+def test_an_absolute_path(folder: Path) -> None:
+    assert names(f"{folder / 'given_models.py'}:shop") == ["Shop"]
+
+
+def test_a_file_in_a_package_keeps_its_relative_imports(folder: Path) -> None:
+    write(folder, "lib/given_pkg/__init__.py", "")
+    write(folder, "lib/given_pkg/tables.py", MODELS)
+    write(folder, "lib/given_pkg/models.py", "from .tables import shop\n")
+    assert names("lib/given_pkg/models.py") == ["Shop"]
+    assert "given_pkg.models" in sys.modules
+
+
+def test_a_file_with_the_name_of_another_module(folder: Path) -> None:
+    import json
+
+    write(folder, "sub/json.py", MODELS)
+    assert names("sub/json.py:shop") == ["Shop"]
+    assert sys.modules["json"] is json
+    assert load_tables("sub/json.py:shop")[0] is load_tables("sub/json.py:shop")[0]
+
+
+def test_entities_that_wait_for_a_later_name_are_there() -> None:
+    text = MODELS + '    line: "Line | None" = None\n\nclass Line(Entity):\n    text: str\n'
+    write(Path.cwd(), "later.py", text)
+    assert [list(table.plans) for table in load_tables("later.py:shop")] == [["Order"]]
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("nothing.py", "there is no file nothing.py"),
+        ("no/such", "there is no file no/such"),
+        ("no_such_module:shop", "there is no module 'no_such_module'"),
+        ("given_models.inner", "there is no module 'given_models.inner'"),
+        ("given_models.py:shopp", "there is no 'shopp'; did you mean shop?"),
+        ("given_models.py:zzz", "its tables are shop, bank, also_shop"),
+        ("given_models.py:number", "'number' is a int and no Table; its tables are shop"),
+        ("given_models.py:Order", "'Order' is a class and no Table"),
+        ("given_models.py:a b", "names no models"),
+        (":shop", "names no models"),
+        ("", "Which models? Say it with -m models.py:table, SOLOTABLE_MODELS"),
+        (None, "Which models?"),
+    ],
+)
+def test_what_is_wrong_is_said(spec: str | None, said: str) -> None:
+    assert said in refusal(spec)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("import no_such_thing\n", "broken.py:1: ModuleNotFoundError: No module named 'no_such_thing'"),
+        ("x = 1\ny = x +\n", "broken.py:2: SyntaxError"),
+        ("\n\nraise ValueError('a\\nb')\n", "broken.py:3: ValueError: a b"),
+        ("import sys\nsys.exit(3)\n", "broken.py:2: SystemExit: 3"),
+        (MODELS.replace("{order_id}", "{nothing}"), "broken.py:8: DeclarationError: Order.key"),
+        ("VALUE = 1\n", "broken.py declares no Table"),
+    ],
+)
+def test_models_that_cannot_be_imported(folder: Path, text: str, said: str) -> None:
+    write(folder, "broken.py", text)
+    message = refusal("broken.py")
+    assert said in message
+    assert "\n" not in message
+    assert "broken" not in sys.modules or "declares" in said
+
+
+def test_the_cause_and_the_place_are_kept(folder: Path) -> None:
+    write(folder, "broken.py", "raise ValueError('no')\n")
+    with pytest.raises(BrokenModels) as refused:
+        load_tables("broken")
+    assert isinstance(refused.value.cause, ValueError)
+    assert refused.value.where == f"{folder / 'broken.py'}:1"
+
+
+@click.command()
+@models_option
+def show(models: str | None) -> None:
+    click.echo(", ".join(table.name for table in load_tables(models)))
+
+
+def test_the_option_the_environment_and_the_project(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(folder, "pyproject.toml", '[tool.solotable]\nmodels = "given_models.py:shop"\n')
+    (folder / "deep").mkdir()
+    monkeypatch.chdir(folder / "deep")
+    assert CliRunner().invoke(show, []).output == "Shop\n"
+    write(folder, "pyproject.toml", '[tool.solotable]\nmodels = "given_models:shop"\n')
+    assert CliRunner().invoke(show, []).output == "Shop\n"
+    monkeypatch.setenv("SOLOTABLE_MODELS", "given_models:bank")
+    assert CliRunner().invoke(show, []).output == "Bank\n"
+    assert CliRunner().invoke(show, ["-m", "given_models"]).output == "Shop, Bank\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[tool.solotable\n", "cannot be read"),
+        ("[tool.solotable]\nmodels = 7\n", "models is a text"),
+        ("[tool]\nsolotable = 7\n", "are tables"),
+    ],
+)
+def test_a_project_file_that_says_nonsense(folder: Path, text: str, said: str) -> None:
+    write(folder, "pyproject.toml", text)
+    outcome = CliRunner().invoke(show, [])
+    assert outcome.exit_code == 1
+    assert said in outcome.output
+
+
+def test_settings_of_no_project_are_none(folder: Path) -> None:
+    write(folder, "pyproject.toml", "[project]\nname = 'x'\n")
+    assert settings() == {}
+    assert settings("lint") == {}
