@@ -45,7 +45,9 @@ conformance: $(READY) ## Play the cases on the engine and on DynamoDB Local (TAR
 bench: $(READY) ## Measure the engine.
 	$(BIN)/python -m bench
 
-demo: $(READY) ## A tour of the engine.
+demo: $(READY) ## Two tours: the store, then the engine beneath it.
+	$(BIN)/python examples/surveys.py
+	@echo
 	$(BIN)/python examples/engine_tour.py
 
 fmt: $(READY) ## Format, and fix what lint can fix.

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from . import chart, commits, in_process, limits, peers, report, start, wire
+from . import chart, commits, in_process, limits, models, peers, report, start, wire
 from .limits import Verdict
 from .load import CONNECTIONS, generator_name
 from .peers import Mode
@@ -163,6 +163,22 @@ def run_start(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     return verdicts
 
 
+def run_models(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """Our modelling layer beside the engine, and beside its peers."""
+    print("the store beside the engine's own requests, in process", flush=True)
+    figures: dict[str, Any] = {"overhead": models.overhead(quick=chosen.quick)}
+    say(report.times_table(figures["overhead"], "microseconds a call"))
+    print("modelling layers over one wire server: the client's own CPU", flush=True)
+    figures["layers"], missing = models.beside_peers(folder, quick=chosen.quick)
+    say(report.times_table(figures["layers"], "microseconds of CPU a call"))
+    say([f"  missing: {name}: {why}" for name, why in missing.items()])
+    figures["definitions"] = models.definitions(quick=chosen.quick)
+    say(f"  {what:<38}{seconds * 1000:>8,.0f} ms" for what, seconds in figures["definitions"].items())
+    verdicts = limits.model_verdicts(figures, missing)
+    keep(chosen, "models", report.record("the modelling layer", figures, verdicts, missing=missing))
+    return verdicts
+
+
 def keep(chosen: argparse.Namespace, name: str, stored: dict[str, Any]) -> None:
     """Write a part's record, and say where."""
     print(f"written to {report.save(chosen.out, name, {**stored, 'quick': chosen.quick})}\n", flush=True)
@@ -173,6 +189,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path], list[Verdict]]] = {
     "wire": run_wire,
     "commits": run_commits,
     "start": run_start,
+    "models": run_models,
 }
 
 

@@ -26,6 +26,12 @@ DISK_LIMITS = {"Dynoxide": 1.0, "DynamoDB Local": 3.0}
 #: Durable commits: times raw SQLite with one caller.
 COMMIT_LIMITS = {ONE: 0.8, SIXTEEN: 4.0}
 START_SECONDS_LIMIT = 0.5
+#: The modelling layer: times the engine's own request, times bare boto3's CPU, times the peers' rate.
+MODEL_LIMIT = 2.0
+BOTO3_LIMIT = 1.1
+IN_PROCESS_LIMIT = 20.0
+IMPORT_SECONDS_LIMIT = 0.15
+DEFINE_SECONDS_LIMIT = 1.0
 IDLE_MEGABYTES_LIMIT = 80.0
 
 #: Figures by operation and contender, as wire.race returns them.
@@ -165,6 +171,76 @@ def in_process_verdicts(figures: Mapping[str, Mapping[str, Mapping[str, float]]]
                     good=growth <= SCALE_LIMIT,
                 )
             )
+    return verdicts
+
+
+def model_verdicts(figures: Mapping[str, Any], missing: Iterable[str]) -> list[Verdict]:
+    """Judge the modelling layer: beside the engine, beside bare boto3 and its peers, and its start."""
+    verdicts = []
+    for operation, times in figures["overhead"].items():
+        if operation == "put":
+            continue
+        ratio = times["store"] / times["engine"]
+        verdicts.append(
+            _judge(
+                what=f"store, {operation}",
+                limit=f"at most {MODEL_LIMIT:g}x the engine's own",
+                shown=f"{ratio:.2f}x",
+                good=ratio <= MODEL_LIMIT,
+            )
+        )
+    for operation, times in figures["layers"].items():
+        ratio = times["solotable"] / times["boto3"]
+        verdicts.append(
+            _judge(
+                what=f"client CPU, {operation}",
+                limit=f"at most {BOTO3_LIMIT:g}x bare boto3",
+                shown=f"{ratio:.2f}x",
+                good=ratio <= BOTO3_LIMIT,
+            )
+        )
+        peers = {name: times[name] for name in ("PynamoDB", "dyntastic") if name in times}
+        least = min(peers, key=peers.__getitem__, default=None)
+        if least is None:
+            continue
+        verdicts.append(
+            _judge(
+                what=f"client CPU, {operation}",
+                limit="below every peer",
+                shown=f"{times['solotable'] / peers[least]:.2f}x {least}",
+                good=times["solotable"] < peers[least],
+                unknown=missing,
+            )
+        )
+        faster = peers[least] / times["in process"]
+        verdicts.append(
+            _judge(
+                what=f"in process, {operation}",
+                limit=f"{IN_PROCESS_LIMIT:g}x the peers a CPU second",
+                shown=f"{faster:.1f}x {least}",
+                good=faster >= IN_PROCESS_LIMIT,
+                unknown=missing,
+            )
+        )
+    seconds = figures["definitions"]
+    imported = seconds["import solotable"] - seconds["python alone"]
+    verdicts.append(
+        _judge(
+            what="import solotable",
+            limit=f"under {IMPORT_SECONDS_LIMIT * 1000:g} ms",
+            shown=f"{imported * 1000:.0f} ms",
+            good=imported < IMPORT_SECONDS_LIMIT,
+        )
+    )
+    defined = seconds["define and lint 100 entities"]
+    verdicts.append(
+        _judge(
+            what="100 entities defined and linted",
+            limit=f"under {DEFINE_SECONDS_LIMIT:g} s",
+            shown=f"{defined:.2f} s",
+            good=defined < DEFINE_SECONDS_LIMIT,
+        )
+    )
     return verdicts
 
 

@@ -39,6 +39,15 @@ def shown(rate: float) -> str:
     return f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
 
 
+def times_table(figures: Mapping[str, Mapping[str, float]], unit: str) -> Iterator[str]:
+    """Yield a table of times: an operation a line, a contender a column."""
+    names = list(next(iter(figures.values())))
+    width = max(12, *(len(name) + 2 for name in names))
+    yield f"  {unit:<30}" + "".join(f"{name:>{width}}" for name in names)
+    for operation, times in figures.items():
+        yield f"  {operation:<30}" + "".join(f"{times[name]:>{width},.1f}" for name in names)
+
+
 def wire_chart(figures: Figures, names: Sequence[str]) -> Iterator[str]:
     """Yield a bar chart of requests a second: an operation a block, a contender a line."""
     for operation, by_name in figures.items():

@@ -91,9 +91,8 @@ def described(path: str, command: click.Command) -> str:
 
 def cell_of(option: click.Option) -> str:
     """Return an option as it is written."""
-    return ", ".join(option.opts) + (
-        "" if option.is_flag else f" {option.metavar or option.type.name.upper()}"
-    )
+    kind = "N" if option.type.name.startswith(("integer", "float")) else option.type.name.upper()
+    return ", ".join(option.opts) + ("" if option.is_flag else f" {option.metavar or kind}")
 
 
 def named(names: list[str]) -> str:

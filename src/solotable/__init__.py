@@ -16,15 +16,20 @@ if TYPE_CHECKING:
     from .entities.conditions import between, contains, exists, missing, one_of, size, some
     from .entities.counters import Counted
     from .entities.entity import Entity
+    from .entities.events import Actor, Event
     from .entities.fields import FROM_SCOPE, TTL, Attr, Counter, Created, Json, Unique, Updated, Version
     from .entities.history import History
     from .entities.keys import Key
     from .entities.names import Names, Redirect
+    from .entities.outbox import Outbox
     from .entities.patterns import pattern
     from .entities.queries import Query
     from .entities.table import Index
+    from .flows.changes import Changed
+    from .flows.checkpoints import Checkpoint
     from .flows.write import ANY
     from .store import AdminStore, AsyncAdminStore, AsyncDatabase, AsyncStore, Database, Store
+    from .store.leases import AsyncLease, Lease
     from .store.pages import Page
 
 __version__ = "0.1.0"
@@ -34,6 +39,7 @@ _ROOMS = {
     "entities.conditions": ("between", "contains", "exists", "missing", "one_of", "size", "some"),
     "entities.counters": ("Counted",),
     "entities.entity": ("Entity",),
+    "entities.events": ("Actor", "Event"),
     "entities.fields": (
         "FROM_SCOPE",
         "TTL",
@@ -48,11 +54,15 @@ _ROOMS = {
     "entities.history": ("History",),
     "entities.keys": ("Key",),
     "entities.names": ("Names", "Redirect"),
+    "entities.outbox": ("Outbox",),
     "entities.patterns": ("pattern",),
     "entities.queries": ("Query",),
     "entities.table": ("Index",),
+    "flows.changes": ("Changed",),
+    "flows.checkpoints": ("Checkpoint",),
     "flows.write": ("ANY",),
     "store": ("AdminStore", "AsyncAdminStore", "AsyncDatabase", "AsyncStore", "Database", "Store"),
+    "store.leases": ("AsyncLease", "Lease"),
     "store.pages": ("Page",),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
@@ -61,21 +71,28 @@ __all__ = [
     "ANY",
     "FROM_SCOPE",
     "TTL",
+    "Actor",
     "AdminStore",
     "AsyncAdminStore",
     "AsyncDatabase",
+    "AsyncLease",
     "AsyncStore",
     "Attr",
+    "Changed",
+    "Checkpoint",
     "Counted",
     "Counter",
     "Created",
     "Database",
     "Entity",
+    "Event",
     "History",
     "Index",
     "Json",
     "Key",
+    "Lease",
     "Names",
+    "Outbox",
     "Page",
     "Query",
     "Redirect",

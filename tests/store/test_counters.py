@@ -10,7 +10,7 @@ from typing import Annotated
 import pytest
 
 from solotable import ANY, FROM_SCOPE, Counted, Counter, Database, Entity, Key, Store, Table, Version
-from solotable.errors import DataError, DeclarationError, NotFound, OutcomeUnknown
+from solotable.errors import DataError, DeclarationError, NotFound, OutcomeUnknown, TransactionCancelled
 from solotable.jobs.recount import recount
 from solotable.protocol.requests import TransactWriteItems, UpdateItem
 
@@ -167,6 +167,20 @@ def test_a_sharded_counter_sums_and_is_idempotent(db: Store) -> None:
     views.add(1)
     assert views.value() == 41
     assert db.counter(counting, "other", shards=8).value() == 0
+
+
+def test_two_that_meet_on_a_shard_are_both_counted(db: Store, opening: Opening) -> None:
+    met: list[object] = []
+
+    def conflict(request: object) -> None:
+        if isinstance(request, TransactWriteItems) and len(met) < 3:
+            met.append(request)
+            raise TransactionCancelled([{"Code": "TransactionConflict"}])
+
+    opening.spy.before = conflict
+    views = db.counter(counting, "views", shards=8)
+    views.add()
+    assert (len(met), views.value()) == (3, 1)
 
 
 def test_sharded_counters_of_tenants_are_apart(base: Database) -> None:

@@ -254,12 +254,14 @@ def take(all_: Intruders, db: Store, tenant: str, victim: str, more: Given) -> A
 
 def _transaction(db: Store, stolen: Any, chance: random.Random) -> None:
     with db.transaction() as tx:
-        chance.choice([tx.put, tx.create, tx.delete])(stolen)
+        verbs: list[Callable[[Any], Any]] = [tx.put, tx.create, tx.delete]
+        chance.choice(verbs)(stolen)
 
 
 def _batch(db: Store, stolen: Any, chance: random.Random) -> None:
     with db.batch(overwrite=True) as batch:
-        chance.choice([batch.put, batch.delete])(stolen)
+        verbs: list[Callable[[Any], Any]] = [batch.put, batch.delete]
+        chance.choice(verbs)(stolen)
 
 
 def delete(all_: Intruders, db: Store, tenant: str, victim: str, more: Given) -> Any:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from solotable.errors import TableNotFound
+from solotable.errors import TableNotFound, TenantViolation
 
 from .exits import NOT_FOUND
 
@@ -58,7 +58,7 @@ def scope_options(command: CommandT) -> CommandT:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One request as the store made it, and its answer."""
+    """One request as the store made it, and its answer; None where it was refused."""
 
     request: Request[Any]
     reply: Any
@@ -77,8 +77,11 @@ class Recorder:
         sent: Any = request
         if self._metered and any(each.name == "capacity" for each in fields(sent)):
             sent = replace(sent, capacity="INDEXES")
-        reply = self._engine.handle(sent)
-        self.exchanges.append(Exchange(request=request, reply=reply))
+        reply = None
+        try:
+            reply = self._engine.handle(sent)
+        finally:
+            self.exchanges.append(Exchange(request=request, reply=reply))
         return reply
 
     def close(self) -> None:
@@ -143,6 +146,11 @@ def opened(  # noqa: PLR0913 - the options of a command, each by name
         recorder = Recorder(engine, metered=metered)
         database = Database(recorder, made.scope)
         yield Opened(store=scoped(database, tenant, admin=admin), recorder=recorder, url=url)
+    except TenantViolation as refused:
+        raise click.UsageError(
+            f"{refused} Here: --tenant T for what belongs to a tenant, --admin with the tenant as an "
+            f"argument, neither of them (nor SOLOTABLE_TENANT) for what is global."
+        ) from refused
     except TableNotFound as refused:
         raise NotThere(
             f"{own.name}: the table is not at {url.text} ({refused.message}). "

@@ -17,7 +17,7 @@ def exit_code(error: e.SolotableError) -> int:
     match error:
         case e.TableNotFound() | e.NotFound():
             return NOT_FOUND
-        case e.ConditionFailed() | e.TransactionCancelled():
+        case e.ConditionFailed() | e.TransactionCancelled() | e.NotUnique() | e.LeaseHeld() | e.LeaseLost():
             return CONDITION_FAILED
         case e.CursorRejected() | e.TenantViolation() | e.NotConfigured():
             return USAGE

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,13 +26,14 @@ from .database import (
     shown_requests,
     url_of,
 )
+from .metering import estimated_put, measured, shown_units, written_size
 from .models import load_tables, models_option
 from .output import json_option, print_json
 from .prices import DEFAULT_REGION, load_prices
 from .reads import key_of
 
 if TYPE_CHECKING:
-    from solotable.entities.cost import Prices, Units
+    from solotable.entities.cost import Prices
     from solotable.entities.plan import Plan
     from solotable.entities.table import Table
     from solotable.store import AdminStore, Store
@@ -144,7 +145,7 @@ def _pattern(wanted: _Wanted, name: str) -> dict[str, Any]:
         consistent=query.consistently,
         hydrates=hydrates,
     )
-    explanation = _explained(query.described, plan, sent, units)
+    explanation = _explained(query.described, plan, sent, shown_units(units))
     explanation["index"] = None if query.path.index is None else query.path.index.name
     explanation["assumed"] = {
         "items": items,
@@ -158,7 +159,7 @@ def _pattern(wanted: _Wanted, name: str) -> dict[str, Any]:
             wanted.db, wanted.tables, plan.table, tenant=wanted.tenant, admin=wanted.admin, metered=True
         ) as there:
             there.store.page(query, limit=items)
-            explanation["measured"] = _measured(there.recorder.exchanges, there.url.text)
+            explanation["measured"] = measured(there.recorder.exchanges, there.url.text)
     return explanation
 
 
@@ -177,19 +178,20 @@ def _get(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
     size = wanted.item_size or _ITEM_SIZE
     with _twin(wanted, plan) as (store, recorder):
         store.get(plan.entity, **key)
-        explanation = _explained(f"get {plan.name}", plan, recorder.exchanges, get_units(size))
+        explanation = _explained(f"get {plan.name}", plan, recorder.exchanges, shown_units(get_units(size)))
     explanation["assumed"] = {"item_size": size, "stand_ins": missing}
     if wanted.db is not None:
         with opened(
             wanted.db, wanted.tables, plan.table, tenant=wanted.tenant, admin=wanted.admin, metered=True
         ) as there:
             there.store.get(plan.entity, **key)
-            explanation["measured"] = _measured(there.recorder.exchanges, there.url.text)
+            explanation["measured"] = measured(there.recorder.exchanges, there.url.text)
     return explanation
 
 
 def _put(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
     from solotable.entities.samples import stand_in
+    from solotable.errors import ConditionFailed, NotFound, TransactionCancelled
 
     values = fields_of(plan, given)
     missing = [
@@ -202,14 +204,19 @@ def _put(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
         values[name] = stand_in(_annotated(info.annotation, info.metadata), name, at)
     entity = made(plan, values)
     with _twin(wanted, plan) as (store, recorder):
-        store.put(entity)
+        # A child is refused where its parent is not, and in memory nothing is: the request counts.
+        with suppress(NotFound, ConditionFailed, TransactionCancelled):
+            store.put(entity)
         sent = recorder.exchanges
-    explanation = _explained(f"put {plan.name}", plan, sent, _write_units(plan, sent, wanted.item_size))
+    done = all(each.reply is not None for each in sent)
+    explanation = _explained(
+        f"put {plan.name}", plan, sent, estimated_put(plan.table, sent, wanted.item_size)
+    )
     explanation["assumed"] = {"stand_ins": missing, "new_item": True}
-    explanation["item_size"] = wanted.item_size or _written_size(sent)
-    if wanted.item_size is None:
-        explanation["measured"] = _measured(sent, "an engine in memory")
-    else:
+    explanation["item_size"] = wanted.item_size or written_size(sent)
+    if wanted.item_size is None and done:
+        explanation["measured"] = measured(sent, "an engine in memory")
+    elif wanted.item_size is not None:
         explanation["assumed"]["item_size"] = wanted.item_size
     return explanation
 
@@ -236,75 +243,15 @@ def _twin(wanted: _Wanted, plan: Plan) -> Iterator[tuple[Store | AdminStore, Rec
         engine.close()
 
 
-def _explained(what: str, plan: Plan, sent: Sequence[Exchange], units: Units) -> dict[str, Any]:
+def _explained(what: str, plan: Plan, sent: Sequence[Exchange], estimated: dict[str, Any]) -> dict[str, Any]:
     return {
         "what": what,
         "table": plan.table.name,
         "index": None,
         "requests": shown_requests(sent),
-        "estimated": _units(units),
+        "estimated": estimated,
         "measured": None,
     }
-
-
-def _write_units(plan: Plan, sent: Sequence[Exchange], size: int | None) -> Units:
-    from solotable.entities.cost import Units, put_units
-    from solotable.protocol.requests import PutItem, TransactWriteItems
-
-    total = Units(writes=True)
-    for each in sent:
-        match each.request:
-            case PutItem(item=item):
-                total += put_units(plan.table, item, size=size)
-            case TransactWriteItems(actions=actions):
-                for action in actions:
-                    item = action.item if isinstance(action, PutItem) else {}
-                    total += put_units(plan.table, item, transactional=True)
-            case _:
-                pass
-    return total
-
-
-def _written_size(sent: Sequence[Exchange]) -> int:
-    from solotable.protocol.requests import PutItem, TransactWriteItems
-    from solotable.values import item_size
-
-    total = 0
-    for each in sent:
-        request = each.request
-        actions = request.actions if isinstance(request, TransactWriteItems) else (request,)
-        total += sum(item_size(action.item) for action in actions if isinstance(action, PutItem))
-    return total
-
-
-def _measured(sent: Sequence[Exchange], where: str) -> dict[str, Any]:
-    from solotable.entities.cost import Units
-    from solotable.protocol import requests
-
-    total = Units()
-    read = returned = 0
-    for each in sent:
-        reported = getattr(each.reply, "capacity", None) or []
-        for capacity in reported if isinstance(reported, list) else [reported]:
-            places = (capacity.get(f"{kind}SecondaryIndexes", {}) for kind in ("Global", "Local"))
-            indexes = {name: units["CapacityUnits"] for place in places for name, units in place.items()}
-            total += Units(table=capacity.get("Table", {}).get("CapacityUnits", 0.0), indexes=indexes)
-        if isinstance(each.request, requests.Query):
-            read, returned = read + each.reply.scanned, returned + each.reply.count
-        elif isinstance(each.request, requests.GetItem):
-            there = 0 if each.reply.item is None else 1
-            read, returned = read + there, returned + there
-    writes = any(isinstance(each.request, requests.PutItem | requests.TransactWriteItems) for each in sent)
-    found = {"where": where, "requests": len(sent), **_units(total), "kind": "write" if writes else "read"}
-    if not writes:
-        waste = 0.0 if not read else 1 - returned / read
-        found |= {"items_read": read, "items_returned": returned, "filter_waste": round(waste, 4)}
-    return found
-
-
-def _units(units: Units) -> dict[str, Any]:
-    by = {"table": units.table, **units.indexes}
-    return {"units": units.total, "kind": "write" if units.writes else "read", "by": by}
 
 
 def _cost(explanation: Mapping[str, Any], prices: Prices, rate: float | None) -> dict[str, Any]:
@@ -312,15 +259,20 @@ def _cost(explanation: Mapping[str, Any], prices: Prices, rate: float | None) ->
 
     basis = "measured" if explanation["measured"] else "estimated"
     counted = explanation[basis]
-    units = Units(table=counted["units"], writes=counted["kind"] == "write")
-    cost = {
+    parts = (
+        Units(table=counted["units"], writes=counted["kind"] == "write"),
+        Units(table=counted.get("read_first", 0.0)),
+    )
+    cost: dict[str, Any] = {
         "basis": basis,
         "region": prices.region,
         "prices_of": prices.date,
-        "dollars_per_million": round(units.per_million(prices), 6),
+        "dollars_per_million": round(sum(part.per_million(prices) for part in parts), 6),
         "rate_per_second": rate,
-        "dollars_per_month": None if rate is None else round(units.per_month(prices, rate), 4),
+        "dollars_per_month": None,
     }
+    if rate is not None:
+        cost["dollars_per_month"] = round(sum(part.per_month(prices, rate) for part in parts), 4)
     if rate is not None and "item_size" in explanation:
         items = round(rate * SECONDS_PER_MONTH)
         kept = storage_per_month(items, explanation["item_size"], prices)
@@ -360,15 +312,13 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
     if "then" in found:
         lines += [f"then {found['then']}", ""]
     lines.append(f"before    {_shown(found['estimated'])}  ({_assumptions(found['assumed'])})")
-    measured = found["measured"]
-    if measured is not None:
-        lines.append(
-            f"after     {_shown(measured)}  ({measured['requests']} request(s) at {measured['where']})"
-        )
-        if "items_read" in measured:
+    after = found["measured"]
+    if after is not None:
+        lines.append(f"after     {_shown(after)}  ({after['requests']} request(s) at {after['where']})")
+        if "items_read" in after:
             lines.append(
-                f"items     {measured['items_read']} read, {measured['items_returned']} returned, "
-                f"{measured['filter_waste']:.0%} dropped by the filter"
+                f"items     {after['items_read']} read, {after['items_returned']} returned, "
+                f"{after['filter_waste']:.0%} dropped by the filter"
             )
     cost = found["cost"]
     lines.append(f"price     ${cost['dollars_per_million']:,.4f} per million calls")
@@ -388,7 +338,8 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
 def _shown(counted: Mapping[str, Any]) -> str:
     unit = "WCU" if counted["kind"] == "write" else "RCU"
     by = [f"{name} {units:g}" for name, units in counted["by"].items() if units]
-    return f"{counted['units']:g} {unit}" + (f" = {' + '.join(by)}" if len(by) > 1 else "")
+    text = f"{counted['units']:g} {unit}" + (f" = {' + '.join(by)}" if len(by) > 1 else "")
+    return f"{text}, and {counted['read_first']:g} RCU before" if counted.get("read_first") else text
 
 
 def _assumptions(assumed: Mapping[str, Any]) -> str:

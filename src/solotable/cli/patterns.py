@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from dataclasses import asdict
 
 import click
@@ -9,6 +11,8 @@ import click
 from .models import load_tables, models_option
 from .output import print_rows
 
+#: The columns of a terminal from which on the table is drawn.
+_WIDE = 160
 _COLUMNS = ("pattern", "arguments", "index", "key condition", "direction", "projection", "cost", "what for")
 
 
@@ -53,4 +57,15 @@ def command(models: str | None, shape: str, as_json: bool) -> None:
             "The models declare no pattern; write @pattern above a class method of an entity that returns "
             "a query of one of its keys."
         )
+    if shape == "text" and sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE:
+        click.echo("\n\n".join("\n".join(_card(row(each))) for each in found))
+        return
     print_rows([row(each) for each in found], shape, _COLUMNS)
+
+
+def _card(row: dict[str, str]) -> list[str]:
+    """Return a pattern in a few lines, for terminals on which a table of eight columns cannot be read."""
+    lines = [f"{row['pattern']}({row['arguments']})  {row['what for']}".rstrip()]
+    lines.append(f"  {row['index']}: {row['key condition']}")
+    lines.append("  " + ", ".join(filter(None, (row["direction"], row["projection"], row["cost"]))))
+    return lines

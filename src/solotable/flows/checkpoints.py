@@ -13,13 +13,14 @@ from typing import Any
 from solotable.entities.table import Table
 from solotable.errors import ConditionFailed, DataError
 from solotable.expressions.ast import Attr, Compare, Const, Exists, Not, Or
+from solotable.protocol.encode import items as decode_items
 from solotable.protocol.requests import DeleteItem, PutItem, Query
 from solotable.protocol.text import dumps, loads
 from solotable.values import Item
 
 from .ask import Flow, ask
 from .own import in_partition, own_key, own_partition
-from .scope import Scope, decoded
+from .scope import Scope
 
 TAG = "_checkpoint"
 #: DynamoDB: a sequence number has up to 40 digits.
@@ -85,8 +86,7 @@ def load_checkpoint(scope: Scope, table: Table, consumer: str) -> Flow[Checkpoin
     while True:
         request = Query(table=scope.table(table), key=key, start=start, consistent=True)
         reply = yield from ask(request, scope.retries)
-        for each in reply.items or ():
-            item = decoded(each)
+        for item in decode_items(reply.items or ()):
             if item["shard"]["S"] == _START:
                 begun = item
             else:

@@ -17,6 +17,7 @@ from solotable.errors import (
     ConditionFailed,
     DataError,
     ItemTooLarge,
+    LeaseLost,
     ServiceError,
     SolotableError,
     TransactionCancelled,
@@ -141,7 +142,7 @@ def _send(scope: Scope, writes: Sequence[Write], *, token: str, ours: bool = Fal
         yield from ask(sent, scope.retries)
     except TransactionCancelled as refused:
         error = _failed(scope, steps, len(writes), refused, ours=ours)
-        if _outdated(steps, refused.reasons) or _passes(refused.reasons):
+        if _outdated(steps, refused.reasons) or passes(refused.reasons):
             raise _Outdated(error) from refused
         raise error from refused
 
@@ -247,7 +248,7 @@ def _outdated(steps: Sequence[_Step], reasons: Sequence[dict[str, Any]]) -> bool
     )
 
 
-def _passes(reasons: Sequence[dict[str, Any]]) -> bool:
+def passes(reasons: Sequence[dict[str, Any]]) -> bool:
     """Whether a cancelled transaction may succeed unchanged."""
     return {reason["Code"] for reason in reasons} <= {"None", *_PASSING}
 
@@ -263,6 +264,9 @@ def _failed(
     if ours and failures:
         # The caller knows of no transaction: the cause speaks for itself.
         return failures[0].error
+    for failure in failures:
+        if isinstance(failure.error, LeaseLost):
+            return failure.error
     failures.sort(key=lambda failure: failure.position)
     told = "; ".join(str(failure).rstrip(".") for failure in failures)
     return TransactionFailed(

@@ -16,13 +16,14 @@ from solotable.entities.codec import escape
 from solotable.entities.counters import Counted
 from solotable.entities.plan import Plan
 from solotable.entities.table import Table
-from solotable.errors import DataError, NotFound, SolotableError
+from solotable.errors import DataError, NotFound, SolotableError, TransactionCancelled
 from solotable.expressions.ast import Add, Assign, Const, Update
 from solotable.protocol.encode import items as decode_items
 from solotable.protocol.requests import BatchGetItem, TableKeys, TransactWriteItems, UpdateItem
 from solotable.values import Item, dump, load
 
 from .ask import Flow, ask
+from .commit import passes
 from .read import not_found
 from .scope import Scope
 from .write import Change, Companion
@@ -88,7 +89,18 @@ def add_to_shards(
     )
     fingerprint = blake2b(repr(action).encode(), digest_size=16).digest()
     sent = TransactWriteItems(actions=(action,), token=own, fingerprint=fingerprint)
-    yield from ask(sent, scope.retries)
+    attempt = 0
+    while True:
+        try:
+            yield from ask(sent, scope.retries)
+        except TransactionCancelled as refused:
+            # DynamoDB: of two transactions on one item at once, one is cancelled.
+            attempt += 1
+            if attempt >= scope.retries.attempts or not passes(refused.reasons):
+                raise
+        else:
+            return
+        yield scope.retries.wait(attempt)
 
 
 def total(scope: Scope, table: Table, name: str, shards: int) -> Flow[int]:

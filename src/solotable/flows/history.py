@@ -12,8 +12,15 @@ from typing import Any
 
 from solotable.entities.history import History
 from solotable.entities.plan import Plan
-from solotable.errors import AlreadyExists, DataError, DeclarationError, NotFound, SolotableError
-from solotable.expressions.ast import Exists, KeyTerm, Not
+from solotable.errors import (
+    AlreadyExists,
+    DataError,
+    DeclarationError,
+    NotFound,
+    SolotableError,
+    VersionConflict,
+)
+from solotable.expressions.ast import Attr, Compare, Const, Exists, KeyTerm, Not
 from solotable.protocol import requests
 from solotable.protocol.encode import items as decode_items
 from solotable.protocol.replies import Page as Reply
@@ -23,7 +30,6 @@ from solotable.values import Item
 from .ask import Flow, ask
 from .batch import write_batch
 from .query import Filled
-from .read import not_found
 from .scope import Scope, decoded
 from .write import Change, Companion, Stored, Write, key_of, stored
 
@@ -222,11 +228,12 @@ def revived(place: Place, number: int) -> Companion:
     key = place.trait.marker_of(place.key, place.values)
 
     def explain(met: Item | None) -> SolotableError:
-        return not_found(place.plan, place.values)
+        message = f"Restore {place.title}: it was restored or purged by somebody else; read it again."
+        return VersionConflict(message, item=None, mine=None, theirs=None)
 
-    action = DeleteItem(
-        table=place.table, key=key, condition=Exists((place.trait.sort,)), returns_on_failure=True
-    )
+    # It may have been restored and deleted again meanwhile, so that the number is used.
+    still = Compare("=", Attr((_version_name(place.plan),)), Const({"N": str(number)}))
+    action = DeleteItem(table=place.table, key=key, condition=still, returns_on_failure=True)
     return Companion(action=action, title=f"the end of {place.title} at version {number}", explain=explain)
 
 

@@ -19,6 +19,7 @@ from solotable.entities.plan import LARGEST_ITEM, Plan
 from solotable.entities.table import Table
 from solotable.errors import ConditionFailed, DataError, SolotableError
 from solotable.expressions.ast import Exists, Not
+from solotable.protocol.encode import items as decode_items
 from solotable.protocol.requests import PutItem, Query
 from solotable.values import Item, item_size
 from solotable.values.codec import dump, load
@@ -26,7 +27,7 @@ from solotable.values.codec import dump, load
 from .ask import Flow, ask
 from .own import in_partition, only_table, own_key, own_partition
 from .query import Filled
-from .scope import Scope, decoded
+from .scope import Scope
 from .write import Change, Companion, Stored
 
 #: The type tags of events that wait for delivery, and of those that were delivered to the audit trail.
@@ -131,7 +132,7 @@ def audit_page(scope: Scope, table: Table | None, *, limit: int, cursor: str | N
         start=None if cursor is None else scope.sealer.open(cursor, bound_to),
     )
     reply = yield from ask(request, scope.retries)
-    events = [load_event(chosen, decoded(item)) for item in reply.items or ()]
+    events = [load_event(chosen, item) for item in decode_items(reply.items or ())]
     sealed = scope.sealer.seal(reply.last_key, bound_to) if reply.last_key else None
     return Filled(events, sealed, reply.scanned)
 
@@ -174,8 +175,7 @@ def dead_letters(scope: Scope, table: Table, consumer: str) -> Flow[list[tuple[I
     while True:
         key = in_partition(table, own_partition("DEAD", consumer))
         reply = yield from ask(Query(table=scope.table(table), key=key, start=start), scope.retries)
-        for each in reply.items or ():
-            item = decoded(each)
+        for item in decode_items(reply.items or ()):
             letter = DeadLetter(
                 event=load_event(table, item),
                 sink=item["sink"]["S"],

@@ -18,6 +18,7 @@ from solotable.expressions.evaluate import paths_of
 from solotable.protocol import requests
 from solotable.protocol.encode import items as decode_items
 from solotable.protocol.replies import Page as Reply
+from solotable.protocol.replies import SomeItem
 from solotable.values import Item
 
 from .ask import Flow, ask
@@ -54,8 +55,8 @@ class Rows:
     #: The key after which to go on; None at the end.
     last_key: Item | None
     scanned: int
-    #: The item that each row was found by.
-    items: Sequence[Item] = ()
+    #: The items that the rows were found by, in their order.
+    items: Sequence[SomeItem] = ()
 
 
 def prepare(scope: Scope, query: Query[Any]) -> Prepared:
@@ -89,8 +90,13 @@ def rows(scope: Scope, prepared: Prepared, start: Item | None, limit: int | None
         return Rows([], None, 0)
     request = replace(prepared.request, start=start, limit=limit)
     reply: Reply = yield from ask(request, scope.retries)
-    items: Sequence[Item] = decode_items(reply.items or ())
     query, plan = prepared.query, prepared.plan
+    raw = reply.items or ()
+    if query.view is None and not prepared.hydrates:
+        entities = scope.admit_all(plan, raw)
+        if entities is not None:
+            return Rows(entities, reply.last_key or None, reply.scanned, raw)
+    items: Sequence[Item] = decode_items(raw)
     whole: Sequence[Item | None] = items
     if prepared.hydrates:
         keys = [{name: item[name] for name in plan.primary.names} for item in items]
@@ -128,7 +134,7 @@ def page(
         scanned += some.scanned
         found += some.rows[:missing]
         if len(some.rows) > missing:
-            last = some.items[missing - 1]
+            last = decode_items(some.items)[missing - 1]
             start = {name: last[name] for name in _key_names(query.path, query.plan)}
             break
         start = some.last_key

@@ -51,7 +51,8 @@ def plan_restore(place: Place, version: int, *, over: int | None = None) -> Flow
     intent = intend(scope, _restored(place, old, version, None, last))
     write = yield from plan_put(scope, intent, create=True)
     companions = (revived(place, last) if is_marker(place, each) else each for each in write.companions)
-    return replace(write, companions=tuple(companions))
+    # Not a create to the caller: whoever was faster wrote another version.
+    return replace(write, verb="put", companions=tuple(companions))
 
 
 def _restored(place: Place, old: Stored, version: int, current: Stored | None, number: int | None) -> Entity:

@@ -98,8 +98,9 @@ class Write:
 
 def key_of(plan: Plan, action: WriteAction) -> Item:
     """Return the primary key of the item that an action writes."""
-    holder = action.item if isinstance(action, PutItem) else action.key
-    return {name: holder[name] for name in plan.primary.names}
+    if not isinstance(action, PutItem):
+        return action.key
+    return {name: action.item[name] for name in plan.primary.names}
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Self, TypeVar, Unpack, overload
 
 from pydantic import BaseModel
 
 from solotable.entities.entity import Entity
+from solotable.entities.events import Actor, Event
 from solotable.entities.keys import BoundKey
 from solotable.entities.queries import Query
 from solotable.entities.table import Table
-from solotable.flows import batch, commit, put, query, read, scan, update
+from solotable.flows import batch, commit, leases, outbox, put, query, read, scan, update
 from solotable.flows.ask import Flow
+from solotable.flows.changes import Changed
 from solotable.flows.scope import Scope
 from solotable.flows.write import ExpectedVersion
 from solotable.protocol.engine import Engine
 
 from .arguments import Where, condition_of, filtered, members_of, target_of
+from .changes import Changes, FeedOptions, feed_of
 from .counters import ShardedCounter
 from .drive import run
 from .history import EntityHistory
+from .leases import Lease
 from .names import EntityNames
 from .pages import Page
 from .work import BatchWork, TransactionWork
@@ -214,6 +218,47 @@ class _Verbs:
     def names(self, entity: type[E], /) -> EntityNames[E]:
         """Return the names of the entities of a class: renaming them, and resolving former names."""
         return EntityNames(self._engine, self._scope, entity)
+
+    @overload
+    def changes(self, /, **options: Unpack[FeedOptions]) -> Changes[Changed[Entity]]: ...
+    @overload
+    def changes(
+        self, entity: type[E], /, *more: type[E], **options: Unpack[FeedOptions]
+    ) -> Changes[Changed[E]]: ...
+    def changes(self, /, *entities: type[Any], **options: Unpack[FeedOptions]) -> Changes[Changed[Any]]:
+        """Read what changed, as entities, in order within a shard: of these classes, or of all.
+
+        A `consumer` goes on where its last commit was; `since` ("earliest", "latest", a moment, a
+        checkpoint) is where a new one begins. See `FeedOptions`.
+        """
+        return Changes(self._engine, feed_of(self._scope, entities, options), **options)
+
+    def acting(self, actor: Actor, *, request_id: str | None = None) -> Self:
+        """Return this store for what somebody does; their name goes into the events of it."""
+        return type(self)(self._engine, self._scope.acting(actor, request_id))
+
+    def audit(self, *, limit: int = 50, cursor: str | None = None, table: Table | None = None) -> Page[Event]:
+        """Return a page of the delivered events of this scope, newest first."""
+        return Page.of(self._run(outbox.audit_page(self._scope, table, limit=limit, cursor=cursor)))
+
+    def lease(
+        self,
+        name: str,
+        *,
+        seconds: float = 30.0,
+        owner: str | None = None,
+        wait_seconds: float = 0.0,
+        skew_seconds: float = 1.0,
+        table: Table | None = None,
+    ) -> Lease:
+        """Return a lease that one at a time can hold, for `with`; see `tx.check_lease`.
+
+        It is safe while clocks differ by less than `skew_seconds`; transactions that check it always are.
+        """
+        terms = leases.terms_of(
+            self._scope, name, seconds=seconds, owner=owner, skew_seconds=skew_seconds, table=table
+        )
+        return Lease(self._engine, self._scope, terms, wait_seconds=wait_seconds)
 
     def explain(self, pattern: Query[Any]) -> query.Prepared:
         """Return a query as it would be sent; nothing is."""

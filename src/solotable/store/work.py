@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from solotable.entities.entity import Entity
 from solotable.errors import DataError, DeclarationError, TenantViolation
-from solotable.flows import put, update
+from solotable.flows import leases, put, update
 from solotable.flows.ask import Flow
 from solotable.flows.commit import Planner
 from solotable.flows.scope import Scope
-from solotable.flows.write import ExpectedVersion, Write
+from solotable.flows.write import Companion, ExpectedVersion, Write
 
 from .arguments import Where, condition_of, target_of
+from .leases import LeaseState
 
 E = TypeVar("E", bound=Entity)
 
@@ -33,6 +35,7 @@ class TransactionWork:
     def __init__(self, scope: Scope) -> None:
         self._scope = scope
         self._planners: list[Planner] | None = []
+        self._leases: list[Companion] = []
 
     def put(self, entity: E, *, where: Where[E] = None) -> E:
         """Make or replace an entity; return it as it will be stored."""
@@ -95,6 +98,11 @@ class TransactionWork:
                 )
             self._open().append(each.planner)
 
+    def check_lease(self, lease: LeaseState) -> None:
+        """Require that a lease is still ours when the transaction is done, or raise LeaseLost."""
+        self._open()
+        self._leases.append(leases.check(self._scope, lease.held))
+
     def _put(self, entity: E, where: Where[E], *, create: bool) -> E:
         intent, condition = put.intend(self._scope, entity), condition_of(entity, where)
         self._open().append(lambda: put.plan_put(self._scope, intent, create=create, where=condition))
@@ -107,6 +115,10 @@ class TransactionWork:
 
     def _take(self) -> list[Planner]:
         planners, self._planners = self._open(), None
+        if self._leases:
+            if not planners:
+                raise DeclarationError("A transaction that only checks a lease does nothing; write in it.")
+            planners[0] = partial(_guarded, planners[0], tuple(self._leases))
         return planners
 
 
@@ -153,6 +165,11 @@ class BatchWork:
     def _take(self) -> list[Write]:
         writes, self._writes = self._open(), None
         return writes
+
+
+def _guarded(planner: Planner, leases: tuple[Companion, ...]) -> Flow[Write]:
+    write = yield from planner()
+    return replace(write, companions=(*write.companions, *leases))
 
 
 def _already(prepared: Write) -> Flow[Write]:

@@ -7,7 +7,20 @@ from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, Field
 
-from solotable import FROM_SCOPE, TTL, Entity, Index, Key, Query, Table, Version, pattern
+from solotable import (
+    FROM_SCOPE,
+    TTL,
+    Counted,
+    Counter,
+    Entity,
+    Index,
+    Key,
+    Query,
+    Table,
+    Unique,
+    Version,
+    pattern,
+)
 
 surveyor = Table(
     "SurveyorData",
@@ -28,7 +41,7 @@ class Survey(Entity, table=surveyor):
     title: Annotated[str, Field(min_length=1, max_length=200)]
     status: Literal["draft", "done"] = "draft"
     due: date | None = None
-    tags: set[str] = set()
+    tags: frozenset[str] = frozenset()
     expires: Annotated[int | None, TTL()] = None
     version: Annotated[int, Version()] = 0
 
@@ -81,6 +94,22 @@ class Setting(Entity, table=surveyor, scope="global"):
     key = Key("SETTINGS", "SETTING#{name}")
     name: str
     value: str
+
+
+class Task(Entity, table=surveyor):
+    key = Key("TENANT#{tenant_id}", "TASK#{task_id}")
+    tenant_id: str = FROM_SCOPE
+    task_id: str
+    slug: Annotated[str, Unique()]
+    step_count: Annotated[int, Counter()] = 0
+
+
+class Step(Entity, table=surveyor):
+    key = Key("TENANT#{tenant_id}", "TASK#{task_id}#STEP#{step_id}")
+    steps = Counted(Task, "step_count")
+    tenant_id: str = FROM_SCOPE
+    task_id: str
+    step_id: str
 
 
 building = Table(

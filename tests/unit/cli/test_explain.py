@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -113,7 +114,11 @@ def test_a_put_touches_the_indexes_that_it_is_in(run: Run, tmp_path: Path) -> No
     assert found["estimated"]["by"] == found["measured"]["by"]
     without = run("explain", "put", "Section", "--json").json
     assert "LSI1" not in without["estimated"]["by"]
-    large = run("explain", "put", "Section", "label=x", "--item-size", "3000", "--json").json
+    size = ("--item-size", "3000", "--rate", "1/s")
+    large = run("explain", "put", "Section", "label=x", *size, "--json").json
+    # 2,628,000 items of 3,100 bytes.
+    kept = 2_628_000 * 3100 / 2**30 * 0.25
+    assert large["cost"]["storage_dollars_per_month"] == pytest.approx(kept, abs=1e-4)
     assert large["estimated"]["by"] == {"table": 3.0, "GSI2": 3.0, "GSI3": 1.0, "LSI1": 1.0}
     assert large["measured"] is None
     assert large["cost"]["dollars_per_million"] == 8 * 0.625
@@ -128,6 +133,34 @@ def test_a_large_put_is_estimated_as_it_is_measured(run: Run) -> None:
     found = run("explain", "put", "Section", "label=x", f"notes={notes}", "--json").json
     assert found["estimated"]["units"] > 10
     assert found["estimated"]["by"] == found["measured"]["by"]
+
+
+def test_what_is_written_along_with_an_entity_is_counted(run: Run) -> None:
+    found = run("explain", "put", "Task", "--json").json
+    sent = found["requests"][-1]
+    assert sent["operation"] == "TransactWriteItems"
+    assert len(sent["request"]["TransactItems"]) == 2
+    assert found["estimated"]["by"] == found["measured"]["by"] == {"table": 4.0}
+    first = [each["operation"] for each in found["requests"][:-1]]
+    read = found["measured"].get("read_first", 0)
+    assert found["estimated"].get("read_first", 0) == read == len(first)
+    assert found["cost"]["dollars_per_million"] == 4 * 0.625 + read * 0.125
+    child = run("explain", "put", "Step", "--json").json
+    assert child["requests"][-1]["operation"] == "TransactWriteItems"
+    assert child["estimated"]["units"] == 4.0
+    # There is no parent in memory, so the transaction was refused.
+    assert child["measured"] is None
+
+
+def test_a_narrow_terminal_gets_cards(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = run("patterns").out.splitlines()
+    assert lines[0] == "Section.of_survey(survey_id: str)  The sections of a survey, in order."
+    assert lines[1].startswith("  GSI2: GSI2PK = TENANT#{tenant_id}")
+    assert lines[2] == "  ascending, ALL, 0.5 RCU per 4 KB read"
+    monkeypatch.setenv("COLUMNS", "250")
+    assert "│" in run("patterns").out
 
 
 def test_a_get(filled: Run) -> None:
@@ -172,7 +205,7 @@ def test_mistakes(run: Run, arguments: tuple[str, ...], told: str) -> None:
 def test_listings(run: Run) -> None:
     tables = run("tables", "--json").json
     assert [(row["table"], row["indexes"], row["entities"], row["patterns"]) for row in tables] == [
-        ("SurveyorData", 3, 3, 5),
+        ("SurveyorData", 3, 5, 5),
         ("Building", 1, 1, 2),
     ]
     entities = {row["entity"]: row for row in run("entities", "--json").json}

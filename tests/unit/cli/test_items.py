@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from solotable import errors as e
+from solotable.cli import main
 from solotable.cli.exits import exit_code
-from tests.serving import served
+from solotable.cli.main import every_command
+from tests.serving import environment, served
 
 from .conftest import MODELS, Run
 
+RELAXED = "sqlite:///survey.db?durability=relaxed"
+SURVEYS = {"SOLOTABLE_MODELS": MODELS, "SOLOTABLE_URL": "sqlite:///survey.db", "SOLOTABLE_TENANT": "acme"}
 SECRET = "a secret of sixteen bytes or more"
 
 
@@ -39,8 +45,6 @@ def test_shapes_of_output(filled: Run) -> None:
 
 
 def test_a_terminal_gets_a_drawn_table(filled: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "200")
     out = filled("get", "Survey", "survey_id=s1").out
@@ -49,10 +53,11 @@ def test_a_terminal_gets_a_drawn_table(filled: Run, monkeypatch: pytest.MonkeyPa
 
 
 def test_only_a_terminal_needs_rich() -> None:
-    import subprocess
-    import sys
-
-    program = "import sys, solotable.cli.reads, solotable.cli.output as o; o.print_table([{'a': 1}]); print('rich' in sys.modules)"
+    program = (
+        "import sys, solotable.cli.reads, solotable.cli.output as output\n"
+        "output.print_table([{'a': 1}])\n"
+        "print('rich' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
     assert done.stdout.splitlines()[-1] == "False"
 
@@ -164,6 +169,16 @@ def test_deletes(filled: Run) -> None:
     assert filled("get", "Survey", "survey_id=s1").code == 3
 
 
+def test_unique_fields_are_kept_so_on_the_command_line(run: Run) -> None:
+    assert run("put", "Task", "task_id=a", "slug=x").code == 0
+    taken = run("put", "Task", "task_id=b", "slug=x")
+    assert taken.code == 4
+    assert "Traceback" not in taken.err
+    assert run("put", "Step", "task_id=a", "step_id=1").code == 0
+    assert run("get", "Task", "task_id=a", "--json").json["step_count"] == 1
+    assert run("put", "Step", "task_id=none", "step_id=1").code in (3, 4)
+
+
 def test_tenants_are_kept_apart(filled: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     get = ("get", "Survey", "survey_id=s1")
     assert filled(*get, "--tenant", "other").code == 3
@@ -263,8 +278,59 @@ def test_nothing_answers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
         (e.TransactionCancelled([{"Code": "ConditionalCheckFailed"}]), 4),
         (e.Throttled("ThrottlingException", "x"), 5),
         (e.TransportError("x"), 5),
+        (e.BatchIncomplete("x", leftovers=[]), 5),
         (e.ServiceError("InternalServerError", "x", status=500), 5),
     ],
 )
 def test_exit_codes(error: e.SolotableError, code: int) -> None:
     assert exit_code(error) == code
+
+
+def test_a_reader_that_has_seen_enough_is_no_error_to_shout_about(filled: Run, tmp_path: Path) -> None:
+    rows = [{"survey_id": "s2", "section_id": f"{n:04}", "name": "n" * 200, "order": n} for n in range(1000)]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    assert filled("put", "Section", "--json-input", "rows.json", "--jsonl", "-d", RELAXED).code == 0
+    command = [
+        sys.executable,
+        "-m",
+        "solotable",
+        "query",
+        "Section.of_survey",
+        "survey_id=s2",
+        "--all",
+        "--jsonl",
+    ]
+    with subprocess.Popen(  # noqa: S603 - our own command
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(**SURVEYS), cwd=tmp_path
+    ) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert json.loads(running.stdout.readline())["order"] == 0
+        running.stdout.close()
+        assert running.stderr.read() == b""
+
+
+def test_help_and_version_wait_for_nothing(run: Run) -> None:
+    program = (
+        "import sys\n"
+        "from solotable.cli import main\n"
+        "try:\n"
+        "    main(['--version'])\n"
+        "except SystemExit:\n"
+        "    print([name for name in ('pydantic', 'rich', 'botocore', 'asyncio') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603
+    assert done.stdout.splitlines()[-1] == "[]"
+    for path, _ in every_command():
+        told = run(*path.split(), "--help")
+        assert (told.code, told.err) == (0, "")
+        assert "Example: solotable" in told.out
+
+
+def test_a_traceback_is_for_debugging(run: Run) -> None:
+    quiet = run("get", "Survey", "survey_id=s1", "-d", "sqlite:///")
+    assert quiet.code == 3
+    with pytest.raises(e.DeclarationError):
+        main(["--debug", "put", "Survey", "survey_id=s1", "title=x", "-d", "sqlite:///x.db?durability=never"])
+    told = run("put", "Survey", "survey_id=s1", "title=x", "-d", "sqlite:///x.db?durability=never")
+    assert (told.code, "durability is full or relaxed" in told.err) == (1, True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import combinations
+from typing import Literal
 
-from solotable.entities.keys import Composed
+from solotable.entities.keys import AccessPath, Composed, Native, Side
 from solotable.entities.plan import Plan
-from solotable.entities.table import Table
+from solotable.entities.table import Index, KeyAttribute, Table
 
 from .findings import Finding, found
 from .meetings import Place, keys_meet, partitions_meet, shown
@@ -17,10 +18,30 @@ def places(table: Table) -> dict[str | None, list[Place]]:
     """Return the keys of a table's entities by index; those under None are the table's own."""
     by_index: dict[str | None, list[Place]] = {}
     for plan in table.plans.values():
-        for path in plan.keys.values():
-            place = Place(plan, path)
+        mine = [Place(plan, path) for path in plan.keys.values()]
+        declared = {place.index for place in mine}
+        others = (index for index in table.indexes.values() if index.name not in declared)
+        mine += [Place(plan, path, implied=True) for index in others if (path := _implied(plan, index))]
+        for place in mine:
             by_index.setdefault(place.index, []).append(place)
     return by_index
+
+
+def _implied(plan: Plan, index: Index) -> AccessPath | None:
+    """Return the key under which an entity is in an index all the same, as it has its attributes."""
+    partition, sort = _side(plan, index.partition, "partition"), _side(plan, index.sort, "sort")
+    if partition is None or (index.sort and sort is None):
+        return None
+    fields = frozenset((*partition.fields, *(sort.fields if sort else ())))
+    return AccessPath(f"key on {index.name}", plan.name, index, partition, sort, fields)
+
+
+def _side(plan: Plan, attributes: Sequence[KeyAttribute], role: Literal["partition", "sort"]) -> Side | None:
+    names = [attribute.name for attribute in attributes]
+    if names and all(name in plan.by_wire for name in names):
+        return Native(tuple(plan.by_wire[name] for name in names), role)
+    sides = (side for path in plan.keys.values() for side in (path.partition, path.sort))
+    return next((side for side in sides if isinstance(side, Composed) and [side.attribute] == names), None)
 
 
 def judge_keys(by_index: dict[str | None, list[Place]]) -> Iterator[Finding]:
@@ -84,6 +105,8 @@ def _tenant_at(place: Place) -> tuple[int, str] | None:
     tenant, side = place.plan.tenant, place.path.partition
     assert tenant is not None
     if not isinstance(side, Composed):
+        if tenant not in side.fields:
+            return None  # only in an index that nobody declared a key for
         return -1 - side.fields.index(tenant), ""  # never the place in a template, which escapes it
     for number, segment in enumerate(place.partition):
         if segment.part is not None and segment.part.field == tenant:

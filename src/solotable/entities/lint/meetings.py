@@ -38,6 +38,8 @@ class Place:
 
     plan: Plan
     path: AccessPath
+    #: Whether nobody declared it: the entity's other attributes happen to be the index's key.
+    implied: bool = False
     #: The segments of each side that is a template.
     partition: tuple[Segment, ...] = field(init=False, compare=False, repr=False)
     sort: tuple[Segment, ...] = field(init=False, compare=False, repr=False)

@@ -16,6 +16,7 @@ from solotable.errors import DataError, DeclarationError
 from solotable.expressions.evaluate import paths_of
 
 from .findings import Finding, found
+from .keys import places
 from .meetings import Place, shown
 from .reach import Reach, reaches, unserved
 from .samples import CannotSample, samples
@@ -59,7 +60,7 @@ def _judge(plan: Plan, pattern: Pattern, by_index: Mapping[str | None, list[Plac
         return
     try:
         ranges = reaches(queries)
-        yield from [each for reach in ranges for each in _overreach(name, pattern, reach, by_index)]
+        yield from [each for reach in ranges for each in _overreach(plan, pattern, reach, by_index)]
     except DataError as refused:
         yield _unproved(plan, pattern, _sentence(refused))
         return
@@ -86,9 +87,11 @@ def _queries(plan: Plan, pattern: Pattern) -> list[Query[Any]]:
 
 
 def _overreach(
-    name: str, pattern: Pattern, reach: Reach, by_index: Mapping[str | None, list[Place]]
+    owner: Plan, pattern: Pattern, reach: Reach, by_index: Mapping[str | None, list[Place]]
 ) -> Iterator[Finding]:
     plan = reach.place.plan
+    if plan.table is not owner.table:
+        by_index = places(plan.table)  # a pattern may give the query of another table's entity
     for other in by_index.get(reach.place.index, []):
         if other.plan is plan or (meeting := reach.meets(other)) is None:
             continue
@@ -96,10 +99,11 @@ def _overreach(
         yield found(
             "ST102",
             "error",
-            f"{name} reads {reach.described}, which reaches {other.plan.name}.{other.path.name}{example}: "
-            f"those items are paid for and dropped; give {plan.name} a prefix or a partition of its own, or "
-            f"read both with db.collection({_together(reach.place, other)}, ...).",
-            plan=plan,
+            f"{owner.name}.{pattern.name} reads {reach.described}, which reaches "
+            f"{other.plan.name}.{other.path.name}{example}: those items are paid for and dropped; give "
+            f"{plan.name} a prefix or a partition of its own, or read both with "
+            f"db.collection({_together(reach.place, other)}, ...).",
+            plan=owner,
             at=pattern.function,
         )
 

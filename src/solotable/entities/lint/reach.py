@@ -41,7 +41,7 @@ class Reach:
             return "its whole partition" if side is None else "its range"
         if self._is_exact(side):
             return f"the sort key {side.template.text!r}"
-        prefix = _text_before(side.template, self.given)
+        prefix = _text_before(side.template, self.given) + self.start
         return f"what starts with {prefix!r}" if prefix else "its whole partition"
 
     def meets(self, other: Place) -> Meeting | None:
@@ -86,7 +86,8 @@ def reaches(queries: Sequence[Query[Any]]) -> list[Reach]:
     shapes: dict[Any, list[Query[Any]]] = {}
     for query in queries:
         bound = query.bound
-        shape = (query.path.name, frozenset(query.arguments), bound and (bound.verb, bound.field))
+        key = (query.plan.table.name, query.plan.tag, query.path.name)
+        shape = (key, frozenset(query.arguments), bound and (bound.verb, bound.field))
         shapes.setdefault(shape, []).append(query)
     return [_reach(alike) for alike in shapes.values()]
 

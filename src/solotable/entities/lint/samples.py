@@ -15,7 +15,7 @@ from types import NoneType, SimpleNamespace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 from uuid import UUID
 
-from pydantic import AwareDatetime
+from pydantic import AwareDatetime, EmailStr
 
 from solotable.entities.annotations import arms_of, bare
 from solotable.entities.patterns import Pattern
@@ -105,6 +105,7 @@ def _choices(kind: Any) -> list[Any]:
 
 _PLAIN: dict[Any, tuple[Any, Any]] = {
     str: ("one", "two"),
+    EmailStr: ("one@example.com", "two@example.com"),
     int: (1, 2),
     float: (1.0, 2.0),
     Decimal: (Decimal(1), Decimal(2)),

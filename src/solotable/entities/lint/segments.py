@@ -118,11 +118,11 @@ def _moments(codec: PartCodec, start: str) -> Iterator[str]:
     if len(start) >= len("2026-01-01"):
         yield start + ("2026-01-01" + tail)[len(start) :]
         return
-    for year in ("2026", "0001"):
-        for month, day in product(range(1, 13), range(1, 32)):
-            text = f"{start[:4]}{year[len(start[:4]) :]}-{month:02d}-{day:02d}"
-            if text.startswith(start):
-                yield text + tail
+    year = start[:4] + "2026"[len(start[:4]) :]
+    for month, day in product(range(1, 13), range(1, 32)):
+        text = f"{year}-{month:02d}-{day:02d}"
+        if text.startswith(start):
+            yield text + tail
 
 
 def _value(one: PartCodec | None, between: str, other: PartCodec | None) -> str | None:
@@ -153,7 +153,7 @@ def _shaped(one: PartCodec, between: str, other: PartCodec) -> str | None:
     if one.width is not None and other.width is not None and one.width != size + other.width:
         return None
     if one.kind in ("date", "timestamp"):
-        # Not every text of the shape is a day, so days are tried: at most two years of them.
+        # Not every text of the shape is a day, so the days of one year are tried.
         texts = (text for text in _moments(one, between) if contains(one, text))
         return next((text for text in texts if contains(other, text[size:])), None)
     width = one.width if one.width is not None else size + (other.width or 0)
@@ -170,7 +170,10 @@ def _shaped(one: PartCodec, between: str, other: PartCodec) -> str | None:
 
 
 def _classes(codec: PartCodec, width: int = 0) -> list[tuple[str, ...]]:
-    """Return the characters that each place of a codec's texts can have, once for every sign."""
+    """Return the characters that each place of a codec's texts can have, once for every sign.
+
+    `width` is for hexadecimal digits, which have none of their own.
+    """
     if isinstance(codec, DigitsCodec):
         return _signed((_DIGIT,) * codec.digits, signed=codec.signed)
     if isinstance(codec, DecimalCodec):
@@ -181,7 +184,7 @@ def _classes(codec: PartCodec, width: int = 0) -> list[tuple[str, ...]]:
         case "uuid":
             return [tuple("-" if each == "-" else _HEX for each in _UUID)]
         case "hex":
-            return [(_HEX,) * width] if width >= 0 and width % 2 == 0 else []
+            return [(_HEX,) * width]
         case "date" | "timestamp":
             text = "0000-00-00" + _MIDNIGHT.get(codec.width or 0, "")
             return [tuple(_DIGIT if each == "0" else each for each in text)]

@@ -21,8 +21,9 @@ _ENOUGH = 3
 
 def judge_indexes(table: Table, by_index: Mapping[str | None, list[Place]]) -> Iterator[Finding]:
     """Find indexes that nobody uses, and index keys that an item may lack."""
+    declared = {index: [each for each in places if not each.implied] for index, places in by_index.items()}
     for index in table.indexes.values():
-        if index.name not in by_index:
+        if not declared.get(index.name):
             yield found(
                 "ST301",
                 "warning",
@@ -30,7 +31,7 @@ def judge_indexes(table: Table, by_index: Mapping[str | None, list[Place]]) -> I
                 f"remove it, or declare a Key(..., index={index.name!r}).",
                 table=table.name,
             )
-    for place in (each for index, places in by_index.items() if index for each in places):
+    for place in (each for index, places in declared.items() if index for each in places):
         plan, path = place.plan, place.path
         parts = [part for part in path.parts if part != plan.tenant]
         if parts and all(plan.attributes[part].optional for part in parts):

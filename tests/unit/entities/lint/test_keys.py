@@ -11,6 +11,7 @@ from solotable.entities.entity import Entity
 from solotable.entities.fields import FROM_SCOPE
 from solotable.entities.keys import Key
 from solotable.entities.lint import Finding, lint
+from solotable.entities.patterns import pattern
 from solotable.entities.table import Index, Table
 
 
@@ -18,11 +19,12 @@ def of(table: Table, *codes: str) -> list[Finding]:
     return [finding for finding in lint(table) if finding.code in codes]
 
 
-def entity(table: Table, name: str, keys: dict[str, Key], scope: str = "tenant", **fields: Any) -> None:
+def entity(table: Table, name: str, keys: dict[str, Any], scope: str = "tenant", **fields: Any) -> None:
     """Declare an entity, its fields `str` unless given."""
     wanted = {
         each
         for key in keys.values()
+        if isinstance(key, Key)
         for side in (key.partition, key.sort or "")
         for each in (side if isinstance(side, tuple) else _fields(side))
     }
@@ -153,3 +155,33 @@ def test_a_global_entity_stays_out_of_tenants_partitions(partition: str, reporte
     for each in found:
         assert (each.severity, each.entity) == ("error", "Shared")
         assert "'T#x'" in each.message
+
+
+def inverted(*, with_pattern: bool) -> Table:
+    """Two entities with native keys, and an index over the same attributes the other way round."""
+    table = Table(
+        "Shop", partition="owner", sort="thing", indexes=[Index("Inverse", partition="thing", sort="owner")]
+    )
+    keys = {"key": Key(("owner",), ("thing",))}
+    entity(table, "One", keys, owner=Literal["one"])
+    if with_pattern:
+        other = keys | {"by_thing": Key(("thing",), ("owner",), index="Inverse")}
+
+        def of_thing(cls: Any, thing: str) -> Any:
+            """The owners of a thing."""
+            return cls.by_thing.query(thing=thing)
+
+        declare: Any = pattern
+        entity(table, "Other", {**other, "of_thing": declare(classmethod(of_thing))}, owner=Literal["two"])
+    return table
+
+
+def test_items_that_are_in_an_index_without_a_key_on_it_are_reached() -> None:
+    table = inverted(with_pattern=True)
+    (finding,) = of(table, "ST102")
+    assert "Other.of_thing reads its range, which reaches One.key on Inverse" in finding.message
+    assert of(table, "ST301", "ST101") == []
+
+
+def test_an_index_without_a_declared_key_is_unused_though_items_are_in_it() -> None:
+    assert len(of(inverted(with_pattern=False), "ST301")) == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import date, datetime
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Any, Literal
 
 import pytest
@@ -20,6 +20,8 @@ TYPES: dict[str, Any] = {
     "day": date,
     "at": datetime,
     "shard": int,
+    "many": Enum("Many", {f"M{n}": f"m{n}" for n in range(100)}),
+    "most": Enum("Most", {f"M{n}": f"m{n}" for n in range(99)}),
 }
 
 
@@ -33,6 +35,7 @@ def hot(partition: str, *, tenant: str | None = None) -> list[Finding]:
     ("partition", "said"),
     [
         ("ORDERS", "Order.key puts all items into one partition, and"),
+        ("{most}", "into 99 partitions by most"),
         ("STATUS#{status}", "into 3 partitions by status"),
         ("{status}#{level:02d}", "into 6 partitions by level and status"),
     ],
@@ -51,7 +54,7 @@ def test_the_present_is_hot(partition: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "partition", ["ORDER#{order}", "DAY#{day}#{shard:02d}", "{status}#{owner}", "{shard:02d}"]
+    "partition", ["ORDER#{order}", "DAY#{day}#{shard:02d}", "{status}#{owner}", "{shard:02d}", "{many}"]
 )
 def test_many_partitions_are_not(partition: str) -> None:
     assert hot(partition) == []

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from solotable.entities.conditions import exists
 from solotable.entities.entity import Entity
+from solotable.entities.fields import FROM_SCOPE
 from solotable.entities.keys import Key
 from solotable.entities.lint import Finding, lint
 from solotable.entities.patterns import pattern
@@ -237,6 +238,62 @@ def test_constants_of_a_pattern_are_known() -> None:
     assert "Order.of_kind reads" in finding.message
 
 
+def test_a_constant_beginning_is_known() -> None:
+    table = Table("Shop")
+
+    class Order(Entity, table=table):
+        key = Key("ORG#{org}", "{order_id}")
+        org: str
+        order_id: str
+
+        @pattern
+        @classmethod
+        def drafts(cls, org: str) -> Query[Any]:
+            """Those with such a number."""
+            return cls.key.query(org=org).starts_with(order_id="DRAFT-")
+
+        @pattern
+        @classmethod
+        def like(cls, org: str, start: str) -> Query[Any]:
+            """Those whose number starts so."""
+            return cls.key.query(org=org).starts_with(order_id=start)
+
+    class Line(Entity, table=table):
+        key = Key("ORG#{org}", "LINE#{line:03d}")
+        org: str
+        line: int
+
+    assert len(table.plans) == len((Order, Line))
+    (finding,) = of(table, "ST102")
+    assert "Order.like reads its whole partition" in finding.message
+
+
+def test_the_tenant_is_given_by_the_scope() -> None:
+    table = Table("Shop", tenant="tenant_id")
+
+    class Order(Entity, table=table):
+        key = Key("T#{tenant_id}", "ORDER#{tenant_id}#{order_id}")
+        tenant_id: str = FROM_SCOPE
+        order_id: str
+
+        @pattern
+        @classmethod
+        def all_of_them(cls) -> Query[Any]:
+            """All orders."""
+            return cls.key.query()
+
+    class Line(Entity, table=table):
+        key = Key("T#{tenant_id}", "{order_id}#{tenant_id}#LINE#{line:03d}")
+        tenant_id: str = FROM_SCOPE
+        order_id: str
+        line: int
+
+    assert len(table.plans) == len((Order, Line))
+    (finding,) = lint(table)
+    assert "Order.all_of_them reads what starts with 'ORDER#{tenant_id}#', which" in finding.message
+    assert "(PK=T#x, SK=ORDER#x#LINE#000)" in finding.message
+
+
 def test_entities_of_one_index_reach_each_other_there_only() -> None:
     table = shop()
 
@@ -288,6 +345,11 @@ def the_wrong_range(cls: Any, org: str, status: Status, order_id: str) -> Query[
     return cls.by_status.query(org=org, status=status).since(order_id=order_id)  # type: ignore[no-any-return]
 
 
+def wrong_in_the_middle(cls: Any, org: str, way: Literal["left", "ahead", "right"]) -> Query[Any]:
+    """Doc."""
+    return cls.by_status.query(org=org) if way == "ahead" else cls.key.query(org=org)  # type: ignore[no-any-return]
+
+
 def no_query(cls: Any, org: str) -> Any:
     """Doc."""
     return [org]
@@ -307,6 +369,7 @@ def only_without_the_optional(cls: Any, org: str, status: Status | None = None) 
         (a_gap, "order_id is given without day"),
         (the_wrong_range, "the first open part is 'day'"),
         (no_query, "instead of a query"),
+        (wrong_in_the_middle, "needs status for its partition"),
         (only_without_the_optional, "needs status for its partition"),
     ],
 )
@@ -346,7 +409,12 @@ def text_for_a_choice(cls: Any, org: str, status: str, **_: Any) -> Query[Any]:
     return cls.by_status.query(org=org, status=status)  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("method", [every_type, text_for_a_choice])
+def text_made_a_choice(cls: Any, org: str, status: str) -> Query[Any]:
+    """Doc."""
+    return cls.by_status.query(org=org, status=Status(status))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("method", [every_type, text_for_a_choice, text_made_a_choice])
 def test_a_pattern_that_is_served(method: Callable[..., Any]) -> None:
     table, _ = one_pattern(method)
     assert of(table, "ST501", "ST902", "ST102") == []

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from solotable.entities.lint.meetings import Pair, solve
 from solotable.entities.lint.segments import Segment, begin, segments
 from solotable.entities.templates import Template
+from solotable.errors import DataError
 
 
 class Colour(Enum):
@@ -226,7 +227,7 @@ def test_keys_that_are_equal_are_said_to_meet_and_examples_are_keys_of_both(
     example = meeting(one.text, other.text)
     try:
         key = one.format(values)
-    except Exception:  # noqa: BLE001  # a value that does not fit the width
+    except DataError:  # a value that does not fit the width
         key = None
     if key is not None and other.parse(key) is not None:
         assert example is not None
@@ -239,7 +240,7 @@ def test_keys_that_are_equal_are_said_to_meet_and_examples_are_keys_of_both(
 def test_every_template_meets_its_own_keys_written_as_literals(one: Template, values: dict[str, Any]) -> None:
     try:
         key = one.format(values)
-    except Exception:  # noqa: BLE001  # a value that does not fit the width
+    except DataError:  # a value that does not fit the width
         return
     mine = segments(one)
     theirs = [Segment(text) for text in (key or "").split("#")]
@@ -247,3 +248,50 @@ def test_every_template_meets_its_own_keys_written_as_literals(one: Template, va
     found = solve([Pair(*both) for both in zip(mine, theirs, strict=True)])
     assert found is not None
     assert found.texts == tuple((key or "").split("#"))
+
+
+#: A field may stand on both sides of a key, and in other widths.
+WHOLE_KEYS = st.tuples(*[st.sampled_from([*SLOTS[:5], "{word}", "{other}"])] * 4, *[LITERALS] * 4)
+
+
+def key_of(drawn: tuple[Any, ...]) -> tuple[Template, Template]:
+    pieces = [literal + (slot or "") for slot, literal in zip(drawn[:4], drawn[4:], strict=True)]
+    sides = []
+    for pair, slots in ((pieces[:2], drawn[:2]), (pieces[2:], drawn[2:4])):
+        fields = [slot.strip("{}").partition(":")[0] for slot in slots if slot]
+        text = "#".join(pair) if len(set(fields)) == len(fields) else pair[0]
+        sides.append(template(text or "A"))
+    return sides[0], sides[1]
+
+
+def values_of(key: tuple[Template, Template], texts: tuple[str, str]) -> dict[str, Any] | None:
+    """What the key's fields are if it is these texts; None if they cannot be."""
+    first, second = key[0].parse(texts[0]), key[1].parse(texts[1])
+    if first is None or second is None:
+        return None
+    return first | second if all(second.get(name, first[name]) == first[name] for name in first) else None
+
+
+@given(WHOLE_KEYS, WHOLE_KEYS, VALUES, st.text("Av0r", max_size=3))
+def test_whole_keys_that_are_equal_are_said_to_meet(
+    one: tuple[Any, ...], other: tuple[Any, ...], values: dict[str, Any], text: str
+) -> None:
+    mine, theirs = key_of(one), key_of(other)
+    cuts = [(segments(left), segments(right)) for left, right in zip(mine, theirs, strict=True)]
+    alike = all(len(left) == len(right) for left, right in cuts)
+    pairs = [Pair(*both) for left, right in cuts for both in zip(left, right, strict=False)]
+    found = solve(pairs) if alike else None
+    try:
+        texts = (
+            mine[0].format(values | {"other": text}) or "",
+            mine[1].format(values | {"other": text}) or "",
+        )
+    except DataError:  # a value that does not fit the width
+        texts = None
+    if texts is not None and values_of(theirs, texts) is not None:
+        assert found is not None
+    if found is not None and found.texts is not None:
+        size = len(cuts[0][0])
+        example = ("#".join(found.texts[:size]), "#".join(found.texts[size:]))
+        assert values_of(mine, example) is not None
+        assert values_of(theirs, example) is not None

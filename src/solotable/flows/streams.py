@@ -8,7 +8,7 @@ that it had read everything within that time.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -51,16 +51,20 @@ class Shard:
     id: str
     parent: str | None
     latest: bool = False
-    #: Through which record it was read, handed out, and committed.
+    #: Through which record it was read, and before which moment nothing is unread.
     read: str | None = None
-    given: str | None = None
     seen: float = 0.0
+    #: The same of what was handed out.
+    given: str | None = None
+    given_seen: float = 0.0
+    #: Whether it is read from its beginning, where changes before the feed's own lie.
+    from_start: bool = False
     iterator: str | None = None
     done: bool = False
     empties: int = 0
-    #: Whether a change was handed out since the last commit, and whether the last mark says all.
+    #: Whether a change was handed out since the last commit, and what was committed.
     owed: bool = False
-    saved: Mark | None = field(default=None)
+    saved: Mark | None = None
 
 
 class Stream:
@@ -75,6 +79,7 @@ class Stream:
         self._scope = scope
         self._consumer = consumer
         self._turn = 0
+        self._known = self.begun
         self._enabled = True
 
     def open(self, checkpoint: Checkpoint | None, *, latest: bool) -> Flow[None]:
@@ -83,6 +88,7 @@ class Stream:
         marks = () if checkpoint is None else checkpoint.marks
         if checkpoint is not None:
             self.since, self.begun = checkpoint.since, checkpoint.begun
+            self._known = max((mark.seen for mark in marks), default=checkpoint.begun)
         before = {mark.stream for mark in marks} - {newest}
         self.arn = newest
         if before and not any(mark.stream == newest for mark in marks):
@@ -96,7 +102,8 @@ class Stream:
             mark = marked.get(shard.id)
             if mark is not None:
                 shard.read = shard.given = mark.sequence
-                shard.seen, shard.done, shard.saved = mark.seen, mark.done, mark
+                shard.seen = shard.given_seen = mark.seen
+                shard.done, shard.saved = mark.done, mark
             elif latest and checkpoint is None:
                 shard.latest, shard.done = True, "EndingSequenceNumber" in told.get("SequenceNumberRange", {})
 
@@ -125,7 +132,7 @@ class Stream:
             stream=self.arn,
             shard=shard.id,
             sequence=shard.given,
-            seen=shard.seen,
+            seen=shard.given_seen,
             done=shard.done and all_given,
         )
 
@@ -172,7 +179,9 @@ class Stream:
         return bool(fresh)
 
     def _adopt(self, told: dict[str, Any]) -> Shard:
-        shard = Shard(id=told["ShardId"], parent=told.get("ParentShardId"), seen=self.begun)
+        shard = Shard(
+            id=told["ShardId"], parent=told.get("ParentShardId"), seen=self.begun, given_seen=self.begun
+        )
         self.shards[shard.id] = shard
         return shard
 
@@ -197,12 +206,13 @@ class Stream:
         shard.done = shard.iterator is None
         shard.empties = 0 if found else shard.empties + 1
         if fresh:
-            shard.read = fresh[-1].sequence
-            shard.latest = False
-        elif shard.empties >= _EMPTY_READS and not shard.owed:
+            shard.read, shard.seen = fresh[-1].sequence, fresh[-1].at.timestamp()
+        elif shard.empties >= _EMPTY_READS:
             shard.seen = asked_at
-        floor = self.since
-        return fresh if floor is None else [each for each in fresh if each.at.timestamp() >= int(floor)]
+        if self.since is None or not shard.from_start:
+            return fresh
+        # DynamoDB: the time of a record has whole seconds.
+        return [each for each in fresh if each.at.timestamp() >= int(self.since)]
 
     def _iterator(self, shard: Shard) -> Flow[str]:
         members: dict[str, Any] = {"StreamArn": self.arn, "ShardId": shard.id}
@@ -210,7 +220,8 @@ class Stream:
             members |= {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": shard.read}
         else:
             members["ShardIteratorType"] = "LATEST" if shard.latest else "TRIM_HORIZON"
-        # Whatever comes later must not be left out: the next one begins where the moment says.
+        shard.from_start = members["ShardIteratorType"] == "TRIM_HORIZON"
+        # An iterator that expires before it has given anything must not skip what came meanwhile.
         shard.latest = False
         try:
             told = yield from self._ask("GetShardIterator", **members)
@@ -279,7 +290,7 @@ class Stream:
             raise self._lost(last, "the stream keeps changes for 24 hours")
 
     def _last_seen(self) -> float:
-        return max((shard.seen for shard in self.shards.values()), default=self.begun)
+        return max((shard.seen for shard in self.shards.values()), default=self._known)
 
     def _is_fresh(self, moment: float) -> bool:
         return self._scope.clock() - moment < _KEPT_SECONDS
