@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .connect import Table, connect, connect_async
     from .entities.conditions import between, contains, exists, missing, one_of, size, some
     from .entities.counters import Counted
+    from .entities.deletion import SoftDelete
     from .entities.entity import Entity
     from .entities.events import Actor, Event
     from .entities.fields import FROM_SCOPE, TTL, Attr, Counter, Created, Json, Unique, Updated, Version
@@ -24,10 +25,13 @@ if TYPE_CHECKING:
     from .entities.outbox import Outbox
     from .entities.patterns import pattern
     from .entities.queries import Query
+    from .entities.retention import Retention
+    from .entities.shapes import downgrade, upgrade
     from .entities.table import Index
     from .flows.changes import Changed
     from .flows.checkpoints import Checkpoint
     from .flows.write import ANY
+    from .ids import new_id
     from .store import AdminStore, AsyncAdminStore, AsyncDatabase, AsyncStore, Database, Store
     from .store.leases import AsyncLease, Lease
     from .store.pages import Page
@@ -38,6 +42,7 @@ _ROOMS = {
     "connect": ("Table", "connect", "connect_async"),
     "entities.conditions": ("between", "contains", "exists", "missing", "one_of", "size", "some"),
     "entities.counters": ("Counted",),
+    "entities.deletion": ("SoftDelete",),
     "entities.entity": ("Entity",),
     "entities.events": ("Actor", "Event"),
     "entities.fields": (
@@ -57,10 +62,13 @@ _ROOMS = {
     "entities.outbox": ("Outbox",),
     "entities.patterns": ("pattern",),
     "entities.queries": ("Query",),
+    "entities.retention": ("Retention",),
+    "entities.shapes": ("downgrade", "upgrade"),
     "entities.table": ("Index",),
     "flows.changes": ("Changed",),
     "flows.checkpoints": ("Checkpoint",),
     "flows.write": ("ANY",),
+    "ids": ("new_id",),
     "store": ("AdminStore", "AsyncAdminStore", "AsyncDatabase", "AsyncStore", "Database", "Store"),
     "store.leases": ("AsyncLease", "Lease"),
     "store.pages": ("Page",),
@@ -96,6 +104,8 @@ __all__ = [
     "Page",
     "Query",
     "Redirect",
+    "Retention",
+    "SoftDelete",
     "Store",
     "Table",
     "Unique",
@@ -106,12 +116,15 @@ __all__ = [
     "connect",
     "connect_async",
     "contains",
+    "downgrade",
     "exists",
     "missing",
+    "new_id",
     "one_of",
     "pattern",
     "size",
     "some",
+    "upgrade",
 ]
 
 

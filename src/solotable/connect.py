@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import secrets
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +33,14 @@ from solotable.store import AsyncDatabase, Database
 from solotable.store.drive import AsyncEngine, Inline, Threaded
 
 _THREADS = 16
-_SCHEMES = ("sqlite", "http", "https", "aws")
+#: What may be set behind the ? of a URL.
+_SETTINGS = {
+    "sqlite": ("durability", "prefix"),
+    "http": ("region", "profile", "prefix"),
+    "https": ("region", "profile", "prefix"),
+    "aws": ("region", "profile", "prefix"),
+}
+_TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +59,7 @@ class Url:
     def parse(cls, text: str) -> Url:
         """Take a URL apart, or say what a URL looks like."""
         parts = urlsplit(text)
-        settings = dict(parse_qsl(parts.query, keep_blank_values=True))
+        settings = _settings(text, parts.scheme, parts.query)
         if parts.scheme == "sqlite":
             return cls("sqlite", text, path=_file(text, parts.netloc, unquote(parts.path)), settings=settings)
         if parts.scheme in ("http", "https") and parts.netloc:
@@ -81,7 +89,11 @@ def connect(
     """
     address = Url.parse(url)
     engine = open_engine(address, clock=clock, session=session)
-    return over(engine, tables, address, cursor_secrets=cursor_secrets, clock=clock)
+    try:
+        return over(engine, tables, address, cursor_secrets=cursor_secrets, clock=clock)
+    except BaseException:
+        engine.close()
+        raise
 
 
 def connect_async(
@@ -92,10 +104,8 @@ def connect_async(
     session: Any = None,
 ) -> AsyncDatabase:
     """Open a URL as `connect` does, for use with `await`."""
-    address = Url.parse(url)
-    engine = open_engine(address, clock=clock, session=session)
-    blocking = over(engine, tables, address, cursor_secrets=cursor_secrets, clock=clock)
-    return AsyncDatabase(awaited(engine), blocking.scope)
+    blocking = connect(url, *tables, cursor_secrets=cursor_secrets, clock=clock, session=session)
+    return AsyncDatabase(awaited(blocking.engine), blocking.scope)
 
 
 def over(
@@ -207,9 +217,19 @@ def table_names(tables: Sequence[declared.Table], address: Url | None) -> dict[s
     if address is not None and address.table is not None:
         if len(tables) > 1:
             raise DeclarationError(f"{address.text} names one table; open several without a name in the URL.")
-        return {tables[0].name: address.table}
+        return {tables[0].name: _judged(address.table)}
     prefix = address.settings.get("prefix", "") if address is not None else ""
-    return {table.name: prefix + table.name for table in tables}
+    return {table.name: _judged(prefix + table.name) for table in tables}
+
+
+def _judged(name: str) -> str:
+    # DynamoDB: a table is also named by its ARN.
+    if not _TABLE_NAME.fullmatch(name) and not name.startswith("arn:"):
+        raise DeclarationError(
+            f"{name!r} is no name of a DynamoDB table: it has 3 to 255 letters, digits, underscores, "
+            f"hyphens and dots."
+        )
+    return name
 
 
 def scope_over(
@@ -235,6 +255,15 @@ def _secrets_of_environment() -> list[bytes]:
     return [secret.strip().encode() for secret in text.split(",") if secret.strip()]
 
 
+def _settings(text: str, scheme: str, query: str) -> dict[str, str]:
+    settings = dict(parse_qsl(query, keep_blank_values=True))
+    known = _SETTINGS.get(scheme, ())
+    for name in settings:
+        if known and name not in known:
+            raise DeclarationError(f"{text!r} has the setting {name!r}; {declared.suggestion(name, known)}")
+    return settings
+
+
 def _file(text: str, host: str, path: str) -> str | None:
     if host:
         raise DeclarationError(
@@ -257,10 +286,24 @@ class Table(declared.Table):
     See `solotable.entities.table.Table` for what is declared.
     """
 
-    def open(self, url: str, **settings: Any) -> Database:
+    def open(
+        self,
+        url: str,
+        *,
+        cursor_secrets: Sequence[bytes] = (),
+        clock: Callable[[], float] = time.time,
+        session: Any = None,
+    ) -> Database:
         """Open a URL for this table alone; see `connect`."""
-        return connect(url, self, **settings)
+        return connect(url, self, cursor_secrets=cursor_secrets, clock=clock, session=session)
 
-    def open_async(self, url: str, **settings: Any) -> AsyncDatabase:
+    def open_async(
+        self,
+        url: str,
+        *,
+        cursor_secrets: Sequence[bytes] = (),
+        clock: Callable[[], float] = time.time,
+        session: Any = None,
+    ) -> AsyncDatabase:
         """Open a URL for this table alone, for use with `await`."""
-        return connect_async(url, self, **settings)
+        return connect_async(url, self, cursor_secrets=cursor_secrets, clock=clock, session=session)

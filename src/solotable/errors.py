@@ -4,6 +4,7 @@
     ├── DeclarationError            a schema, key or expression that cannot work
     ├── DataError                   an item that is invalid or too large
     │   ├── ItemTooLarge            over 400 KB; `largest` names the fields that weigh most
+    │   ├── NewerShape              a stored item of a later release than this code knows
     │   └── UnknownEntity           a stored item whose type tag no entity of the table has
     ├── NotFound                    the item that the call needs is not there
     ├── NotUnique                   a unique field's value is taken; `holder` says by which entity
@@ -84,6 +85,15 @@ class ItemTooLarge(DataError):
         super().__init__(message)
         self.size = size
         self.largest = largest
+
+
+class NewerShape(DataError):
+    """A stored item has a `shape` of a later release; `known` is the newest that this code knows."""
+
+    def __init__(self, message: str, *, shape: int, known: int) -> None:
+        super().__init__(message)
+        self.shape = shape
+        self.known = known
 
 
 class UnknownEntity(DataError):

@@ -1,4 +1,4 @@
-"""Names beside a dict (C0.5): whatever is created, renamed, taken back, released or deleted in whatever order.
+"""Names beside a dict (C0.5): created, renamed, taken back, released and deleted in whatever order.
 
 Every name is an entity's own, leads to one in one hop, or is free, exactly as the dict says; no name leads
 to a redirect, and protected names stay.
@@ -72,9 +72,7 @@ class AgainstADict(RuleBasedStateMachine):
         wanted: type[Exception] | None = None
         if page is None:
             wanted = NotFound
-        elif old == new or old in PROTECTED:
-            wanted = DataError
-        elif len({*self.former[page], old} - {new}) > MOST:
+        elif old == new or old in PROTECTED or len({*self.former[page], old} - {new}) > MOST:
             wanted = DataError
         elif new in self.own or self.leads().get(new, page) != page:
             wanted = AlreadyExists

@@ -27,6 +27,18 @@ class Awaited:
     def __repr__(self) -> str:
         return repr(self._inner)
 
+    def __iter__(self) -> Iterator[Any]:
+        return _rows(self._runner, self._inner.__aiter__())
+
+    def __enter__(self) -> Any:
+        self._runner.run(_whole(self._inner.__aenter__()))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._runner.run(_whole(self._inner.__aexit__(kind, error, trace)))
+
     def _calling(self, verb: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
             return self._settled(verb(*arguments, **named))
@@ -35,7 +47,7 @@ class Awaited:
 
     def _settled(self, result: Any) -> Any:
         if inspect.iscoroutine(result):
-            return self._runner.run(result)
+            return self._settled(self._runner.run(result))
         if isinstance(result, AsyncIterator):
             return _rows(self._runner, result)
         if isinstance(result, (AsyncTransaction, AsyncBatch)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, cast
@@ -144,8 +144,13 @@ class Opening:
 
 def stale_keys(opening: Opening, table: Table) -> list[str]:
     """Return the stored items whose key attributes are not those that their own values give."""
+    return stale_among(opening.raw(table), table)
+
+
+def stale_among(items: Iterable[Item], table: Table) -> list[str]:
+    """Return those of these items whose key attributes are not those that their own values give."""
     wrong = []
-    for item in opening.raw(table):
+    for item in items:
         plan = table.plans[item[table.tag]["S"]]
         entity = plan.load(item)
         fresh = plan.dump(entity.__dict__, entity.unknown_attributes)

@@ -294,7 +294,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "an index with five parts": (lambda: Index("I", partition=tuple("abcde")), ["'I'", "at most 4"]),
     "an index of an unknown type": (lambda: Index("I", sort="n:X"), ["'I'", "'n:X'", "S, N or B"]),
     "an index with an odd projection": (
-        lambda: Index("I", projection="SOME"),  # type: ignore[arg-type]  # that is the mistake
+        lambda: Index("I", projection="SOME"),
         ["'I'", "ALL", "KEYS_ONLY"],
     ),
     "an index without a name": (lambda: Index(""), ["Index", "''"]),

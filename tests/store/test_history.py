@@ -266,6 +266,18 @@ def test_c0_6_a_restore_goes_forward_and_keeps_what_it_replaces(db: Store, openi
         db.history(Content, node_id="never").restore(1)
 
 
+def test_a_restore_brings_the_unknown_back_and_leaves_the_stamp(db: Store, opening: Opening) -> None:
+    db.create(Content(node_id="n", title="one"))
+    opening.plant(cms, {**opening.only(Content), "foreign": {"S": "old"}})
+    moved = opening.clock.at(-3600)
+    read = db.require(Content, node_id="n")
+    db.put(Content(node_id="n", title="two", version=1, created=moved))
+    assert "foreign" not in opening.only(Content)
+    restored = db.history(Content, node_id="n").restore(1)
+    assert (restored.title, restored.created) == ("one", moved)
+    assert restored.unknown_attributes == read.unknown_attributes == {"foreign": {"S": "old"}}
+
+
 def test_c0_6_a_restore_that_is_outrun_is_a_conflict(db: Store, opening: Opening) -> None:
     content = write(db, 2)
     beside = opening.beside(cms, plain).tenant("acme")
@@ -374,6 +386,15 @@ def test_purge_leaves_what_it_is_told_to(db: Store, opening: Opening) -> None:
     assert db.require(Content, node_id="n").version == 31
     with pytest.raises(DataError):
         history.purge(keep=-1)
+
+
+def test_purge_goes_on_from_page_to_page(db: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("solotable.flows.history._PURGED_AT_ONCE", 4)
+    write(db, 13)
+    history = db.history(Content, node_id="n")
+    assert history.purge(keep=6) == 7
+    assert [each.version for each in history.list()] == [13, 12, 11, 10, 9, 8]
+    assert history.purge() == 6
 
 
 def test_a_snapshot_that_no_longer_fits_the_model_is_a_clear_error(db: Store, opening: Opening) -> None:

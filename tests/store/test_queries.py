@@ -260,6 +260,9 @@ def test_pages_of_a_megabyte_are_read_through(opening: Opening) -> None:
     opening.spy.sent.clear()
     assert [each.seq for each in store.all(Event.key.query(log="l"))] == list(range(12))
     assert len(opening.spy.of(requests.Query)) >= 2
+    opening.spy.sent.clear()
+    assert next(iter(store.all(Event.key.query(log="l")))).seq == 0
+    assert len(opening.spy.of(requests.Query)) == 1, "pages are read as they are needed"
     assert store.count(Event.key.query(log="l")) == 12
     assert [each.seq for each in store.page(Event.key.query(log="l"), limit=12)] == list(range(12))
     last = store.page(Event.key.query(log="l"), limit=1, where=lambda e: e.seq == 11)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -118,29 +119,18 @@ UNNAMED: dict[str, Callable[[Store, str], Any]] = {
 }
 
 
-@pytest.mark.parametrize(
-    "tenant", ["acme", "other2", "oth", "other#SURVEY#s", "TENANT#other", "other%23", "other$"]
-)
+LOOKALIKES = ("acme", "other2", "oth", "other#SURVEY#s", "TENANT#other", "other%23", "other$")
+ODD = ("s", "b", "l", "A", "", "#other", "s#SECTION#x", "../other", "TENANT#other", "x#TENANT#other#SURVEY#s")
+
+
 @pytest.mark.parametrize("way", UNNAMED)
 def test_no_id_leads_to_another_tenant(
-    base: Database, opening: Opening, theirs: dict[str, Any], way: str, tenant: str
+    base: Database, opening: Opening, theirs: dict[str, Any], way: str
 ) -> None:
     before = (opening.raw(surveyor), opening.raw(library))
-    store = base.tenant(tenant)
-    for odd in (
-        "s",
-        "b",
-        "l",
-        "A",
-        "",
-        "#other",
-        "s#SECTION#x",
-        "../other",
-        "TENANT#other",
-        "x#TENANT#other#SURVEY#s",
-    ):
+    for tenant, odd in itertools.product(LOOKALIKES, ODD):
         try:
-            result = UNNAMED[way](store, odd)
+            result = UNNAMED[way](base.tenant(tenant), odd)
         except SolotableError as error:
             told = f"{error} {vars(error)} {getattr(error, 'failures', '')}"
             assert isinstance(error, (NotFound, VersionConflict, TransactionFailed, DataError)), error

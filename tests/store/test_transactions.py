@@ -145,6 +145,35 @@ def test_failures_come_in_the_callers_order_with_entity_and_condition(db: Store,
     assert [reason["Code"] for reason in error.reasons][:2] == ["None", "ConditionalCheckFailed"]
 
 
+@pytest.mark.parametrize("verb", ["put", "update", "delete", "check"])
+def test_a_condition_on_every_kind_of_action(db: Store, opening: Opening, verb: str) -> None:
+    there = db.put(Reader(reader_id="r", size=1))
+
+    def send(wanted: int) -> None:
+        with db.transaction() as tx:
+            tx.put(Photo(survey_id="s", photo_id=str(wanted)))
+            if verb == "put":
+                tx.put(Reader(reader_id="r", size=1, name="n"), where=lambda r: r.size == wanted)
+            elif verb == "update":
+                tx.update(Reader, reader_id="r", set={"name": "n"}, where=lambda r: r.size == wanted)
+            elif verb == "delete":
+                tx.delete(Reader, reader_id="r", where=lambda r: r.size == wanted)
+            else:
+                tx.check(Reader, reader_id="r", where=lambda r: r.size == wanted)
+
+    with pytest.raises(TransactionFailed, match=r"#2 .*Reader reader_id='r'.*size") as failed:
+        send(2)
+    (failure,) = failed.value.failures
+    assert isinstance(failure.error, ConditionFailed)
+    assert failure.error.found == there
+    assert db.get(Reader, reader_id="r") == there
+    assert opening.raw(surveyor) == []
+    send(1)
+    after = db.get(Reader, reader_id="r")
+    assert (after and after.name) == {"put": "n", "update": "n", "delete": None, "check": ""}[verb]
+    assert len(opening.raw(surveyor)) == 1
+
+
 def test_a_token_makes_it_happen_once(db: Store, opening: Opening) -> None:
     db.put(Book(book_id="b", title="t", author="a"))
     for _ in range(3):

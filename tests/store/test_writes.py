@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
-from solotable import Database, Store, contains, exists, missing, one_of, size
+from solotable import TTL, Database, Entity, Key, Store, Table, contains, exists, missing, one_of, size
 from solotable.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -17,10 +18,24 @@ from solotable.errors import (
     DeclarationError,
     ItemTooLarge,
     NotFound,
+    TransactionFailed,
 )
 from solotable.protocol.requests import UpdateItem
 
-from .models import Address, Book, Genre, Loan, Photo, Reader, Section, Single, library, singles, surveyor
+from .models import (
+    Address,
+    Book,
+    Genre,
+    Loan,
+    Photo,
+    Reader,
+    Section,
+    Single,
+    Survey,
+    library,
+    singles,
+    surveyor,
+)
 from .opening import Opening, stale_keys
 
 
@@ -32,6 +47,15 @@ def test_put_makes_and_replaces_and_returns_what_is_stored(db: Store) -> None:
     assert db.get(Reader, reader_id="r") == stored
     db.put(Reader(reader_id="r", name="Bob"))
     assert db.require(Reader, reader_id="r") == Reader(tenant_id="acme", reader_id="r", name="Bob")
+
+
+def test_what_could_not_be_read_back_is_not_stored(db: Store, opening: Opening) -> None:
+    survey = Survey(survey_id="s1", title="Roof").model_copy(update={"title": ""})
+    with pytest.raises(DataError, match=r"Survey\.title = '' does not fit its model: String should have"):
+        db.put(survey)
+    with pytest.raises(DataError, match="String should have"), db.transaction() as tx:
+        tx.create(survey)
+    assert opening.raw(surveyor) == []
 
 
 def test_put_under_a_condition(db: Store) -> None:
@@ -237,6 +261,51 @@ def test_nested_paths(db: Store) -> None:
         city="Bari", floors=[9, 3], code="70100"
     )
     assert set(db.require(Reader, reader_id="r").homes) == {"a.b[0]#x"}
+
+
+gaps = Table("Gaps", ttl="until")
+
+
+class Gap(Entity, table=gaps):
+    """None among members, and a lifetime whose None is kept as NULL."""
+
+    key = Key("GAP#{gap}", "GAP")
+    gap: str
+    row: list[str | None] = Field(default_factory=list)
+    named: dict[str, int | None] = Field(default_factory=dict)
+    until: Annotated[datetime | None, TTL()] = datetime(2035, 1, 2, tzinfo=UTC)
+
+
+def test_none_among_members_keeps_its_place(opening: Opening) -> None:
+    store = opening(gaps)
+    store.put(Gap(gap="g", row=["a", None, "c"], named={"x": None, "y": 1}))
+    after = store.update(Gap, gap="g", set={"row[0]": None, "named.y": None})
+    assert (after.row, after.named) == ([None, None, "c"], {"x": None, "y": None})
+    assert store.count(Gap.key.query(gap="g"), where=lambda g: (g.row[0] == None) & (g.row[2] != None)) == 1  # noqa: E711
+
+
+def test_a_lifetime_of_null_never_ends(opening: Opening) -> None:
+    store = opening(gaps)
+    store.put(Gap(gap="g", until=None))
+    assert opening.only(Gap)["until"] == {"NULL": True}
+    opening.clock.seconds += 10**6
+    assert store.require(Gap, gap="g").until is None
+    assert [each.gap for each in store.all(Gap.key.query(gap="g"))] == ["g"]
+    assert store.update(Gap, gap="g", set={"row": ["z"]}).row == ["z"]
+    store.put(Gap(gap="h"))
+    assert store.get(Gap, gap="h") is None
+
+
+def test_another_entitys_item_under_the_same_key_is_left_alone(db: Store, opening: Opening) -> None:
+    db.put(Photo(survey_id="s", photo_id="p"))
+    opening.plant(surveyor, {**opening.only(Photo), "_type": {"S": "Section"}})
+    before = opening.raw(surveyor)
+    with pytest.raises(NotFound, match="no Photo"):
+        db.update(Photo, survey_id="s", photo_id="p", set={"caption": "c"})
+    with pytest.raises(TransactionFailed, match="no Photo"), db.transaction() as tx:
+        tx.check(Photo, survey_id="s", photo_id="p")
+    assert db.get(Photo, survey_id="s", photo_id="p") is None
+    assert opening.raw(surveyor) == before
 
 
 def test_a_missing_parent_is_a_clear_error(db: Store) -> None:

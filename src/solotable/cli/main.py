@@ -21,8 +21,10 @@ from .exits import FAILED, INTERRUPTED, exit_code, sentence
 
 #: Which module holds which command; behind the colon the command's name there, `command` without one.
 _COMMANDS = {
+    "backfill": "solotable.cli.backfill:backfill",
     "count": "solotable.cli.reads:count",
     "delete": "solotable.cli.writes:delete",
+    "deliver": "solotable.cli.deliver:deliver",
     "doctor": "solotable.cli.doctor",
     "entities": "solotable.cli.listings:entities",
     "explain": "solotable.cli.explain",
@@ -34,7 +36,9 @@ _COMMANDS = {
     "query": "solotable.cli.reads:query",
     "schema": "solotable.cli.schema",
     "serve": "solotable.cli.serve",
+    "shapes": "solotable.cli.backfill:shapes",
     "tables": "solotable.cli.listings:tables",
+    "tail": "solotable.cli.deliver:tail",
     "update": "solotable.cli.writes:update",
 }
 

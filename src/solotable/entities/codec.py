@@ -332,7 +332,7 @@ def codec_for(annotation: Any, spec: str = "", *, where: str, field: str = "") -
 
     `where` names the key (`Section.by_order`); its part before the dot names the entity in messages.
     """
-    plain, optional = _unwrapped(annotation)
+    plain, optional = unwrapped(annotation)
     slot = "{" + field + (f":{spec}" if spec else "") + "}"
     entity = where.rpartition(".")[0] or where
     facts: dict[str, Any] = {
@@ -432,7 +432,7 @@ def _decimal(spec: str, field: str, facts: dict[str, Any], refusal: Any) -> Deci
     return DecimalCodec(digits=digits, decimals=decimals, signed=signed, width=width, **facts)
 
 
-def _unwrapped(annotation: Any) -> tuple[Any, bool]:
+def unwrapped(annotation: Any) -> tuple[Any, bool]:
     """Strip what does not change the text of a value, and say whether None was among it."""
     optional = False
     while True:

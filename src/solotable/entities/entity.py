@@ -15,6 +15,7 @@ from solotable.values import Item
 from .keys import Key
 from .patterns import Pattern
 from .plan import Plan, build_plan
+from .shapes import Downgrade, Newer, Upgrade
 from .table import Table
 from .traits import Trait
 
@@ -24,16 +25,21 @@ class Entity(BaseModel):
 
     `class User(Entity, table=shop)` binds the class to a table; `tag` is its type tag (the class's
     name unless given), `scope="global"` says that it belongs to no tenant, `flat=True` refuses nested
-    values. A subclass without `table=` is abstract: it only lends its fields and keys.
+    values. `shape` counts the shapes that its stored items have had, with an `@upgrade` to each; items of
+    a newer one are refused, or read as they are with `newer="read"`. A subclass without `table=` is
+    abstract: it only lends its fields and keys.
     """
 
     # Stored items are read by the fields' own names, also where a field has an alias for JSON.
     model_config = ConfigDict(
-        ignored_types=(Key, Pattern, Trait), extra="forbid", validate_assignment=True, populate_by_name=True
+        ignored_types=(Key, Pattern, Trait, Upgrade, Downgrade),
+        extra="forbid",
+        validate_assignment=True,
+        populate_by_name=True,
     )
 
     _plan: ClassVar[Plan | None] = None
-    _declared: ClassVar[tuple[Table, str, bool, bool] | None] = None
+    _declared: ClassVar[tuple[Table, str, bool, bool, int | None, Newer] | None] = None
 
     def __init_subclass__(
         cls,
@@ -42,6 +48,8 @@ class Entity(BaseModel):
         tag: str | None = None,
         scope: Literal["tenant", "global"] = "tenant",
         flat: bool | None = None,
+        shape: int | None = None,
+        newer: Newer = "refuse",
         **settings: Any,
     ) -> None:
         super().__init_subclass__(**settings)
@@ -54,6 +62,8 @@ class Entity(BaseModel):
         tag: str | None = None,
         scope: Literal["tenant", "global"] = "tenant",
         flat: bool | None = None,
+        shape: int | None = None,
+        newer: Newer = "refuse",
         **settings: Any,
     ) -> None:
         super().__pydantic_init_subclass__(**settings)
@@ -65,7 +75,8 @@ class Entity(BaseModel):
             raise DeclarationError(
                 f"{cls.__name__}: tags that begin with _ are the store's own; give it a tag=."
             )
-        cls._declared = (table, tag or cls.__name__, table.flat if flat is None else flat, scope == "global")
+        is_flat = table.flat if flat is None else flat
+        cls._declared = (table, tag or cls.__name__, is_flat, scope == "global", shape, newer)
         if cls.__pydantic_complete__:
             cls.plan()
 
@@ -79,8 +90,10 @@ class Entity(BaseModel):
                 )
             if not cls.__pydantic_complete__:
                 cls.model_rebuild()
-            table, tag, flat, is_global = cls._declared
-            cls._plan = build_plan(cls, table, tag=tag, flat=flat, is_global=is_global)
+            table, tag, flat, is_global, shape, newer = cls._declared
+            cls._plan = build_plan(
+                cls, table, tag=tag, flat=flat, is_global=is_global, shape=shape, newer=newer
+            )
             table.register(cls._plan)
         return cls._plan
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-EventVerb = Literal["created", "updated", "deleted"]
+EventVerb = Literal["created", "updated", "deleted", "undeleted"]
 
 
 class _Fact(BaseModel):

@@ -16,8 +16,10 @@ from solotable.expressions.ast import KeyOperator, KeyTerm
 from solotable.values import AttributeValue, Item, ordered_bytes
 
 from .attributes import Attribute
+from .buckets import BucketCodec
+from .spread import Spread
 from .table import Index, KeyAttribute, Table, suggestion
-from .templates import Template, below, ceiling
+from .templates import Part, Template, below, ceiling
 
 if TYPE_CHECKING:
     from .entity import Entity
@@ -29,7 +31,11 @@ EntityT_co = TypeVar("EntityT_co", bound="Entity", covariant=True)
 #: DynamoDB: the longest key attributes, in bytes.
 _LONGEST = {"partition": 2048, "sort": 1024}
 
-Verb = Literal["since", "after", "until", "before", "between", "starts_with"]
+#: How many buckets of time a query walks unless its key says otherwise.
+MOST_BUCKETS = 400
+
+#: `span` is from a value up to another that is no longer in it; callers have no word for it.
+Verb = Literal["since", "after", "until", "before", "between", "starts_with", "span"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,10 @@ class Key:
     Each side is a template, or a tuple of fields that are the key attributes themselves (native
     multi-attribute keys). `entity.key` is the table's own key; every other name is an access path
     whose `query(...)` gives a `Query`.
+
+    `shards=8` spreads each partition over eight, `shard_by=` names the fields that say which one, and
+    `was=` is the number of shards before, while items are still being rewritten. A partition with a
+    bucket of time, as `{at:day}`, is walked over at most `most_buckets` buckets.
     """
 
     def __init__(
@@ -55,10 +65,18 @@ class Key:
         sort: str | tuple[str, ...] | None = None,
         *,
         index: str | None = None,
+        shards: int | None = None,
+        shard_by: tuple[str, ...] | None = None,
+        was: int | None = None,
+        most_buckets: int | None = None,
     ) -> None:
         self.partition = partition
         self.sort = sort
         self.index = index
+        self.shards = shards
+        self.shard_by = shard_by
+        self.was = was
+        self.most_buckets = most_buckets
         self.name = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
@@ -69,7 +87,8 @@ class Key:
 
     def __repr__(self) -> str:
         sides = [repr(side) for side in (self.partition, self.sort) if side is not None]
-        return f"Key({', '.join(sides)}{f', index={self.index!r}' if self.index else ''})"
+        index = f", index={self.index!r}" if self.index else ""
+        return f"Key({', '.join(sides)}{index}{f', shards={self.shards}' if self.shards else ''})"
 
 
 class BoundKey(Generic[EntityT_co]):
@@ -108,23 +127,48 @@ class Composed:
     attribute: str
     template: Template
     role: Literal["partition", "sort"]
+    #: How the partition is spread over shards; None when it is one.
+    spread: Spread | None = None
+    #: The field that stands in it as a bucket of time.
+    bucket: str | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The fields that the template takes."""
         return self.template.fields
 
+    def parse(self, text: str) -> dict[str, Any] | None:
+        """Return what the attribute was made of, or None; a bucket stands for all times in it."""
+        if self.spread is not None:
+            text = text.rpartition("#")[0]
+        return self.template.parse(text)
+
     def dump(self, values: Mapping[str, Any]) -> Item | None:
         """Return the attribute, or None when a part is None."""
         text = self.template.format(values)
-        return None if text is None else {self.attribute: self._checked(text)}
+        if text is None:
+            return None
+        if self.spread is not None:
+            text = self.spread.placed(text, values)
+        return {self.attribute: self._checked(text)}
 
     def equals(self, arguments: Mapping[str, Any]) -> tuple[KeyTerm, ...]:
         """Return the condition that the attribute is exactly this."""
         text = self.template.format(arguments)
         if text is None:
             raise DataError(f"A part of {self.template.text!r} is None; a query needs every part.")
+        if self.spread is not None:
+            text = self.spread.placed(text, arguments)
         return (KeyTerm(self.attribute, "=", (self._checked(text),)),)
+
+    def every(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return the texts of every shard in which items with these arguments may lie."""
+        text = self.template.format(arguments)
+        if text is None:
+            raise DataError(f"A part of {self.template.text!r} is None; a query needs every part.")
+        texts = (text,) if self.spread is None else self.spread.texts(text, arguments)
+        self._checked(max(texts, key=len))
+        return texts
 
     def within(self, arguments: Mapping[str, Any], bound: Bound | None) -> tuple[KeyTerm, ...]:
         """Return the condition that the attribute starts with the given parts, and lies in the bound."""
@@ -154,6 +198,8 @@ class Composed:
                 high = ceiling(marks[0])
             case "before":
                 high = below(marks[0])
+            case "span":
+                low, high = marks[0], below(marks[1])
             case _:
                 low, high = marks[0], ceiling(marks[1])
         if high is None:
@@ -246,6 +292,8 @@ _NATIVE: dict[Verb, KeyOperator] = {
     "before": "<",
     "between": "BETWEEN",
     "starts_with": "begins_with",
+    # Only over a bucket of time, whose sort key is never native.
+    "span": "BETWEEN",
 }
 
 
@@ -264,6 +312,13 @@ class AccessPath:
     partition: Side
     sort: Side | None
     fields: frozenset[str]
+    most_buckets: int = MOST_BUCKETS
+
+    @property
+    def scattered(self) -> bool:
+        """Whether what is declared as one partition is kept as several: shards, or buckets of time."""
+        side = self.partition
+        return isinstance(side, Composed) and (side.spread is not None or side.bucket is not None)
 
     def dump(self, values: Mapping[str, Any]) -> Item | None:
         """Return the key attributes, or None when a part is None: then the index has no such item."""
@@ -304,7 +359,7 @@ class AccessPath:
     @property
     def parts(self) -> tuple[str, ...]:
         """The fields of the key, in its order."""
-        return (*self.partition.fields, *(self.sort.fields if self.sort else ()))
+        return tuple(dict.fromkeys((*self.partition.fields, *(self.sort.fields if self.sort else ()))))
 
 
 def highest(prefix: str) -> str | None:
@@ -350,7 +405,13 @@ def compile_key(
         for name in fields:
             if attributes[name].optional:
                 raise DeclarationError(f"{where}: {name!r} may be None, and a table's own key never is.")
-    return AccessPath(key.name, owner, index, partition, sort, fields)
+    return AccessPath(key.name, owner, index, partition, sort, fields, key.most_buckets or MOST_BUCKETS)
+
+
+def buckets_of(template: Template) -> list[Part]:
+    """Return the buckets of time in a template."""
+    parts = (part for part in template.parts if isinstance(part, Part))
+    return [part for part in parts if isinstance(part.codec, BucketCodec)]
 
 
 def _native(
@@ -404,7 +465,9 @@ def _composed(
                 f"{where}: the field {attribute.field!r} is itself the key attribute {name!r}; "
                 f"write ({attribute.field!r},) instead of a template, or rename the field with Attr()."
             )
-    return Composed(name, Template.compile(text, annotations, where=where), role)
+    template = Template.compile(text, annotations, where=where)
+    bucket = next((part.field for part in buckets_of(template)), None)
+    return Composed(name, template, role, bucket=bucket)
 
 
 def _place(table: Table, index: Index | None) -> str:

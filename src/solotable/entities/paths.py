@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -20,6 +20,7 @@ from solotable.expressions.ast import Path
 from solotable.values import AttributeValue
 
 from .attributes import Attribute, attribute_of
+from .containers import or_none
 from .table import suggestion
 
 if TYPE_CHECKING:
@@ -94,6 +95,9 @@ class Place:
 
     def _at(self, name: str, info: FieldInfo, step: str | int | None) -> Place:
         attribute = attribute_of(self.owner, name, info, flat=False)
+        if step is not None and attribute.optional:
+            # None among the members of a list or map is kept as NULL: absent would be another length.
+            attribute = replace(attribute, dump=or_none(attribute.dump, null=True))
         owner = f"{self.owner}{name}" if name.startswith("[") else f"{self.owner}.{name}"
         path = (*self.path, attribute.wire if step is None else step)
         return Place(owner, path, info.annotation, attribute, tuple(info.metadata))

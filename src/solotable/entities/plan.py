@@ -17,8 +17,13 @@ from solotable.errors import DataError, DeclarationError, ItemTooLarge
 from solotable.values import AttributeValue, Item, item_size, value_size
 
 from .attributes import Attribute, attribute_of
+from .deletion import HIDING, SoftDelete
 from .fields import is_from_scope
 from .keys import AccessPath, Composed, Key, Native, compile_key
+from .lanes import settle_keys
+from .reading import Reading
+from .retention import Retention
+from .shapes import Newer, Shapes, build_shapes
 from .table import Table, suggestion
 from .traits import Trait
 
@@ -101,11 +106,14 @@ class Plan:
     #: Numbers that the store keeps; a put carries the stored ones on.
     counters: tuple[str, ...]
     by_wire: Mapping[str, Attribute]
-    #: Names of derived attributes: keys and the tag. They are never fields.
+    #: How deleted entities can be had back, and how long entities are kept; None where it is not declared.
+    deletion: SoftDelete | None
+    retention: Retention | None
+    #: Names of derived attributes: keys, the tag, what a soft delete adds. They are never fields.
     derived: frozenset[str]
+    shapes: Shapes
     _dumpers: tuple[tuple[str, str, Any], ...]
-    _loaders: Mapping[str, tuple[str, Any]]
-    _missing: tuple[tuple[str, Any], ...]
+    _reading: Reading
     tag_value: AttributeValue = field(init=False)
 
     def __post_init__(self) -> None:
@@ -127,32 +135,32 @@ class Plan:
             more = path.dump(values)
             if more is not None:
                 item |= more
+        if self.shapes.current > 1:
+            self.shapes.finish(item)
         if (size := item_size(item)) > LARGEST_ITEM:
             raise self.too_large(item, size)
         return item
 
+    def check(self, values: Mapping[str, Any]) -> None:
+        """Refuse values that could not be read back: copies and lists are changed without Pydantic's eye."""
+        try:
+            self.entity.__pydantic_validator__.validate_python(dict(values))
+        except ValidationError as refused:
+            first = refused.errors()[0]
+            where = ".".join(str(part) for part in (self.name, *first["loc"]))
+            raise DataError(
+                f"{where} = {first['input']!r} does not fit its model: {first['msg']}."
+            ) from refused
+
     def load(self, item: Item) -> Entity:
         """Return the entity that an item is; what the model does not know is kept with it."""
-        loaders = self._loaders
-        values: dict[str, Any] = {}
-        unknown: Item | None = None
-        for name, value in item.items():
-            found = loaders.get(name)
-            if found is not None:
-                values[found[0]] = found[1](value)
-            elif name not in self.derived:
-                unknown = unknown or {}
-                unknown[name] = value
-        for name, make in self._missing:
-            if name not in values:
-                values[name] = make()
+        shapes = self.shapes
+        if shapes.current > 1 or shapes.attribute in item:
+            item = shapes.raised(item)
         try:
-            entity: Entity = self.entity.__pydantic_validator__.validate_python(values)
+            return self._reading.load(item)
         except ValidationError as refused:
             raise DataError(self._unreadable(item, refused)) from refused
-        if unknown:
-            entity.keep_unknown(unknown)
-        return entity
 
     def key_of(self, values: Mapping[str, Any]) -> Item:
         """Return the primary key of these values, or say what is missing."""
@@ -223,7 +231,16 @@ def _named(entity: str, name: str, refused: DataError) -> str:
     return text if text.startswith(entity) else f"{entity}.{name}: {text}"
 
 
-def build_plan(entity: type[Entity], table: Table, *, tag: str, flat: bool, is_global: bool) -> Plan:
+def build_plan(
+    entity: type[Entity],
+    table: Table,
+    *,
+    tag: str,
+    flat: bool,
+    is_global: bool,
+    shape: int | None = None,
+    newer: Newer = "refuse",
+) -> Plan:
     """Compile an entity class, or raise the DeclarationError that says what is wrong with it."""
     name = entity.__name__
     infos = entity.model_fields
@@ -264,6 +281,23 @@ def build_plan(entity: type[Entity], table: Table, *, tag: str, flat: bool, is_g
             f"{name}.{roles['ttl']} is the time to live, but the table's TTL attribute is {table.ttl!r}; "
             f"write Table(..., ttl={attributes[roles['ttl']].wire!r}) or rename the field with Attr()."
         )
+    draft = Draft(
+        name=name,
+        tag=tag,
+        table=table,
+        attributes=attributes,
+        annotations=annotations,
+        keys=keys,
+        tenant=tenant,
+        version=roles["version"],
+    )
+    traits = _traits(entity, draft)
+    deletion = next((trait for trait in traits if isinstance(trait, SoftDelete)), None)
+    if deletion is not None:
+        derived |= HIDING
+    shapes = build_shapes(
+        entity, shape=shape, newer=newer, attribute=table.shape, derived=derived, wires=by_wire
+    )
     return Plan(
         entity=entity,
         name=name,
@@ -275,29 +309,15 @@ def build_plan(entity: type[Entity], table: Table, *, tag: str, flat: bool, is_g
         indexes=tuple(path for path in keys.values() if path.index is not None and path.derived),
         patterns=_declared_patterns(entity),
         counters=tuple(each for each, attribute in attributes.items() if attribute.counter),
-        traits=_traits(
-            entity,
-            Draft(
-                name=name,
-                tag=tag,
-                table=table,
-                attributes=attributes,
-                annotations=annotations,
-                keys=keys,
-                tenant=tenant,
-                version=roles["version"],
-            ),
-        ),
+        traits=tuple(trait for trait in traits if trait.writes_along),
+        deletion=deletion,
+        retention=next((trait for trait in traits if isinstance(trait, Retention)), None),
         tenant=tenant,
         by_wire=by_wire,
         derived=derived,
+        shapes=shapes,
         _dumpers=tuple((each, attribute.wire, attribute.dump) for each, attribute in attributes.items()),
-        _loaders={attribute.wire: (each, attribute.load) for each, attribute in attributes.items()},
-        _missing=tuple(
-            (each, attribute.missing)
-            for each, attribute in attributes.items()
-            if attribute.missing is not None
-        ),
+        _reading=Reading(entity, attributes, shapes.dropped | by_wire.keys()),
         **roles,
     )
 

@@ -89,7 +89,8 @@ class Table:
     `partition`, `sort` and `tag` are the names of the key attributes and of the attribute that says
     which entity an item is; `tenant` is the field that keeps tenants apart; `ttl` is the attribute of
     DynamoDB's time to live; `flat=True` refuses nested values in every entity; `stream=True` records
-    every change of an item, for the change feed.
+    every change of an item, for the change feed; `shape` is the attribute that says which shape an item
+    has, in entities that had several.
     """
 
     def __init__(  # noqa: PLR0913 - what a table is made of, each by name
@@ -104,6 +105,7 @@ class Table:
         ttl: str | None = None,
         flat: bool = False,
         stream: bool = False,
+        shape: str = "_shape",
     ) -> None:
         where = f"Table {name!r}"
         self.name = _named(name, "Table")
@@ -114,6 +116,7 @@ class Table:
         self.ttl = ttl
         self.flat = flat
         self.stream = stream
+        self.shape = _named(shape, where)
         self.indexes: Mapping[str, Index] = {index.name: self._owned(index) for index in indexes}
         self._plans: dict[str, Plan] = {}
         taken = [self.partition.name, self.tag, *([self.sort.name] if self.sort else [])]

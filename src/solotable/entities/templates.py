@@ -16,6 +16,7 @@ from typing import Any
 
 from solotable.errors import DataError, DeclarationError
 
+from .buckets import SIZES, bucket_codec
 from .codec import PartCodec, codec_for
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
@@ -175,6 +176,26 @@ def below(text: str, longest_bytes: int = 1024) -> str:
     return _filled(text[:-1] + chr(0xD7FF if code == 0xDFFF else code), longest_bytes)
 
 
+def above(text: str, longest_bytes: int = 1024) -> str | None:
+    """Give the least string of at most so many UTF-8 bytes that sorts after `text`; None when none does.
+
+    >>> above("a", 3), above("abc", 3)
+    ('a\\x00', 'abd')
+    """
+    if len(text.encode()) < longest_bytes:
+        return text + "\x00"
+    while text and text[-1] == _GREATEST[4]:
+        text = text[:-1]
+    while text:
+        code = ord(text[-1]) + 1
+        # A greater character may take more bytes, and then no longer fit.
+        found = text[:-1] + chr(0xE000 if code == 0xD800 else code)
+        if len(found.encode()) <= longest_bytes:
+            return found
+        text = text[:-1]
+    return None
+
+
 def _fitting(text: str, longest_bytes: int) -> str:
     """Cut the text after the last whole character that fits."""
     return text.encode()[:longest_bytes].decode(errors="ignore")
@@ -232,7 +253,10 @@ def _part(slot: str, annotations: Mapping[str, Any], text: str, where: str) -> P
         close = difflib.get_close_matches(name, annotations, n=1)
         advice = f"did you mean {close[0]}?" if close else f"the fields are {_listed(annotations)}"
         raise DeclarationError(f"{where}: {{{name}}} in {text!r} is no field; {advice}")
-    return Part(field=name, spec=spec, codec=codec_for(annotations[name], spec, where=where, field=name))
+    annotation = annotations[name]
+    if spec in SIZES:
+        return Part(field=name, spec=spec, codec=bucket_codec(annotation, spec, where=where, field=name))
+    return Part(field=name, spec=spec, codec=codec_for(annotation, spec, where=where, field=name))
 
 
 def _check_ends(parts: tuple[str | Part, ...], text: str, where: str) -> None:

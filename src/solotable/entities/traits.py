@@ -27,6 +27,8 @@ class Trait:
     carries: tuple[str, ...] = ()
     #: Whether items of the trait stand under keys that entities of the class could have.
     stands_in: bool = False
+    #: Whether items are written along with the entity; if not, it is only a rule for its fields.
+    writes_along: bool = True
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name

@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from solotable.errors import OutcomeUnknown, ServiceError, TransportError
+from solotable.errors import OutcomeUnknown, ServiceError, TableNotFound, TransportError
 from solotable.protocol.requests import (
     BatchGetItem,
     Control,
@@ -59,6 +59,8 @@ def ask(request: Request[ReplyT], retries: Retries) -> Flow[ReplyT]:
     while True:
         try:
             reply: ReplyT = yield request
+        except TableNotFound as refused:
+            raise _named(request, refused) from refused
         except (ServiceError, TransportError) as refused:
             attempt += 1
             if attempt >= retries.attempts or not _may_repeat(request, refused):
@@ -66,6 +68,19 @@ def ask(request: Request[ReplyT], retries: Retries) -> Flow[ReplyT]:
         else:
             return reply
         yield retries.wait(attempt)
+
+
+def _named(request: Request[Any], refused: TableNotFound) -> TableNotFound:
+    """Return a refusal that names the table and says how it is made; DynamoDB's own names neither."""
+    table = getattr(request, "table", None)
+    if table is None:
+        return refused
+    index = getattr(request, "index", None)
+    what = f"Table {table!r}" if index is None else f"Table {table!r} or its index {index!r}"
+    message = f"{what} is not there; make it with `solotable schema apply`, or open another URL."
+    named = TableNotFound(message)
+    named.args = (message,)
+    return named
 
 
 def _may_repeat(request: Request[Any], refused: ServiceError | TransportError) -> bool:

@@ -75,7 +75,7 @@ def changes_of(
 
 
 def tables_of(scope: Scope, plans: Collection[Plan], table: Table | None) -> list[Table]:
-    """Return the tables whose changes are read: those of the entities, the given one, or all that have one."""
+    """Return the tables whose changes are read: those of the entities, the given one, or all with one."""
     if table is not None:
         return [table]
     found = list(dict.fromkeys(plan.table for plan in plans)) or list(scope.tables)

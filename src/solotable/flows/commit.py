@@ -7,7 +7,7 @@ changed meanwhile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
@@ -24,8 +24,15 @@ from solotable.errors import (
     TransactionFailed,
 )
 from solotable.protocol.limits import LARGEST_TRANSACTION, LONGEST_TOKEN, MOST_TRANSACTION_ACTIONS
-from solotable.protocol.requests import ConditionCheck, PutItem, TransactWriteItems, UpdateItem, WriteAction
-from solotable.values import item_size
+from solotable.protocol.requests import (
+    ConditionCheck,
+    DeleteItem,
+    PutItem,
+    TransactWriteItems,
+    UpdateItem,
+    WriteAction,
+)
+from solotable.values import Item, item_size
 
 from .ask import Flow, ask
 from .merge import with_addition
@@ -62,6 +69,9 @@ def perform(scope: Scope, planner: Planner) -> Flow[Any]:
     for attempt in range(_ATTEMPTS):
         write = yield from planner()
         try:
+            if isinstance(write.action, ConditionCheck):
+                # What was read has answered it: there is nothing to write.
+                return write.after
             if write.companions:
                 yield from _send(scope, [write], token=scope.token(None), ours=True)
                 return write.after
@@ -69,6 +79,7 @@ def perform(scope: Scope, planner: Planner) -> Flow[Any]:
         except _Outdated as changed:
             if attempt == _ATTEMPTS - 1:
                 raise changed.error from changed
+            planner = changed.instead.get(0, planner)
         yield scope.retries.wait(attempt)
     raise AssertionError("the last attempt returns or raises")
 
@@ -92,6 +103,7 @@ def transact(scope: Scope, planners: Sequence[Planner], *, token: str | None) ->
         except _Outdated as changed:
             if attempt == _ATTEMPTS - 1:
                 raise changed.error from changed
+            planners = [changed.instead.get(at, planner) for at, planner in enumerate(planners)]
         else:
             return writes
         yield scope.retries.wait(attempt)
@@ -99,11 +111,15 @@ def transact(scope: Scope, planners: Sequence[Planner], *, token: str | None) ->
 
 
 class _Outdated(Exception):
-    """What a write was derived from has changed; `error` is what to raise if it goes on so."""
+    """What a write was derived from has changed; `error` is what to raise if it goes on so.
 
-    def __init__(self, error: SolotableError) -> None:
+    `instead` has other plans for some of the writes, by their positions.
+    """
+
+    def __init__(self, error: SolotableError, instead: Mapping[int, Planner]) -> None:
         super().__init__(str(error))
         self.error = error
+        self.instead = instead
 
 
 def _send_alone(scope: Scope, write: Write) -> Flow[Any]:
@@ -113,13 +129,21 @@ def _send_alone(scope: Scope, write: Write) -> Flow[Any]:
     except ConditionFailed as refused:
         error = refusal(scope, write, refused.item)
         if write.is_outdated(refused.item):
-            raise _Outdated(error) from refused
+            raise _Outdated(error, _instead([(0, write, refused.item)])) from refused
         raise error from refused
     except ServiceError as refused:
         raise _explained(write, refused) from refused
     if isinstance(write.action, PutItem):
         return write.after
-    return scope.admit(write.plan, decoded(reply.attributes)) if reply.attributes else None
+    if not reply.attributes:
+        return None
+    item = decoded(reply.attributes)
+    if isinstance(write.action, DeleteItem):
+        return scope.admit(write.plan, item)
+    # Also when the update has set a time to live that has passed: it is what is stored.
+    entity = write.plan.load(item)
+    scope.judge(write.plan, entity)
+    return entity
 
 
 def _send(scope: Scope, writes: Sequence[Write], *, token: str, ours: bool = False) -> Flow[None]:
@@ -143,8 +167,22 @@ def _send(scope: Scope, writes: Sequence[Write], *, token: str, ours: bool = Fal
     except TransactionCancelled as refused:
         error = _failed(scope, steps, len(writes), refused, ours=ours)
         if _outdated(steps, refused.reasons) or passes(refused.reasons):
-            raise _Outdated(error) from refused
+            met = [
+                (step.position, step.write, reason.get("Item"))
+                for step, reason in zip(steps, refused.reasons, strict=True)
+                if step.companion is None
+            ]
+            raise _Outdated(error, _instead(met)) from refused
         raise error from refused
+
+
+def _instead(met: Iterable[tuple[int, Write, Item | None]]) -> dict[int, Planner]:
+    """Return other plans for the writes that met an item of another shape."""
+    return {
+        position: write.instead
+        for position, write, item in met
+        if write.instead is not None and item is not None and write.meets_other_shape(item)
+    }
 
 
 @dataclass(frozen=True, slots=True)

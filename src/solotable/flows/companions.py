@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from solotable.entities.counters import Counted
+from solotable.entities.deletion import SoftDelete
 from solotable.entities.history import History
 from solotable.entities.names import Names
 from solotable.entities.outbox import Outbox
@@ -23,6 +24,8 @@ _BEHAVIOURS: Mapping[type[Trait], Behaviour] = {
     History: history.snapshots,
     Names: names.redirects,
     Outbox: outbox.event,
+    # A ticket goes with the delete that says when; no other change has any.
+    SoftDelete: lambda _scope, _trait, _change: (),
     UniqueRule: unique.locks,
 }
 

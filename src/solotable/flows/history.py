@@ -96,6 +96,8 @@ def place_of(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Place:
 def snapshots(scope: Scope, trait: History, change: Change) -> Iterator[Companion]:
     """Yield what a change does to the history: the former version is put aside, the oldest goes."""
     plan, before, after = change.plan, change.before, change.after
+    if change.soft:
+        return
     if before is None:
         if after is not None and trait.on_delete == "keep":
             yield _never_deleted(scope, trait, plan, after)

@@ -40,6 +40,8 @@ def redirects(scope: Scope, trait: Names, change: Change) -> Iterator[Companion]
     if name in trait.protected:
         verb = "deleted" if following is None else "renamed"
         raise DataError(f"{plan.name} {trait.field}={name!r} is protected and cannot be {verb}.")
+    if change.soft:
+        return
     for alias in trait.aliases(change.before.item):
         if alias == following:
             continue

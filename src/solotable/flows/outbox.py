@@ -44,6 +44,8 @@ def event(scope: Scope, trait: Outbox, change: Change) -> Iterator[Companion]:
     if stands is None:
         return
     verb: EventVerb = "created" if change.before is None else "deleted" if change.after is None else "updated"
+    if change.soft and change.before is None:
+        verb = "undeleted"
     if scope.actor is None and trait.actor_required:
         raise DataError(
             f"{plan.name} keeps an audit trail that needs an actor; write through db.acting(Actor(id=...))."

@@ -51,5 +51,5 @@ def only_table(scope: Scope, table: Table | None, what: str) -> Table:
 def _judge(table: Table) -> None:
     if table.partition.kind != "S" or (table.sort is not None and table.sort.kind != "S"):
         raise DeclarationError(
-            f"Table {table.name!r} has a key that is no text, so the store can keep no items of its own there."
+            f"Table {table.name!r} has a key that is no text, so the store has no place for its own items."
         )

@@ -18,6 +18,8 @@ from solotable.values import AttributeValue, Item
 
 from .ask import Flow
 from .companions import companions_of, depends_on
+from .deletion import carried_by, plan_soft_delete
+from .recast import is_known
 from .scope import Scope
 from .write import (
     Change,
@@ -25,6 +27,7 @@ from .write import (
     Stored,
     Write,
     all_of,
+    as_stored,
     conflict,
     expected_version,
     stored,
@@ -56,6 +59,7 @@ def intend(scope: Scope, entity: Entity) -> Intent:
     _stamp(scope, plan, values)
     changed = {name: value for name, value in values.items() if entity.__dict__.get(name) is not value}
     item = plan.dump(values, entity.unknown_attributes)
+    plan.check(values)
     return Intent(entity, entity.model_copy(update=changed), values, item, version)
 
 
@@ -84,13 +88,16 @@ def plan_put(
             guarded = plan.counters if expected is not None else (*depends_on(plan), *plan.counters)
             derived_from = before.facts(plan, guarded)
     intent = _carrying(_counting(intent, before), before)
-    conditions = unchanged(plan, derived_from)
+    carried = {} if before is None else carried_by(plan, before)
+    conditions = [*unchanged(plan, derived_from), *as_stored(carried)]
     if creates or derived_absent:
         conditions.append(scope.absent(plan))
     if expected is not None:
         conditions.append(version_is(plan, expected))
     if where is not None:
         conditions.append(where)
+    if plan.shapes.declared and not creates:
+        conditions.append(is_known(plan))
     condition = all_of(conditions)
     there = before and before.entity
     write = Write(
@@ -111,6 +118,7 @@ def plan_put(
         where=where,
         derived_from=derived_from,
         derived_absent=derived_absent,
+        carried=carried,
     )
     if plan.traits and expected is not None and version_of(plan, there) != expected:
         raise conflict(write, None, there, expected)
@@ -158,6 +166,8 @@ def plan_delete(
     """Return the write that removes an entity; removing what is not there is no error without a condition."""
     arguments = scope.bind(plan, given)
     expected = expected_version(plan, version, "delete")
+    if plan.deletion is not None:
+        return (yield from plan_soft_delete(scope, plan, arguments, expected, mine=mine, where=where))
     key = plan.key_from(arguments)
     before: Stored | None = None
     derived_from: dict[str, AttributeValue | None] = {}
@@ -172,6 +182,8 @@ def plan_delete(
     conditions += unchanged(plan, derived_from)
     if where is not None:
         conditions.append(where)
+    if plan.shapes.declared:
+        conditions.append(is_known(plan))
     condition = all_of(conditions)
     action = DeleteItem(
         table=scope.table(plan.table),
@@ -241,3 +253,5 @@ def _stamp(scope: Scope, plan: Plan, values: dict[str, Any]) -> None:
         values[plan.created] = scope.now()
     if plan.updated is not None:
         values[plan.updated] = scope.now()
+    if plan.retention is not None and plan.ttl is not None:
+        values[plan.ttl] = plan.retention.end_of(values) or values[plan.ttl]

@@ -9,6 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from solotable.entities.deletion import DELETED_AT
 from solotable.entities.keys import AccessPath, Composed, highest, meets_nothing
 from solotable.entities.plan import Plan
 from solotable.entities.queries import Query
@@ -18,7 +19,6 @@ from solotable.expressions.evaluate import paths_of
 from solotable.protocol import requests
 from solotable.protocol.encode import items as decode_items
 from solotable.protocol.replies import Page as Reply
-from solotable.protocol.replies import SomeItem
 from solotable.values import Item
 
 from .ask import Flow, ask
@@ -56,7 +56,7 @@ class Rows:
     last_key: Item | None
     scanned: int
     #: The items that the rows were found by, in their order.
-    items: Sequence[SomeItem] = ()
+    items: Sequence[Item] = ()
 
 
 def prepare(scope: Scope, query: Query[Any]) -> Prepared:
@@ -81,6 +81,9 @@ def prepare(scope: Scope, query: Query[Any]) -> Prepared:
     alive = scope.alive(plan)
     if alive is not None and _has(plan, path, plan.attributes[plan.ttl or ""].wire):
         request = replace(request, filter=_both(request.filter, alive))
+    undeleted = scope.undeleted(plan)
+    if undeleted is not None and _may_meet_deleted(plan, path) and _has(plan, path, DELETED_AT):
+        request = replace(request, filter=_both(request.filter, undeleted))
     return Prepared(query, request, bound_to, hydrates)
 
 
@@ -91,12 +94,7 @@ def rows(scope: Scope, prepared: Prepared, start: Item | None, limit: int | None
     request = replace(prepared.request, start=start, limit=limit)
     reply: Reply = yield from ask(request, scope.retries)
     query, plan = prepared.query, prepared.plan
-    raw = reply.items or ()
-    if query.view is None and not prepared.hydrates:
-        entities = scope.admit_all(plan, raw)
-        if entities is not None:
-            return Rows(entities, reply.last_key or None, reply.scanned, raw)
-    items: Sequence[Item] = decode_items(raw)
+    items: Sequence[Item] = decode_items(reply.items or ())
     whole: Sequence[Item | None] = items
     if prepared.hydrates:
         keys = [{name: item[name] for name in plan.primary.names} for item in items]
@@ -134,7 +132,7 @@ def page(
         scanned += some.scanned
         found += some.rows[:missing]
         if len(some.rows) > missing:
-            last = decode_items(some.items)[missing - 1]
+            last = some.items[missing - 1]
             start = {name: last[name] for name in _key_names(query.path, query.plan)}
             break
         start = some.last_key
@@ -160,7 +158,7 @@ def count(scope: Scope, query: Query[Any]) -> Flow[int]:
     plan = prepared.plan
     total, start = 0, None
     while True:
-        if _has(plan, query.path, plan.table.tag):
+        if _countable(plan, query.path):
             is_ours = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
             request = replace(
                 prepared.request,
@@ -176,6 +174,12 @@ def count(scope: Scope, query: Query[Any]) -> Flow[int]:
             total, start = total + len(some.rows), some.last_key
         if not start:
             return total
+
+
+def _countable(plan: Plan, path: AccessPath) -> bool:
+    """Whether a count on a path can tell what is shown of the entity."""
+    judges_deleted = not _may_meet_deleted(plan, path) or _has(plan, path, DELETED_AT)
+    return judges_deleted and _has(plan, path, plan.table.tag)
 
 
 def collection(
@@ -261,8 +265,9 @@ def _view(scope: Scope, view: type[BaseModel], plan: Plan, item: Item) -> Any:
     if item.get(plan.table.tag) != plan.tag_value:
         scope.known(plan.table, item)
         return None
-    if plan.ttl is not None and scope.has_passed(plan, item):
+    if scope.is_hidden(plan, item):
         return None
+    item = plan.shapes.raised(item)
     values = {
         name: plan.attributes[name].load(item[plan.attributes[name].wire])
         for name in view.model_fields
@@ -272,13 +277,17 @@ def _view(scope: Scope, view: type[BaseModel], plan: Plan, item: Item) -> Any:
 
 
 def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
-    if query.view is None:
-        return None
     plan = query.plan
+    # What upgraders need is known to nobody but them, so items that may be old are read whole.
+    if query.view is None or plan.shapes.upgrades:
+        return None
     wanted = [plan.attributes[name].wire for name in query.view.model_fields]
     wanted += [plan.table.tag, *_key_names(query.path, plan)]
     if plan.ttl is not None:
         wanted.append(plan.attributes[plan.ttl].wire)
+    if plan.deletion is not None:
+        wanted.append(DELETED_AT)
+    wanted += [plan.shapes.attribute, plan.shapes.since] if plan.shapes.declared else []
     return tuple((name,) for name in dict.fromkeys(wanted))
 
 
@@ -301,9 +310,19 @@ def _judge_projection(query: Query[Any]) -> bool:
             )
     if path.index is None or path.index.projection == "ALL":
         return False
+    if plan.shapes.upgrades:
+        # What upgraders need is known to nobody but them.
+        return True
     names = plan.attributes if query.view is None else query.view.model_fields
     needed = {plan.attributes[name].wire for name in names} | {plan.table.tag}
+    if _may_meet_deleted(plan, path):
+        needed.add(DELETED_AT)
     return not all(_has(plan, path, name) for name in needed)
+
+
+def _may_meet_deleted(plan: Plan, path: AccessPath) -> bool:
+    """Whether deleted items lie on a path: a delete takes away the attributes that are kept for a key."""
+    return plan.deletion is not None and (path.index is None or not path.derived)
 
 
 def _has(plan: Plan, path: AccessPath, name: object) -> bool:

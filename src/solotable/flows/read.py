@@ -15,7 +15,7 @@ from solotable.protocol.requests import BatchGetItem, GetItem, TableKeys
 from solotable.values import Item
 
 from .ask import Flow, ask
-from .scope import Scope
+from .scope import Scope, decoded
 
 EntityT = TypeVar("EntityT", bound=Entity)
 
@@ -30,7 +30,7 @@ def get(
     key = plan.key_from(scope.bind(plan, given))
     request = GetItem(table=scope.table(plan.table), key=key, consistent=consistent)
     reply = yield from ask(request, scope.retries)
-    return None if reply.item is None else scope.admit_raw(plan, reply.item)
+    return None if reply.item is None else scope.admit(plan, decoded(reply.item))
 
 
 def require(

@@ -20,6 +20,7 @@ from solotable.values import Item
 
 from .ask import Flow, ask
 from .companions import companions_of
+from .deletion import carried_by
 from .names import key_at, leads_to, names_of, nothing
 from .read import not_found
 from .scope import Scope, decoded
@@ -30,6 +31,7 @@ from .write import (
     Stored,
     Write,
     all_of,
+    as_stored,
     expected_version,
     stored,
     unchanged,
@@ -59,7 +61,8 @@ def plan_rename(
         )
     after = _renamed(scope, plan, trait, before, to, aliases)
     facts = before.facts(plan, (trait.version, *plan.counters))
-    conditions = unchanged(plan, facts)
+    carried = carried_by(plan, before)
+    conditions = [*unchanged(plan, facts), *as_stored(carried)]
     if expected is not None:
         conditions.append(version_is(plan, expected))
     table = scope.table(plan.table)
@@ -82,6 +85,7 @@ def plan_rename(
         after=after.entity,
         expected_version=expected,
         derived_from=facts,
+        carried=carried,
     )
 
 
@@ -121,6 +125,7 @@ def plan_release(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wri
         after=after.entity,
         needs_item=True,
         derived_from=facts,
+        carried=carried_by(plan, holder),
     )
 
 
@@ -208,7 +213,12 @@ def _without(
             ),
             creates=True,
         ),
-        condition=all_of(unchanged(plan, holder.facts(plan, (trait.version,)))),
+        condition=all_of(
+            [
+                *unchanged(plan, holder.facts(plan, (trait.version,))),
+                *as_stored(carried_by(plan, holder)),
+            ]
+        ),
         returns_on_failure=True,
     )
     item = {**trait.with_aliases(holder.item, left), version: number}

@@ -11,13 +11,11 @@ from typing import Any
 
 from solotable.entities.entity import Entity
 from solotable.errors import DataError, VersionConflict
-from solotable.values import Item
 
 from .ask import Flow
 from .history import Place, deleted_at, is_marker, missing, revived, snapshot_at
 from .put import intend, plan_put
 from .read import not_found
-from .scope import OWN
 from .write import Stored, Write, stored
 
 
@@ -64,9 +62,4 @@ def _restored(place: Place, old: Stored, version: int, current: Stored | None, n
     if place.trait.restored_from is not None:
         update[place.trait.restored_from] = version
     entity: Entity = old.entity.model_copy(update=update)
-    own: Item = {} if current is None else current.entity.unknown_attributes
-    # What the store keeps for itself in an item is of today, whatever it was then.
-    unknown = {name: value for name, value in old.entity.unknown_attributes.items() if name[:1] != OWN}
-    unknown |= {name: value for name, value in own.items() if name[:1] == OWN}
-    entity.keep_unknown(unknown)
     return entity

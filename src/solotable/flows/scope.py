@@ -6,19 +6,19 @@ admits stored items: of a known type, of this tenant, and alive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from hashlib import blake2b
-from typing import Any, cast
+from typing import Any
 
+from solotable.entities.deletion import DELETED_AT
 from solotable.entities.events import Actor
 from solotable.entities.fields import is_from_scope
 from solotable.entities.plan import Plan
-from solotable.entities.quick import quick_reader
 from solotable.entities.table import Table
 from solotable.errors import DataError, DeclarationError, TenantViolation, UnknownEntity
-from solotable.expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not, Or
+from solotable.expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not, Or, TypeIs
 from solotable.protocol.replies import SomeItem
 from solotable.protocol.text import loads
 from solotable.values import Item
@@ -100,36 +100,16 @@ class Scope:
         return given
 
     def admit(self, plan: Plan, item: Item) -> Any:
-        """Return a stored item as the entity, or None if its time has passed or it is another's."""
+        """Return a stored item as the entity, or None if it is hidden or another's."""
         tag = item.get(plan.table.tag)
         if tag != plan.tag_value:
             self.known(plan.table, item)
             return None
-        if plan.ttl is not None and self.has_passed(plan, item):
+        if self.is_hidden(plan, item):
             return None
         entity = plan.load(item)
         self.judge(plan, entity)
         return entity
-
-    def admit_raw(self, plan: Plan, raw: SomeItem) -> Any:
-        """Return a stored item as the entity, as `admit` does; bytes go the quick way where there is one."""
-        if isinstance(raw, bytes):
-            reader = quick_reader(plan)
-            entity = None if reader is None else reader.one(raw)
-            if entity is not None:
-                self.judge(plan, entity)
-                return entity
-        return self.admit(plan, decoded(raw))
-
-    def admit_all(self, plan: Plan, raw: Sequence[SomeItem]) -> list[Any] | None:
-        """Return a page of stored items as entities, all by the quick way; None if one cannot go it."""
-        reader = quick_reader(plan)
-        if reader is None or not all(isinstance(piece, bytes) for piece in raw):
-            return None
-        entities = reader.many(b"[" + b",".join(cast(Sequence[bytes], raw)) + b"]")
-        for entity in entities or ():
-            self.judge(plan, entity)
-        return entities
 
     def known(self, table: Table, item: Item) -> Plan | None:
         """Return which entity an item is, None for the store's own, or refuse a tag that nobody has."""
@@ -153,9 +133,16 @@ class Scope:
                     f"A stored {plan.name} under tenant {self.tenant!r} names another tenant."
                 )
 
+    def is_hidden(self, plan: Plan, item: Item) -> bool:
+        """Whether an item of an entity is shown to nobody: it was deleted, or its time has passed."""
+        if plan.deletion is not None and DELETED_AT in item:
+            return True
+        return plan.ttl is not None and self.has_passed(plan, item)
+
     def has_passed(self, plan: Plan, item: Item) -> bool:
         """Whether an item's time to live has passed, though DynamoDB may not have removed it yet."""
-        assert plan.ttl is not None
+        if plan.ttl is None:
+            return False
         value = item.get(plan.attributes[plan.ttl].wire)
         return value is not None and "N" in value and float(value["N"]) <= self.clock()
 
@@ -164,21 +151,31 @@ class Scope:
         if plan.ttl is None:
             return None
         path = (plan.attributes[plan.ttl].wire,)
-        return Or((Not(Exists(path)), Compare(">", Attr(path), Const({"N": str(int(self.clock()))}))))
+        # DynamoDB: what is no number, as NULL, never expires.
+        now = Const({"N": str(int(self.clock()))})
+        return Or((Not(TypeIs(Attr(path), "N")), Compare(">", Attr(path), now)))
+
+    def undeleted(self, plan: Plan) -> Condition | None:
+        """Return the condition that an item was not deleted; None where nothing stays behind a delete."""
+        return None if plan.deletion is None else Not(Exists((DELETED_AT,)))
 
     def absent(self, plan: Plan) -> Condition:
-        """Return the condition that there is no such item, or only one whose time has passed."""
+        """Return the condition that there is no such item, or only one whose time has passed.
+
+        One that was deleted and can be had back is in the way of a new one.
+        """
         nothing = Not(Exists((plan.table.partition.name,)))
         alive = self.alive(plan)
         return nothing if alive is None else Or((nothing, Not(alive)))
 
     def present(self, plan: Plan) -> Condition:
-        """Return the condition that there is such an item, and its time has not passed."""
-        there: Condition = Exists((plan.table.partition.name,))
+        """Return the condition that there is such an item, and that it is not hidden."""
+        # By its tag: what another entity keeps under the same key is not this one's to change.
+        there: Condition = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
         if any(trait.stands_in for trait in plan.traits):
             there = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
-        alive = self.alive(plan)
-        return there if alive is None else And((there, alive))
+        shown = [each for each in (self.alive(plan), self.undeleted(plan)) if each is not None]
+        return And((there, *shown)) if shown else there
 
     def token(self, given: str | None, *kind: str) -> str:
         """Return the token of a transaction: a new one, or the caller's, made its own tenant's and tables'.

@@ -28,6 +28,7 @@ _KEPT_SECONDS = 24 * 3600
 _EMPTY_READS = 3
 _CROWDED_SECONDS = 0.25
 _SERVICE = "dynamodb.amazonaws.com"
+_IMAGES = ("OldImage", "NewImage")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +58,9 @@ class Shard:
     #: The same of what was handed out.
     given: str | None = None
     given_seen: float = 0.0
-    #: Whether it is read from its beginning, where changes before the feed's own lie.
+    #: Whether it began while the feed was read, so that all its changes are the feed's.
+    born: bool = False
+    #: Whether it is read from its beginning, where changes before the feed's own may lie.
     from_start: bool = False
     iterator: str | None = None
     done: bool = False
@@ -170,7 +173,7 @@ class Stream:
         listed = yield from self._listed()
         fresh = [told for told in listed["Shards"] if told["ShardId"] not in self.shards]
         for told in fresh:
-            self._adopt(told)
+            self._adopt(told).born = True
         unread = any(not shard.done for shard in self.shards.values())
         if not unread and not self._enabled:
             raise self._lost(
@@ -211,8 +214,7 @@ class Stream:
             shard.seen = asked_at
         if self.since is None or not shard.from_start:
             return fresh
-        # DynamoDB: the time of a record has whole seconds.
-        return [each for each in fresh if each.at.timestamp() >= int(self.since)]
+        return [each for each in fresh if _is_since(self.since, each.at.timestamp())]
 
     def _iterator(self, shard: Shard) -> Flow[str]:
         members: dict[str, Any] = {"StreamArn": self.arn, "ShardId": shard.id}
@@ -220,7 +222,7 @@ class Stream:
             members |= {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": shard.read}
         else:
             members["ShardIteratorType"] = "LATEST" if shard.latest else "TRIM_HORIZON"
-        shard.from_start = members["ShardIteratorType"] == "TRIM_HORIZON"
+        shard.from_start = members["ShardIteratorType"] == "TRIM_HORIZON" and not shard.born
         # An iterator that expires before it has given anything must not skip what came meanwhile.
         shard.latest = False
         try:
@@ -234,6 +236,7 @@ class Stream:
         return iterator
 
     def _recover(self, shard: Shard, refused: ServiceError) -> Flow[None]:
+        shard.empties = 0
         match refused.code:
             case "ExpiredIteratorException":
                 shard.iterator = None
@@ -250,6 +253,8 @@ class Stream:
 
     def _record(self, shard: Shard, told: dict[str, Any]) -> Record:
         change = told["dynamodb"]
+        if told.get("awsRegion") == "ddblocal":
+            change = {**change, **{name: _mended(change[name]) for name in _IMAGES if name in change}}
         by = told.get("userIdentity") or {}
         return Record(
             table=self.table,
@@ -310,3 +315,22 @@ class Stream:
     def _ask(self, operation: str, **members: Any) -> Flow[dict[str, Any]]:
         request = Control(operation=operation, members=members)
         return (yield from ask(request, self._scope.retries))
+
+
+def _mended(item: Item) -> Item:
+    """Give empty maps their type back, which DynamoDB Local leaves out of its records."""
+    found: Item = {}
+    for name, value in item.items():
+        match value:
+            case {"M": inner}:
+                found[name] = {"M": _mended(inner)}
+            case {"L": members}:
+                found[name] = {"L": [_mended({"": member})[""] for member in members]}
+            case _:
+                found[name] = value or {"M": {}}
+    return found
+
+
+def _is_since(moment: float, at: float) -> bool:
+    # DynamoDB: the time of a record is rounded down to the second; DynamoDB Local's, to the minute.
+    return at >= moment - moment % (60 if at % 60 == 0 else 1)

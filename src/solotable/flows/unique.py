@@ -29,6 +29,8 @@ _LONGEST_VALUE = 512
 def locks(scope: Scope, rule: UniqueRule, change: Change) -> Iterator[Companion]:
     """Yield the locks that a change takes and gives back; a lock that stays is not touched."""
     plan = change.plan
+    if change.soft:
+        return
     old = None if change.before is None else _name(plan, rule, change.before.entity)
     new = None if change.after is None else _name(plan, rule, change.after.entity)
     if old == new and not _moved(change):

@@ -7,7 +7,8 @@ other parts are needed, from the stored item, under the condition that those par
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -15,7 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from solotable.entities.entity import Entity
 from solotable.entities.paths import Place, resolve
 from solotable.entities.plan import Plan
-from solotable.errors import DataError
+from solotable.errors import DataError, ServiceError
 from solotable.expressions.ast import (
     Action,
     Add,
@@ -31,13 +32,15 @@ from solotable.expressions.ast import (
     Update,
 )
 from solotable.expressions.clash import clash
+from solotable.expressions.evaluate import evaluate, paths_of
 from solotable.expressions.update import apply_update
 from solotable.protocol.requests import UpdateItem
-from solotable.values import AttributeValue
+from solotable.values import AttributeValue, Item
 
 from .ask import Flow
 from .companions import companions_of, depends_on, follows
 from .read import not_found
+from .recast import difference, is_current, origins, recast, update_of
 from .scope import Scope
 from .write import (
     Change,
@@ -45,7 +48,10 @@ from .write import (
     Stored,
     Write,
     all_of,
+    as_stored,
+    capital,
     expected_version,
+    refusal,
     stored,
     unchanged,
     version_is,
@@ -76,7 +82,7 @@ class _Wanted:
     places: Mapping[Path, Place]
 
 
-def plan_update(
+def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
     scope: Scope,
     plan: Plan,
     given: Mapping[str, Any],
@@ -85,8 +91,13 @@ def plan_update(
     version: ExpectedVersion = None,
     mine: Entity | None = None,
     where: Condition | None = None,
+    recasts: bool = False,
 ) -> Flow[Write]:
-    """Return the write of an update; reads the item only when an index key cannot be derived without."""
+    """Return the write of an update; reads the item only when an index key cannot be derived without.
+
+    An item of another shape is never changed in part: it is read, and written in the current shape with
+    the change in it. `recasts` says that one was met; where older code is served it is always so.
+    """
     arguments = scope.bind(plan, given)
     expected = expected_version(plan, version, "update")
     key = plan.key_from(arguments)
@@ -97,14 +108,19 @@ def plan_update(
         conditions.append(version_is(plan, expected))
     if where is not None:
         conditions.append(where)
+    shapes = plan.shapes
+    recasts = recasts or bool(shapes.downgrades)
     needed = _unknown_parts(plan, wanted, values)
     derives = follows(plan, wanted.changed)
     before = None
     derived_from: dict[str, AttributeValue | None] = {}
-    if needed or derives:
+    if needed or derives or recasts:
         before = yield from stored(scope, plan, key)
         if before is None:
             raise not_found(plan, arguments)
+        if recasts or shapes.differs(before.item):
+            target = _Target(arguments, key, expected, mine, where, derives)
+            return _recast(scope, plan, target, wanted, before)
         derived_from = before.facts(plan, sorted({*needed, *(depends_on(plan) if derives else ())}))
         for name in needed:
             values[name] = getattr(before.entity, name)
@@ -113,7 +129,14 @@ def plan_update(
                 there = 0 if derived_from[name] is None else values[name]
                 values[name] = there + wanted.added[name]
         conditions += unchanged(plan, derived_from)
-    actions = (*wanted.actions, *_index_actions(plan, wanted, values), *_own_actions(scope, plan))
+    if shapes.declared:
+        conditions.append(is_current(plan))
+    actions = (
+        *wanted.actions,
+        *_index_actions(plan, wanted, values),
+        *_own_actions(scope, plan),
+        *_end_actions(plan, wanted),
+    )
     # DynamoDB: an update that only takes something away makes no item; the condition says so of all.
     change = Update(actions, creates=not all(isinstance(one, (Remove, Delete)) for one in actions))
     after: Stored | None = None
@@ -140,7 +163,74 @@ def plan_update(
         expected_version=expected,
         where=where,
         derived_from=derived_from,
+        instead=partial(
+            plan_update, scope, plan, given, changes, version=version, mine=mine, where=where, recasts=True
+        )
+        if shapes.declared
+        else None,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Target:
+    """Which entity is updated, and what is expected of it."""
+
+    arguments: Mapping[str, Any]
+    key: Item
+    expected: int | None
+    mine: Entity | None
+    where: Condition | None
+    derives: bool
+
+
+def _recast(scope: Scope, plan: Plan, target: _Target, wanted: _Wanted, before: Stored) -> Write:
+    """Return the write that brings an item into the current shape with a change in it."""
+    if plan.shapes.is_newer(before.item):
+        raise plan.shapes.refusal(before.item)
+    base = recast(plan, before.item)
+    action = UpdateItem(table=scope.table(plan.table), key=target.key, returns="ALL_NEW")
+    write = Write(
+        plan=plan,
+        verb="update",
+        given=target.arguments,
+        action=action,
+        mine=target.mine,
+        needs_item=True,
+        expected_version=target.expected,
+        where=target.where,
+    )
+    where = target.where
+    # What the caller requires is required of the entity, not of how it happens to be stored.
+    if where is not None and not evaluate(where, base.item):
+        raise refusal(scope, write, base.item)
+    actions = (*wanted.actions, *_own_actions(scope, plan), *_end_actions(plan, wanted))
+    try:
+        changed = apply_update(Update(actions, creates=True), base.item)
+    except ServiceError as refused:
+        raise DataError(f"{capital(write.title)}: {refused.message}.") from refused
+    entity = plan.load(changed)
+    item = plan.dump(entity.__dict__, entity.unknown_attributes)
+    touched = difference(before.item, item)
+    named = () if where is None else [str(path[0]) for path in paths_of(where)]
+    origin = origins(plan, before.item, (*touched, *named, *_wires(plan, target)))
+    conditions = [scope.present(plan), *as_stored(origin)]
+    if target.expected is not None:
+        conditions.append(version_is(plan, target.expected))
+    after = Stored(item, entity)
+    return replace(
+        write,
+        action=replace(
+            action, update=update_of(touched), condition=all_of(conditions), returns_on_failure=True
+        ),
+        companions=companions_of(scope, Change(plan, before, after)) if target.derives else (),
+        after=entity,
+        carried=origin,
+    )
+
+
+def _wires(plan: Plan, target: _Target) -> list[str]:
+    """Return the attributes that what is written along follows from."""
+    return [plan.attributes[name].wire for name in depends_on(plan)] if target.derives else []
 
 
 def _wanted(plan: Plan, changes: Changes) -> _Wanted:
@@ -296,3 +386,17 @@ def _own_actions(scope: Scope, plan: Plan) -> list[Action]:
         assert stamp is not None
         actions.append(Assign((attribute.wire,), Const(stamp)))
     return actions
+
+
+def _end_actions(plan: Plan, wanted: _Wanted) -> list[Action]:
+    """Return what fills in the end of an entity whose retention begins with this update."""
+    rule = plan.retention
+    if rule is None or plan.ttl is None or plan.ttl in wanted.changed:
+        return []
+    end = rule.end_of(wanted.known)
+    if end is None:
+        return []
+    attribute = plan.attributes[plan.ttl]
+    value = attribute.dump(end)
+    assert value is not None
+    return [Assign((attribute.wire,), IfNotExists((attribute.wire,), Const(value)))]

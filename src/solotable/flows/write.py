@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from solotable.entities.deletion import DELETED_AT
 from solotable.entities.entity import Entity
 from solotable.entities.plan import Plan
 from solotable.entities.table import Table
@@ -34,7 +35,7 @@ class _Any:
 #: `version=ANY`: write whatever version is stored.
 ANY: Final = _Any()
 ExpectedVersion = int | _Any | None
-Verb = Literal["put", "create", "update", "delete", "check", "rename", "release"]
+Verb = Literal["put", "create", "update", "delete", "check", "rename", "release", "undelete", "hold"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,10 @@ class Write:
     #: Fields that were read first, as they were stored (None: absent); `derived_absent`: no item was.
     derived_from: Mapping[str, AttributeValue | None] = field(default_factory=dict)
     derived_absent: bool = False
+    #: Attributes of the store's own that were read first, as they were stored (None: absent).
+    carried: Mapping[str, AttributeValue | None] = field(default_factory=dict)
+    #: Plans the write anew when it met an item of another shape.
+    instead: Callable[[], Flow[Write]] | None = None
 
     @property
     def title(self) -> str:
@@ -88,12 +93,24 @@ class Write:
     def is_outdated(self, item: Item | None) -> bool:
         """Whether it was refused because what was read for it has changed since."""
         if item is None:
-            return False
+            # What was to be deleted softly is gone for good: then there is nothing to delete.
+            return self.verb == "delete" and self.plan.deletion is not None
+        if self.meets_other_shape(item):
+            return True
         if self.derived_absent:
             # What is not the entity was there when none was found, too.
-            return item.get(self.plan.table.tag) == self.plan.tag_value
+            return item.get(self.plan.table.tag) == self.plan.tag_value and DELETED_AT not in item
+        if any(item.get(name) != value for name, value in self.carried.items()):
+            return True
         attributes = self.plan.attributes
         return any(item.get(attributes[name].wire) != value for name, value in self.derived_from.items())
+
+    def meets_other_shape(self, item: Item) -> bool:
+        """Whether it was planned for an item of the current shape and met another one that is known."""
+        plan = self.plan
+        if self.instead is None or item.get(plan.table.tag) != plan.tag_value:
+            return False
+        return plan.shapes.differs(item) and not plan.shapes.is_newer(item)
 
 
 def key_of(plan: Plan, action: WriteAction) -> Item:
@@ -117,11 +134,16 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a write does to an entity: from one stored state to another; None is no entity."""
+    """What a write does to an entity: from one stored state to another; None is no entity.
+
+    `soft`: it is deleted but can be had back (`after` is None), or is had back (`before` is None). Its
+    item stays under its key all the time, and so does everything that it holds: locks, names, history.
+    """
 
     plan: Plan
     before: Stored | None
     after: Stored | None
+    soft: bool = False
 
 
 def stored(scope: Scope, plan: Plan, key: Item) -> Flow[Stored | None]:
@@ -138,10 +160,15 @@ def stored(scope: Scope, plan: Plan, key: Item) -> Flow[Stored | None]:
 def refusal(scope: Scope, write: Write, item: Item | None) -> SolotableError:
     """Return what a failed condition means, by the item that it met."""
     plan = write.plan
+    if item is not None and item.get(plan.table.tag) == plan.tag_value and plan.shapes.is_newer(item):
+        return plan.shapes.refusal(item)
     found = None if item is None else _found(scope, plan, item)
     if item is not None and found is None and write.verb in ("put", "create", "delete"):
         told = next(filter(None, (trait.occupied(item, write.given) for trait in plan.traits)), None)
-        if told is not None:
+        # Whoever had read the entity is told that it is gone.
+        if told is not None and (
+            write.expected_version is None or item.get(plan.table.tag) != plan.tag_value
+        ):
             return AlreadyExists(f"{capital(write.title)}: {told}.", item=item)
     if write.creates and found is not None:
         if write.verb == "create" or plan.version is None:
@@ -198,11 +225,15 @@ def version_is(plan: Plan, expected: int) -> Condition:
 
 def unchanged(plan: Plan, facts: Mapping[str, AttributeValue | None]) -> list[Condition]:
     """Return the conditions that fields are stored as they were."""
-    conditions: list[Condition] = []
-    for name, value in facts.items():
-        path = (plan.attributes[name].wire,)
-        conditions.append(Not(Exists(path)) if value is None else Compare("=", Attr(path), Const(value)))
-    return conditions
+    return as_stored({plan.attributes[name].wire: value for name, value in facts.items()})
+
+
+def as_stored(facts: Mapping[str, AttributeValue | None]) -> list[Condition]:
+    """Return the conditions that attributes are stored as they were."""
+    return [
+        Not(Exists((name,))) if value is None else Compare("=", Attr((name,)), Const(value))
+        for name, value in facts.items()
+    ]
 
 
 def all_of(conditions: list[Condition]) -> Condition | None:
@@ -226,6 +257,6 @@ def _found(scope: Scope, plan: Plan, item: Item) -> Any:
     found = plan.load(item) if item.get(plan.table.tag) == plan.tag_value else None
     if found is not None:
         scope.judge(plan, found)
-        if plan.ttl is not None and scope.has_passed(plan, item):
+        if scope.is_hidden(plan, item):
             return None
     return found

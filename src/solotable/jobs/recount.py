@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
+from solotable.entities.children import path_to
 from solotable.entities.counters import Counted
 from solotable.entities.entity import Entity
 from solotable.entities.keys import AccessPath, BoundKey
@@ -59,7 +60,7 @@ def recount(
             f"{child.__name__} is counted nowhere; declare counted = Counted(Parent, 'field')."
         )
     for trait in traits:
-        path = _path_to(child.plan(), trait)
+        path = path_to(child.plan(), trait.parts.values(), trait.of.name)
         for parent in db.scan(trait.parent, budget=budget):
             found = _recount_one(db, child, trait, path, parent, repair=repair)
             if found is not None:
@@ -125,16 +126,3 @@ def _repair(
     except ConditionFailed:
         return False
     return True
-
-
-def _path_to(child: Plan, trait: Counted) -> AccessPath:
-    """Return the child's key by which the children of one parent are one query."""
-    known = set(trait.parts.values())
-    fitting = [path for path in child.keys.values() if set(path.partition.fields) <= known]
-    if not fitting:
-        raise DeclarationError(
-            f"{child.name} has no key by which the children of one {trait.of.name} can be queried; "
-            f"add an index whose partition is made of {', '.join(sorted(known))}."
-        )
-    # The table's own key reads consistently; of several the one that narrows most.
-    return max(fitting, key=lambda path: (path.index is None, len(set(path.parts) & known)))

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from solotable.entities.conditions import record
 from solotable.entities.entity import Entity
 from solotable.entities.keys import AccessPath, BoundKey
+from solotable.entities.patterns import BoundPattern
 from solotable.entities.plan import Plan
 from solotable.entities.queries import Query
 from solotable.errors import DataError
@@ -33,8 +34,11 @@ def condition_of(entity: type[Entity] | Entity | Plan, where: Where[Any]) -> Con
 
 def filtered(pattern: Query[ModelT], where: Where[Any]) -> Query[ModelT]:
     """Return a query with one more condition."""
-    if not isinstance(pattern, Query):
-        raise DataError(f"Give a query, as a pattern or a key's query() returns it; {pattern!r} is none.")
+    given: Any = pattern
+    if isinstance(given, BoundPattern):
+        raise DataError(f"{given.name} is a pattern: call it with its arguments to get its query.")
+    if not isinstance(given, Query):
+        raise DataError(f"Give a query, as a pattern or a key's query() returns it; {given!r} is none.")
     return pattern if where is None else pattern.filtered(record(pattern.plan, where))
 
 

@@ -13,7 +13,7 @@ from solotable.entities.events import Actor, Event
 from solotable.entities.keys import BoundKey
 from solotable.entities.queries import Query
 from solotable.entities.table import Table
-from solotable.flows import batch, commit, leases, outbox, put, query, read, scan, update
+from solotable.flows import batch, commit, deletion, leases, outbox, put, query, read, scan, tickets, update
 from solotable.flows.ask import Flow
 from solotable.flows.changes import Changed
 from solotable.flows.scope import Scope
@@ -104,7 +104,7 @@ class _Verbs:
         """
         plan, given, mine, expected = target_of(entity, key, version)
         changes = update.Changes(
-            set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
+            set=set or {}, remove=tuple(remove), add=add or {}, append=append or {}, delete=delete or {}
         )
         where_ = condition_of(plan, where)
         changed: E = await self._do(
@@ -262,6 +262,20 @@ class _Verbs:
         )
         return AsyncLease(self._engine, self._scope, terms, wait_seconds=wait_seconds)
 
+    async def undelete(self, entity: type[E], /, **key: Any) -> E:
+        """Give a deleted entity back as it was, while the grace of its SoftDelete lasts."""
+        plan = entity.plan()
+        found: E = await self._do(lambda: deletion.plan_undelete(self._scope, plan, key))
+        return found
+
+    async def hold(self, entity: type[Entity], /, *, reason: str, **key: Any) -> None:
+        """Keep an entity from being purged, deleted or not, until the hold is released."""
+        await self._run(deletion.hold(self._scope, entity.plan(), key, reason))
+
+    async def release_hold(self, entity: type[Entity], /, **key: Any) -> None:
+        """Let an entity be purged again."""
+        await self._run(deletion.release_hold(self._scope, entity.plan(), key))
+
     def explain(self, pattern: Query[Any]) -> query.Prepared:
         """Return a query as it would be sent; nothing is."""
         return query.prepare(self._scope, pattern)
@@ -308,6 +322,13 @@ class AsyncAdminStore(_Verbs):
                 budget, start = budget - some.scanned, some.last_key
                 if start is None:
                     break
+
+    async def deleted(
+        self, entity: type[Entity], *, limit: int = 50, cursor: str | None = None
+    ) -> Page[tickets.Deleted]:
+        """Return what was deleted of an entity and waits for the purge, the first due first."""
+        deletion.judge_soft(entity.plan(), "list")
+        return Page.of(await self._run(tickets.page(self._scope, entity.plan(), limit=limit, cursor=cursor)))
 
     def __repr__(self) -> str:
         return "AsyncAdminStore()"

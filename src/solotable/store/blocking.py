@@ -13,7 +13,7 @@ from solotable.entities.events import Actor, Event
 from solotable.entities.keys import BoundKey
 from solotable.entities.queries import Query
 from solotable.entities.table import Table
-from solotable.flows import batch, commit, leases, outbox, put, query, read, scan, update
+from solotable.flows import batch, commit, deletion, leases, outbox, put, query, read, scan, tickets, update
 from solotable.flows.ask import Flow
 from solotable.flows.changes import Changed
 from solotable.flows.scope import Scope
@@ -105,7 +105,7 @@ class _Verbs:
         """
         plan, given, mine, expected = target_of(entity, key, version)
         changes = update.Changes(
-            set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
+            set=set or {}, remove=tuple(remove), add=add or {}, append=append or {}, delete=delete or {}
         )
         where_ = condition_of(plan, where)
         changed: E = self._do(
@@ -260,6 +260,20 @@ class _Verbs:
         )
         return Lease(self._engine, self._scope, terms, wait_seconds=wait_seconds)
 
+    def undelete(self, entity: type[E], /, **key: Any) -> E:
+        """Give a deleted entity back as it was, while the grace of its SoftDelete lasts."""
+        plan = entity.plan()
+        found: E = self._do(lambda: deletion.plan_undelete(self._scope, plan, key))
+        return found
+
+    def hold(self, entity: type[Entity], /, *, reason: str, **key: Any) -> None:
+        """Keep an entity from being purged, deleted or not, until the hold is released."""
+        self._run(deletion.hold(self._scope, entity.plan(), key, reason))
+
+    def release_hold(self, entity: type[Entity], /, **key: Any) -> None:
+        """Let an entity be purged again."""
+        self._run(deletion.release_hold(self._scope, entity.plan(), key))
+
     def explain(self, pattern: Query[Any]) -> query.Prepared:
         """Return a query as it would be sent; nothing is."""
         return query.prepare(self._scope, pattern)
@@ -303,6 +317,13 @@ class AdminStore(_Verbs):
                 budget, start = budget - some.scanned, some.last_key
                 if start is None:
                     break
+
+    def deleted(
+        self, entity: type[Entity], *, limit: int = 50, cursor: str | None = None
+    ) -> Page[tickets.Deleted]:
+        """Return what was deleted of an entity and waits for the purge, the first due first."""
+        deletion.judge_soft(entity.plan(), "list")
+        return Page.of(self._run(tickets.page(self._scope, entity.plan(), limit=limit, cursor=cursor)))
 
     def __repr__(self) -> str:
         return "AdminStore()"

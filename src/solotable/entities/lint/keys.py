@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Literal
 
 from solotable.entities.keys import AccessPath, Composed, Native, Side
@@ -53,6 +53,40 @@ def judge_keys(by_index: dict[str | None, list[Place]]) -> Iterator[Finding]:
                 yield finding
             if (finding := _across_tenants(one, other)) is not None:
                 yield finding
+    own = by_index.get(None, [])
+    along = [(place, kept) for place in own for kept in _kept_along(place)]
+    for (place, kept), other in product(along, own):
+        if other is not place and (finding := _lies_on(kept, other)) is not None:
+            yield finding
+    for (place, kept), (elsewhere, other) in combinations(along, 2):
+        if elsewhere is not place and (finding := _lies_on(kept, other)) is not None:
+            yield finding
+
+
+def _kept_along(place: Place) -> Iterator[Place]:
+    """Yield the keys of what an entity's traits keep in its own partition: its former versions."""
+    path = place.path
+    if not isinstance(path.sort, Composed):
+        return
+    for trait in place.plan.traits:
+        for template in trait.sort_templates:
+            sort = Composed(path.sort.attribute, template, "sort")
+            fields = frozenset((*path.partition.fields, *sort.fields))
+            yield Place(place.plan, AccessPath(trait.name, path.owner, None, path.partition, sort, fields))
+
+
+def _lies_on(kept: Place, other: Place) -> Finding | None:
+    meeting = keys_meet(kept, other)
+    if meeting is None:
+        return None
+    key = shown(kept, meeting.texts)
+    return found(
+        "ST101",
+        "error",
+        f"What {kept.plan.name}.{kept.path.name} keeps can have the same key as {other.plan.name}"
+        f"{f' ({key})' if key else ''}, so one would be in the way of the other; give each its own literal.",
+        plan=kept.plan,
+    )
 
 
 def _same_key(one: Place, other: Place) -> Finding | None:

@@ -1,0 +1,21 @@
+"""Ids that sort by the time they were made: `thing_id: str = Field(default_factory=new_id)`."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from solotable.entities.fields import Ulids
+
+_ulids = Ulids(time.time, os.urandom, threading.Lock())
+
+
+def new_id() -> str:
+    """Return a new ULID: 26 characters, ascending in this process also within one millisecond.
+
+    >>> first, second = new_id(), new_id()
+    >>> (len(first), first < second)
+    (26, True)
+    """
+    return _ulids()

@@ -1,0 +1,269 @@
+"""Backfilling: bring every stored item of an entity to its current shape and its index keys up to date.
+
+It goes over the table once, by an explicit scan with a budget. How far it has come is kept in the table
+itself, so that it goes on where a killed one stood; items written by older code behind its back are found
+by the next run, and counted by `report`. It never raises a version and writes nothing along.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+
+from solotable.entities.entity import Entity
+from solotable.entities.plan import Plan
+from solotable.errors import DataError, NewerShape, ServiceError
+from solotable.flows.backfill import Pace, Tally, Work, assess, page, scan
+from solotable.flows.marks import Mark, clear_marks, goal_of, keeps_marks, load_marks, save_mark
+from solotable.flows.scan import Part
+from solotable.protocol.limits import MOST_TRANSACTION_ACTIONS
+from solotable.protocol.requests import Control
+from solotable.store.blocking import AdminStore
+from solotable.store.drive import run
+
+_MOST_PROBLEMS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a backfill has come; counts are those of all its runs together."""
+
+    entity: str
+    tally: Tally
+    #: How many items the table has, as far as it is known; Amazon's figure is hours old.
+    total: int | None
+    seconds: float
+    eta_seconds: float | None
+    done: bool
+    dry_run: bool
+    #: Whether it went on from a checkpoint.
+    resumed: bool
+    #: Items that could not be rewritten, the first of them.
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What is stored of an entity: how many items of each shape, and how many with wrong index keys."""
+
+    entity: str
+    current: int
+    items: int
+    by_shape: Mapping[int, int]
+    #: Items that still have what is written along for older code.
+    serving_older: int
+    stale_keys: int
+    unreadable: int
+
+    @property
+    def old(self) -> int:
+        """How many items are of a shape before the current one."""
+        return sum(count for shape, count in self.by_shape.items() if shape < self.current)
+
+
+def backfill(  # noqa: PLR0913 - the settings of a job, each by name
+    db: AdminStore,
+    entity: type[Entity],
+    *,
+    budget: int,
+    rate: float | None = None,
+    segments: int = 1,
+    dry_run: bool = False,
+    restart: bool = False,
+    together: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> Progress:
+    """Bring the stored items of an entity up to date, and return what was done.
+
+    Reads at most `budget` items. `rate` is the capacity units a second that it may take. `segments` are
+    worked on at the same time. It goes on from the checkpoint of a run that did not end, unless
+    `restart`. `together` is how many items are rewritten in one transaction: 100 in the embedded engine,
+    which writes a transaction at once, and 1 elsewhere, where transactions cost twice as much.
+    """
+    plan = entity.plan()
+    if rate is not None and rate <= 0:
+        raise DataError(f"A backfill has a rate of more than 0 units a second; {rate} was given.")
+    if segments < 1:
+        raise DataError(f"A backfill has at least one segment; {segments} was given.")
+    if together is None:
+        together = MOST_TRANSACTION_ACTIONS if hasattr(db.engine, "instant") else 1
+    keeps = keeps_marks(plan) and not dry_run
+    there = run(load_marks(db.scope, plan), db.engine) if keeps and not restart else []
+    if there and there[0].segments != segments:
+        raise DataError(
+            f"A backfill of {plan.name} was begun in {there[0].segments} segments and has not ended; "
+            f"go on with segments={there[0].segments}, or begin anew with restart=True."
+        )
+    job = _Job(db=db, plan=plan, budget=budget, dry_run=dry_run, resumed=bool(there), progress=progress)
+    job.total = _count(db, plan)
+    token = db.scope.tokens()
+    marks = there or [
+        Mark(run=token, goal=goal_of(plan), segment=segment, segments=segments) for segment in range(segments)
+    ]
+    job.tallies = {mark.segment: mark.tally for mark in marks}
+    job.before = sum(mark.tally.seen for mark in marks)
+    if keeps and not there:
+        for mark in marks:
+            run(save_mark(db.scope, plan, mark), db.engine)
+    works = [
+        Work(
+            scope=db.scope,
+            plan=plan,
+            together=together,
+            dry_run=dry_run,
+            pace=None if rate is None else Pace(rate / segments, db.scope.clock),
+        )
+        for _ in marks
+    ]
+    _in_parallel(job, [(work, mark) for work, mark in zip(works, marks, strict=True)], keeps=keeps)
+    if keeps:
+        run(clear_marks(db.scope, plan, marks), db.engine)
+    return job.told(done=True)
+
+
+@dataclass(kw_only=True)
+class _Job:
+    """One running backfill, shared by the threads of its segments."""
+
+    db: AdminStore
+    plan: Plan
+    budget: int
+    dry_run: bool
+    resumed: bool
+    progress: Callable[[Progress], None] | None
+    total: int | None = None
+    #: Items that former runs had seen.
+    before: int = 0
+    tallies: dict[int, Tally] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    stop: threading.Event = field(default_factory=threading.Event)
+    started: float = field(default_factory=time.monotonic)
+
+    def told(self, *, done: bool = False) -> Progress:
+        tally = sum(self.tallies.values(), Tally())
+        seconds = time.monotonic() - self.started
+        seen, left = tally.seen - self.before, None if self.total is None else self.total - tally.seen
+        eta = left * seconds / seen if left is not None and left > 0 and seen else None
+        found = Progress(
+            entity=self.plan.name,
+            tally=tally,
+            total=self.total,
+            seconds=seconds,
+            eta_seconds=0.0 if done else eta,
+            done=done,
+            dry_run=self.dry_run,
+            resumed=self.resumed,
+            problems=tuple(self.problems[:_MOST_PROBLEMS]),
+        )
+        if self.progress is not None:
+            self.progress(found)
+        return found
+
+    def take(self, wanted: int) -> int:
+        """Take up to so many items out of the budget, or say that it is used up."""
+        with self.lock:
+            if self.budget < 1:
+                raise DataError(
+                    f"The backfill of {self.plan.name} has used up its budget of items; "
+                    f"run it again to go on where it stands, or raise the budget."
+                )
+            taken = min(wanted, self.budget)
+            self.budget -= taken
+            return taken
+
+    def add(self, mark: Mark, problems: tuple[str, ...], spare: int) -> None:
+        """Count what a page of a segment did, and tell it."""
+        with self.lock:
+            self.budget += spare
+            self.tallies[mark.segment] = mark.tally
+            self.problems += problems
+            self.told()
+
+
+def _in_parallel(job: _Job, parts: list[tuple[Work, Mark]], *, keeps: bool) -> None:
+    if len(parts) == 1:
+        _segment(job, *parts[0], keeps=keeps)
+        return
+    with ThreadPoolExecutor(len(parts)) as threads:
+        running = [threads.submit(_segment, job, work, mark, keeps=keeps) for work, mark in parts]
+        try:
+            for each in running:
+                each.result()
+        except BaseException:
+            job.stop.set()
+            raise
+
+
+def _segment(job: _Job, work: Work, mark: Mark, *, keeps: bool) -> None:
+    """Go over one part of the table, writing down after each page how far it came."""
+    scope, engine = job.db.scope, job.db.engine
+    while not (mark.done or job.stop.is_set()):
+        budget = job.take(work.at_once)
+        part = Part(segment=mark.segment, segments=mark.segments, start=mark.last_key, budget=budget)
+        paged = run(page(work, part), engine)
+        tally = mark.tally + paged.tally
+        mark = replace(mark, last_key=paged.last_key, done=paged.last_key is None, tally=tally)
+        if keeps:
+            run(save_mark(scope, work.plan, mark), engine)
+        job.add(mark, paged.problems, budget - paged.tally.seen)
+
+
+def report(
+    db: AdminStore,
+    entity: type[Entity],
+    *,
+    budget: int,
+    progress: Callable[[int], None] | None = None,
+) -> Report:
+    """Count the stored items of an entity by their shapes, and those whose index keys are wrong."""
+    work = Work(scope=db.scope, plan=entity.plan())
+    shapes = work.plan.shapes
+    by_shape: dict[int, int] = {}
+    items = serving = stale = unreadable = 0
+    start = None
+    while True:
+        part = Part(segment=0, segments=1, start=start, budget=budget)
+        found, start, tally = run(scan(work, part), db.engine)
+        budget -= tally.seen
+        for item in found:
+            items += 1
+            try:
+                shape = shapes.of(item)
+                by_shape[shape] = by_shape.get(shape, 0) + 1
+                serving += shapes.since in item
+                rewrite = assess(work, item)
+            except NewerShape:
+                continue
+            except DataError:
+                unreadable += 1
+            else:
+                stale += rewrite is not None and rewrite.kind == "keys"
+        if progress is not None:
+            progress(items)
+        if start is None:
+            break
+    return Report(
+        entity=work.plan.name,
+        current=shapes.current,
+        items=items,
+        by_shape=dict(sorted(by_shape.items())),
+        serving_older=serving,
+        stale_keys=stale,
+        unreadable=unreadable,
+    )
+
+
+def _count(db: AdminStore, plan: Plan) -> int | None:
+    """Return how many items the table has, if it says so."""
+    request = Control(operation="DescribeTable", members={"TableName": db.scope.table(plan.table)})
+    try:
+        described = db.engine.handle(request)
+    except ServiceError:
+        # The right to describe a table is not needed to write it.
+        return None
+    count = described.get("Table", {}).get("ItemCount")
+    return int(count) if count else None

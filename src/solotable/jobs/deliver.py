@@ -1,0 +1,238 @@
+"""Delivery: the events of the outbox from the change feed to the sinks, at least once and in order.
+
+The place is kept by commits after events were handled, so a kill repeats some and loses none. A sink
+that fails is asked again, and holds up the others behind it; an event that it never takes is kept as a
+dead letter, and delivery goes on. Nothing here is in the way of a request.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from solotable.entities.events import Event
+from solotable.entities.table import Table
+from solotable.errors import DeclarationError
+from solotable.expressions.ast import Attr, Compare, Const
+from solotable.flows.ask import Flow, Sleep, ask
+from solotable.flows.changes import is_own, tables_of
+from solotable.flows.checkpoints import load_checkpoint
+from solotable.flows.feed import Feed
+from solotable.flows.outbox import OUTBOX, DeadLetter, bury, dead_letters, load_event
+from solotable.flows.streams import Record
+from solotable.protocol.encode import items as decode_items
+from solotable.protocol.requests import DeleteItem, Scan
+from solotable.store import AdminStore, Database
+from solotable.store.changes import Changes
+from solotable.store.drive import run
+from solotable.values import Item
+
+from .sinks import Sink, sink_of
+
+_COMMIT_EVERY = 25
+_FIRST_WAIT_SECONDS = 0.1
+_LONGEST_WAIT_SECONDS = 10.0
+_log = logging.getLogger("solotable.deliver")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Delivered:
+    """How many events were handled, and how many of them some sink refused for good."""
+
+    events: int = 0
+    dead: int = 0
+    #: The last event that was handled.
+    last: Event | None = None
+
+
+#: What may be given as a sink: one of `sinks`, or a function of an event.
+AnySink = Sink | Callable[[Event], object]
+Progress = Callable[[Delivered], None]
+
+
+def deliver(  # noqa: PLR0913 - a job's settings, each by name
+    db: Database | AdminStore,
+    sinks: Sequence[AnySink],
+    *,
+    consumer: str = "outbox",
+    table: Table | None = None,
+    follow: bool = False,
+    poll_seconds: float = 0.5,
+    attempts: int = 10,
+    recover: bool = False,
+    progress: Progress | None = None,
+) -> Delivered:
+    """Hand every event that was not delivered yet to the sinks, and return how many there were.
+
+    `follow` waits for more; `attempts` is how often a sink is asked before an event becomes its dead
+    letter. After a FeedTrimmed, `recover` delivers what the outbox still holds and begins anew.
+    """
+    if not sinks:
+        raise DeclarationError("Delivery needs a sink: deliver(db, [AuditSink()]).")
+    admin = db.admin() if isinstance(db, Database) else db
+    run_ = _Run(admin, [sink_of(sink) for sink in sinks], consumer, attempts, progress)
+    tables = tables_of(admin.scope, (), table)
+    if recover:
+        # First the outbox, then the feed from its earliest change: nothing falls between the two, and
+        # the lost place is forgotten only when all is done.
+        for each in tables:
+            for item in _kept(admin, each):
+                run_.handle(each, item)
+    feed = Feed(admin.scope, tables, _events, consumer=consumer, restart=recover)
+    changes = Changes(admin.engine, feed)
+    while True:
+        run_.drain(changes)
+        if not follow:
+            return run_.delivered
+        run(_pause(poll_seconds), admin.engine)
+
+
+def waiting(db: Database | AdminStore, *, consumer: str = "outbox", table: Table | None = None) -> int:
+    """Return how many events were not delivered yet; nothing is."""
+    admin = db.admin() if isinstance(db, Database) else db
+    count = 0
+    for each in tables_of(admin.scope, (), table):
+        place = run(load_checkpoint(admin.scope, each, consumer), admin.engine)
+        feed = Feed(admin.scope, [each], _events, since="earliest" if place is None else place)
+        count += sum(1 for _ in Changes(admin.engine, feed))
+    return count
+
+
+def dead(
+    db: Database | AdminStore, *, consumer: str = "outbox", table: Table | None = None
+) -> list[DeadLetter]:
+    """Return the events that some sink has refused for good, oldest first."""
+    admin = db.admin() if isinstance(db, Database) else db
+    return [
+        letter
+        for each in tables_of(admin.scope, (), table)
+        for _, letter in run(dead_letters(admin.scope, each, consumer), admin.engine)
+    ]
+
+
+def redeliver(
+    db: Database | AdminStore,
+    sinks: Sequence[AnySink],
+    *,
+    consumer: str = "outbox",
+    table: Table | None = None,
+) -> Delivered:
+    """Hand dead letters once more to the sinks that refused them, and forget those that are taken."""
+    admin = db.admin() if isinstance(db, Database) else db
+    by_name = {sink.name: sink for sink in map(sink_of, sinks)}
+    done = Delivered()
+    for each in tables_of(admin.scope, (), table):
+        for item, letter in run(dead_letters(admin.scope, each, consumer), admin.engine):
+            sink = by_name.get(letter.sink)
+            if sink is None:
+                continue
+            try:
+                sink.send(admin, each, item, letter.event)
+            except Exception as refused:  # noqa: BLE001 - a sink is foreign code, and may raise anything
+                _log.error("%s refuses event %s again: %s", sink.name, letter.event.id, refused)
+                done = replace(done, dead=done.dead + 1)
+                continue
+            names = (each.partition.name, *([each.sort.name] if each.sort else []))
+            key = {name: item[name] for name in names}
+            gone = DeleteItem(table=admin.scope.table(each), key=key)
+            run(ask(gone, admin.scope.retries), admin.engine)
+            done = replace(done, events=done.events + 1, last=letter.event)
+    return done
+
+
+class _Run:
+    """One run of the job: the sinks, and what it has done so far."""
+
+    def __init__(
+        self,
+        db: AdminStore,
+        sinks: Sequence[Sink],
+        consumer: str,
+        attempts: int,
+        progress: Progress | None,
+    ) -> None:
+        self.delivered = Delivered()
+        self._db = db
+        self._sinks = sinks
+        self._consumer = consumer
+        self._attempts = attempts
+        self._progress = progress
+
+    def drain(self, changes: Changes[Record]) -> None:
+        """Deliver what there is now."""
+        uncommitted = 0
+        for record in changes:
+            assert record.after is not None
+            self.handle(record.table, record.after)
+            uncommitted += 1
+            if uncommitted == _COMMIT_EVERY:
+                changes.commit()
+                uncommitted = 0
+        if uncommitted:
+            changes.commit()
+
+    def handle(self, table: Table, item: Item) -> None:
+        """Hand one event to every sink, and bury it for those that never take it."""
+        event = load_event(table, item)
+        refusals = [refused for sink in self._sinks if (refused := self._send(sink, table, item, event))]
+        self.delivered = Delivered(
+            events=self.delivered.events + 1, dead=self.delivered.dead + bool(refusals), last=event
+        )
+        if self._progress is not None:
+            self._progress(self.delivered)
+
+    def _send(self, sink: Sink, table: Table, item: Item, event: Event) -> str | None:
+        error = ""
+        for attempt in range(self._attempts):
+            try:
+                sink.send(self._db, table, item, event)
+            except Exception as refused:  # noqa: BLE001 - a sink is foreign code, and may raise anything
+                error = f"{type(refused).__name__}: {refused}"
+                _log.warning("%s refuses event %s (%d): %s", sink.name, event.id, attempt + 1, error)
+            else:
+                return None
+            if attempt + 1 < self._attempts:
+                wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
+                run(_pause(wait), self._db.engine)
+        _log.error(
+            "%s has refused event %s of %s %s for good, it is kept as a dead letter: %s",
+            sink.name,
+            event.id,
+            event.target.entity,
+            event.target.key,
+            error,
+        )
+        letter = bury(
+            self._db.scope,
+            table,
+            item,
+            consumer=self._consumer,
+            sink=sink.name,
+            error=error,
+            attempts=self._attempts,
+        )
+        run(letter, self._db.engine)
+        return error
+
+
+def _events(record: Record) -> Iterator[Record]:
+    if record.kind == "inserted" and is_own(record.table, record.after, OUTBOX):
+        yield record
+
+
+def _kept(db: AdminStore, table: Table) -> Iterator[Item]:
+    """Yield every event that the outbox of a table still holds."""
+    start = None
+    while True:
+        ours = Compare("=", Attr((table.tag,)), Const({"S": OUTBOX}))
+        request = Scan(table=db.scope.table(table), filter=ours, start=start, consistent=True)
+        page = run(ask(request, db.scope.retries), db.engine)
+        yield from decode_items(page.items or ())
+        start = page.last_key
+        if not start:
+            return
+
+
+def _pause(seconds: float) -> Flow[None]:
+    yield Sleep(seconds)

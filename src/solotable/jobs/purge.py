@@ -1,0 +1,276 @@
+"""The purge: what was deleted and whose grace is over is removed for good.
+
+It goes through the tickets that are due and leaves none of them, except for what is held. Nothing is
+removed before its time, and every removal leaves a receipt in its own transaction. It keeps no place of its
+own: broken off anywhere and started again, it goes on with the tickets that are left.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from solotable.entities.entity import Entity
+from solotable.entities.plan import Plan
+from solotable.entities.table import Table
+from solotable.errors import DataError, DeclarationError, SolotableError, TransportError
+from solotable.expressions.ast import And, Attr, Compare, Const
+from solotable.flows import purge as flows
+from solotable.flows.own import only_table
+from solotable.flows.outbox import stamp
+from solotable.flows.read import fetch
+from solotable.flows.receipts import Receipt, receipts
+from solotable.flows.tickets import (
+    SHARDS,
+    Deleted,
+    Part,
+    Ticket,
+    count_due,
+    digest_of,
+    held_by,
+    tickets,
+    told,
+)
+from solotable.protocol.encode import items as decode_items
+from solotable.protocol.requests import Scan
+from solotable.store.blocking import AdminStore
+from solotable.store.drive import run
+
+#: Two whole transactions of items and tickets.
+_TOGETHER = 2 * (flows.MOST_ACTIONS // 2)
+_AT_ONCE = 10 * _TOGETHER
+_SCANNED_AT_ONCE = 1_000
+
+
+@dataclass(slots=True, kw_only=True)
+class Purged:
+    """What a purge did, or would do: how many items went, by entity, and what stayed and why."""
+
+    run: str
+    dry_run: bool
+    #: How many tickets are due; None unless progress was asked for.
+    due: int | None = None
+    looked_at: int = 0
+    removed: Counter[str] = field(default_factory=Counter)
+    #: Tickets whose item was gone already, or had back.
+    stale: int = 0
+    held: list[Deleted] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def items(self) -> int:
+        """How many items went, children included."""
+        return self.removed.total()
+
+    def row(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "run": self.run,
+            "dry_run": self.dry_run,
+            "items": self.items,
+            "removed": dict(sorted(self.removed.items())),
+            "stale": self.stale,
+            "held": [each.model_dump(mode="json") for each in self.held],
+            "problems": self.problems,
+        }
+
+
+Progress = Callable[[Purged], None]
+#: Gives the reason why something must stay, or None.
+Hold = Callable[[Deleted], str | None]
+
+
+def purge(  # noqa: PLR0913 - the options of a job, each by name
+    db: AdminStore,
+    table: Table | None = None,
+    *,
+    now: float | None = None,
+    dry_run: bool = False,
+    hold: Hold | None = None,
+    progress: Progress | None = None,
+) -> Purged:
+    """Remove everything in a table whose time has come; with `dry_run` only count it.
+
+    `now` is the moment in epoch seconds that counts as the present. A dry run may look ahead; a real one
+    may not. `hold` can keep more back than what is held in the table.
+    """
+    scope = db.scope
+    chosen = only_table(scope, table, "is to be purged")
+    present = scope.clock()
+    until = present if now is None else now
+    if until > present and not dry_run:
+        raise DataError(f"A purge never goes ahead of time: now={until} is later than the clock's {present}.")
+    if not any(plan.deletion is not None for plan in chosen.plans.values()):
+        raise DeclarationError(
+            f"No entity of table {chosen.name!r} can be undeleted, so nothing waits for a purge; "
+            f"declare it: deletion = SoftDelete(grace=timedelta(days=30))."
+        )
+    report = Purged(run=f"{stamp(scope.now())}#{scope.tokens()[:8]}", dry_run=dry_run)
+    if progress is not None:
+        report.due = run(count_due(scope, chosen, int(until)), db.engine)
+    job = _Job(db, flows.Run(scope=scope, name=report.run, table=chosen), report, hold)
+    for shard in range(SHARDS):
+        after: str | None = None
+        while True:
+            part = Part(table=chosen, shard=shard, until=int(until), limit=_AT_ONCE, after=after)
+            some, after = run(tickets(scope, part), db.engine)
+            for chunk in _parts(chosen, some):
+                job.do(*chunk)
+                if progress is not None:
+                    progress(report)
+            if after is None:
+                break
+    return report
+
+
+def list_receipts(db: AdminStore, table: Table | None = None) -> Iterator[Receipt]:
+    """Iterate over what was ever purged from a table, oldest first."""
+    chosen = only_table(db.scope, table, "has the receipts")
+    start = None
+    while True:
+        found, start = run(receipts(db.scope, chosen, start), db.engine)
+        yield from found
+        if start is None:
+            return
+
+
+def sweep(
+    db: AdminStore,
+    entity: type[Entity],
+    *,
+    budget: int,
+    dry_run: bool = False,
+    progress: Progress | None = None,
+) -> Purged:
+    """Remove what has outlived its time to live and is still there; reads at most `budget` items.
+
+    DynamoDB removes such items by itself, within days; until then every read hides them.
+    """
+    plan, scope = entity.plan(), db.scope
+    if plan.ttl is None:
+        raise DeclarationError(f"{plan.name} has no time to live, so nothing of it expires.")
+    report = Purged(run=f"{stamp(scope.now())}#{scope.tokens()[:8]}", dry_run=dry_run)
+    job = flows.Run(scope=scope, name=report.run, table=plan.table)
+    ours = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
+    moment = Const({"N": str(int(scope.clock()))})
+    passed = And((ours, Compare("<=", Attr((plan.attributes[plan.ttl].wire,)), moment)))
+    start = None
+    while report.looked_at < budget:
+        limit = min(_SCANNED_AT_ONCE, budget - report.looked_at)
+        request = Scan(table=scope.table(plan.table), filter=passed, limit=limit, start=start)
+        reply = db.engine.handle(request)
+        removals = [flows.expired(job, plan, item) for item in decode_items(reply.items or ())]
+        for chunk in flows.chunks(removals):
+            refused = [] if dry_run else run(flows.remove(job, chunk), db.engine)
+            report.removed[plan.name] += len(chunk) - len(refused)
+        report.looked_at, start = report.looked_at + reply.scanned, reply.last_key
+        if progress is not None:
+            progress(report)
+        if not start:
+            break
+    return report
+
+
+class _Job:
+    """One purge in progress."""
+
+    def __init__(self, db: AdminStore, this: flows.Run, report: Purged, hold: Hold | None) -> None:
+        self._db = db
+        self._run = this
+        self._report = report
+        self._hold = hold
+        #: The digests of what a dry run has counted, where a child could be counted with its parent too.
+        self._counted: set[str] = set()
+
+    def do(self, plan: Plan | None, some: list[Ticket]) -> None:
+        """Purge the items of some tickets of one entity."""
+        report = self._report
+        report.looked_at += len(some)
+        if plan is None:
+            report.problems.append(
+                f"{len(some)} tickets are of an entity {some[0].entity!r} that no class declares; "
+                f"import the module that does."
+            )
+            return
+        if self._hold is not None:
+            some = [ticket for ticket in some if not self._kept_back(plan, ticket)]
+        try:
+            if not flows.is_plain(plan):
+                for ticket in some:
+                    self._whole(plan, ticket)
+            elif report.dry_run:
+                self._count(plan, some)
+            else:
+                self._together(plan, some)
+        except TransportError:
+            raise
+        except SolotableError as error:
+            # One entity that cannot be purged does not keep the others.
+            report.problems.append(f"{plan.name}: {error}")
+
+    def _kept_back(self, plan: Plan, ticket: Ticket) -> bool:
+        assert self._hold is not None
+        deleted = told(plan, ticket, None)
+        reason = self._hold(deleted)
+        if reason is not None:
+            self._report.held.append(deleted.model_copy(update={"held": reason}))
+        return reason is not None
+
+    def _together(self, plan: Plan, some: list[Ticket]) -> None:
+        by_key = {repr(ticket.key): ticket for ticket in some}
+        for chunk in flows.chunks([flows.due(self._run, plan, ticket) for ticket in some]):
+            refused = run(flows.remove(self._run, chunk), self._db.engine)
+            self._report.removed[plan.name] += len(chunk) - len(refused)
+            for each in refused:
+                ticket = by_key[repr(each.removal.key)]
+                if each.item is not None and flows.is_due(ticket, each.item):
+                    self._report.held.append(told(plan, ticket, each.item))
+                else:
+                    self._report.stale += 1
+                    run(flows.forget(self._run, plan, ticket), self._db.engine)
+
+    def _count(self, plan: Plan, some: list[Ticket]) -> None:
+        keys = [ticket.key for ticket in some]
+        items = run(fetch(self._run.scope, plan, keys, consistent=True), self._db.engine)
+        for ticket, item in zip(some, items, strict=True):
+            if item is None or not flows.is_due(ticket, item):
+                self._report.stale += 1
+            elif held_by(item) is not None:
+                self._report.held.append(told(plan, ticket, item))
+            elif (digest := digest_of(plan, ticket.key)) not in self._counted:
+                self._counted.add(digest)
+                self._report.removed[plan.name] += 1
+
+    def _whole(self, plan: Plan, ticket: Ticket) -> None:
+        this, counted = self._run, self._counted
+        counts = self._report.dry_run
+        try:
+            outcome = run(
+                flows.count_whole(this, plan, ticket, counted)
+                if counts
+                else flows.purge_whole(this, plan, ticket),
+                self._db.engine,
+            )
+        except TransportError:
+            raise
+        except SolotableError as error:
+            self._report.problems.append(f"{plan.name} {plan.arguments_of(ticket.key)}: {error}")
+            return
+        self._report.removed.update(outcome.removed)
+        if outcome.held is not None:
+            deleted = told(plan, ticket, None)
+            self._report.held.append(deleted.model_copy(update={"held": outcome.held}))
+        elif outcome.stale:
+            self._report.stale += 1
+
+
+def _parts(table: Table, some: list[Ticket]) -> Iterator[tuple[Plan | None, list[Ticket]]]:
+    """Yield tickets by entity, as many at once as make whole transactions."""
+    by_entity: dict[str, list[Ticket]] = {}
+    for ticket in some:
+        by_entity.setdefault(ticket.entity, []).append(ticket)
+    for tag, mine in by_entity.items():
+        for at in range(0, len(mine), _TOGETHER):
+            yield table.plans.get(tag), mine[at : at + _TOGETHER]

@@ -1,0 +1,149 @@
+"""Where events are delivered to: the audit trail, EventBridge-shaped entries, a file, any callable.
+
+A sink gets every event at least once and may raise; it is asked again. What it keeps by the event's id
+it keeps once.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from solotable.entities.entity import Entity
+from solotable.entities.events import Event
+from solotable.entities.table import Table
+from solotable.errors import AlreadyExists
+from solotable.flows.outbox import keep_audit
+from solotable.store import AdminStore
+from solotable.store.drive import run
+from solotable.values import Item
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """Takes events; `name` is how messages and dead letters call it."""
+
+    @property
+    def name(self) -> str:
+        """The sink's name, the same in every run."""
+        ...
+
+    def send(self, db: AdminStore, table: Table, item: Item, event: Event) -> None:
+        """Take one event; `item` is the event as it is stored."""
+        ...
+
+
+class AuditSink:
+    """Keeps events in the table: as items of the audit trail, or as entities that `make` returns.
+
+    `db.tenant(...).audit()` lists the built-in ones, newest first. An entity is created under a key
+    that must come from the event alone, so that the same event is kept once; `days` is how long.
+    """
+
+    name = "audit"
+
+    def __init__(self, make: Callable[[Event], Entity] | None = None, *, days: int | None = None) -> None:
+        self._make = make
+        self._days = days
+
+    def send(self, db: AdminStore, table: Table, item: Item, event: Event) -> None:
+        """Keep an event unless it is kept already."""
+        if self._make is None:
+            run(keep_audit(db.scope, table, item, days=self._days), db.engine)
+            return
+        try:
+            db.create(self._make(event))
+        except AlreadyExists:
+            return
+
+
+class EventBridgeSink:
+    """Hands events on as entries of EventBridge's PutEvents: `put` is called with one at a time.
+
+    `boto3.client("events").put_events(Entries=[entry])` takes them; with a path they become lines of
+    a file.
+    """
+
+    name = "eventbridge"
+
+    def __init__(
+        self,
+        put: Callable[[dict[str, Any]], object] | str | Path,
+        *,
+        source: str = "solotable",
+        bus: str | None = None,
+    ) -> None:
+        self._put = _appending(Path(put)) if isinstance(put, str | Path) else put
+        self._source = source
+        self._bus = bus
+
+    def send(self, db: AdminStore, table: Table, item: Item, event: Event) -> None:
+        """Hand an event on."""
+        self._put(self.entry(event))
+
+    def entry(self, event: Event) -> dict[str, Any]:
+        """Return an event as PutEvents takes it; the id is in the detail, for whoever must know it."""
+        key = "/".join(str(part) for part in event.target.key.values())
+        entry = {
+            "Source": self._source,
+            "DetailType": f"{event.target.entity} {event.verb}",
+            "Detail": event_json(event),
+            "Time": event.at.isoformat(),
+            "Resources": [f"{event.table}/{event.target.entity}/{key}"],
+        }
+        return entry if self._bus is None else {**entry, "EventBusName": self._bus}
+
+
+class JsonLinesSink:
+    """Appends events to a file, one JSON object a line."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._append = _appending(Path(path))
+        self.name = "jsonl"
+
+    def send(self, db: AdminStore, table: Table, item: Item, event: Event) -> None:
+        """Append an event."""
+        self._append(json.loads(event_json(event)))
+
+
+class CallableSink:
+    """Calls a function with each event."""
+
+    def __init__(self, function: Callable[[Event], object]) -> None:
+        self._function = function
+        self.name: str = getattr(function, "__name__", type(function).__name__)
+
+    def send(self, db: AdminStore, table: Table, item: Item, event: Event) -> None:
+        """Call the function."""
+        self._function(event)
+
+
+def event_json(event: Event) -> str:
+    """Return an event as JSON text."""
+    return json.dumps(event.model_dump(exclude_none=True), ensure_ascii=False, default=_plain)
+
+
+def sink_of(given: Sink | Callable[[Event], object]) -> Sink:
+    """Return a sink as it is, and a function as a sink."""
+    return given if isinstance(given, Sink) else CallableSink(given)
+
+
+def _appending(path: Path) -> Callable[[dict[str, Any]], object]:
+    def append(entry: dict[str, Any]) -> None:
+        # One write of one line: of a process that dies there is at most one line that was cut.
+        with path.open("ab") as file:
+            file.write(json.dumps(entry, ensure_ascii=False).encode() + b"\n")
+
+    return append
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case bytes():
+            return value.hex()
+        case set() | frozenset():
+            return sorted(value, key=str)
+    text = getattr(value, "isoformat", None)
+    return str(value) if text is None else text()

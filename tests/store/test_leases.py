@@ -1,0 +1,193 @@
+"""Leases: one holder at a time, tokens that only grow, and transactions that fail without them."""
+
+from __future__ import annotations
+
+import multiprocessing
+import random
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from solotable import Database, Entity, Key, Table, connect
+from solotable.errors import DataError, DeclarationError, LeaseHeld, LeaseLost
+
+from .blog import Note, blog
+from .models import surveyor
+from .opening import Opening
+
+SECONDS = 30.0
+
+
+@pytest.fixture
+def db(opening: Opening) -> Database:
+    return opening(blog)
+
+
+def test_one_at_a_time_has_a_lease(db: Database) -> None:
+    with db.lease("nightly", owner="one") as lease:
+        assert lease.token == 1
+        assert lease.is_valid
+        with pytest.raises(LeaseHeld) as refused:
+            db.lease("nightly").acquire()
+        assert (refused.value.owner, refused.value.name) == ("one", "nightly")
+        db.lease("other").acquire()
+    assert not lease.is_valid
+    assert db.lease("nightly").acquire().token == 2
+
+
+def test_a_token_only_grows_over_release_expiry_and_return(db: Database, opening: Opening) -> None:
+    tokens = []
+    for number in range(4):
+        lease = db.lease("nightly", seconds=SECONDS, owner=f"o{number % 2}").acquire()
+        tokens.append(lease.token)
+        if number % 2:
+            lease.release()
+        else:
+            opening.clock.seconds += SECONDS + 2
+    assert tokens == [1, 2, 3, 4]
+
+
+def test_an_expired_lease_is_taken_over_only_behind_the_skew(db: Database, opening: Opening) -> None:
+    first = db.lease("nightly", seconds=SECONDS).acquire()
+    opening.clock.seconds += SECONDS
+    assert not first.is_valid
+    for _ in range(2):
+        with pytest.raises(LeaseHeld):
+            db.lease("nightly", skew_seconds=5).acquire()
+        opening.clock.seconds += 2.5
+    opening.clock.seconds += 0.5
+    second = db.lease("nightly", skew_seconds=5).acquire()
+    assert second.token == first.token + 1
+    with pytest.raises(LeaseLost):
+        first.renew()
+    first.release()
+    assert second.renew().is_valid
+
+
+def test_a_lease_is_renewed_from_now_on(db: Database, opening: Opening) -> None:
+    lease = db.lease("nightly", seconds=SECONDS).acquire()
+    for _ in range(3):
+        opening.clock.seconds += SECONDS - 1
+        assert lease.renew().token == 1
+    with pytest.raises(LeaseHeld):
+        db.lease("nightly").acquire()
+
+
+def test_a_transaction_that_checks_a_lease_is_done_only_by_its_holder(db: Database, opening: Opening) -> None:
+    acme = db.tenant("acme")
+    old = db.lease("nightly", seconds=SECONDS).acquire()
+    with acme.transaction() as tx:
+        tx.put(Note(note_id="a"))
+        tx.check_lease(old)
+    opening.clock.seconds += SECONDS + 2
+    # Nobody has taken it over: late, but nobody is in the way.
+    with acme.transaction() as tx:
+        tx.put(Note(note_id="b"))
+        tx.check_lease(old)
+    new = db.lease("nightly").acquire()
+    with pytest.raises(LeaseLost) as refused, acme.transaction() as tx:
+        tx.put(Note(note_id="c"))
+        tx.check_lease(old)
+    assert refused.value.token == 1
+    assert acme.get(Note, note_id="c") is None
+    new.release()
+    with pytest.raises(LeaseLost, match="not held"), acme.transaction() as tx:
+        tx.put(Note(note_id="c"))
+        tx.check_lease(new)
+
+
+def test_a_lease_that_was_given_back_is_good_for_nothing(db: Database) -> None:
+    lease = db.lease("nightly").acquire()
+    kept = lease.held
+    lease.release()
+    copy: Any = SimpleNamespace(held=kept)
+    with pytest.raises(LeaseLost), db.tenant("acme").transaction() as tx:
+        tx.put(Note(note_id="a"))
+        tx.check_lease(copy)
+
+
+def test_tenants_have_leases_of_their_own(db: Database) -> None:
+    db.tenant("acme").lease("nightly").acquire()
+    assert db.tenant("other").lease("nightly").acquire().token == 1
+    assert db.lease("nightly").acquire().token == 1
+
+
+def test_waiting_ends_when_the_lease_is_free(db: Database, opening: Opening) -> None:
+    def sleep(seconds: float) -> None:
+        opening.clock.seconds += 10
+
+    opening.spy.sleep = sleep  # type: ignore[attr-defined]
+    first = db.lease("nightly", seconds=SECONDS).acquire()
+    with pytest.raises(LeaseHeld):
+        db.lease("nightly", wait_seconds=15).acquire()
+    assert db.lease("nightly", wait_seconds=60).acquire().token == first.token + 1
+
+
+def test_what_cannot_work_is_refused(db: Database, opening: Opening) -> None:
+    for name, settings in (("", {}), ("x", {"seconds": 0.0}), ("x", {"skew_seconds": -1.0})):
+        with pytest.raises(DataError):
+            db.lease(name, **settings)
+    with pytest.raises(DeclarationError, match="table="):
+        opening(blog, surveyor).lease("nightly")
+    with pytest.raises(DeclarationError), db.transaction() as tx:
+        tx.check_lease(db.lease("nightly").acquire())
+
+
+ledger = Table("Ledger")
+
+
+class Entry(Entity, table=ledger):
+    """What was done under a token; the owner is part of the key, so two owners would be two items."""
+
+    key = Key("TOKEN#{token:06d}", "OWNER#{owner}#{number:06d}")
+    token: int
+    owner: str
+    number: int
+
+
+def work(path: str, owner: str, seed: int) -> None:
+    dice = random.Random(seed)
+    number = 0
+    with connect(f"sqlite:///{path}", ledger) as db:
+        until = time.monotonic() + 2.5
+        while time.monotonic() < until:
+            # No skew is allowed for, and work goes on after the time: only the token protects.
+            lease = db.lease("race", seconds=0.02, owner=f"{owner}-{number}", skew_seconds=0.0)
+            try:
+                lease.acquire()
+            except LeaseHeld:
+                time.sleep(0.002)
+                continue
+            for _ in range(3):
+                time.sleep(dice.choice((0.0, 0.01, 0.04)))
+                number += 1
+                try:
+                    with db.transaction() as tx:
+                        tx.create(Entry(token=lease.token, owner=owner, number=number))
+                        tx.check_lease(lease)
+                except LeaseLost:
+                    break
+
+
+@pytest.mark.timeout(120)
+def test_two_processes_never_both_commit_under_one_token(tmp_path: Path) -> None:
+    path = str(tmp_path / "race.db")
+    connect(f"sqlite:///{path}", ledger).close()
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=work, args=(path, f"w{seed}", seed)) for seed in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert [worker.exitcode for worker in workers] == [0, 0, 0]
+    owners: dict[int, set[str]] = {}
+    with connect(f"sqlite:///{path}", ledger) as db:
+        for entry in db.admin().scan(Entry, budget=100_000):
+            owners.setdefault(entry.token, set()).add(entry.owner)
+        last = db.lease("race", owner="end", wait_seconds=5, seconds=1).acquire().token
+    assert all(len(each) == 1 for each in owners.values())
+    assert len(set.union(*owners.values())) > 1
+    assert max(owners) < last

@@ -1,0 +1,1 @@
+"""What mypy accepts and refuses of code over the library."""
