@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from pydantic import Field
+
 from solotable import FROM_SCOPE, Entity, Event, Key, Outbox, Table, Version
 
 blog = Table("Blog", tenant="tenant_id", ttl="expires_at", stream=True)
@@ -18,7 +20,7 @@ class Post(Entity, table=blog):
     post_id: str
     title: str
     status: str = "draft"
-    tags: set[str] = set()
+    tags: set[str] = Field(default_factory=set)
     secret: str | None = None
     version: Annotated[int, Version()] = 0
 
@@ -60,6 +62,6 @@ class AuditRecord(Entity, table=blog):
             tenant_id=event.tenant or "",
             at=event.at.isoformat(),
             event_id=event.id,
-            email=event.actor and event.actor.email,
+            email=None if event.actor is None else event.actor.email,
             title=event.target.title,
         )

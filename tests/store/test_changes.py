@@ -173,8 +173,8 @@ def test_since_a_moment(db: Database, opening: Opening) -> None:
     opening.clock.seconds += 7
     note(db, "b")
     assert texts(db.changes(since=opening.clock.at(5))) == ["b"]
+    opening.clock.seconds += 30 * HOUR
     with pytest.raises(FeedTrimmed, match="24 hours"):
-        opening.clock.seconds += 30 * HOUR
         list(db.changes(since=opening.clock.at(5)))
 
 
@@ -272,15 +272,12 @@ def test_a_stream_that_was_off_meanwhile_is_read_to_its_end_and_then_refused(
     note(db, "lost")
     turn(StreamEnabled=True, StreamViewType="NEW_AND_OLD_IMAGES")
     note(db, "c")
-    told = []
     with pytest.raises(FeedTrimmed, match="turned off"):
-        told += [change.current for change in db.changes(consumer="mail")]
-    feed = db.changes(consumer="mail")
+        texts(db.changes(consumer="mail"))
+    rest = iter(db.changes(consumer="mail"))
+    assert next(rest).current.text == "b"  # type: ignore[attr-defined]
     with pytest.raises(FeedTrimmed):
-        for change in feed:
-            told.append(change.current)
-            feed.commit()
-    assert [each.text for each in told] == ["b"]  # type: ignore[attr-defined]
+        next(rest)
     assert texts(db.changes(consumer="mail", restart=True)) == ["c"]
 
 

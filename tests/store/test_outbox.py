@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import pytest
 
-from solotable import FROM_SCOPE, Actor, Database, Entity, Event, Key, Outbox, Table, Version
+from solotable import FROM_SCOPE, Actor, Database, Entity, Event, Key, Outbox, Store, Table, Version
 from solotable.errors import DataError, DeclarationError, FeedTrimmed, TransactionFailed, VersionConflict
 from solotable.jobs.deliver import dead, deliver, redeliver, waiting
-from solotable.jobs.sinks import AuditSink, EventBridgeSink, JsonLinesSink
+from solotable.jobs.sinks import AuditSink, EventBridgeSink, JsonLinesSink, Sink
 from solotable.protocol.requests import Query, TransactWriteItems
 
 from .blog import AuditRecord, Member, Note, Post, blog
@@ -41,6 +41,12 @@ def events(db: Database, consumer: str = "look") -> list[Event]:
     found: list[Event] = []
     deliver(db, [found.append], consumer=consumer)
     return found
+
+
+def create_beside(store: Store, post: Post, note_id: str) -> None:
+    with store.transaction() as tx:
+        tx.create(post)
+        tx.check(Note, note_id=note_id)
 
 
 def three(db: Database) -> None:
@@ -120,9 +126,8 @@ def test_c0_12_a_mutation_that_fails_leaves_no_event(db: Database, beside: Datab
     acme.update(post, set={"title": "Other"})
     with pytest.raises(VersionConflict):
         acme.update(post, set={"title": "Late"})
-    with pytest.raises(TransactionFailed), acme.transaction() as tx:
-        tx.create(Post(post_id="q", title="New"))
-        tx.check(Note, note_id="missing")
+    with pytest.raises(TransactionFailed):
+        create_beside(acme, Post(post_id="q", title="New"), "missing")
     assert [event.target.title for event in events(beside)] == ["Hello", "Other"]
 
 
@@ -236,7 +241,7 @@ def test_an_event_that_a_sink_never_takes_becomes_a_dead_letter(
 def test_sinks_get_eventbridge_entries_and_lines(db: Database, beside: Database, tmp_path: Path) -> None:
     three(db)
     entries: list[dict[str, Any]] = []
-    sinks = [
+    sinks: list[Sink] = [
         EventBridgeSink(entries.append, source="blog", bus="main"),
         JsonLinesSink(tmp_path / "log.jsonl"),
     ]

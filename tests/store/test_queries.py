@@ -252,6 +252,35 @@ def test_pages_are_the_list_exactly_once(db: Store, descending: bool, limit: int
     assert found == whole
 
 
+@pytest.mark.parametrize("limit", [1, 2, 5])
+def test_pages_over_rows_that_only_the_store_can_drop(db: Store, opening: Opening, limit: int) -> None:
+    """Expired rows of an index of keys, and other entities in the range: each page still ends at its last row."""
+    for number in range(20):
+        lives = number % 3 == 0
+        db.put(Notice(notice_id=f"{number:02d}", expires_at=None if lives else opening.clock.at(100)))
+    for number in range(8):
+        db.put(Survey(survey_id=str(number), title="t"))
+        for order in range(3):
+            db.put(Section(survey_id=str(number), section_id=str(order), name="n", order=order))
+    opening.clock.seconds += 100
+    expected: list[tuple[Query[Any], list[str]]] = [
+        (Notice.by_kind.query(kind="note"), [f"{number:02d}" for number in range(0, 20, 3)]),
+        (Survey.key.query(), [str(number) for number in range(8)]),
+    ]
+    for query, names in expected:
+        for asked, wanted in ((query, names), (query.descending(), names[::-1])):
+            found: list[str] = []
+            cursor = None
+            while True:
+                page = db.page(asked, limit=limit, cursor=cursor)
+                assert len(page) <= limit
+                found += [row.notice_id if isinstance(row, Notice) else row.survey_id for row in page]
+                cursor = page.cursor
+                if cursor is None:
+                    break
+            assert found == wanted
+
+
 def test_pages_of_a_megabyte_are_read_through(opening: Opening) -> None:
     store = opening(events)
     with store.batch() as batch:

@@ -14,6 +14,8 @@ import pytest
 from solotable import ANY, FROM_SCOPE, TTL, Database, Entity, Key, Store, Table, Unique, Version
 from solotable.connect import connect
 from solotable.errors import DataError, DeclarationError, NotUnique, TransactionFailed
+from solotable.jobs.locks import take_locks
+from solotable.protocol.requests import PutItem
 
 from .opening import Opening
 
@@ -223,6 +225,25 @@ def test_a_versioned_entity_is_judged_by_its_version_first(db: Store) -> None:
         db.put(site.model_copy(update={"slug": "u"}))
     assert (refused.value.theirs.slug, refused.value.mine.slug) == ("t", "u")
     assert db.delete(Site, site_id="1", version=ANY) is not None
+
+
+def test_locks_are_taken_for_entities_that_were_stored_without_them(opening: Opening) -> None:
+    base = opening.beside(people)
+    db = base.tenant("acme")
+    for person in (Person(person_id="a", email="x"), Person(person_id="b", email="X"), Person(person_id="c")):
+        bare = person.model_copy(update={"tenant_id": "acme"})
+        item = person.plan().dump(bare.__dict__)
+        opening.engine.handle(PutItem(table=opening.prefix + people.name, item=item))
+    db.create(Person(person_id="d", email="mine"))
+    seen = {each.entity.__dict__["person_id"]: each for each in take_locks(base.admin(), Person, budget=100)}
+    assert sorted(seen) == ["a", "b", "c", "d"]
+    refused = [each.refused for each in seen.values() if each.refused is not None]
+    assert [type(each) for each in refused] == [NotUnique]
+    assert locks(opening) == ["UNIQUE#acme#Person#email#mine", "UNIQUE#acme#Person#email#x"]
+    again = list(take_locks(base.admin(), Person, budget=100))
+    assert sum(each.refused is not None for each in again) == 1
+    with pytest.raises(NotUnique):
+        db.create(Person(person_id="e", email="x"))
 
 
 def test_a_unique_value_must_be_a_text_a_number_or_bytes() -> None:

@@ -1,4 +1,4 @@
-"""kill -9 of who writes and of who delivers: every committed mutation has exactly one audit record (C0.12)."""
+"""kill -9 of who writes and of who delivers: every committed mutation has exactly one audit record."""
 
 from __future__ import annotations
 

@@ -50,7 +50,9 @@ def _budget_option(command: CommandT) -> CommandT:
 )
 @click.option("--dry-run", is_flag=True, help="Only count what would be rewritten.")
 @click.option(
-    "--resume/--restart", default=True, help="Go on where a run that did not end stood (the default), or anew."
+    "--resume/--restart",
+    default=True,
+    help="Go on where a run that did not end stood (the default), or anew.",
 )
 @_budget_option
 @json_option

@@ -51,9 +51,10 @@ class SoftDelete(Trait):
         where, table = f"{draft.name}.{self.name}", draft.table
         if self.grace < timedelta(seconds=1):
             raise DeclarationError(
-                f"{where}: grace={self.grace} leaves no time to undelete; leave the trait out to delete at once."
+                f"{where}: grace={self.grace} leaves no time to undelete; "
+                f"leave the trait out to delete at once."
             )
-        if isinstance(self.cascade, (str, type)):
+        if not isinstance(self.cascade, tuple):
             raise DeclarationError(f"{where}: cascade= is a tuple of entities; write cascade=(..., ).")
         if table.sort is None or (table.partition.kind, table.sort.kind) != ("S", "S"):
             raise DeclarationError(

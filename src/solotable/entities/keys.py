@@ -137,6 +137,11 @@ class Composed:
         """The fields that the template takes."""
         return self.template.fields
 
+    @property
+    def shown(self) -> str:
+        """The template as messages and reports show it, its shard included."""
+        return self.template.text + ("" if self.spread is None else "#{shard}")
+
     def parse(self, text: str) -> dict[str, Any] | None:
         """Return what the attribute was made of, or None; a bucket stands for all times in it."""
         if self.spread is not None:

@@ -119,7 +119,7 @@ def _whole_day(
     rest = {name: value for name, value in arguments.items() if name != bucket}
     start = datetime.combine(day, time(), UTC)
     if day == date.max:
-        return rest, Bound("between", bucket, (start, start))
+        return rest, Bound("since", bucket, (start,))
     return rest, Bound("span", bucket, (start, start + timedelta(days=1)))
 
 

@@ -186,7 +186,7 @@ class Plan:
         found: dict[str, Any] = {}
         for side in (self.primary.partition, self.primary.sort):
             if isinstance(side, Composed):
-                parts = side.template.parse(key.get(side.attribute, {}).get("S", ""))
+                parts = side.parse(key.get(side.attribute, {}).get("S", ""))
                 if parts is None:
                     return None
                 found |= parts
@@ -195,13 +195,16 @@ class Plan:
                     if attribute.wire not in key:
                         return None
                     found[attribute.field] = attribute.load(key[attribute.wire])
+        # The shard and the bucket follow from the other parts; a key with others is no key of this entity.
+        if self.primary.scattered and not self.key_of(found).items() <= key.items():
+            return None
         return found
 
     def describe(self) -> str:
         """Return the primary key's templates as one line."""
         sides = [side for side in (self.primary.partition, self.primary.sort) if side is not None]
         return ", ".join(
-            f"{side.attribute}={side.template.text}" if isinstance(side, Composed) else "+".join(side.fields)
+            f"{side.attribute}={side.shown}" if isinstance(side, Composed) else "+".join(side.fields)
             for side in sides
         )
 
@@ -269,6 +272,7 @@ def build_plan(
                 f"{name}.{each} has the partition {_text(path.partition)}, but index {path.index.name!r} is "
                 f"local and shares that of {name}.key; write {_text(keys['key'].partition)}."
             )
+    keys = settle_keys(declared, keys)
     tenant = None if is_global else table.tenant
     if tenant is not None:
         _judge_tenant(name, tenant, infos, keys)

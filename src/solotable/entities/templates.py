@@ -184,15 +184,14 @@ def above(text: str, longest_bytes: int = 1024) -> str | None:
     """
     if len(text.encode()) < longest_bytes:
         return text + "\x00"
-    while text and text[-1] == _GREATEST[4]:
-        text = text[:-1]
     while text:
-        code = ord(text[-1]) + 1
-        # A greater character may take more bytes, and then no longer fit.
-        found = text[:-1] + chr(0xE000 if code == 0xD800 else code)
-        if len(found.encode()) <= longest_bytes:
-            return found
-        text = text[:-1]
+        start, code = text[:-1], ord(text[-1]) + 1
+        if text[-1] != _GREATEST[4]:
+            # A greater character may take more bytes, and then no longer fit.
+            found = start + chr(0xE000 if code == 0xD800 else code)
+            if len(found.encode()) <= longest_bytes:
+                return found
+        text = start
     return None
 
 

@@ -5,7 +5,7 @@ What was perhaps applied is not sent again unless sending it twice does no harm.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -38,6 +38,13 @@ class Sleep(Request[None]):
     """Wait before the next request."""
 
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Together(Request[list[Any]]):
+    """Reads that may be sent at once; each is answered by its reply, or by the error that refused it."""
+
+    reads: tuple[Request[Any], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +88,30 @@ def _named(request: Request[Any], refused: TableNotFound) -> TableNotFound:
     named = TableNotFound(message)
     named.args = (message,)
     return named
+
+
+def ask_together(reads: Sequence[Request[ReplyT]], retries: Retries) -> Flow[list[ReplyT]]:
+    """Ask several reads at once, and again those alone whose refusal will pass; replies in their order."""
+    if len(reads) == 1:
+        return [(yield from ask(reads[0], retries))]
+    replies: dict[int, ReplyT] = {}
+    waiting = list(range(len(reads)))
+    attempt = 0
+    while waiting:
+        if attempt:
+            yield retries.wait(attempt)
+        outcomes: list[Any] = yield Together(tuple(reads[number] for number in waiting))
+        attempt += 1
+        again = []
+        for number, outcome in zip(waiting, outcomes, strict=True):
+            if not isinstance(outcome, (ServiceError, TransportError)):
+                replies[number] = outcome
+            elif attempt >= retries.attempts or not _may_repeat(reads[number], outcome):
+                raise outcome
+            else:
+                again.append(number)
+        waiting = again
+    return [replies[number] for number in range(len(reads))]
 
 
 def _may_repeat(request: Request[Any], refused: ServiceError | TransportError) -> bool:

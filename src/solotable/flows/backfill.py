@@ -8,7 +8,7 @@ the entity itself does not change.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
@@ -110,6 +110,11 @@ class Rewrite:
 
     kind: Literal["shape", "keys"]
     action: UpdateItem
+
+    @property
+    def changes(self) -> Iterator[str]:
+        """The names of the attributes that change."""
+        return (str(each.path[0]) for each in self.action.update.actions)
 
 
 @dataclass(frozen=True, slots=True)

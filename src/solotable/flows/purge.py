@@ -345,9 +345,11 @@ def _with_belongings(run: Run, removal: Removal, item: Item, above: tuple[str, .
     room = MOST_ACTIONS - removal.weight
     for action in along[room:]:
         # More than a transaction takes: these go before it, each by its own condition.
+        token = scope.tokens()
+        alone = TransactWriteItems(actions=(action,), token=token, fingerprint=token.encode())
         try:
-            yield from ask(action, scope.retries)
-        except ConditionFailed:
+            yield from ask(alone, scope.retries)
+        except TransactionCancelled:
             continue
     return replace(removal, along=(*removal.along, *along[:room]), history=removed)
 

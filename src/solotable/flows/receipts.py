@@ -27,6 +27,8 @@ TAG = "_receipt"
 #: Why an item was purged: its grace was over, its parent was purged, or its time to live had passed.
 Why = Literal["deleted", "cascade", "expired"]
 _PARTITION = "RECEIPT"
+#: The attribute that holds what a receipt says, apart from the names of any table's keys.
+_FACTS = "_facts"
 
 
 class Receipt(BaseModel):
@@ -69,9 +71,7 @@ def receipt_put(scope: Scope, table: Table, run: str, entries: Iterable[Entry]) 
     item: Item = {
         **own_key(table, _PARTITION, f"{at}#{scope.tokens()}"),
         table.tag: {"S": TAG},
-        "run": {"S": run},
-        "purged_at": {"S": at},
-        "entries": {"L": listed},
+        _FACTS: {"M": {"run": {"S": run}, "purged_at": {"S": at}, "entries": {"L": listed}}},
     }
     return PutItem(table=scope.table(table), item=item)
 
@@ -84,14 +84,14 @@ def receipts(scope: Scope, table: Table, start: Item | None) -> Flow[tuple[list[
     reply = yield from ask(request, scope.retries)
     found = [
         Receipt(
-            run=item["run"]["S"],
+            run=item[_FACTS]["M"]["run"]["S"],
             entity=entry["M"]["entity"]["S"],
             digest=entry["M"]["digest"]["S"],
-            purged_at=read_stamp(item["purged_at"]["S"]),
+            purged_at=read_stamp(item[_FACTS]["M"]["purged_at"]["S"]),
             why=entry["M"]["why"]["S"],
             history=int(entry["M"].get("history", {"N": "0"})["N"]),
         )
         for item in decode_items(reply.items or ())
-        for entry in item["entries"]["L"]
+        for entry in item[_FACTS]["M"]["entries"]["L"]
     ]
     return found, reply.last_key or None

@@ -34,6 +34,8 @@ from .scope import Scope
 from .write import Companion
 
 TAG = "_purge"
+#: The attribute that holds what a ticket says, apart from the names of any table's keys.
+_TICKET = "_ticket"
 SHARDS = 8
 #: Wide enough for every moment of this era, so that texts sort as the moments do.
 _WIDTH = 12
@@ -86,10 +88,14 @@ def ticket_put(scope: Scope, plan: Plan, ticket: Ticket) -> Companion:
     item: Item = {
         **ticket_key(plan, ticket.key, ticket.purge_at),
         plan.table.tag: {"S": TAG},
-        "entity": {"S": plan.tag},
-        "key": {"M": ticket.key},
-        "deleted_at": {"S": ticket.deleted_at},
-        "purge_at": {"N": str(ticket.purge_at)},
+        _TICKET: {
+            "M": {
+                "entity": {"S": plan.tag},
+                "key": {"M": ticket.key},
+                "deleted_at": {"S": ticket.deleted_at},
+                "purge_at": {"N": str(ticket.purge_at)},
+            }
+        },
     }
     action = PutItem(table=scope.table(plan.table), item=item)
     return Companion(action=action, title=f"the purge of {plan.name}", explain=_unconditional)
@@ -124,7 +130,7 @@ def tickets(scope: Scope, part: Part) -> Flow[tuple[list[Ticket], str | None]]:
     # `$` sorts behind `#` and everything that follows it.
     within = KeyTerm(table.sort.name, "BETWEEN", ({"S": low}, {"S": high + "$"}))
     start = None if part.after is None else own_key(table, partition, part.after)
-    entity = None if part.entity is None else Compare("=", Attr(("entity",)), Const({"S": part.entity}))
+    entity = None if part.entity is None else Compare("=", Attr((_TICKET, "entity")), Const({"S": part.entity}))
     request = Query(
         table=scope.table(table),
         key=(*in_partition(table, partition), within),
@@ -212,11 +218,12 @@ def _told(scope: Scope, plan: Plan, found: Sequence[Ticket]) -> Flow[list[Delete
 
 
 def _ticket(item: Item) -> Ticket:
+    facts = item[_TICKET]["M"]
     return Ticket(
-        entity=item["entity"]["S"],
-        key=item["key"]["M"],
-        deleted_at=item["deleted_at"]["S"],
-        purge_at=int(item["purge_at"]["N"]),
+        entity=facts["entity"]["S"],
+        key=facts["key"]["M"],
+        deleted_at=facts["deleted_at"]["S"],
+        purge_at=int(facts["purge_at"]["N"]),
     )
 
 

@@ -140,3 +140,10 @@ def _refused(plan: Plan, rule: UniqueRule, entity: Any, met: Item | None) -> Sol
         value=value,
         holder=holder,
     )
+
+
+def taking(scope: Scope, plan: Plan, entity: Any) -> Iterator[Companion]:
+    """Yield the locks that a stored entity should hold; taking one's own again changes nothing."""
+    for rule in plan.traits:
+        if isinstance(rule, UniqueRule) and (name := _name(plan, rule, entity)) is not None:
+            yield _taken(scope, plan, rule, name, entity)

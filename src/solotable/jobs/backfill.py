@@ -94,8 +94,8 @@ def backfill(  # noqa: PLR0913 - the settings of a job, each by name
     there = run(load_marks(db.scope, plan), db.engine) if keeps and not restart else []
     if there and there[0].segments != segments:
         raise DataError(
-            f"A backfill of {plan.name} was begun in {there[0].segments} segments and has not ended; "
-            f"go on with segments={there[0].segments}, or begin anew with restart=True."
+            f"A backfill of {plan.name} was begun with segments={there[0].segments} and has not ended; "
+            f"go on with as many, or begin anew with restart=True."
         )
     job = _Job(db=db, plan=plan, budget=budget, dry_run=dry_run, resumed=bool(there), progress=progress)
     job.total = _count(db, plan)
@@ -223,6 +223,7 @@ def report(
     work = Work(scope=db.scope, plan=entity.plan())
     shapes = work.plan.shapes
     by_shape: dict[int, int] = {}
+    keys = {name for path in work.plan.indexes for name in path.derived}
     items = serving = stale = unreadable = 0
     start = None
     while True:
@@ -241,7 +242,7 @@ def report(
             except DataError:
                 unreadable += 1
             else:
-                stale += rewrite is not None and rewrite.kind == "keys"
+                stale += rewrite is not None and not keys.isdisjoint(rewrite.changes)
         if progress is not None:
             progress(items)
         if start is None:

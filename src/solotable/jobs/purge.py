@@ -18,8 +18,8 @@ from solotable.entities.table import Table
 from solotable.errors import DataError, DeclarationError, SolotableError, TransportError
 from solotable.expressions.ast import And, Attr, Compare, Const
 from solotable.flows import purge as flows
-from solotable.flows.own import only_table
 from solotable.flows.outbox import stamp
+from solotable.flows.own import only_table
 from solotable.flows.read import fetch
 from solotable.flows.receipts import Receipt, receipts
 from solotable.flows.tickets import (
@@ -82,7 +82,7 @@ Progress = Callable[[Purged], None]
 Hold = Callable[[Deleted], str | None]
 
 
-def purge(  # noqa: PLR0913 - the options of a job, each by name
+def purge(
     db: AdminStore,
     table: Table | None = None,
     *,

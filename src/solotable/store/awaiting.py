@@ -286,6 +286,18 @@ class _Verbs:
     async def _run(self, flow: Flow[ResultT]) -> ResultT:
         return await arun(flow, self._engine)
 
+    async def close(self) -> None:
+        """Close the engine, and with it every store over it."""
+        await self._engine.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
 
 class AsyncStore(_Verbs):
     """A store scoped to one tenant, or to the entities of no tenant."""
@@ -347,18 +359,6 @@ class AsyncDatabase(AsyncStore):
 
     def __repr__(self) -> str:
         return f"AsyncDatabase({', '.join(self._scope.names.values())})"
-
-    async def close(self) -> None:
-        """Close the engine."""
-        await self._engine.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
 
 
 class AsyncTransaction(TransactionWork):

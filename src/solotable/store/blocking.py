@@ -284,6 +284,18 @@ class _Verbs:
     def _run(self, flow: Flow[ResultT]) -> ResultT:
         return run(flow, self._engine)
 
+    def close(self) -> None:
+        """Close the engine, and with it every store over it."""
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
 
 class Store(_Verbs):
     """A store scoped to one tenant, or to the entities of no tenant."""
@@ -342,18 +354,6 @@ class Database(Store):
 
     def __repr__(self) -> str:
         return f"Database({', '.join(self._scope.names.values())})"
-
-    def close(self) -> None:
-        """Close the engine."""
-        self._engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class Transaction(TransactionWork):

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 from solotable.errors import ServiceError, TransportError
-from solotable.flows.ask import Flow, Sleep
+from solotable.flows.ask import Flow, Sleep, Together
 from solotable.protocol.engine import Engine
 from solotable.protocol.requests import Request
 
@@ -38,7 +38,12 @@ def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
         except StopIteration as done:
             return cast(ResultT, done.value)
         try:
-            reply = engine.handle(request) if type(request) is not Sleep else _wait(engine, request.seconds)
+            if type(request) is Sleep:
+                reply = _wait(engine, request.seconds)
+            elif type(request) is Together:
+                reply = [_outcome(engine, read) for read in request.reads]
+            else:
+                reply = engine.handle(request)
         except (ServiceError, TransportError) as error:
             resume = partial(flow.throw, error)
         else:
@@ -54,13 +59,31 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
         except StopIteration as done:
             return cast(ResultT, done.value)
         try:
-            reply = await (
-                engine.handle(request) if type(request) is not Sleep else _await(engine, request.seconds)
-            )
+            if type(request) is Sleep:
+                reply = await _await(engine, request.seconds)
+            elif type(request) is Together:
+                reply = await asyncio.gather(*(_awaited(engine, read) for read in request.reads))
+            else:
+                reply = await engine.handle(request)
         except (ServiceError, TransportError) as error:
             resume = partial(flow.throw, error)
         else:
             resume = partial(flow.send, reply)
+
+
+# What is asked together is answered one by one: an error belongs to its request, not to the others.
+def _outcome(engine: Engine, request: Request[Any]) -> Any:
+    try:
+        return engine.handle(request)
+    except (ServiceError, TransportError) as error:
+        return error
+
+
+async def _awaited(engine: AsyncEngine, request: Request[Any]) -> Any:
+    try:
+        return await engine.handle(request)
+    except (ServiceError, TransportError) as error:
+        return error
 
 
 # An engine may wait in its own way: those of tests tell a clock instead.

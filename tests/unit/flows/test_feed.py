@@ -1,9 +1,10 @@
-"""The feed over streams that no engine here has: many shards, closed and trimmed ones, empty pages, refusals."""
+"""The feed over streams that no engine here has: many shards, closed and trimmed ones, empty pages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -300,16 +301,17 @@ def test_following_waits_between_two_looks() -> None:
     assert request.seconds == 7
     streams.shards[0].records.append(1)
     request = flow.send(None)
+    for _ in range(2):
+        if isinstance(request, Control) and request.operation == "GetRecords":
+            break
+        request = flow.send(streams.handle(request))
     with pytest.raises(StopIteration) as done:
-        while True:
-            request = flow.send(streams.handle(request))
+        flow.send(streams.handle(request))
     assert done.value.value is True
 
 
 def test_an_entity_that_takes_anothers_place_is_two_changes_of_one_sequence() -> None:
     cat, dog = ({"name": {"S": "Rex"}, "_type": {"S": kind}} for kind in ("Cat", "Dog"))
-    from datetime import UTC, datetime
-
     told = Record(
         table=table,
         shard="a",

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
 from solotable import FROM_SCOPE, Actor, Entity, Key, Outbox, Table, Version
 from solotable.errors import ConditionFailed, DataError, LeaseHeld, LeaseLost, OutcomeUnknown
@@ -28,7 +29,7 @@ class Order(Entity, table=table):
     tenant_id: str = FROM_SCOPE
     order_id: str
     label: str = "L"
-    lines: list[str] = []
+    lines: list[str] = Field(default_factory=list)
     version: Annotated[int, Version()] = 0
 
 

@@ -1,0 +1,65 @@
+"""Taking the locks of unique fields for entities that were stored before the field was unique.
+
+Until it has run, a value that only unlocked entities have can be taken by another. It may run at any
+time and again: a lock that is held by its entity stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from solotable.entities.entity import Entity
+from solotable.entities.plan import Plan, UniqueRule
+from solotable.errors import DeclarationError, SolotableError, TransactionCancelled
+from solotable.expressions.ast import And, Condition, Exists
+from solotable.flows import unique
+from solotable.flows.write import unchanged
+from solotable.protocol.requests import ConditionCheck, TransactWriteItems
+from solotable.store.blocking import AdminStore
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Locked:
+    """One entity and what became of its locks: taken or held already, or refused with the reason."""
+
+    entity: Entity
+    refused: SolotableError | None = None
+
+
+def take_locks(db: AdminStore, entity: type[Entity], *, budget: int) -> Iterator[Locked]:
+    """Take the locks of every stored entity; yield each entity that was looked at.
+
+    Reads the table by a scan of at most `budget` items. Entities whose value another one holds are
+    yielded with the refusal that names the holder, and are left as they are: somebody has to decide.
+    """
+    plan = entity.plan()
+    if not any(isinstance(trait, UniqueRule) for trait in plan.traits):
+        raise DeclarationError(f"{plan.name} has no unique field; mark one with Unique().")
+    for found in db.scan(entity, budget=budget):
+        yield _locked(db, found)
+
+
+def _locked(db: AdminStore, entity: Entity) -> Locked:
+    plan = entity.plan()
+    for companion in unique.taking(db.scope, plan, entity):
+        # In one transaction with a look at the holder: it must still have the value that is locked.
+        there = ConditionCheck(
+            table=db.scope.table(plan.table),
+            key=plan.key_of(entity.__dict__),
+            condition=_unchanged(plan, entity),
+        )
+        try:
+            db.engine.handle(TransactWriteItems(actions=(companion.action, there)))
+        except TransactionCancelled as cancelled:
+            why = cancelled.reasons[0]
+            if why["Code"] == "ConditionalCheckFailed":
+                return Locked(entity=entity, refused=companion.explain(why.get("Item")))
+            # The entity changed meanwhile, and its own write has seen to the locks.
+    return Locked(entity=entity)
+
+
+def _unchanged(plan: Plan, entity: Entity) -> Condition:
+    names = {name for trait in plan.traits if isinstance(trait, UniqueRule) for name in trait.depends}
+    facts = {name: plan.attributes[name].dump(getattr(entity, name)) for name in sorted(names)}
+    return And((Exists((plan.table.partition.name,)), *unchanged(plan, facts)))

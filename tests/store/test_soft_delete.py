@@ -1,0 +1,388 @@
+"""Soft delete: hidden on every way to read, had back byte for byte, and what the other traits do (S2.22)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Annotated, Any
+
+import pytest
+from pydantic import BaseModel
+
+from solotable import (
+    ANY,
+    FROM_SCOPE,
+    Counted,
+    Counter,
+    Database,
+    Entity,
+    History,
+    Index,
+    Key,
+    Names,
+    SoftDelete,
+    Store,
+    Table,
+    Unique,
+    Version,
+)
+from solotable.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    DataError,
+    DeclarationError,
+    NotFound,
+    NotUnique,
+    TransactionFailed,
+    VersionConflict,
+)
+from solotable.protocol.requests import TransactWriteItems
+from solotable.values import Item
+
+from .opening import Opening
+
+DAY = 86_400
+club = Table(
+    "Club",
+    tenant="tenant_id",
+    ttl="expires",
+    indexes=[
+        Index("GSI1"),
+        Index("GSI2", projection="KEYS_ONLY"),
+    ],
+)
+guests = Table(
+    "Guests",
+    indexes=[
+        Index("BY_CITY", partition="city", sort="name"),
+        Index("BY_TOWN", partition="town", sort="name", projection=("note",)),
+    ],
+)
+
+
+class Guest(Entity, table=guests):
+    """In indexes by attributes of its own, which a delete leaves."""
+
+    key = Key("GUEST#{guest_id}", "GUEST")
+    by_city = Key(("city",), ("name",), index="BY_CITY")
+    by_town = Key(("town",), ("name",), index="BY_TOWN")
+    deletion = SoftDelete(grace=timedelta(days=1))
+    guest_id: str
+    name: str
+    city: str = "Ulm"
+    town: str = "Ulm"
+    note: str = ""
+
+
+class Team(Entity, table=club):
+    key = Key("TENANT#{tenant_id}", "TEAM#{team_id}")
+    tenant_id: str = FROM_SCOPE
+    team_id: str
+    members: Annotated[int, Counter()] = 0
+
+
+class Member(Entity, table=club):
+    key = Key("TENANT#{tenant_id}", "MEMBER#{member_id}")
+    by_name = Key("TENANT#{tenant_id}#NAMES", "{name}", index="GSI1")
+    by_team = Key("TENANT#{tenant_id}#TEAM#{team_id}", "{member_id}", index="GSI2")
+    deletion = SoftDelete(grace=timedelta(days=30))
+    counted = Counted(Team, "members")
+    tenant_id: str = FROM_SCOPE
+    member_id: str
+    name: str
+    city: str = "Ulm"
+    team_id: str = "t"
+    email: Annotated[str | None, Unique()] = None
+    note: str | None = None
+
+
+class Card(Entity, table=club):
+    """With a version, and as little as possible besides."""
+
+    key = Key("TENANT#{tenant_id}#CARD#{card_id}", "CARD")
+    deletion = SoftDelete(grace=timedelta(days=7))
+    tenant_id: str = FROM_SCOPE
+    card_id: str
+    text: str = ""
+    version: Annotated[int, Version()] = 0
+
+
+class Post(Entity, table=club):
+    """With a history and names."""
+
+    key = Key("TENANT#{tenant_id}#BLOG", "POST#{path}")
+    deletion = SoftDelete(grace=timedelta(days=7))
+    history = History("POST#{path}#v{version:06d}")
+    tenant_id: str = FROM_SCOPE
+    path: str
+    text: str = ""
+    version: Annotated[int, Version()] = 0
+
+
+class Route(Entity, table=club):
+    key = Key("TENANT#{tenant_id}#ROUTES", "ROUTE#{path}")
+    deletion = SoftDelete(grace=timedelta(days=7))
+    names = Names("path", protected=("/",))
+    tenant_id: str = FROM_SCOPE
+    path: str
+    version: Annotated[int, Version()] = 0
+
+
+class Brief(BaseModel):
+    name: str
+
+
+@pytest.fixture
+def base(opening: Opening) -> Database:
+    return opening(club)
+
+
+@pytest.fixture
+def db(base: Database) -> Store:
+    db = base.tenant("acme")
+    db.create(Team(team_id="t"))
+    return db
+
+
+def names(members: Any) -> list[str]:
+    return sorted(each.name for each in members if each is not None)
+
+
+READS: dict[str, Callable[[Store], list[str]]] = {
+    "get": lambda db: names(db.get(Member, member_id=each) for each in "ab"),
+    "get_many": lambda db: names(
+        db.get_many(Member, [{"member_id": each} for each in "ab"], consistent=True)
+    ),
+    "all": lambda db: names(db.all(Member.key.query())),
+    "page": lambda db: names(db.page(Member.key.query(), limit=1)),
+    "first": lambda db: names([db.first(Member.key.query())]),
+    "collection": lambda db: names(db.collection(Team, Member)[1]),
+    "index": lambda db: names(db.all(Member.by_name.query())),
+    "index of keys": lambda db: names(db.all(Member.by_team.query(team_id="t"))),
+    "view": lambda db: names(db.all(Member.key.query().select(Brief))),
+    "filter": lambda db: names(db.all(Member.key.query(), where=lambda each: each.city == "Ulm")),
+}
+COUNTS = {
+    "key": lambda: Member.key.query(),
+    "index": lambda: Member.by_name.query(),
+    "index of keys": lambda: Member.by_team.query(team_id="t"),
+}
+
+
+@pytest.mark.parametrize("way", READS)
+def test_c2_9_what_is_deleted_is_hidden_on_every_way_to_read(db: Store, opening: Opening, way: str) -> None:
+    db.create(Member(member_id="a", name="Ada"))
+    db.create(Member(member_id="b", name="Bob"))
+    db.delete(Member, member_id="a")
+    assert READS[way](db) == ["Bob"]
+    stored = [item for item in opening.raw(club) if item[club.tag] == {"S": "Member"}]
+    assert len(stored) == 2, "the item itself is still there"
+    db.undelete(Member, member_id="a")
+    assert READS[way](db) == (["Ada"] if way in ("page", "first") else ["Ada", "Bob"])
+
+
+@pytest.mark.parametrize("way", COUNTS)
+def test_c2_9_what_is_deleted_is_not_counted(db: Store, way: str) -> None:
+    db.create(Member(member_id="a", name="Ada"))
+    db.create(Member(member_id="b", name="Bob"))
+    db.delete(Member, member_id="a")
+    assert db.count(COUNTS[way]()) == 1
+
+
+@pytest.mark.parametrize("key", [Guest.by_city, Guest.by_town], ids=["all", "some"])
+def test_c2_9_an_index_that_a_deleted_item_stays_in_does_not_show_it(opening: Opening, key: Any) -> None:
+    db = opening(guests)
+    place = {"city": "Ulm"} if key.path.name == "by_city" else {"town": "Ulm"}
+    db.create(Guest(guest_id="a", name="Ada"))
+    db.create(Guest(guest_id="b", name="Bob"))
+    db.delete(Guest, guest_id="a")
+    query = key.query(**place)
+    assert names(db.all(query)) == ["Bob"]
+    assert names(db.page(query, limit=1)) == ["Bob"]
+    assert names(db.all(query.select(Brief))) == ["Bob"]
+    assert db.count(query) == 1
+
+
+def test_writes_take_it_for_gone(db: Store) -> None:
+    ada = db.create(Member(member_id="a", name="Ada"))
+    assert db.delete(Member, member_id="a") == ada
+    assert db.delete(Member, member_id="a") is None
+    with pytest.raises(NotFound):
+        db.update(Member, member_id="a", set={"name": "x"})
+    with pytest.raises(NotFound):
+        db.require(Member, member_id="a")
+    with pytest.raises(ConditionFailed, match="there is no such item"):
+        db.delete(Member, member_id="a", where=lambda each: each.name == "Ada")
+    with pytest.raises(TransactionFailed) as failed, db.transaction() as tx:
+        tx.check(Member, member_id="a")
+    assert isinstance(failed.value.failures[0].error, NotFound)
+    with db.transaction() as tx:
+        tx.delete(Member, member_id="a")
+
+
+@pytest.mark.parametrize("verb", ["create", "put"])
+def test_a_new_one_is_refused_and_told_until_when_the_old_one_is_kept(db: Store, verb: str) -> None:
+    db.create(Member(member_id="a", name="Ada"))
+    db.delete(Member, member_id="a")
+    told = r"Member member_id='a': it was deleted at 2035-01-01T.*undelete\(\) it until 2035-01-31 00:00:00"
+    with pytest.raises(AlreadyExists, match=told):
+        getattr(db, verb)(Member(member_id="a", name="New"))
+    card = db.create(Card(card_id="c"))
+    db.delete(card)
+    with pytest.raises(AlreadyExists, match="it was deleted at"):
+        getattr(db, verb)(Card(card_id="c"))
+    with pytest.raises(VersionConflict, match="it is gone"):
+        db.put(card)
+    with pytest.raises(VersionConflict, match="it is gone"):
+        db.delete(card)
+
+
+def test_undelete_gives_the_identical_item_back(db: Store, base: Database, opening: Opening) -> None:
+    db.create(Member(member_id="a", name="Ada", email="ada@x", note="n"))
+    before = raw(opening)
+    db.delete(Member, member_id="a")
+    (ticket,) = base.admin().deleted(Member)
+    assert ticket.key == {"tenant_id": "acme", "member_id": "a"}
+    assert ticket.purge_at - ticket.deleted_at == timedelta(days=30)
+    opening.clock.seconds += 30 * DAY - 0.5
+    assert db.undelete(Member, member_id="a").email == "ada@x"
+    assert raw(opening) == before
+    assert list(base.admin().deleted(Member)) == []
+    with pytest.raises(NotFound, match="it is there"):
+        db.undelete(Member, member_id="a")
+
+
+def raw(opening: Opening) -> list[Item]:
+    return sorted(opening.raw(club), key=repr)
+
+
+def test_a_version_is_neither_raised_nor_needed_to_have_it_back(db: Store, opening: Opening) -> None:
+    card = db.create(Card(card_id="c"))
+    before = raw(opening)
+    db.delete(card)
+    assert db.undelete(Card, card_id="c") == card
+    assert raw(opening) == before
+    with pytest.raises(VersionConflict):
+        db.delete(Card, card_id="c", version=7)
+    db.delete(Card, card_id="c", version=ANY)
+    opening.clock.seconds += 7 * DAY
+    with pytest.raises(NotFound, match="the time to undelete it is over"):
+        db.undelete(Card, card_id="c")
+    with pytest.raises(NotFound):
+        db.undelete(Card, card_id="never")
+
+
+def test_locks_are_kept_and_counters_follow(db: Store) -> None:
+    db.create(Member(member_id="a", name="Ada", email="ada@x"))
+    db.delete(Member, member_id="a")
+    assert db.require(Team, team_id="t").members == 0
+    with pytest.raises(NotUnique):
+        db.create(Member(member_id="b", name="Bob", email="ada@x"))
+    db.undelete(Member, member_id="a")
+    assert db.require(Team, team_id="t").members == 1
+
+
+def test_a_history_has_no_version_of_a_delete_that_can_be_taken_back(db: Store) -> None:
+    post = db.put(db.create(Post(path="p", text="1")).model_copy(update={"text": "2"}))
+    db.delete(post)
+    assert db.get(Post, path="p") is None
+    db.undelete(Post, path="p")
+    assert [each.version for each in db.history(Post, path="p").list()] == [1]
+    assert db.put(post.model_copy(update={"text": "3"})).version == 3
+
+
+def test_former_names_are_kept(db: Store) -> None:
+    db.create(Route(path="/"))
+    with pytest.raises(DataError, match="protected"):
+        db.delete(Route, path="/", version=ANY)
+    db.create(Route(path="/old"))
+    db.names(Route).rename("/new", path="/old", version=ANY)
+    db.delete(Route, path="/new", version=ANY)
+    assert db.names(Route).resolve(path="/old") is None
+    with pytest.raises(AlreadyExists):
+        db.create(Route(path="/old"))
+    db.undelete(Route, path="/new")
+    assert db.names(Route).resolve(path="/old").to == "/new"
+
+
+def test_a_delete_between_reading_and_writing_is_not_undone(db: Store, opening: Opening) -> None:
+    ada = db.create(Member(member_id="a", name="Ada"))
+    beside = opening.beside(club).tenant("acme")
+    opening.spy.once(TransactWriteItems, lambda: beside.delete(Member, member_id="a"))
+    with pytest.raises(AlreadyExists, match="it was deleted"):
+        db.put(ada.model_copy(update={"name": "Eve", "email": "x"}))
+    assert db.get(Member, member_id="a") is None
+    beside.undelete(Member, member_id="a")
+    opening.spy.once(TransactWriteItems, lambda: beside.delete(Member, member_id="a"))
+    assert db.delete(Member, member_id="a") is None, "somebody else's delete was first"
+    opening.spy.once(TransactWriteItems, lambda: beside.undelete(Member, member_id="a"))
+    with pytest.raises(NotFound, match="it is there"):
+        db.undelete(Member, member_id="a")
+    assert db.require(Team, team_id="t").members == 1
+
+
+def test_an_index_key_that_changes_meanwhile_is_the_one_that_is_had_back(db: Store, opening: Opening) -> None:
+    db.create(Member(member_id="a", name="Ada"))
+    beside = opening.beside(club).tenant("acme")
+    opening.spy.once(TransactWriteItems, lambda: beside.update(Member, member_id="a", set={"name": "Eve"}))
+    removed = db.delete(Member, member_id="a")
+    assert removed is not None
+    assert removed.name == "Eve"
+    db.undelete(Member, member_id="a")
+    assert names(db.all(Member.by_name.query(name="Eve"))) == ["Eve"]
+
+
+def test_tenants_do_not_reach_each_others_deleted(base: Database, db: Store) -> None:
+    db.create(Member(member_id="a", name="Ada"))
+    db.delete(Member, member_id="a")
+    with pytest.raises(NotFound):
+        base.tenant("other").undelete(Member, member_id="a")
+    assert not hasattr(db, "deleted"), "the list is of all tenants"
+
+
+def test_the_list_of_deleted_goes_page_by_page_in_the_order_of_the_purge(
+    base: Database, db: Store, opening: Opening
+) -> None:
+    for number in range(23):
+        db.create(Card(card_id=str(number)))
+        db.delete(Card, card_id=str(number), version=ANY)
+        opening.clock.seconds += 60
+    db.create(Member(member_id="a", name="Ada"))
+    db.delete(Member, member_id="a")
+    found, cursor = [], None
+    while True:
+        page = base.admin().deleted(Card, limit=5, cursor=cursor)
+        found += [each.key["card_id"] for each in page]
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert found == [str(number) for number in range(23)]
+
+
+DECLARATIONS: dict[str, tuple[Callable[[], Any], str]] = {
+    "no grace": (lambda: {"deletion": SoftDelete(grace=timedelta(0))}, "leaves no time to undelete"),
+    "no tuple": (lambda: {"deletion": SoftDelete(grace=timedelta(1), cascade=Team)}, "is a tuple"),  # type: ignore[arg-type]
+}
+
+
+@pytest.mark.in_process
+@pytest.mark.parametrize("case", DECLARATIONS)
+def test_declarations_that_are_refused(case: str) -> None:
+    made, message = DECLARATIONS[case]
+    body = {"key": Key("A#{a}", "A"), "__annotations__": {"a": str}, "__module__": __name__, **made()}
+    with pytest.raises(DeclarationError, match=message):
+        type("Bad", (Entity,), body, table=Table("Bad"))
+
+
+def test_a_table_that_could_not_list_its_tickets_is_refused() -> None:
+    with pytest.raises(DeclarationError, match="needs a partition key and a sort key that are texts"):
+
+        class Alone(Entity, table=Table("Alone", sort=None)):
+            key = Key("A#{a}")
+            deletion = SoftDelete(grace=timedelta(days=1))
+            a: str
+
+
+def test_only_what_is_declared_can_be_had_back(db: Store) -> None:
+    with pytest.raises(DeclarationError, match="Team is gone when it is deleted"):
+        db.undelete(Team, team_id="t")
