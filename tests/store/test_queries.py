@@ -254,7 +254,7 @@ def test_pages_are_the_list_exactly_once(db: Store, descending: bool, limit: int
 
 @pytest.mark.parametrize("limit", [1, 2, 5])
 def test_pages_over_rows_that_only_the_store_can_drop(db: Store, opening: Opening, limit: int) -> None:
-    """Expired rows of an index of keys, and other entities in the range: each page still ends at its last row."""
+    """Expired rows of an index of keys, other entities in the range: a page still ends at its last row."""
     for number in range(20):
         lives = number % 3 == 0
         db.put(Notice(notice_id=f"{number:02d}", expires_at=None if lives else opening.clock.at(100)))

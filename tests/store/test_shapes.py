@@ -227,8 +227,8 @@ def test_views_indexes_and_batches_of_keys_upgrade_too(old: Database, newest: Da
     old.put(OldProfile(user_id="u", name="ada", avatar_url="1.png"))
     by_key = NewProfile.key.query(user_id="u")
     by_name = NewProfile.by_name.query(name="ada")
-    assert list(newest.all(by_key.view(ImagesOnly))) == [ImagesOnly(profile_images=images("1.png"))]
-    assert list(newest.all(by_name.view(ImagesOnly))) == [ImagesOnly(profile_images=images("1.png"))]
+    assert list(newest.all(by_key.select(ImagesOnly))) == [ImagesOnly(profile_images=images("1.png"))]
+    assert list(newest.all(by_name.select(ImagesOnly))) == [ImagesOnly(profile_images=images("1.png"))]
     assert [each.profile_images for each in newest.all(by_name)] == [images("1.png")]
     (found,) = newest.get_many(NewProfile, [{"user_id": "u"}])
     assert found is not None and found.profile_images == images("1.png")
@@ -237,7 +237,7 @@ def test_views_indexes_and_batches_of_keys_upgrade_too(old: Database, newest: Da
 REFUSED: dict[str, Callable[[Database], object]] = {
     "get": lambda db: db.get(OldProfile, user_id="u"),
     "query": lambda db: list(db.all(OldProfile.key.query(user_id="u"))),
-    "view": lambda db: list(db.all(OldProfile.key.query(user_id="u").view(NameOnly))),
+    "view": lambda db: list(db.all(OldProfile.key.query(user_id="u").select(NameOnly))),
     "put": lambda db: db.put(OldProfile(user_id="u", name="x")),
     "update": lambda db: db.update(OldProfile, user_id="u", set={"name": "x"}),
     "update of a plain field": lambda db: db.update(OldProfile, user_id="u", add={"likes": 1}),

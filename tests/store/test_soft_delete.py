@@ -296,13 +296,13 @@ def test_former_names_are_kept(db: Store) -> None:
     with pytest.raises(DataError, match="protected"):
         db.delete(Route, path="/", version=ANY)
     db.create(Route(path="/old"))
-    db.names(Route).rename("/new", path="/old", version=ANY)
+    db.names(Route).rename("/old", to="/new", version=ANY)
     db.delete(Route, path="/new", version=ANY)
-    assert db.names(Route).resolve(path="/old") is None
+    assert db.names(Route).resolve("/old") is None
     with pytest.raises(AlreadyExists):
         db.create(Route(path="/old"))
     db.undelete(Route, path="/new")
-    assert db.names(Route).resolve(path="/old").to == "/new"
+    assert db.names(Route).resolve("/old").to == "/new"
 
 
 def test_a_delete_between_reading_and_writing_is_not_undone(db: Store, opening: Opening) -> None:

@@ -75,7 +75,7 @@ def backfill(  # noqa: PLR0913, PLR0917 - a command has as many parameters as op
 
     tables = load_tables(models)
     plan = plan_named(tables, entity)
-    with _opened(db, tables, plan.table) as store, _showing(plan.name, quiet=as_json) as progress:
+    with opened_for_all(db, tables, plan.table) as store, _showing(plan.name, quiet=as_json) as progress:
         done = job(
             store,
             plan.entity,
@@ -116,7 +116,7 @@ def shapes(entities: tuple[str, ...], models: str | None, db: str | None, budget
         raise click.UsageError("No entity declares a shape; name those whose index keys are to be checked.")
     found = []
     for plan in plans:
-        with _opened(db, tables, plan.table) as store:
+        with opened_for_all(db, tables, plan.table) as store:
             found.append(report(store, plan.entity, budget=budget))
     if as_json:
         print_json([{**asdict(each), "old": each.old} for each in found])
@@ -139,7 +139,7 @@ def shapes(entities: tuple[str, ...], models: str | None, db: str | None, budget
 
 
 @contextmanager
-def _opened(db: str | None, tables: Sequence[Table], own: Table) -> Iterator[AdminStore]:
+def opened_for_all(db: str | None, tables: Sequence[Table], own: Table) -> Iterator[AdminStore]:
     """Open a URL for all tenants; nothing is recorded, for a job sends more than fits into memory."""
     from solotable.connect import open_engine, over
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from solotable.entities.deletion import DELETED_AT
 from solotable.entities.keys import AccessPath, Composed, highest, meets_nothing
+from solotable.entities.lanes import Lanes, lanes_of
 from solotable.entities.plan import Plan
 from solotable.entities.queries import Query
 from solotable.errors import DataError, DeclarationError
@@ -23,6 +24,7 @@ from solotable.values import Item
 
 from .ask import Flow, ask
 from .read import fetch
+from .scatter import Rows, Walk, gather, tally
 from .scope import Scope
 
 #: How many items one page may read before it is handed out unfilled.
@@ -40,6 +42,15 @@ class Prepared:
     request: requests.Query | None
     bound_to: bytes = field(repr=False)
     hydrates: bool
+    #: The walk over shards and buckets, of which `request` is the first; None where one partition is read.
+    walk: Walk | None = field(default=None, repr=False)
+
+    @property
+    def queries(self) -> int:
+        """How many partitions are read, each by a query of its own."""
+        if self.walk is not None:
+            return self.walk.lanes.queries
+        return 0 if self.request is None else 1
 
     @property
     def plan(self) -> Plan:
@@ -47,24 +58,17 @@ class Prepared:
         return self.query.plan
 
 
-@dataclass(frozen=True, slots=True)
-class Rows:
-    """Some rows, where they ended, and what it took."""
-
-    rows: list[Any]
-    #: The key after which to go on; None at the end.
-    last_key: Item | None
-    scanned: int
-    #: The items that the rows were found by, in their order.
-    items: Sequence[Item] = ()
-
-
 def prepare(scope: Scope, query: Query[Any]) -> Prepared:
     """Return a query as the scope would send it; nothing is sent."""
     plan, path = query.plan, query.path
     arguments = scope.bind(plan, query.arguments)
-    terms = path.terms(arguments, query.bound)
-    if meets_nothing(terms):
+    lanes: Lanes | None = None
+    if path.scattered:
+        lanes = lanes_of(path, arguments, query.bound, scope.now())
+        terms = lanes.within
+    else:
+        terms = path.terms(arguments, query.bound)
+    if meets_nothing(terms) or (lanes is not None and not lanes.buckets):
         return Prepared(query, None, b"", hydrates=False)
     hydrates = _judge_projection(query)
     request = requests.Query(
@@ -77,22 +81,33 @@ def prepare(scope: Scope, query: Query[Any]) -> Prepared:
         consistent=query.consistently,
     )
     # Everything that says which rows there are and in what order; the clock is not among it.
-    bound_to = repr((plan.table.name, request, scope.tenant, scope.admin, plan.tag, query.view)).encode()
+    facts = (plan.table.name, request, scope.tenant, scope.admin, plan.tag, query.view)
+    bound_to = repr(facts if lanes is None else (*facts, lanes.identity)).encode()
     alive = scope.alive(plan)
     if alive is not None and _has(plan, path, plan.attributes[plan.ttl or ""].wire):
         request = replace(request, filter=_both(request.filter, alive))
     undeleted = scope.undeleted(plan)
     if undeleted is not None and _may_meet_deleted(plan, path) and _has(plan, path, DELETED_AT):
         request = replace(request, filter=_both(request.filter, undeleted))
-    return Prepared(query, request, bound_to, hydrates)
+    if lanes is None:
+        return Prepared(query, request, bound_to, hydrates)
+    walk = Walk(lanes, request, _key_names(path, plan))
+    return Prepared(query, walk.requests()[0], bound_to, hydrates, walk)
 
 
 def rows(scope: Scope, prepared: Prepared, start: Item | None, limit: int | None) -> Flow[Rows]:
-    """Return the rows of one request."""
+    """Return the rows of one request, or of one to each shard."""
     if prepared.request is None:
         return Rows([], None, 0)
+    if prepared.walk is not None:
+        return (yield from gather(scope, prepared.walk, start, limit, partial(_shown, scope, prepared)))
     request = replace(prepared.request, start=start, limit=limit)
     reply: Reply = yield from ask(request, scope.retries)
+    return (yield from _shown(scope, prepared, reply))
+
+
+def _shown(scope: Scope, prepared: Prepared, reply: Reply) -> Flow[Rows]:
+    """Return the rows of a reply: whole, and only those that are shown in the scope."""
     query, plan = prepared.query, prepared.plan
     items: Sequence[Item] = decode_items(reply.items or ())
     whole: Sequence[Item | None] = items
@@ -156,22 +171,16 @@ def count(scope: Scope, query: Query[Any]) -> Flow[int]:
     if prepared.request is None:
         return 0
     plan = prepared.plan
+    if _countable(plan, query.path):
+        is_ours = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
+        kept = _both(prepared.request.filter, is_ours)
+        asked = [prepared.request] if prepared.walk is None else prepared.walk.requests()
+        counting = [replace(each, filter=kept, projection=None, select="COUNT") for each in asked]
+        return (yield from tally(scope, counting))
     total, start = 0, None
     while True:
-        if _countable(plan, query.path):
-            is_ours = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
-            request = replace(
-                prepared.request,
-                filter=_both(prepared.request.filter, is_ours),
-                projection=None,
-                select="COUNT",
-                start=start,
-            )
-            reply: Reply = yield from ask(request, scope.retries)
-            total, start = total + reply.count, reply.last_key
-        else:
-            some = yield from rows(scope, prepared, start, None)
-            total, start = total + len(some.rows), some.last_key
+        some = yield from rows(scope, prepared, start, None)
+        total, start = total + len(some.rows), some.last_key
         if not start:
             return total
 

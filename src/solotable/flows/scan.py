@@ -12,7 +12,7 @@ from solotable.protocol.requests import Scan
 from solotable.values import Item
 
 from .ask import Flow, ask
-from .query import Rows
+from .scatter import Rows
 from .scope import Scope
 
 _AT_ONCE = 1_000

@@ -130,7 +130,9 @@ def tickets(scope: Scope, part: Part) -> Flow[tuple[list[Ticket], str | None]]:
     # `$` sorts behind `#` and everything that follows it.
     within = KeyTerm(table.sort.name, "BETWEEN", ({"S": low}, {"S": high + "$"}))
     start = None if part.after is None else own_key(table, partition, part.after)
-    entity = None if part.entity is None else Compare("=", Attr((_TICKET, "entity")), Const({"S": part.entity}))
+    entity = (
+        None if part.entity is None else Compare("=", Attr((_TICKET, "entity")), Const({"S": part.entity}))
+    )
     request = Query(
         table=scope.table(table),
         key=(*in_partition(table, partition), within),
