@@ -20,6 +20,7 @@ from solotable import (
     Index,
     Key,
     Names,
+    Redirect,
     SoftDelete,
     Store,
     Table,
@@ -298,11 +299,13 @@ def test_former_names_are_kept(db: Store) -> None:
     db.create(Route(path="/old"))
     db.names(Route).rename("/old", to="/new", version=ANY)
     db.delete(Route, path="/new", version=ANY)
-    assert db.names(Route).resolve("/old") is None
+    assert db.names(Route).resolve("/old", follow=True) is None
     with pytest.raises(AlreadyExists):
         db.create(Route(path="/old"))
     db.undelete(Route, path="/new")
-    assert db.names(Route).resolve("/old").to == "/new"
+    assert db.names(Route).resolve("/old", follow=True) == Redirect(
+        name="/old", to="/new", entity=db.require(Route, path="/new")
+    )
 
 
 def test_a_delete_between_reading_and_writing_is_not_undone(db: Store, opening: Opening) -> None:

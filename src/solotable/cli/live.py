@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from solotable.entities.drift import Difference, compare
-from solotable.entities.table import Table
+from solotable.entities.table import STREAM, Table
 from solotable.errors import TableNotFound
 from solotable.protocol.engine import Engine
 from solotable.protocol.requests import Control
@@ -63,11 +63,21 @@ class Live:
             case "enable-ttl":
                 assert difference.declared is not None
                 yield from self._time_to_live(difference.declared, enabled=True)
+            case "enable-stream":
+                yield from self._stream(dict(STREAM), timeout)
+            case "replace-stream":
+                yield from self._stream({"StreamEnabled": False}, timeout)
+                yield from self._stream(dict(STREAM), timeout)
             case "disable-ttl":
                 assert difference.live is not None
                 yield from self._time_to_live(difference.live, enabled=False)
                 if difference.declared is not None:
                     yield "DynamoDB takes another TTL attribute only after an hour; apply again then"
+
+    def _stream(self, specification: dict[str, Any], timeout: float) -> Iterator[str]:
+        self._asked("UpdateTable", {"TableName": self.name, "StreamSpecification": specification})
+        yield f"the stream is turned {'on' if specification['StreamEnabled'] else 'off'}"
+        yield from self._wait(timeout, None)
 
     def _add(self, difference: Difference, timeout: float) -> Iterator[str]:
         assert difference.index is not None

@@ -1,4 +1,4 @@
-"""`solotable recount` and `solotable locks`: derived facts compared with what they follow from, and repaired."""
+"""`solotable recount` and `solotable locks`: derived facts compared with their causes, and repaired."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The declared table against the live one: what differs, and what would mend it. Nothing is sent.
 
-Judged are the keys and their types, the indexes with their keys and projections, and the time to live.
-Capacity, backups, streams and tags are the operator's and are not looked at.
+Judged are the keys and their types, the indexes with their keys and projections, the time to live, and the
+stream where one is declared. Capacity, backups, other streams and tags are the operator's and are not looked at.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Remedy = Literal["create", "add", "replace", "delete", "enable-ttl", "disable-ttl"]
+Remedy = Literal[
+    "create", "add", "replace", "delete", "enable-ttl", "disable-ttl", "enable-stream", "replace-stream"
+]
 #: What destroys something, and is done only when it was asked for.
-DESTRUCTIVE: frozenset[Remedy] = frozenset({"replace", "delete", "disable-ttl"})
+DESTRUCTIVE: frozenset[Remedy] = frozenset({"replace", "delete", "disable-ttl", "replace-stream"})
 _GLOBAL, _LOCAL = "GlobalSecondaryIndexes", "LocalSecondaryIndexes"
 
 
@@ -56,6 +58,7 @@ def compare(
         *_types(wanted, live),
         *_indexes(wanted, live, _GLOBAL),
         *_indexes(wanted, live, _LOCAL),
+        *_stream(wanted, live),
         *_time_to_live(ttl, live_ttl or {}),
     ]
 
@@ -126,6 +129,15 @@ def _shown(index: Mapping[str, Any] | None) -> str | None:
     if index is None:
         return None
     return f"{shown_schema(index['KeySchema'])}; {shown_projection(index.get('Projection', {}))}"
+
+
+def _stream(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> list[Difference]:
+    declared = wanted.get("StreamSpecification", {}).get("StreamViewType")
+    there = live.get("StreamSpecification", {}).get("StreamViewType")
+    if declared is None or declared == there:
+        return []
+    remedy: Remedy = "enable-stream" if there is None else "replace-stream"
+    return [Difference(subject="stream", declared=declared, live=there, remedy=remedy)]
 
 
 def _time_to_live(ttl: str | None, live: Mapping[str, Any]) -> list[Difference]:

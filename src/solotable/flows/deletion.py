@@ -136,7 +136,8 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
     action = UpdateItem(
         table=request.table,
         key=key,
-        update=Update(tuple(actions), creates=True),
+        # DynamoDB: an update that only takes something away makes no item.
+        update=Update(tuple(actions), creates=bool(aside)),
         condition=all_of(as_stored(seen)),
         returns_on_failure=True,
     )

@@ -36,7 +36,7 @@ class Member(Entity, table=shop):
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "models.py").write_text(MODELS)
     scope: dict[str, object] = {"__name__": "models_of_the_test"}
-    exec(compile(MODELS, "models.py", "exec"), scope)  # noqa: S102 - the test's own text
+    exec(compile(MODELS, "models.py", "exec", dont_inherit=True), scope)  # noqa: S102 - the test's own text
     group, member, shop = scope["Group"], scope["Member"], scope["shop"]
     with connect(f"sqlite:///{tmp_path}/shop.db", shop) as db:  # type: ignore[arg-type]  # made above
         db.create(group(group="g"))  # type: ignore[operator]  # the same
