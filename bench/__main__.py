@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from . import chart, commits, in_process, limits, models, peers, report, start, wire
+from . import chart, commits, in_process, limits, models, patterns, peers, report, start, wire
 from .limits import Verdict
 from .load import CONNECTIONS, generator_name
 from .peers import Mode
@@ -179,6 +179,18 @@ def run_models(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     return verdicts
 
 
+def run_patterns(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """The data patterns: units, time beside plain writes, and the rates of the jobs."""
+    print("data patterns, in process: units and time of a put", flush=True)
+    figures: dict[str, Any] = {"puts": patterns.measure(quick=chosen.quick)}
+    say(report.patterns_table(figures["puts"]))
+    figures["jobs"] = patterns.rates(quick=chosen.quick)
+    say(f"  {name:<30}{rate:>10,.0f} items/s" for name, rate in figures["jobs"].items())
+    verdicts = limits.pattern_verdicts(figures)
+    keep(chosen, "patterns", report.record("the data patterns", figures, verdicts))
+    return verdicts
+
+
 def keep(chosen: argparse.Namespace, name: str, stored: dict[str, Any]) -> None:
     """Write a part's record, and say where."""
     print(f"written to {report.save(chosen.out, name, {**stored, 'quick': chosen.quick})}\n", flush=True)
@@ -190,6 +202,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path], list[Verdict]]] = {
     "commits": run_commits,
     "start": run_start,
     "models": run_models,
+    "patterns": run_patterns,
 }
 
 

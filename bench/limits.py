@@ -26,6 +26,9 @@ DISK_LIMITS = {"Dynoxide": 1.0, "DynamoDB Local": 3.0}
 #: Durable commits: times raw SQLite with one caller.
 COMMIT_LIMITS = {ONE: 0.8, SIXTEEN: 4.0}
 START_SECONDS_LIMIT = 0.5
+#: The data patterns: times as many plain writes in one transaction; items a second of the jobs.
+PATTERN_LIMIT = 2.5
+JOB_RATE_LIMIT = 5_000
 #: The modelling layer: times the engine's own request, times bare boto3's CPU, times the peers' rate.
 MODEL_LIMIT = 2.0
 BOTO3_LIMIT = 1.1
@@ -241,6 +244,40 @@ def model_verdicts(figures: Mapping[str, Any], missing: Iterable[str]) -> list[V
             good=defined < DEFINE_SECONDS_LIMIT,
         )
     )
+    return verdicts
+
+
+def pattern_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
+    """Judge the data patterns: units as predicted, time beside plain writes, and the jobs' rates."""
+    verdicts = []
+    for title, each in figures["puts"].items():
+        said = tuple(each["predicted"])
+        verdicts.append(
+            _judge(
+                what=f"{title}, units",
+                limit=f"{said[0]:g} RCU and {said[1]:g} WCU",
+                shown=f"{each['rcu']:g} and {each['wcu']:g}",
+                good=(each["rcu"], each["wcu"]) == said,
+            )
+        )
+        ratio = each["pattern"] / each["plain"]
+        verdicts.append(
+            _judge(
+                what=f"{title}, time",
+                limit=f"at most {PATTERN_LIMIT:g}x plain writes",
+                shown=f"{ratio:.2f}x",
+                good=ratio <= PATTERN_LIMIT,
+            )
+        )
+    for name, rate in figures["jobs"].items():
+        verdicts.append(
+            _judge(
+                what=name,
+                limit=f"{JOB_RATE_LIMIT:,} items/s",
+                shown=f"{rate:,.0f}/s",
+                good=rate >= JOB_RATE_LIMIT,
+            )
+        )
     return verdicts
 
 

@@ -48,6 +48,19 @@ def times_table(figures: Mapping[str, Mapping[str, float]], unit: str) -> Iterat
         yield f"  {operation:<30}" + "".join(f"{times[name]:>{width},.1f}" for name in names)
 
 
+def patterns_table(figures: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a table of patterns: units measured and predicted, time and how many plain writes it equals."""
+    yield f"  {'':<28}{'RCU':>6}{'WCU':>6}{'as said':>12}{'µs':>9}{'plain µs':>10}{'ratio':>8}"
+    for title, each in figures.items():
+        said = "/".join(f"{units:g}" for units in each["predicted"])
+        ratio = each["pattern"] / each["plain"]
+        yield (
+            f"  {title:<28}{each['rcu']:>6g}{each['wcu']:>6g}{said:>12}"
+            f"{each['pattern']:>9.1f}{each['plain']:>10.1f}{ratio:>7.2f}x"
+        )
+        yield f"    {each['units']}"
+
+
 def wire_chart(figures: Figures, names: Sequence[str]) -> Iterator[str]:
     """Yield a bar chart of requests a second: an operation a block, a contender a line."""
     for operation, by_name in figures.items():

@@ -29,7 +29,7 @@ from solotable import (
 from solotable.errors import DataError, DeclarationError, NotFound
 from solotable.flows.tickets import digest_of
 from solotable.jobs.purge import Purged, list_receipts, purge
-from solotable.protocol.requests import TransactWriteItems, UpdateItem
+from solotable.protocol.requests import PutItem, TransactWriteItems
 
 from .opening import Opening
 
@@ -50,7 +50,6 @@ class Account(Entity, table=homes):
     key = Key("TENANT#{tenant_id}", "ACCOUNT#{account_id}")
     deletion = SoftDelete(grace=timedelta(days=30), cascade=("Site", "Login"))
     history = History("HISTORY#{account_id}#v{version:06d}")
-    names = Names("account_id")
     tenant_id: str = FROM_SCOPE
     account_id: str
     email: Annotated[str | None, Unique()] = None
@@ -76,7 +75,7 @@ class Site(Entity, table=homes):
 class Page(Entity, table=homes):
     """In its site's partition."""
 
-    key = Key("TENANT#{tenant_id}#SITE#{site_id}", "PAGE#{page_id}")
+    key = Key("TENANT#{tenant_id}#SITE#{site_id}", "PAGE#{page_id:06d}")
     deletion = SoftDelete(grace=timedelta(days=60))
     tenant_id: str = FROM_SCOPE
     site_id: str
@@ -86,10 +85,19 @@ class Page(Entity, table=homes):
 class Login(Entity, table=homes):
     """In a partition with those of other accounts."""
 
-    key = Key("TENANT#{tenant_id}#LOGINS", "{at}#{account_id}")
+    key = Key("TENANT#{tenant_id}#LOGINS", "{at:06d}#{account_id}")
     tenant_id: str = FROM_SCOPE
     at: int
     account_id: str
+
+
+class Route(Entity, table=homes):
+    key = Key("TENANT#{tenant_id}#ROUTES", "ROUTE#{path}")
+    deletion = SoftDelete(grace=timedelta(days=7))
+    names = Names("path")
+    tenant_id: str = FROM_SCOPE
+    path: str
+    version: Annotated[int, Version()] = 0
 
 
 @pytest.fixture
@@ -154,8 +162,7 @@ def _populate(db: Store) -> None:
     db.create(Plan(plan_id="p"))
     for name in ("ada", "bob"):
         account = db.create(Account(account_id=name, email=f"{name}@x"))
-        account = db.put(account.model_copy(update={"email": f"{name}@y"}))
-        db.names(Account).rename(account, to=f"{name}2") if name == "none" else None
+        db.put(account.model_copy(update={"email": f"{name}@y"}))
         for site in range(3):
             db.create(
                 Site(site_id=f"{name}{site}", account_id=name, plan_id="p", slug=f"slug-{name}-{site}")
@@ -194,6 +201,16 @@ def test_the_purge_takes_children_history_locks_and_counters_with_it(
     assert db.require(Plan, plan_id="p").sites == 3, "what counts elsewhere is taken off there"
     assert db.require(Account, account_id="bob").sites == 3
     db.create(Account(account_id="ada", email="ada@y"))
+
+
+def test_former_names_go_with_their_entity(db: Store, admin: AdminStore, opening: Opening) -> None:
+    db.create(Route(path="/a"))
+    db.names(Route).rename("/a", to="/b", version=ANY)
+    db.names(Route).rename("/b", to="/c", version=ANY)
+    db.delete(Route, path="/c", version=ANY)
+    opening.clock.seconds += 7 * DAY
+    assert purge(admin).removed == {"Route": 1}
+    assert tags(opening) == {"_receipt": 1}
 
 
 def test_receipts_name_what_went_by_digest_only(db: Store, admin: AdminStore, opening: Opening) -> None:
@@ -240,10 +257,7 @@ def test_a_hold_is_carried_through_writes(db: Store, opening: Opening) -> None:
     assert "_held" in opening.only(Page)
     beside = opening.beside(homes).tenant("acme")
     db.release_hold(Page, site_id="s", page_id=1)
-    held = lambda: beside.hold(Page, site_id="s", page_id=1, reason="again")  # noqa: E731
-    from solotable.protocol.requests import PutItem
-
-    opening.spy.once(PutItem, held)
+    opening.spy.once(PutItem, lambda: beside.hold(Page, site_id="s", page_id=1, reason="again"))
     db.put(page)
     assert "_held" in opening.only(Page), "a hold between reading and writing is not lost"
     with pytest.raises(NotFound):
@@ -379,4 +393,3 @@ def test_nothing_to_purge_is_said(opening: Opening) -> None:
 def test_a_report_is_json(db: Store, admin: AdminStore) -> None:
     report: Purged = purge(admin)
     assert json.loads(json.dumps(report.row()))["items"] == 0
-    assert UpdateItem

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 @click.option("--consumer", default="outbox", show_default=True, help="Whose place in the changes to keep.")
 @click.option("--follow", is_flag=True, help="Wait for more instead of ending.")
 @click.option("--recover", is_flag=True, help="After a loss: deliver what the outbox holds, and begin anew.")
+@click.option("--dead", is_flag=True, help="First try again what sinks have refused for good.")
 @click.option("--dry-run", is_flag=True, help="Only say how many events wait; nothing is delivered.")
 @json_option
 def deliver(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
@@ -52,28 +53,31 @@ def deliver(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
     consumer: str,
     follow: bool,
     recover: bool,
+    dead: bool,
     dry_run: bool,
     as_json: bool,
 ) -> None:
     """Hand the events of the outbox to sinks, at least once, and keep the place in the table."""
     from solotable.jobs.deliver import deliver as job
-    from solotable.jobs.deliver import waiting
+    from solotable.jobs.deliver import redeliver, waiting
 
-    logging.basicConfig(stream=sys.stderr, format="%(levelname)s: %(message)s")
     chosen = [_sink(text) for text in sinks or ("audit",)]
     with _watched(db, load_tables(models)) as store:
         if dry_run:
             count = waiting(store, consumer=consumer)
             print_json({"waiting": count}) if as_json else click.echo(f"{count} events wait.")
             return
-        with _showing(quiet=as_json) as progress:
+        with _telling(), _showing(quiet=as_json) as progress:
+            if dead:
+                again = redeliver(store, chosen, consumer=consumer)
+                say(f"{again.events} dead letters delivered, {again.dead} refused again.")
             done = job(store, chosen, consumer=consumer, follow=follow, recover=recover, progress=progress)
     if as_json:
         print_json({"delivered": done.events, "dead": done.dead})
     else:
         click.echo(f"{done.events} events delivered, {done.dead} of them refused by some sink for good.")
     if done.dead:
-        say("What was refused is kept as dead letters; solotable.jobs.deliver.redeliver tries it again.")
+        say("What was refused is kept as dead letters; --dead tries them again.")
         raise click.exceptions.Exit(1)
 
 
@@ -159,6 +163,23 @@ def _moment(text: str) -> datetime | Literal["earliest", "latest"]:
             param_hint="--since",
         ) from None
     return moment if moment.tzinfo is not None else moment.astimezone()
+
+
+class _Teller(logging.Handler):
+    """Tells a person what the job logs."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        say(f"{record.levelname}: {record.getMessage()}")
+
+
+@contextmanager
+def _telling() -> Iterator[None]:
+    log, teller = logging.getLogger("solotable.deliver"), _Teller()
+    log.addHandler(teller)
+    try:
+        yield
+    finally:
+        log.removeHandler(teller)
 
 
 @contextmanager

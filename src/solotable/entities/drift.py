@@ -1,7 +1,7 @@
 """The declared table against the live one: what differs, and what would mend it. Nothing is sent.
 
-Judged are the keys and their types, the indexes with their keys and projections, the time to live, and the
-stream where one is declared. Capacity, backups, other streams and tags are the operator's and are not looked at.
+Judged are the keys and their types, the indexes with their keys and projections, the time to live, and
+the stream where one is declared. Capacity, backups, other streams and tags are the operator's.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any
 
 from solotable.expressions.evaluate import paths_of
 
-from .keys import AccessPath, Bound, Composed, Native
+from .keys import AccessPath, Bound, Composed, Native, buckets_of
 from .patterns import BoundPattern, Pattern
 from .plan import Plan
 from .queries import Query
@@ -80,7 +80,12 @@ def key_condition(
     given = dict(symbols)
     if tenant is not None and tenant in path.fields:
         given.setdefault(tenant, f"{{{tenant}}}")
-    terms = [_equals(path.partition, given)]
+    bucket = path.partition.bucket if isinstance(path.partition, Composed) else None
+    if isinstance(path.partition, Composed) and bucket is not None and bucket not in given:
+        slot = buckets_of(path.partition.template)[0].codec.slot
+        terms = [_equals(path.partition, {**given, bucket: _Symbol(slot)})]
+    else:
+        terms = [_equals(path.partition, given)]
     if path.sort is not None:
         terms.append(_within(path.sort, given, bound))
     return " AND ".join(term for term in terms if term)
@@ -138,7 +143,8 @@ def _value(template: Template, field: str, value: Any) -> str:
 
 def _equals(side: Composed | Native, given: Mapping[str, Any]) -> str:
     if isinstance(side, Composed):
-        return f"{side.attribute} = {_text(side.template, side.template.parts, given)}"
+        shard = "" if side.spread is None else "#{shard}"
+        return f"{side.attribute} = {_text(side.template, side.template.parts, given)}{shard}"
     return " AND ".join(f"{each.wire} = {_plain(given[each.field])}" for each in side.attributes)
 
 
@@ -238,9 +244,24 @@ def _cost(plan: Plan, query: Query[Any], symbols: Mapping[str, Any]) -> str:
     fields = {*symbols, *([plan.tenant] if plan.tenant else [])}
     one = query.path.index is None and query.bound is None and fields >= set(query.path.parts)
     text = f"{rate} per 4 KB{' of one item' if one else ' read'}"
+    if not one and (queries := _queries(query, symbols)):
+        text += f", {queries}"
     if _fetches(plan, query):
         text += ", and 0.5 RCU per item fetched"
     return f"{text}, dropped rows included" if query.filter is not None else text
+
+
+def _queries(query: Query[Any], given: Mapping[str, Any]) -> str:
+    """Say how many queries it is, where it is more than one."""
+    side = query.path.partition
+    if not isinstance(side, Composed):
+        return ""
+    texts = []
+    if side.spread is not None and not set(side.spread.fields) <= {*given, query.plan.tenant}:
+        texts.append(f"{max(side.spread.shards, side.spread.was or 0)} queries")
+    if side.bucket is not None and side.bucket not in given:
+        texts.append("for each bucket" if texts else "a query for each bucket")
+    return " ".join(texts)
 
 
 def _unshown(plan: Plan, pattern: Pattern, refused: Exception) -> AccessPattern:

@@ -49,9 +49,9 @@ class Spread:
         missing = [name for name in self.fields if name not in values]
         if missing:
             raise DataError(
-                f"{self.where} is spread over {self.shards} shards by {' and '.join(self.fields)}, so without "
-                f"{' and '.join(missing)} it is no single partition; query it, or declare shard_by= fields "
-                f"that are given."
+                f"{self.where} is spread over {self.shards} shards by {' and '.join(self.fields)}; without "
+                f"{' and '.join(missing)} it is no single partition: query it, or declare shard_by= with "
+                f"fields that are given."
             )
         return text + self._suffix(values, self.shards)
 

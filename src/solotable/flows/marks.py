@@ -57,7 +57,10 @@ def goal_of(plan: Plan) -> str:
 def _text(side: Composed | Native | None) -> str:
     if side is None:
         return ""
-    return side.template.text if isinstance(side, Composed) else repr(side.fields)
+    if not isinstance(side, Composed):
+        return repr(side.fields)
+    spread = side.spread
+    return side.shown if spread is None else repr((side.shown, spread.shards, spread.fields))
 
 
 def load_marks(scope: Scope, plan: Plan) -> Flow[list[Mark]]:

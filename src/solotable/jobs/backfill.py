@@ -139,6 +139,9 @@ class _Job:
     before: int = 0
     tallies: dict[int, Tally] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
+    #: How many pages are being worked on.
+    taken: int = 0
+    room: threading.Condition = field(default_factory=threading.Condition)
     lock: threading.Lock = field(default_factory=threading.Lock)
     stop: threading.Event = field(default_factory=threading.Event)
     started: float = field(default_factory=time.monotonic)
@@ -165,7 +168,9 @@ class _Job:
 
     def take(self, wanted: int) -> int:
         """Take up to so many items out of the budget, or say that it is used up."""
-        with self.lock:
+        with self.room:
+            # What other segments have taken they may give back.
+            self.room.wait_for(lambda: self.budget > 0 or not self.taken or self.stop.is_set())
             if self.budget < 1:
                 raise DataError(
                     f"The backfill of {self.plan.name} has used up its budget of items; "
@@ -173,12 +178,19 @@ class _Job:
                 )
             taken = min(wanted, self.budget)
             self.budget -= taken
+            self.taken += 1
             return taken
 
-    def add(self, mark: Mark, problems: tuple[str, ...], spare: int) -> None:
+    def release(self, spare: int) -> None:
+        """Give back what was taken and not read."""
+        with self.room:
+            self.budget += spare
+            self.taken -= 1
+            self.room.notify_all()
+
+    def add(self, mark: Mark, problems: tuple[str, ...]) -> None:
         """Count what a page of a segment did, and tell it."""
         with self.lock:
-            self.budget += spare
             self.tallies[mark.segment] = mark.tally
             self.problems += problems
             self.told()
@@ -204,12 +216,17 @@ def _segment(job: _Job, work: Work, mark: Mark, *, keeps: bool) -> None:
     while not (mark.done or job.stop.is_set()):
         budget = job.take(work.at_once)
         part = Part(segment=mark.segment, segments=mark.segments, start=mark.last_key, budget=budget)
-        paged = run(page(work, part), engine)
+        seen = 0
+        try:
+            paged = run(page(work, part), engine)
+            seen = paged.tally.seen
+        finally:
+            job.release(budget - seen)
         tally = mark.tally + paged.tally
         mark = replace(mark, last_key=paged.last_key, done=paged.last_key is None, tally=tally)
         if keeps:
             run(save_mark(scope, work.plan, mark), engine)
-        job.add(mark, paged.problems, budget - paged.tally.seen)
+        job.add(mark, paged.problems)
 
 
 def report(

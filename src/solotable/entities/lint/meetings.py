@@ -11,9 +11,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from solotable.entities.buckets import BucketCodec
 from solotable.entities.codec import ChoiceCodec, codec_for
 from solotable.entities.keys import AccessPath, Composed, Native, Side
 from solotable.entities.plan import Plan
+from solotable.entities.templates import Part
 from solotable.errors import DataError, DeclarationError
 
 from .segments import Segment, begin, meet, segments
@@ -76,7 +78,7 @@ def sides_meet(mine: Place, theirs: Place, role: Literal["partition", "sort"]) -
     owner, native, composed = (mine, my, their) if isinstance(my, Native) else (theirs, their, my)
     texts = _choices(owner, native)[0]
     # A native text is not escaped: it can be anything.
-    never = texts is not None and all(composed.template.parse(text) is None for text in texts)
+    never = texts is not None and all(composed.parse(text) is None for text in texts)
     return None if never else []
 
 
@@ -117,20 +119,31 @@ def _solve_together(pairs: Sequence[Pair]) -> Meeting | None:
         settled = {number: _with_values(pair, known) for number, pair in left.items()}
         at = next((number for number, pair in settled.items() if _is_forced(pair)), None)
         if at is None:
-            forced, at = False, next(iter(left))
+            # A time before its bucket: the bucket follows from it, and not the other way round.
+            forced, at = False, min(left, key=lambda number: _is_bucket(left[number]))
         text = settled[at].text()
         if text is None:
             # What follows from literals alone is a proof; what follows from a guess is not.
             return None if forced else Meeting(None)
         pair, done[at] = left.pop(at), text
         for segment, values in ((pair.mine, known[0]), (pair.theirs, known[1])):
-            if segment.part is not None:
+            if segment.part is not None and not isinstance(segment.part.codec, BucketCodec):
                 values[segment.part.field] = segment.part.codec.decode(text[len(segment.literal) :])
     return Meeting(tuple(done[number] for number in range(len(pairs))))
 
 
+#: The shard at the end of a partition; no field can have this name.
+_SHARD = Part(field="#shard", spec="02d", codec=codec_for(int, "02d", where="a key", field="shard"))
+
+
 def _cut(side: Side | None) -> tuple[Segment, ...]:
-    return segments(side.template) if isinstance(side, Composed) else ()
+    if not isinstance(side, Composed):
+        return ()
+    return segments(side.template) if side.spread is None else (*segments(side.template), Segment("", _SHARD))
+
+
+def _is_bucket(pair: Pair) -> bool:
+    return any(isinstance(each.codec, BucketCodec) for each in (pair.mine, pair.theirs))
 
 
 def _with_values(pair: Pair, known: tuple[dict[str, Any], dict[str, Any]]) -> Pair:

@@ -1,7 +1,8 @@
 """Partitions that take all the traffic: constant, of few choices, or of the present time (ST201, ST202).
 
 DynamoDB gives each partition key 1,000 write and 3,000 read units a second, however large the table
-is. A tenant in the key spreads the traffic by tenant, so what would be a warning is then a note; a key
+is. A key with `shards=` has been spread on purpose; a bucket of time alone only moves the traffic. A
+tenant in the key spreads the traffic by tenant, so what would be a warning is then a note; a key
 of nothing but the tenant is the usual design and is not remarked upon.
 """
 
@@ -26,6 +27,8 @@ _MANY = 100
 def judge_partitions(plan: Plan) -> Iterator[Finding]:
     """Judge how many partitions each key of an entity has."""
     for path in plan.keys.values():
+        if isinstance(path.partition, Composed) and path.partition.spread is not None:
+            continue
         codecs = _codecs(plan, path)
         rest = {name: codec for name, codec in codecs.items() if name != plan.tenant}
         has_tenant = len(rest) < len(codecs)
@@ -35,7 +38,9 @@ def judge_partitions(plan: Plan) -> Iterator[Finding]:
             count = prod(len(codec.choices or ()) for codec in rest.values() if codec is not None)
             if count < _MANY:
                 yield _few(plan, path, count, sorted(rest), has_tenant=has_tenant)
-        elif all(codec is not None and codec.kind in ("timestamp", "date") for codec in rest.values()):
+        elif all(
+            codec is not None and codec.kind in ("timestamp", "date", "bucket") for codec in rest.values()
+        ):
             yield _moving(plan, path, sorted(rest), has_tenant=has_tenant)
 
 
@@ -47,7 +52,8 @@ def _few(plan: Plan, path: AccessPath, count: int, fields: list[str], *, has_ten
         "ST201",
         "note" if has_tenant else "warning",
         f"{plan.name}.{path.name} puts all items{each} into {partitions}{by}, and a partition has {_EACH}; "
-        f"add a field with many values to the partition key, a shard as {{shard:02d}} or a bucket of time.",
+        f"spread it with shards=8, cut it by time with a bucket as {{at:day}}, or add a field with many "
+        f"values to the partition key.",
         plan=plan,
     )
 
@@ -58,8 +64,8 @@ def _moving(plan: Plan, path: AccessPath, fields: list[str], *, has_tenant: bool
         "ST202",
         "note" if has_tenant else "warning",
         f"{plan.name}.{path.name} puts all items{each} of one time into the partition of "
-        f"{' and '.join(fields)}, so the present one takes every write ({_EACH}); add a shard as "
-        f"{{shard:02d}}, or a field with many values.",
+        f"{' and '.join(fields)}, so the present one takes every write ({_EACH}); spread it "
+        f"with shards=8, or add a field with many values.",
         plan=plan,
     )
 

@@ -18,6 +18,9 @@ from solotable.entities.templates import Template
 from .meetings import Meeting, Pair, Place, sides_meet, solve
 from .segments import Segment
 
+#: The ranges over a bucket of time that have two ends; the other one of `since` and `after` is now.
+_WITH_LOW_END = ("since", "after", "between")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
@@ -117,6 +120,11 @@ def unserved(query: Query[Any]) -> str | None:
     """Say why a key cannot serve a query, or None when it can."""
     path, given = query.path, _given(query)
     missing = [name for name in path.partition.fields if name not in given]
+    bucket = path.partition.bucket if isinstance(path.partition, Composed) else None
+    if bucket in missing:
+        if query.bound is None or query.bound.field != bucket or query.bound.verb not in _WITH_LOW_END:
+            return f"{path.owner}.{path.name} is kept in buckets of {bucket} and needs a range of it"
+        missing.remove(bucket)
     if missing:
         return f"{path.owner}.{path.name} needs {' and '.join(missing)} for its partition"
     fields = () if path.sort is None else path.sort.fields

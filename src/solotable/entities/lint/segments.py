@@ -18,7 +18,8 @@ from solotable.entities.templates import Part, Template
 _DIGIT = "0123456789"
 _HEX = "0123456789abcdef"
 _UUID = "00000000-0000-0000-0000-000000000000"
-_MIDNIGHT = {20: "T00:00:00Z", 24: "T00:00:00.000Z", 27: "T00:00:00.000000Z"}
+_TIMES = ("date", "timestamp", "bucket")
+_MIDNIGHT = {13: "T00", 20: "T00:00:00Z", 24: "T00:00:00.000Z", 27: "T00:00:00.000000Z"}
 #: What stands for any text in examples.
 _TEXT = "x"
 
@@ -95,7 +96,7 @@ def complete(codec: PartCodec, start: str) -> str | None:
     if codec.choices is not None:
         return next((text for text in codec.choices if text.startswith(start)), None)
     candidates: Iterator[str] = iter((start + _filler(codec, start)[len(start) :],))
-    if codec.kind in ("date", "timestamp"):
+    if codec.kind in _TIMES:
         candidates = _moments(codec, start)
     return next((text for text in candidates if contains(codec, text)), None)
 
@@ -122,7 +123,7 @@ def _moments(codec: PartCodec, start: str) -> Iterator[str]:
     for month, day in product(range(1, 13), range(1, 32)):
         text = f"{year}-{month:02d}-{day:02d}"
         if text.startswith(start):
-            yield text + tail
+            yield (text + tail)[: codec.width]
 
 
 def _value(one: PartCodec | None, between: str, other: PartCodec | None) -> str | None:
@@ -152,7 +153,7 @@ def _shaped(one: PartCodec, between: str, other: PartCodec) -> str | None:
         return between if contains(one, between) else None
     if one.width is not None and other.width is not None and one.width != size + other.width:
         return None
-    if one.kind in ("date", "timestamp"):
+    if one.kind in _TIMES:
         # Not every text of the shape is a day, so the days of one year are tried.
         texts = (text for text in _moments(one, between) if contains(one, text))
         return next((text for text in texts if contains(other, text[size:])), None)
@@ -185,8 +186,8 @@ def _classes(codec: PartCodec, width: int = 0) -> list[tuple[str, ...]]:
             return [tuple("-" if each == "-" else _HEX for each in _UUID)]
         case "hex":
             return [(_HEX,) * width]
-        case "date" | "timestamp":
-            text = "0000-00-00" + _MIDNIGHT.get(codec.width or 0, "")
+        case "date" | "timestamp" | "bucket":
+            text = ("0000-00-00" + _MIDNIGHT.get(codec.width or 0, ""))[: codec.width]
             return [tuple(_DIGIT if each == "0" else each for each in text)]
     raise NotImplementedError(f"The linter does not know the texts of {codec.slot}, a {codec.kind}.")
 
