@@ -48,7 +48,7 @@ def purge_rate(items: int) -> float:
 
 def _fill(db: Database, items: int) -> None:
     """Store deleted items as a delete leaves them, in batches: filling is not what is measured."""
-    plan, scope = Account.plan(), db.tenant("acme").scope
+    plan, scope = Account.plan(), db.scope.of_tenant("acme")
     keys = ("GSI1PK", "GSI1SK")
     pending: list[BatchPut] = []
     for number in range(items):

@@ -11,7 +11,7 @@ from solotable.jobs.backfill import backfill
 
 BEFORE = Table("Profiles")
 BETWEEN = Table("Profiles")
-_WRITES = 1_200
+_WRITES = 400
 
 
 class OldProfile(Entity, table=BEFORE, tag="Profile", shape=1):

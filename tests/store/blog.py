@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Annotated
 
 from pydantic import Field
 
-from solotable import FROM_SCOPE, Entity, Event, Key, Outbox, Table, Version
+from solotable import FROM_SCOPE, Entity, Event, Key, Outbox, SoftDelete, Table, Version
 
 blog = Table("Blog", tenant="tenant_id", ttl="expires_at", stream=True)
 
@@ -65,3 +66,14 @@ class AuditRecord(Entity, table=blog):
             email=None if event.actor is None else event.actor.email,
             title=event.target.title,
         )
+
+
+class Draft(Entity, table=blog):
+    """Can be had back after it was deleted."""
+
+    key = Key("TENANT#{tenant_id}", "DRAFT#{draft_id}")
+    events = Outbox()
+    deletion = SoftDelete(grace=timedelta(days=3))
+    tenant_id: str = FROM_SCOPE
+    draft_id: str
+    version: Annotated[int, Version()] = 0

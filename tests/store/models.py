@@ -83,13 +83,13 @@ library = Table(
 
 
 class Book(Entity, table=library):
-    """Five index keys: one with parts to read, one sparse, one of keys only, one partial, one local."""
+    """Index keys: one with parts to read, one sparse, one of keys only, one partial and sharded, one local."""
 
     key = Key("TENANT#{tenant_id}", "BOOK#{book_id}")
     by_author = Key("TENANT#{tenant_id}#AUTHOR#{author}", "BOOK#{year:04d}#{book_id}", index="GSI1")
     by_shelf = Key("TENANT#{tenant_id}#SHELF#{shelf}", "POS#{position:+05d}", index="GSI2")
     by_year = Key("TENANT#{tenant_id}", "YEAR#{year:04d}#{book_id}", index="GSI3")
-    by_title = Key("TENANT#{tenant_id}#TITLES", "TITLE#{title}#{book_id}", index="GSI4")
+    by_title = Key("TENANT#{tenant_id}#TITLES", "TITLE#{title}#{book_id}", index="GSI4", shards=3)
     by_due = Key("TENANT#{tenant_id}", "DUE#{due}", index="LSI1")
     tenant_id: str = FROM_SCOPE
     book_id: str

@@ -11,7 +11,7 @@ from solotable import Checkpoint, Database, Table
 from solotable.errors import DataError, DeclarationError, FeedTrimmed, TenantViolation, UnknownEntity
 from solotable.protocol.requests import Control
 
-from .blog import Note, Post, blog
+from .blog import Draft, Note, Post, blog
 from .models import surveyor
 from .opening import Opening
 
@@ -45,6 +45,13 @@ def test_changes_are_entities_with_what_was_and_what_is(db: Database) -> None:
     assert (fourth.entity, fourth.tenant, fourth.by_ttl, fourth.table) == (Note, "other", False, "Blog")
     sequences = [int(each.sequence) for each in (first, second, third, fourth)]
     assert sequences == sorted(set(sequences))
+
+
+def test_what_is_deleted_softly_is_removed_and_comes_back(db: Database) -> None:
+    acme = db.tenant("acme")
+    acme.delete(acme.create(Draft(draft_id="d")))
+    acme.undelete(Draft, draft_id="d")
+    assert [change.kind for change in db.changes()] == ["inserted", "removed", "inserted"]
 
 
 def test_only_the_entities_that_were_asked_for_are_given(db: Database) -> None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 import logging
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
 
-from solotable import FROM_SCOPE, Actor, Database, Entity, Event, Key, Outbox, Store, Table, Version
+from solotable import ANY, FROM_SCOPE, Actor, Database, Entity, Event, Key, Outbox, Store, Table, Version
 from solotable.errors import DataError, DeclarationError, FeedTrimmed, TransactionFailed, VersionConflict
 from solotable.jobs.deliver import dead, deliver, redeliver, waiting
 from solotable.jobs.sinks import AuditSink, EventBridgeSink, JsonLinesSink, Sink
 from solotable.protocol.requests import Query, TransactWriteItems
 
-from .blog import AuditRecord, Member, Note, Post, blog
+from .blog import AuditRecord, Draft, Member, Note, Post, blog
 from .opening import Opening
 
 ANN = Actor(id="u1", name="Ann", email="ann@example.org")
@@ -157,6 +158,33 @@ def test_s0_23_the_request_neither_waits_for_nor_fails_on_delivery(db: Database,
     assert deliver(beside, [broken], attempts=1).dead == 3
     three(db)
     assert len(events(beside)) == 6
+
+
+def test_what_is_deleted_softly_and_had_back_leaves_its_events(db: Database, beside: Database) -> None:
+    acme = db.tenant("acme")
+    acme.delete(acme.create(Draft(draft_id="d")))
+    acme.undelete(Draft, draft_id="d")
+    assert [event.verb for event in events(beside)] == ["created", "deleted", "undeleted"]
+
+
+def test_threads_that_write_the_same_entity_leave_one_event_of_each_version(
+    db: Database, beside: Database
+) -> None:
+    store = beside.tenant("acme")
+    store.create(Post(post_id="p", title="0"))
+
+    def change(number: int) -> None:
+        store.update(Post, post_id="p", set={"title": str(number)}, version=ANY)
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(change, range(12)))
+    found = events(beside)
+    assert sorted(event.version or 0 for event in found) == list(range(1, 14))
+    titles = {event.version: event.target.title for event in found}
+    # Each event says what the one before it has left.
+    for event in found:
+        if event.verb == "updated" and event.version is not None:
+            assert event.changes["title"].before == titles[event.version - 1]
 
 
 def test_a_snapshot_holds_only_the_fields_that_were_named(db: Database, beside: Database) -> None:

@@ -27,7 +27,7 @@ from solotable import (
     Version,
 )
 from solotable.errors import DataError, DeclarationError, NotFound
-from solotable.flows.tickets import digest_of
+from solotable.flows.tickets import digest_of, ticket_key
 from solotable.jobs.purge import Purged, list_receipts, purge
 from solotable.protocol.requests import PutItem, TransactWriteItems
 
@@ -164,9 +164,7 @@ def _populate(db: Store) -> None:
         account = db.create(Account(account_id=name, email=f"{name}@x"))
         db.put(account.model_copy(update={"email": f"{name}@y"}))
         for site in range(3):
-            db.create(
-                Site(site_id=f"{name}{site}", account_id=name, plan_id="p", slug=f"slug-{name}-{site}")
-            )
+            db.create(Site(site_id=f"{name}{site}", account_id=name, plan_id="p", slug=f"slug-{name}-{site}"))
             for page in range(4):
                 db.create(Page(site_id=f"{name}{site}", page_id=page))
         for at in range(5):
@@ -300,19 +298,26 @@ def test_what_is_had_back_or_held_meanwhile_stays(db: Store, admin: AdminStore, 
         db.delete(Page, site_id="s", page_id=number)
     opening.clock.seconds += 60 * DAY
     watched = AdminStore(opening.spy, admin.scope)
+    at = int(opening.clock.seconds)
+    keys = (
+        Page.plan().key_from({"tenant_id": "acme", "site_id": "s", "page_id": each}) for each in range(120)
+    )
+    first = [
+        each for each, key in enumerate(keys) if ticket_key(Page.plan(), key, at)["PK"] == {"S": "PURGE#0"}
+    ]
     behind = opening.beside(homes).tenant("acme")
 
     def step_in() -> None:
         opening.clock.seconds -= 50 * DAY
-        behind.undelete(Page, site_id="s", page_id=3)
+        behind.undelete(Page, site_id="s", page_id=first[0])
         opening.clock.seconds += 50 * DAY
-        behind.hold(Page, site_id="s", page_id=4, reason="now")
+        behind.hold(Page, site_id="s", page_id=first[1], reason="now")
 
     opening.spy.once(TransactWriteItems, step_in)
     report = purge(watched)
     assert (report.items, report.stale, len(report.held)) == (118, 1, 1)
     assert tags(opening)["Page"] == 2
-    assert db.get(Page, site_id="s", page_id=3) is not None
+    assert db.get(Page, site_id="s", page_id=first[0]) is not None
 
 
 def test_there_is_no_way_back_once_a_purge_has_begun(db: Store, admin: AdminStore, opening: Opening) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from solotable import ANY, Store
+from solotable import ANY, Database, Store
 from solotable.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -183,9 +183,53 @@ def test_a_token_makes_it_happen_once(db: Store, opening: Opening) -> None:
     with db.transaction(token=f"more {opening.prefix}") as tx:
         tx.update(Book, book_id="b", add={"stars": 1})
     assert db.require(Book, book_id="b").stars == 2
-    for token in ("", "x" * 37):
-        with pytest.raises(DataError, match="1 to 36"), db.transaction(token=token) as tx:
+    for token in ("", "x" * 1001):
+        with pytest.raises(DataError, match="1 to 1,000"), db.transaction(token=token) as tx:
             tx.update(Book, book_id="b", add={"stars": 1})
+
+
+def test_a_token_stands_though_stamps_versions_and_locks_have_moved_on(db: Store, opening: Opening) -> None:
+    first = db.put(Loan(loan_id="old", reader="r"))
+    for hour in range(3):
+        opening.clock.seconds += 3600 * hour
+        with db.transaction(token="import 7") as tx:
+            tx.put(first.model_copy(update={"note": "imported"}))
+            tx.create(Loan(loan_id="new", reader="r"))
+    assert db.require(Loan, loan_id="old").version == 2
+    assert db.require(Loan, loan_id="new").created == opening.clock.at(0)
+
+
+def test_a_token_for_another_transaction_is_refused(db: Store, base: Database) -> None:
+    with db.transaction(token="t") as tx:
+        tx.create(Book(book_id="b", title="t", author="a"))
+    with pytest.raises(DataError, match="stands for another transaction"), db.transaction(token="t") as tx:
+        tx.create(Book(book_id="b", title="other", author="a"))
+    with base.tenant("other").transaction(token="t") as tx:
+        tx.create(Book(book_id="b", title="other", author="a"))
+    assert base.tenant("other").require(Book, book_id="b").title == "other"
+
+
+def test_a_token_is_forgotten_after_a_day(db: Store, opening: Opening) -> None:
+    db.put(Book(book_id="b", title="t", author="a"))
+    for _ in range(2):
+        with db.transaction(token="daily") as tx:
+            tx.update(Book, book_id="b", add={"stars": 1})
+        opening.clock.seconds += 24 * 3600 + 1
+    assert db.require(Book, book_id="b").stars == 2
+
+
+def test_of_two_callers_with_one_token_one_does_it(db: Store, opening: Opening) -> None:
+    db.put(Book(book_id="b", title="t", author="a"))
+    beside = opening.beside(*ALL).tenant("acme")
+
+    def theirs() -> None:
+        with beside.transaction(token="race") as tx:
+            tx.update(Book, book_id="b", add={"stars": 1})
+
+    opening.spy.once(TransactWriteItems, theirs)
+    with db.transaction(token="race") as tx:
+        tx.update(Book, book_id="b", add={"stars": 1})
+    assert db.require(Book, book_id="b").stars == 1
 
 
 def test_an_answer_that_is_lost_is_asked_for_again_under_the_same_token(db: Store, opening: Opening) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeVar
 
+from solotable.entities.deletion import DELETED_AT
 from solotable.entities.entity import Entity
 from solotable.entities.plan import Plan
 from solotable.entities.table import Table
@@ -94,9 +95,14 @@ def is_own(table: Table, item: Item | None, tag: str) -> bool:
 def _plan(scope: Scope, table: Table, item: Item | None, unknown: Unknown) -> Plan | None:
     if item is None:
         return None
+    plan = _known(scope, table, item, unknown)
+    # What is deleted softly is gone to everybody who reads, though its item waits for the purge.
+    return None if plan is not None and plan.deletion is not None and DELETED_AT in item else plan
+
+
+def _known(scope: Scope, table: Table, item: Item, unknown: Unknown) -> Plan | None:
     if unknown == "skip":
-        tag = item.get(table.tag, {}).get("S", OWN)
-        return table.plans.get(tag)
+        return table.plans.get(item.get(table.tag, {}).get("S", OWN))
     try:
         return scope.known(table, item)
     except UnknownEntity as refused:

@@ -23,7 +23,7 @@ from solotable.errors import (
     TransactionCancelled,
     TransactionFailed,
 )
-from solotable.protocol.limits import LARGEST_TRANSACTION, LONGEST_TOKEN, MOST_TRANSACTION_ACTIONS
+from solotable.protocol.limits import LARGEST_TRANSACTION, MOST_TRANSACTION_ACTIONS
 from solotable.protocol.requests import (
     ConditionCheck,
     DeleteItem,
@@ -37,6 +37,7 @@ from solotable.values import Item, item_size
 from .ask import Flow, ask
 from .merge import with_addition
 from .scope import Scope, decoded
+from .tokens import Receipt, is_done, remembered
 from .write import Write, capital, refusal
 
 #: How often writes are planned anew because what they were derived from changed meanwhile.
@@ -84,26 +85,37 @@ def perform(scope: Scope, planner: Planner) -> Flow[Any]:
     raise AssertionError("the last attempt returns or raises")
 
 
-def transact(scope: Scope, planners: Sequence[Planner], *, token: str | None) -> Flow[list[Write]]:
-    """Do all writes as one transaction and return them; none is no transaction."""
+def transact(
+    scope: Scope, planners: Sequence[Planner], *, receipt: Receipt | None = None
+) -> Flow[list[Write]]:
+    """Do all writes as one transaction and return them; none is no transaction.
+
+    With a receipt it is done once, however often it is asked for; then nothing is returned.
+    """
     if not planners:
         return []
-    if token is not None and not 0 < len(token) <= LONGEST_TOKEN:
-        raise DataError(
-            f"A transaction's token has 1 to {LONGEST_TOKEN} characters; this one has {len(token)}."
-        )
     _judge_count(len(planners))
     for attempt in range(_ATTEMPTS):
+        if receipt is not None and (yield from is_done(scope, receipt)):
+            return []
         writes: list[Write] = []
         for planner in planners:
             write = yield from planner()
             writes.append(write)
+        if receipt is not None:
+            companions = (*writes[0].companions, remembered(scope, receipt))
+            writes[0] = replace(writes[0], companions=companions)
         try:
-            yield from _send(scope, writes, token=scope.token(token))
+            yield from _send(scope, writes, token=scope.token(None))
         except _Outdated as changed:
             if attempt == _ATTEMPTS - 1:
                 raise changed.error from changed
             planners = [changed.instead.get(at, planner) for at, planner in enumerate(planners)]
+        except TransactionFailed:
+            # Another caller may have done the same meanwhile.
+            if receipt is not None and (yield from is_done(scope, receipt)):
+                return []
+            raise
         else:
             return writes
         yield scope.retries.wait(attempt)

@@ -8,7 +8,7 @@ simply done again.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -29,6 +29,7 @@ from solotable.values import Item
 
 from . import counters, history, names, unique
 from .ask import Flow, ask
+from .merge import with_addition
 from .read import fetch
 from .receipts import Entry, Why, receipt_put
 from .scope import Scope
@@ -52,6 +53,11 @@ class Removal:
     why: Why
     along: tuple[WriteAction, ...] = ()
     history: int = 0
+
+    @property
+    def adds(self) -> bool:
+        """Whether it adds to counters, which others may do too; a transaction takes an item once."""
+        return any(isinstance(action, UpdateItem) for action in self.along)
 
     @property
     def weight(self) -> int:
@@ -129,49 +135,48 @@ def forget(run: Run, plan: Plan, ticket: Ticket) -> Flow[None]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one ticket: how many items went, by entity, or why none did."""
+    """What became of one ticket, if its item did not go: what holds it."""
 
-    removed: Mapping[str, int]
     held: str | None = None
     #: The item was gone already, or had back.
     stale: bool = False
 
 
-def purge_whole(run: Run, plan: Plan, ticket: Ticket) -> Flow[Outcome]:
-    """Purge an item with its children, history, locks and names."""
+def purge_whole(run: Run, plan: Plan, ticket: Ticket, counts: dict[str, int]) -> Flow[Outcome]:
+    """Purge an item with its children, history, locks and names; what goes is counted as it goes."""
     item = yield from _current(run, plan, ticket)
     if item is None:
         yield from forget(run, plan, ticket)
-        return Outcome({}, stale=True)
+        return Outcome(stale=True)
     held = held_by(item) or (yield from held_below(run.scope, plan, item))
     if held is not None:
-        return Outcome({}, held)
+        return Outcome(held=held)
     root = due(run, plan, ticket)
     if not (yield from _begin(run, root)):
-        return (yield from purge_whole(run, plan, ticket))
-    counts: dict[str, int] = {}
+        return (yield from purge_whole(run, plan, ticket, counts))
     stopped = yield from _belongings(run, plan, item, (plan.tag,), counts)
     if stopped is not None:
-        return Outcome(counts, stopped)
+        return Outcome(held=stopped)
     whole = yield from _with_belongings(run, root, item, (plan.tag,))
     refused = yield from remove(run, [whole])
     if not refused:
         counts[plan.name] = counts.get(plan.name, 0) + 1
-    return Outcome(counts, refused[0].held if refused else None)
+    return Outcome(held=refused[0].held if refused else None)
 
 
-def count_whole(run: Run, plan: Plan, ticket: Ticket, counted: set[str]) -> Flow[Outcome]:
+def count_whole(
+    run: Run, plan: Plan, ticket: Ticket, counts: dict[str, int], counted: set[str]
+) -> Flow[Outcome]:
     """Return what `purge_whole` would do; `counted` has the digests of what was counted before."""
     item = yield from _current(run, plan, ticket)
     if item is None:
-        return Outcome({}, stale=True)
+        return Outcome(stale=True)
     held = held_by(item) or (yield from held_below(run.scope, plan, item))
     if held is not None:
-        return Outcome({}, held)
-    counts: dict[str, int] = {}
+        return Outcome(held=held)
     _count_once(plan, item, counts, counted)
     yield from _count_below(run.scope, plan, item, counts, counted)
-    return Outcome(counts)
+    return Outcome()
 
 
 def held_below(scope: Scope, plan: Plan, item: Item) -> Flow[str | None]:
@@ -203,7 +208,7 @@ def chunks(removals: Sequence[Removal]) -> Iterator[list[Removal]]:
     chunk: list[Removal] = []
     weight = 0
     for removal in removals:
-        if chunk and weight + removal.weight > MOST_ACTIONS:
+        if chunk and (weight + removal.weight > MOST_ACTIONS or removal.adds):
             yield chunk
             chunk, weight = [], 0
         chunk.append(removal)
@@ -336,7 +341,7 @@ def _with_belongings(run: Run, removal: Removal, item: Item, above: tuple[str, .
             case Names():
                 along += [each.action for each in names.redirects(scope, trait, change)]
             case Counted() if DELETED_AT not in item and trait.of.tag not in above:
-                along += [each.action for each in counters.shares(scope, trait, change)]
+                along = _added(along, (each.action for each in counters.shares(scope, trait, change)))
             case History():
                 place = history.place_of(scope, plan, plan.arguments_of(removal.key) or {})
                 removed += yield from history.purge(place)
@@ -352,6 +357,23 @@ def _with_belongings(run: Run, removal: Removal, item: Item, above: tuple[str, .
         except TransactionCancelled:
             continue
     return replace(removal, along=(*removal.along, *along[:room]), history=removed)
+
+
+def _added(along: list[WriteAction], more: Iterable[WriteAction]) -> list[WriteAction]:
+    """Return actions with more additions, those to one item as one action."""
+    found = list(along)
+    for action in more:
+        assert isinstance(action, UpdateItem)
+        for at, each in enumerate(found):
+            together = None
+            if isinstance(each, UpdateItem) and (each.table, each.key) == (action.table, action.key):
+                together = with_addition(each, action)
+            if together is not None:
+                found[at] = together
+                break
+        else:
+            found.append(action)
+    return found
 
 
 def _children(plan: Plan) -> tuple[Plan, ...]:

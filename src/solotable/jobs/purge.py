@@ -244,13 +244,12 @@ class _Job:
                 self._report.removed[plan.name] += 1
 
     def _whole(self, plan: Plan, ticket: Ticket) -> None:
-        this, counted = self._run, self._counted
-        counts = self._report.dry_run
+        this, removed, counted = self._run, self._report.removed, self._counted
         try:
             outcome = run(
-                flows.count_whole(this, plan, ticket, counted)
-                if counts
-                else flows.purge_whole(this, plan, ticket),
+                flows.count_whole(this, plan, ticket, removed, counted)
+                if self._report.dry_run
+                else flows.purge_whole(this, plan, ticket, removed),
                 self._db.engine,
             )
         except TransportError:
@@ -258,7 +257,6 @@ class _Job:
         except SolotableError as error:
             self._report.problems.append(f"{plan.name} {plan.arguments_of(ticket.key)}: {error}")
             return
-        self._report.removed.update(outcome.removed)
         if outcome.held is not None:
             deleted = told(plan, ticket, None)
             self._report.held.append(deleted.model_copy(update={"held": outcome.held}))

@@ -45,16 +45,6 @@ class _Verbs:
         self._engine = engine
         self._scope = scope
 
-    @property
-    def scope(self) -> Scope:
-        """The scope of the store."""
-        return self._scope
-
-    @property
-    def engine(self) -> AsyncEngine:
-        """The engine behind the store."""
-        return self._engine
-
     async def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
         """Return the entity with this key, or None."""
         return await self._run(read.get(self._scope, entity, key, consistent=consistent))
@@ -196,7 +186,7 @@ class _Verbs:
     def transaction(self, *, token: str | None = None) -> AsyncTransaction:
         """Collect writes for one transaction, sent when the block ends without an error.
 
-        With a token the same transaction may be sent again within ten minutes and is done once.
+        With a token the same transaction may be asked for again within a day and is done once.
         """
         return AsyncTransaction(self._engine, self._scope, token)
 
@@ -311,7 +301,21 @@ class AsyncStore(_Verbs):
         return f"AsyncStore(tenant={self._scope.tenant!r})"
 
 
-class AsyncAdminStore(_Verbs):
+class _Bare(_Verbs):
+    """A store that shows what it stands on; a tenant's does not, as that would lead out of the tenant."""
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the store."""
+        return self._scope
+
+    @property
+    def engine(self) -> AsyncEngine:
+        """The engine behind the store."""
+        return self._engine
+
+
+class AsyncAdminStore(_Bare):
     """A store over all tenants, for jobs: the entities name their tenant, and scanning is possible."""
 
     async def scan(
@@ -346,7 +350,7 @@ class AsyncAdminStore(_Verbs):
         return "AsyncAdminStore()"
 
 
-class AsyncDatabase(AsyncStore):
+class AsyncDatabase(AsyncStore, _Bare):
     """What opening a URL gives: the entities of no tenant, and the way to the tenants' stores."""
 
     def tenant(self, tenant: str) -> AsyncStore:
@@ -365,9 +369,8 @@ class AsyncTransaction(TransactionWork):
     """The writes of one transaction; `async with db.transaction() as tx`."""
 
     def __init__(self, engine: AsyncEngine, scope: Scope, token: str | None) -> None:
-        super().__init__(scope)
+        super().__init__(scope, token)
         self._engine = engine
-        self._token = token
 
     async def __aenter__(self) -> Self:
         return self
@@ -376,7 +379,8 @@ class AsyncTransaction(TransactionWork):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            await arun(commit.transact(self._scope, self._take(), token=self._token), self._engine)
+            asked = self._receipt()
+            await arun(commit.transact(self._scope, self._take(), receipt=asked), self._engine)
 
 
 class AsyncBatch(BatchWork):

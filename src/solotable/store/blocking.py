@@ -46,16 +46,6 @@ class _Verbs:
         self._engine = engine
         self._scope = scope
 
-    @property
-    def scope(self) -> Scope:
-        """The scope of the store."""
-        return self._scope
-
-    @property
-    def engine(self) -> Engine:
-        """The engine behind the store."""
-        return self._engine
-
     def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
         """Return the entity with this key, or None."""
         return self._run(read.get(self._scope, entity, key, consistent=consistent))
@@ -196,7 +186,7 @@ class _Verbs:
     def transaction(self, *, token: str | None = None) -> Transaction:
         """Collect writes for one transaction, sent when the block ends without an error.
 
-        With a token the same transaction may be sent again within ten minutes and is done once.
+        With a token the same transaction may be asked for again within a day and is done once.
         """
         return Transaction(self._engine, self._scope, token)
 
@@ -309,7 +299,21 @@ class Store(_Verbs):
         return f"Store(tenant={self._scope.tenant!r})"
 
 
-class AdminStore(_Verbs):
+class _Bare(_Verbs):
+    """A store that shows what it stands on; a tenant's does not, as that would lead out of the tenant."""
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the store."""
+        return self._scope
+
+    @property
+    def engine(self) -> Engine:
+        """The engine behind the store."""
+        return self._engine
+
+
+class AdminStore(_Bare):
     """A store over all tenants, for jobs: the entities name their tenant, and scanning is possible."""
 
     def scan(self, entity: type[E], *, where: Where[E] = None, budget: int, segments: int = 1) -> Iterator[E]:
@@ -341,7 +345,7 @@ class AdminStore(_Verbs):
         return "AdminStore()"
 
 
-class Database(Store):
+class Database(Store, _Bare):
     """What opening a URL gives: the entities of no tenant, and the way to the tenants' stores."""
 
     def tenant(self, tenant: str) -> Store:
@@ -360,9 +364,8 @@ class Transaction(TransactionWork):
     """The writes of one transaction; `with db.transaction() as tx`."""
 
     def __init__(self, engine: Engine, scope: Scope, token: str | None) -> None:
-        super().__init__(scope)
+        super().__init__(scope, token)
         self._engine = engine
-        self._token = token
 
     def __enter__(self) -> Self:
         return self
@@ -371,7 +374,8 @@ class Transaction(TransactionWork):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            run(commit.transact(self._scope, self._take(), token=self._token), self._engine)
+            asked = self._receipt()
+            run(commit.transact(self._scope, self._take(), receipt=asked), self._engine)
 
 
 class Batch(BatchWork):

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
 from solotable.entities.entity import Entity
+from solotable.entities.plan import Plan
+from solotable.entities.table import Table
 from solotable.errors import DataError, DeclarationError, TenantViolation
 from solotable.flows import leases, put, update
 from solotable.flows.ask import Flow
 from solotable.flows.commit import Planner
 from solotable.flows.scope import Scope
+from solotable.flows.tokens import Receipt, receipt
 from solotable.flows.write import Companion, ExpectedVersion, Write
 
 from .arguments import Where, condition_of, target_of
@@ -32,10 +35,14 @@ class Planned:
 class TransactionWork:
     """The writes of a transaction, in the caller's order."""
 
-    def __init__(self, scope: Scope) -> None:
+    def __init__(self, scope: Scope, token: str | None = None) -> None:
         self._scope = scope
+        self._token = token
         self._planners: list[Planner] | None = []
         self._leases: list[Companion] = []
+        #: What the caller asked for, in the caller's own words; under a token it must be the same again.
+        self._asked: list[object] = []
+        self._table: Table | None = None
 
     def put(self, entity: E, *, where: Where[E] = None) -> E:
         """Make or replace an entity; return it as it will be stored."""
@@ -65,10 +72,12 @@ class TransactionWork:
             set=set or {}, remove=tuple(remove), add=add or {}, append=append or {}, delete=delete or {}
         )
         condition = condition_of(plan, where)
-        self._open().append(
+        self._add(
             lambda: update.plan_update(
                 self._scope, plan, given, changes, version=expected, mine=mine, where=condition
-            )
+            ),
+            plan,
+            ("update", given, asdict(changes), expected, condition),
         )
 
     def delete(
@@ -77,8 +86,10 @@ class TransactionWork:
         """Remove an entity."""
         plan, given, mine, expected = target_of(entity, key, version)
         condition = condition_of(plan, where)
-        self._open().append(
-            lambda: put.plan_delete(self._scope, plan, given, version=expected, mine=mine, where=condition)
+        self._add(
+            lambda: put.plan_delete(self._scope, plan, given, version=expected, mine=mine, where=condition),
+            plan,
+            ("delete", given, expected, condition),
         )
 
     def check(
@@ -86,8 +97,9 @@ class TransactionWork:
     ) -> None:
         """Require that an entity is there, and that the condition holds for it; write nothing."""
         plan = entity.plan()
-        prepared = put.plan_check(self._scope, plan, key, where=condition_of(plan, where), version=version)
-        self._open().append(lambda: _already(prepared))
+        condition = condition_of(plan, where)
+        prepared = put.plan_check(self._scope, plan, key, where=condition, version=version)
+        self._add(lambda: _already(prepared), plan, ("check", key, version, condition))
 
     def include(self, *planned: Planned) -> None:
         """Take in what a pattern has prepared: `tx.include(db.names(Route).renaming(...))`."""
@@ -96,7 +108,7 @@ class TransactionWork:
                 raise TenantViolation(
                     "This was prepared by another store; take it from that of the transaction."
                 )
-            self._open().append(each.planner)
+            self._add(each.planner, None, ("include",))
 
     def check_lease(self, lease: LeaseState) -> None:
         """Require that a lease is still ours when the transaction is done, or raise LeaseLost."""
@@ -105,8 +117,25 @@ class TransactionWork:
 
     def _put(self, entity: E, where: Where[E], *, create: bool) -> E:
         intent, condition = put.intend(self._scope, entity), condition_of(entity, where)
-        self._open().append(lambda: put.plan_put(self._scope, intent, create=create, where=condition))
+        plan = entity.plan()
+        stamps = {plan.attributes[name].wire for name in (plan.created, plan.updated) if name is not None}
+        content = {name: value for name, value in intent.item.items() if name not in stamps}
+        self._add(
+            lambda: put.plan_put(self._scope, intent, create=create, where=condition),
+            plan,
+            ("create" if create else "put", content, condition),
+        )
         return cast(E, intent.after)
+
+    def _add(self, planner: Planner, plan: Plan | None, asked: object) -> None:
+        self._open().append(planner)
+        self._asked.append((None if plan is None else plan.tag, asked))
+        self._table = self._table or (None if plan is None else plan.table)
+
+    def _receipt(self) -> Receipt | None:
+        if self._token is None or not self._asked:
+            return None
+        return receipt(self._table or self._scope.tables[0], self._token, self._asked)
 
     def _open(self) -> list[Planner]:
         if self._planners is None:
