@@ -171,7 +171,7 @@ def test_threads_that_write_the_same_entity_leave_one_event_of_each_version(
     db: Database, beside: Database
 ) -> None:
     store = beside.tenant("acme")
-    store.create(Post(post_id="p", title="0"))
+    store.create(Post(post_id="p", title="start"))
 
     def change(number: int) -> None:
         store.update(Post, post_id="p", set={"title": str(number)}, version=ANY)

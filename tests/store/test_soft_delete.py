@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import timedelta
 from typing import Annotated, Any
 
@@ -34,6 +37,7 @@ from solotable.errors import (
     DeclarationError,
     NotFound,
     NotUnique,
+    ServiceError,
     TransactionFailed,
     VersionConflict,
 )
@@ -389,3 +393,32 @@ def test_a_table_that_could_not_list_its_tickets_is_refused() -> None:
 def test_only_what_is_declared_can_be_had_back(db: Store) -> None:
     with pytest.raises(DeclarationError, match="Team is gone when it is deleted"):
         db.undelete(Team, team_id="t")
+
+
+def test_racing_deletes_and_undeletes_leave_one_truth(db: Store, opening: Opening) -> None:
+    """Every member is shown, counted and without a ticket, or hidden, not counted and with one ticket."""
+    everybody = [str(number) for number in range(4)]
+    for each in everybody:
+        db.create(Member(member_id=each, name=each, email=f"{each}@x"))
+
+    def shuffle(seed: int) -> None:
+        mine, dice = opening.beside(club).tenant("acme"), random.Random(seed)
+        for _ in range(12):
+            member = dice.choice(everybody)
+            with suppress(NotFound, AlreadyExists, ServiceError):
+                if dice.random() < 0.5:
+                    mine.delete(Member, member_id=member)
+                else:
+                    mine.undelete(Member, member_id=member)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(shuffle, range(4)))
+    items = opening.raw(club)
+    hidden = sorted(item["member_id"]["S"] for item in items if "_deleted_at" in item)
+    shown = sorted(each.member_id for each in db.all(Member.key.query()))
+    listed = [item["_ticket"]["M"]["key"]["M"]["SK"]["S"] for item in items if "_ticket" in item]
+    assert sorted(hidden + shown) == everybody
+    assert sorted(listed) == [f"MEMBER#{each}" for each in hidden]
+    assert db.require(Team, consistent=True, team_id="t").members == len(shown)
+    assert names(db.all(Member.by_name.query())) == shown
+    assert len([item for item in items if item[club.tag] == {"S": "_unique"}]) == len(everybody)
