@@ -83,7 +83,7 @@ library = Table(
 
 
 class Book(Entity, table=library):
-    """Index keys: one with parts to read, one sparse, one of keys only, one partial and sharded, one local."""
+    """Index keys: one with parts to read, one sparse, one of keys only, one in shards, one local."""
 
     key = Key("TENANT#{tenant_id}", "BOOK#{book_id}")
     by_author = Key("TENANT#{tenant_id}#AUTHOR#{author}", "BOOK#{year:04d}#{book_id}", index="GSI1")

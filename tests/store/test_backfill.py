@@ -1,10 +1,11 @@
-"""Backfilling: old items and missing index keys, beside writers of both releases, and after kill -9 (S2.28)."""
+"""Backfilling: old items and missing index keys, beside writers of both releases, after kill -9 (S2.28)."""
 
 from __future__ import annotations
 
 import random
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -15,9 +16,10 @@ import pytest
 from solotable import AdminStore, Database, Entity, Index, Key, Table, Version, connect, upgrade
 from solotable.connect import ensure
 from solotable.errors import DataError
-from solotable.flows.marks import TAG
+from solotable.flows.marks import TAG, Mark, goal_of, load_marks, save_mark
 from solotable.jobs.backfill import Progress, backfill, report
-from solotable.protocol.requests import Request, TransactWriteItems, UpdateItem
+from solotable.protocol.requests import Control, Request, TransactWriteItems, UpdateItem
+from solotable.store.drive import run
 from solotable.values import Item
 
 from . import backfilling
@@ -69,7 +71,19 @@ def fill(opening: Opening, count: int) -> AdminStore:
     old.put(Other(other_id="x"))
     new = opening.beside(indexed)
     ensure(opening.engine, indexed, opening.prefix + indexed.name)
+    _await_index(opening)
     return new.admin()
+
+
+def _await_index(opening: Opening) -> None:
+    """Wait for the index; DynamoDB Local takes no writes while it is being made, which Amazon does."""
+    asked = Control(operation="DescribeTable", members={"TableName": opening.prefix + indexed.name})
+    for _ in range(200):
+        indexes = opening.engine.handle(asked)["Table"]["GlobalSecondaryIndexes"]
+        if {index["IndexStatus"] for index in indexes} == {"ACTIVE"}:
+            return
+        time.sleep(0.05)
+    raise AssertionError("The index is never made.")
 
 
 def orders(opening: Opening) -> dict[str, Item]:
@@ -223,6 +237,8 @@ class Paced:
 
 @pytest.mark.parametrize("together", [1, 100])
 def test_the_rate_is_kept(opening: Opening, together: int) -> None:
+    if opening.place == "local" and together > 1:
+        pytest.skip("DynamoDB Local reports fewer units for a transaction than its items take")
     fill(opening, 40)
     engine = Paced(opening)
     admin = AdminStore(engine, opening.beside(indexed).admin().scope)
@@ -243,7 +259,7 @@ def test_progress_says_how_long_it_will_take(opening: Opening, monkeypatch: pyte
     assert [each.tally.seen for each in told] == sorted(each.tally.seen for each in told)
     assert (told[-1].done, told[-1].eta_seconds) == (True, 0.0)
     if told[0].total is not None:
-        assert told[0].eta_seconds is not None and told[0].eta_seconds > 0
+        assert (told[0].eta_seconds or 0) > 0
 
 
 def test_racing_writers_of_both_releases_lose_nothing(opening: Opening) -> None:
@@ -296,7 +312,7 @@ def test_kill_9_during_a_backfill_with_writers_loses_nothing(opening: Opening, t
             victim.communicate()
             marks.append(_seen(watching))
         for writer in writers:
-            assert writer.communicate(timeout=120) == ("done\n", None)
+            assert writer.communicate(timeout=120)[0] == "done\n"
         last = backfill(watching.admin(), Profile, budget=100_000)
         backfill(watching.admin(), Profile, budget=100_000, restart=True)
         assert any(0 < seen < count for seen in marks), marks
@@ -308,22 +324,16 @@ def test_kill_9_during_a_backfill_with_writers_loses_nothing(opening: Opening, t
 
 def _started(*arguments: str) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "tests.store.backfilling", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  # our own module
 
 
 def _seen(db: Database) -> int:
-    from solotable.flows.marks import load_marks
-    from solotable.store.drive import run
-
     marks = run(load_marks(db.admin().scope, Profile.plan()), db.engine)
     return sum(mark.tally.seen for mark in marks)
 
 
 def test_a_mark_of_another_goal_is_not_gone_on_from(opening: Opening) -> None:
     admin = fill(opening, 5)
-    from solotable.flows.marks import Mark, goal_of, load_marks, save_mark
-    from solotable.store.drive import run
-
     plan = NewOrder.plan()
     mark = Mark(run="r", goal=goal_of(plan), segment=0, segments=1, done=True)
     run(save_mark(admin.scope, plan, replace(mark, goal="another")), admin.engine)
@@ -331,3 +341,34 @@ def test_a_mark_of_another_goal_is_not_gone_on_from(opening: Opening) -> None:
     assert backfill(admin, NewOrder, budget=100).tally.upgraded == 5
     run(save_mark(admin.scope, plan, mark), admin.engine)
     assert run(load_marks(admin.scope, plan), admin.engine) == [mark]
+
+
+spread = Table("Spread", indexes=[Index("GSI1")])
+wider = Table("Spread", indexes=[Index("GSI1")])
+
+
+class Spread(Entity, table=spread, tag="Event"):
+    key = Key("EVENT#{event_id}", "EVENT")
+    by_kind = Key("KIND#{kind}", "EVENT#{event_id}", index="GSI1", shards=2)
+    event_id: str
+    kind: str = "k"
+
+
+class Wider(Entity, table=wider, tag="Event"):
+    key = Key("EVENT#{event_id}", "EVENT")
+    by_kind = Key("KIND#{kind}", "EVENT#{event_id}", index="GSI1", shards=5)
+    event_id: str
+    kind: str = "k"
+
+
+def test_another_number_of_shards_is_another_goal_and_moves_index_keys(opening: Opening) -> None:
+    assert goal_of(Spread.plan()) != goal_of(Wider.plan())
+    old, new = opening.beside(spread), opening(wider)
+    for number in range(20):
+        old.put(Spread(event_id=f"{number:02d}"))
+    admin = opening.beside(wider).admin()
+    moved = report(admin, Wider, budget=100).stale_keys
+    assert 0 < moved <= 20
+    assert backfill(admin, Wider, budget=100).tally.reindexed == moved
+    found = [each.event_id for each in new.all(Wider.by_kind.query(kind="k"))]
+    assert found == [f"{number:02d}" for number in range(20)]

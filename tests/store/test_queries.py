@@ -314,7 +314,7 @@ def test_an_index_that_holds_all_that_is_asked_is_not_hydrated(db: Store, openin
     opening.spy.sent.clear()
     query = Book.by_title.query(title="T")
     assert [row.stars for row in db.all(query.select(Title))] == [0, 1, 2]
-    assert [type(each) for each in opening.spy.sent] == [requests.Query]
+    assert [type(each) for each in opening.spy.sent] == [requests.Query] * 3  # the index has three shards
     assert [row.notes for row in db.all(query)] == ["whole"] * 3
     assert len(opening.spy.of(BatchGetItem)) == 1
     assert db.count(query, where=lambda b: b.stars > 0) == 2

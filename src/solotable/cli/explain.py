@@ -135,7 +135,8 @@ def _pattern(wanted: _Wanted, name: str) -> dict[str, Any]:
     query = query_of(plan, pattern, given)
     items, size = wanted.items or _ITEMS, wanted.item_size or _ITEM_SIZE
     with _twin(wanted, plan) as (store, recorder):
-        hydrates = store.explain(query).hydrates
+        prepared = store.explain(query)
+        hydrates, queries = prepared.hydrates, prepared.queries
         store.page(query, limit=items)
         sent = recorder.exchanges[:1]
     units = query_units(
@@ -152,6 +153,8 @@ def _pattern(wanted: _Wanted, name: str) -> dict[str, Any]:
         "item_size": size,
         "stand_ins": missing if not wanted.db else [],
     }
+    if queries > 1:
+        explanation["queries"] = queries
     if hydrates:
         explanation["then"] = "BatchGetItem of the whole items, which the index does not hold"
     if wanted.db is not None:
@@ -309,6 +312,11 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
     lines = [f"{found['what']}  on {found['index'] or 'the table'} of {found['table']}", ""]
     for each in found["requests"]:
         lines += [f"{each['operation']} {json.dumps(each['request'], indent=2, ensure_ascii=False)}", ""]
+    if "queries" in found:
+        lines += [
+            f"the first of {found['queries']} queries, one for each shard and bucket until it is done",
+            "",
+        ]
     if "then" in found:
         lines += [f"then {found['then']}", ""]
     lines.append(f"before    {_shown(found['estimated'])}  ({_assumptions(found['assumed'])})")

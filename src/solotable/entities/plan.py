@@ -300,7 +300,14 @@ def build_plan(
     if deletion is not None:
         derived |= HIDING
     shapes = build_shapes(
-        entity, shape=shape, newer=newer, attribute=table.shape, derived=derived, wires=by_wire
+        entity,
+        shape=shape,
+        newer=newer,
+        attribute=table.shape,
+        derived=derived,
+        wires=by_wire,
+        key_names=keys["key"].names,
+        key_fields=[attributes[each].wire for each in keys["key"].fields],
     )
     return Plan(
         entity=entity,

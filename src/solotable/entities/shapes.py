@@ -111,6 +111,9 @@ class Shapes:
     hidden: frozenset[str]
     #: What is left out of the unknown attributes of an item.
     dropped: frozenset[str]
+    #: The key attributes of the table, and all that follows from other attributes or never changes.
+    key_names: tuple[str, ...]
+    implied: frozenset[str]
     _mark: Mapping[str, AttributeValue] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -205,7 +208,7 @@ class Shapes:
             ) from fault
 
 
-def build_shapes(
+def build_shapes(  # noqa: PLR0913 - what the steps are checked against, each by name
     owner: type,
     *,
     shape: int | None,
@@ -213,6 +216,8 @@ def build_shapes(
     attribute: str,
     derived: frozenset[str],
     wires: Iterable[str],
+    key_names: tuple[str, ...],
+    key_fields: Iterable[str],
 ) -> Shapes:
     """Collect the steps that a class declares, or raise the DeclarationError that says what is missing."""
     name = owner.__name__
@@ -250,6 +255,8 @@ def build_shapes(
         since=since,
         hidden=derived | own,
         dropped=derived | own | replaced,
+        key_names=key_names,
+        implied=derived | {since, *key_names, *key_fields},
     )
 
 

@@ -22,7 +22,7 @@ def shard_of(text: str, shards: int) -> int:
     """Return the shard of a text: CRC-32, mixed, and scaled to the number of shards.
 
     >>> shard_of("o1", 8), shard_of("o2", 8)
-    (4, 1)
+    (5, 2)
     """
     # The plain remainder of a CRC is uneven where ids differ in few bits.
     return ((crc32(text.encode()) * _GOLDEN & 0xFFFFFFFF) * shards) >> 32

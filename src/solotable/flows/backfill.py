@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Literal
 
+from solotable.entities.deletion import DELETED_AT
 from solotable.entities.plan import Plan
 from solotable.errors import (
     ConditionFailed,
@@ -62,10 +63,6 @@ class Tally:
         return Tally(
             **{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)}
         )
-
-
-_UPGRADED = Tally(upgraded=1)
-_REINDEXED = Tally(reindexed=1)
 
 
 class Pace:
@@ -141,7 +138,7 @@ def assess(work: Work, item: Item) -> Rewrite | None:
         return None
     affected = [path for path in plan.indexes if set(path.derived) & stale.keys()]
     made_of = {plan.attributes[name].wire for path in affected for name in path.fields}
-    names = sorted({shapes.attribute, *made_of, *stale} - set(plan.primary.names))
+    names = sorted({shapes.attribute, *made_of} - shapes.implied)
     return _rewrite(work, item, stale, {name: item.get(name) for name in names}, "keys")
 
 
@@ -151,9 +148,12 @@ def _rewrite(
     plan = work.plan
     # The tag, so that an item which was deleted meanwhile is not made anew.
     required = {plan.table.tag: plan.tag_value, **origin}
+    if plan.deletion is not None:
+        # A soft delete meanwhile has taken the item out of its indexes.
+        required[DELETED_AT] = item.get(DELETED_AT)
     action = UpdateItem(
         table=work.scope.table(plan.table),
-        key={name: item[name] for name in plan.primary.names},
+        key={name: item[name] for name in plan.shapes.key_names},
         update=update_of(changed),
         condition=all_of(as_stored(required)),
         returns_on_failure=True,
@@ -213,7 +213,7 @@ def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[Tally]
     """Write a group as one transaction, and those that others came before one by one."""
     tally = Tally()
     if work.dry_run:
-        return sum(map(_done, group), tally)
+        return tally + _done(group)
     for attempt in range(_ATTEMPTS):
         if len(group) < 2:
             break
@@ -239,7 +239,7 @@ def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[Tally]
             units = 0.0
             for each in reply.capacity or ():
                 units += yield from _paced(work, each)
-            return sum(map(_done, group), tally) + Tally(units=units)
+            return tally + _done(group) + Tally(units=units)
     for rewrite in group:
         tally += yield from _write_one(work, rewrite, problems)
     return tally
@@ -254,7 +254,7 @@ def _write_one(work: Work, rewrite: Rewrite, problems: list[str]) -> Flow[Tally]
         there = yield from _now(work, rewrite)
         return (yield from _write_again(work, rewrite, there, problems))
     units = yield from _paced(work, reply.capacity)
-    return _done(rewrite) + Tally(units=units)
+    return _done([rewrite]) + Tally(units=units)
 
 
 def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[str]) -> Flow[Tally]:
@@ -284,7 +284,7 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
             met = yield from _now(work, rewrite)
         else:
             units = yield from _paced(work, reply.capacity)
-            return tally + _done(again) + Tally(units=units)
+            return tally + _done([again]) + Tally(units=units)
     problems.append(f"{plan.name} {rewrite.action.key}: others wrote it {_ATTEMPTS} times meanwhile.")
     return tally + Tally(failed=1)
 
@@ -306,8 +306,9 @@ def _paced(work: Work, capacity: Capacity | None) -> Flow[float]:
     return units
 
 
-def _done(rewrite: Rewrite) -> Tally:
-    return _UPGRADED if rewrite.kind == "shape" else _REINDEXED
+def _done(rewrites: list[Rewrite]) -> Tally:
+    upgraded = [rewrite.kind for rewrite in rewrites].count("shape")
+    return Tally(upgraded=upgraded, reindexed=len(rewrites) - upgraded)
 
 
 def _told(plan: Plan, item: Item, refused: DataError) -> str:

@@ -1,40 +1,39 @@
-"""Purging: items are removed for good, with what belongs to them and with a receipt, in transactions.
+"""Removing items for good, with a receipt, as many in a transaction as it takes.
 
 Conditions decide, never a reading alone: an item goes only if it is still the one that its ticket was
-written for and nobody holds it. What takes more than one transaction (children, history) begins with a mark
-that ends the way back, and ends with the item and its ticket, so that a purge that was broken off is
-simply done again.
+written for and nobody holds it. What is refused is left out, and the rest goes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from solotable.entities.children import path_to
-from solotable.entities.counters import Counted
-from solotable.entities.deletion import DELETED_AT, HELD, PURGE_AT, PURGING
+from solotable.entities.deletion import HELD
 from solotable.entities.history import History
-from solotable.entities.keys import AccessPath
 from solotable.entities.names import Names
 from solotable.entities.plan import Plan, UniqueRule
 from solotable.entities.table import Table
-from solotable.errors import ConditionFailed, TransactionCancelled
-from solotable.expressions.ast import And, Assign, Attr, Compare, Condition, Const, Exists, Not, Update
-from solotable.protocol.encode import items as decode_items
+from solotable.errors import TransactionCancelled
+from solotable.expressions.ast import (
+    And,
+    Attr,
+    Compare,
+    Condition,
+    Const,
+    Exists,
+    Not,
+)
 from solotable.protocol.limits import MOST_TRANSACTION_ACTIONS
-from solotable.protocol.requests import DeleteItem, Query, TransactWriteItems, UpdateItem, WriteAction
+from solotable.protocol.requests import DeleteItem, TransactWriteItems, UpdateItem, WriteAction
 from solotable.values import Item
 
-from . import counters, history, names, unique
 from .ask import Flow, ask
-from .merge import with_addition
-from .read import fetch
 from .receipts import Entry, Why, receipt_put
 from .scope import Scope
 from .tickets import Ticket, digest_of, held_by, ticket_key
-from .write import Change, Stored, all_of, as_stored
+from .write import all_of, as_stored
 
 #: How many actions a transaction of the purge has; one is the receipt.
 MOST_ACTIONS = MOST_TRANSACTION_ACTIONS - 1
@@ -96,7 +95,8 @@ def is_plain(plan: Plan) -> bool:
 
 def due(run: Run, plan: Plan, ticket: Ticket) -> Removal:
     """Return the removal of the item that a ticket stands for."""
-    action = DeleteItem(table=run.scope.table(plan.table), key=ticket_key(plan, ticket.key, ticket.purge_at))
+    place = ticket.place or ticket_key(plan, ticket.key, ticket.purge_at)
+    action = DeleteItem(table=run.scope.table(plan.table), key=place)
     condition = all_of([*as_stored(ticket.seen), Not(Exists((HELD,)))])
     assert condition is not None
     return Removal(plan=plan, key=ticket.key, condition=condition, why="deleted", along=(action,))
@@ -131,67 +131,6 @@ def forget(run: Run, plan: Plan, ticket: Ticket) -> Flow[None]:
     """Remove the ticket of an item that is gone, or is no longer the one that was deleted."""
     key = ticket_key(plan, ticket.key, ticket.purge_at)
     yield from ask(DeleteItem(table=run.scope.table(plan.table), key=key), run.scope.retries)
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What became of one ticket, if its item did not go: what holds it."""
-
-    held: str | None = None
-    #: The item was gone already, or had back.
-    stale: bool = False
-
-
-def purge_whole(run: Run, plan: Plan, ticket: Ticket, counts: dict[str, int]) -> Flow[Outcome]:
-    """Purge an item with its children, history, locks and names; what goes is counted as it goes."""
-    item = yield from _current(run, plan, ticket)
-    if item is None:
-        yield from forget(run, plan, ticket)
-        return Outcome(stale=True)
-    held = held_by(item) or (yield from held_below(run.scope, plan, item))
-    if held is not None:
-        return Outcome(held=held)
-    root = due(run, plan, ticket)
-    if not (yield from _begin(run, root)):
-        return (yield from purge_whole(run, plan, ticket, counts))
-    stopped = yield from _belongings(run, plan, item, (plan.tag,), counts)
-    if stopped is not None:
-        return Outcome(held=stopped)
-    whole = yield from _with_belongings(run, root, item, (plan.tag,))
-    refused = yield from remove(run, [whole])
-    if not refused:
-        counts[plan.name] = counts.get(plan.name, 0) + 1
-    return Outcome(held=refused[0].held if refused else None)
-
-
-def count_whole(
-    run: Run, plan: Plan, ticket: Ticket, counts: dict[str, int], counted: set[str]
-) -> Flow[Outcome]:
-    """Return what `purge_whole` would do; `counted` has the digests of what was counted before."""
-    item = yield from _current(run, plan, ticket)
-    if item is None:
-        return Outcome(stale=True)
-    held = held_by(item) or (yield from held_below(run.scope, plan, item))
-    if held is not None:
-        return Outcome(held=held)
-    _count_once(plan, item, counts, counted)
-    yield from _count_below(run.scope, plan, item, counts, counted)
-    return Outcome()
-
-
-def held_below(scope: Scope, plan: Plan, item: Item) -> Flow[str | None]:
-    """Return why one of an item's children is held, children of children included; None if none is."""
-    for child in _children(plan):
-        start = None
-        while True:
-            items, start = yield from _some_children(scope, plan, item, child, start)
-            for each in items:
-                held = held_by(each) or (yield from held_below(scope, child, each))
-                if held is not None:
-                    return f"{child.name}: {held}"
-            if start is None:
-                break
-    return None
 
 
 def expired(run: Run, plan: Plan, item: Item) -> Removal:
@@ -263,175 +202,6 @@ def _sorted_out(
     return left, refused
 
 
-def _current(run: Run, plan: Plan, ticket: Ticket) -> Flow[Item | None]:
-    """Return the item that a ticket was written for; None if it is gone or was had back."""
-    (item,) = yield from fetch(run.scope, plan, [ticket.key], consistent=True)
-    return item if item is not None and is_due(ticket, item) else None
-
-
 def is_due(ticket: Ticket, item: Item) -> bool:
     """Whether an item is the one that a ticket was written for."""
     return all(item.get(name) == value for name, value in ticket.seen.items())
-
-
-def _begin(run: Run, root: Removal) -> Flow[bool]:
-    """Mark an item: from here on it is neither had back nor held. False if it changed meanwhile."""
-    action = UpdateItem(
-        table=run.scope.table(root.plan.table),
-        key=root.key,
-        update=Update((Assign((PURGING,), Const({"S": run.name})),), creates=True),
-        condition=root.condition,
-    )
-    try:
-        yield from ask(action, run.scope.retries)
-    except ConditionFailed:
-        return False
-    return True
-
-
-def _belongings(
-    run: Run, plan: Plan, item: Item, above: tuple[str, ...], counts: dict[str, int]
-) -> Flow[str | None]:
-    """Purge an item's children; return why one of them had to stay, or None."""
-    for child in _children(plan):
-        start = None
-        while True:
-            items, start = yield from _some_children(run.scope, plan, item, child, start)
-            removals = []
-            for each in items:
-                stopped = yield from _belongings(run, child, each, (*above, child.tag), counts)
-                if stopped is not None:
-                    return stopped
-                bare = _child(run, child, each)
-                removals.append((yield from _with_belongings(run, bare, each, (*above, child.tag))))
-            for chunk in chunks(removals):
-                refused = yield from remove(run, chunk)
-                counts[child.name] = counts.get(child.name, 0) + len(chunk) - len(refused)
-                held = next((each.held for each in refused if each.held is not None), None)
-                if held is not None:
-                    return f"{child.name}: {held}"
-            if start is None:
-                break
-    return None
-
-
-def _child(run: Run, plan: Plan, item: Item) -> Removal:
-    key = {name: item[name] for name in plan.primary.names}
-    condition = And((Exists((plan.table.partition.name,)), Not(Exists((HELD,)))))
-    along: tuple[WriteAction, ...] = ()
-    if DELETED_AT in item:
-        ticket = ticket_key(plan, key, int(item[PURGE_AT]["N"]))
-        along = (DeleteItem(table=run.scope.table(plan.table), key=ticket),)
-    return Removal(plan=plan, key=key, condition=condition, why="cascade", along=along)
-
-
-def _with_belongings(run: Run, removal: Removal, item: Item, above: tuple[str, ...]) -> Flow[Removal]:
-    """Return a removal with the locks, names and counters that go with it; its history goes first."""
-    plan, scope = removal.plan, run.scope
-    if not any(isinstance(trait, (UniqueRule, Names, History, Counted)) for trait in plan.traits):
-        return removal
-    before = Stored(item, plan.load(item))
-    change = Change(plan, before, None)
-    along: list[WriteAction] = []
-    removed = 0
-    for trait in plan.traits:
-        match trait:
-            case UniqueRule():
-                along += [each.action for each in unique.locks(scope, trait, change)]
-            case Names():
-                along += [each.action for each in names.redirects(scope, trait, change)]
-            case Counted() if DELETED_AT not in item and trait.of.tag not in above:
-                along = _added(along, (each.action for each in counters.shares(scope, trait, change)))
-            case History():
-                place = history.place_of(scope, plan, plan.arguments_of(removal.key) or {})
-                removed += yield from history.purge(place)
-            case _:
-                pass
-    room = MOST_ACTIONS - removal.weight
-    for action in along[room:]:
-        # More than a transaction takes: these go before it, each by its own condition.
-        token = scope.tokens()
-        alone = TransactWriteItems(actions=(action,), token=token, fingerprint=token.encode())
-        try:
-            yield from ask(alone, scope.retries)
-        except TransactionCancelled:
-            continue
-    return replace(removal, along=(*removal.along, *along[:room]), history=removed)
-
-
-def _added(along: list[WriteAction], more: Iterable[WriteAction]) -> list[WriteAction]:
-    """Return actions with more additions, those to one item as one action."""
-    found = list(along)
-    for action in more:
-        assert isinstance(action, UpdateItem)
-        for at, each in enumerate(found):
-            together = None
-            if isinstance(each, UpdateItem) and (each.table, each.key) == (action.table, action.key):
-                together = with_addition(each, action)
-            if together is not None:
-                found[at] = together
-                break
-        else:
-            found.append(action)
-    return found
-
-
-def _children(plan: Plan) -> tuple[Plan, ...]:
-    return () if plan.deletion is None else plan.deletion.children(plan)
-
-
-def _some_children(
-    scope: Scope, parent: Plan, item: Item, child: Plan, start: Item | None
-) -> Flow[tuple[list[Item], Item | None]]:
-    """Return the next children of an item as they are stored, hidden ones among them."""
-    path = path_to(child, parent.primary.parts, parent.name)
-    values = parent.arguments_of({name: item[name] for name in parent.primary.names}) or {}
-    request = Query(
-        table=scope.table(child.table),
-        key=path.terms(_leading(path, values), None),
-        index=None if path.index is None else path.index.name,
-        filter=Compare("=", Attr((child.table.tag,)), Const(child.tag_value)) if path.index is None else None,
-        start=start,
-        consistent=path.index is None,
-    )
-    reply = yield from ask(request, scope.retries)
-    items = decode_items(reply.items or ())
-    if path.index is not None and path.index.projection != "ALL":
-        keys = [{name: each[name] for name in child.primary.names} for each in items]
-        whole = yield from fetch(scope, child, keys, consistent=True)
-        items = [each for each in whole if each is not None]
-    wanted = {child.attributes[name].wire: child.attributes[name].dump(values[name]) for name in values}
-    wanted[child.table.tag] = child.tag_value
-    ours = [each for each in items if all(each.get(name) == value for name, value in wanted.items())]
-    return ours, reply.last_key or None
-
-
-def _leading(path: AccessPath, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parts of a key that are known, up to the first that is not."""
-    known = {name: values[name] for name in path.partition.fields}
-    for name in () if path.sort is None else path.sort.fields:
-        if name not in values:
-            break
-        known[name] = values[name]
-    return known
-
-
-def _count_once(plan: Plan, item: Item, counts: dict[str, int], counted: set[str]) -> None:
-    digest = digest_of(plan, item)
-    if digest not in counted:
-        counted.add(digest)
-        counts[plan.name] = counts.get(plan.name, 0) + 1
-
-
-def _count_below(
-    scope: Scope, plan: Plan, item: Item, counts: dict[str, int], counted: set[str]
-) -> Flow[None]:
-    for child in _children(plan):
-        start = None
-        while True:
-            items, start = yield from _some_children(scope, plan, item, child, start)
-            for each in items:
-                _count_once(child, each, counts, counted)
-                yield from _count_below(scope, child, each, counts, counted)
-            if start is None:
-                break

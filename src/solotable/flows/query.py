@@ -100,16 +100,18 @@ def rows(scope: Scope, prepared: Prepared, start: Item | None, limit: int | None
     if prepared.request is None:
         return Rows([], None, 0)
     if prepared.walk is not None:
-        return (yield from gather(scope, prepared.walk, start, limit, partial(_shown, scope, prepared)))
+        some = yield from gather(scope, prepared.walk, start, limit)
+        found, items = yield from _shown(scope, prepared, some.items)
+        return Rows(found, some.last_key, some.scanned, items)
     request = replace(prepared.request, start=start, limit=limit)
     reply: Reply = yield from ask(request, scope.retries)
-    return (yield from _shown(scope, prepared, reply))
+    found, items = yield from _shown(scope, prepared, decode_items(reply.items or ()))
+    return Rows(found, reply.last_key or None, reply.scanned, items)
 
 
-def _shown(scope: Scope, prepared: Prepared, reply: Reply) -> Flow[Rows]:
-    """Return the rows of a reply: whole, and only those that are shown in the scope."""
+def _shown(scope: Scope, prepared: Prepared, items: Sequence[Item]) -> Flow[tuple[list[Any], Sequence[Item]]]:
+    """Return items as rows, whole, and the items of those that are shown in the scope."""
     query, plan = prepared.query, prepared.plan
-    items: Sequence[Item] = decode_items(reply.items or ())
     whole: Sequence[Item | None] = items
     if prepared.hydrates:
         keys = [{name: item[name] for name in plan.primary.names} for item in items]
@@ -119,7 +121,7 @@ def _shown(scope: Scope, prepared: Prepared, reply: Reply) -> Flow[Rows]:
     if any(row is None for row in found):
         kept = [(row, item) for row, item in zip(found, items, strict=True) if row is not None]
         found, items = [row for row, _ in kept], [item for _, item in kept]
-    return Rows(found, reply.last_key or None, reply.scanned, items)
+    return found, items
 
 
 @dataclass(frozen=True, slots=True)

@@ -51,8 +51,8 @@ def recast(plan: Plan, before: Item) -> Recast:
     """Return an item as its entity is stored today; raises what reading it does."""
     entity = plan.load(before)
     item = plan.dump(entity.__dict__, entity.unknown_attributes)
-    if any(item[name] != before[name] for name in plan.primary.names):
-        shown = {name: before[name] for name in plan.primary.names}
+    if any(item[name] != before[name] for name in plan.shapes.key_names):
+        shown = {name: before[name] for name in plan.shapes.key_names}
         raise DataError(
             f"The stored {plan.name} {shown} has fields that make another key; an upgrade changes no part "
             f"of the key: put it anew and delete this one."
@@ -101,16 +101,16 @@ def origins(plan: Plan, before: Item, touched: Iterable[str]) -> dict[str, Attri
     """Return what an item's recast was made of, to be required unchanged when it is written.
 
     The version stands for all that is under it; without one it is every attribute that the item has, or
-    that its model knows.
+    that its model knows. What follows from others need not be named.
     """
     shapes = plan.shapes
-    names = {shapes.attribute, shapes.since, *touched}
+    names = {shapes.attribute, *touched}
     version = None if plan.version is None else plan.attributes[plan.version].wire
     if version is not None and version in before:
         names.add(version)
     else:
         names |= {*before, *plan.by_wire, *(name for step in shapes.upgrades for name in step.replaces)}
-    names -= set(plan.primary.names)
+    names -= shapes.implied
     if len(names) > _MOST_FACTS:
         raise DataError(
             f"A stored {plan.name} has {len(names)} attributes, too many to require all of them unchanged; "

@@ -92,6 +92,7 @@ def receipts(scope: Scope, table: Table, start: Item | None) -> Flow[tuple[list[
             history=int(entry["M"].get("history", {"N": "0"})["N"]),
         )
         for item in decode_items(reply.items or ())
+        if item.get(table.tag) == {"S": TAG}
         for entry in item[_FACTS]["M"]["entries"]["L"]
     ]
     return found, reply.last_key or None

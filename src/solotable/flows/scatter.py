@@ -8,7 +8,7 @@ is left of that is kept for the next rows of the same walk and lost with it.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from typing import Any
@@ -16,6 +16,7 @@ from typing import Any
 from solotable.entities.lanes import Lanes
 from solotable.errors import CursorRejected
 from solotable.protocol import requests
+from solotable.protocol.encode import items as decode_items
 from solotable.protocol.replies import Page as Reply
 from solotable.values import Item
 
@@ -39,8 +40,14 @@ class Rows:
     items: Sequence[Item] = ()
 
 
-#: Turns the reply of a request into rows.
-Shown = Callable[[Reply], Flow[Rows]]
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """Some items of several partitions in their order, where they ended, and how many were read."""
+
+    items: list[Item]
+    #: The key after which to go on; None at the end.
+    last_key: Item | None
+    scanned: int
 
 
 class _Falling(str):
@@ -61,7 +68,7 @@ class _Lane:
     #: The key of the last item that was read; None before the first request.
     reached: Item | None = None
     is_done: bool = False
-    ahead: deque[tuple[str, Any, Item]] = field(default_factory=deque)
+    ahead: deque[tuple[str, Item]] = field(default_factory=deque)
 
     @property
     def is_hungry(self) -> bool:
@@ -121,17 +128,16 @@ class Walk:
                 key = self.lanes.terms(self._buckets[self._at][lane.number], within)
                 lane.request = replace(lane.request, key=key)
 
-    def take(self, lane: _Lane, some: Rows) -> None:
+    def take(self, lane: _Lane, reply: Reply) -> None:
         """Keep what was read of a lane."""
-        for row, item in zip(some.rows, some.items, strict=True):
-            lane.ahead.append((self._sort_of(item), row, item))
-        lane.is_done = some.last_key is None
-        lane.reached = some.last_key
-        lane.request = replace(lane.request, start=some.last_key)
+        lane.ahead.extend((self._sort_of(item), item) for item in decode_items(reply.items or ()))
+        lane.reached = reply.last_key or None
+        lane.is_done = lane.reached is None
+        lane.request = replace(lane.request, start=lane.reached)
 
-    def merged(self, most: int | None) -> list[tuple[Any, Item]]:
-        """Return the rows that are certain to come next, and note where they end."""
-        found: list[tuple[Any, Item]] = []
+    def merged(self, most: int | None) -> list[Item]:
+        """Return the items that are certain to come next, and note where they end."""
+        found: list[Item] = []
         heads = [self._head(lane) for lane in self._open if lane.ahead or not lane.is_done]
         heapify(heads)
         while heads and (most is None or len(found) < most):
@@ -142,12 +148,11 @@ class Walk:
                 self._position = lane.reached or self._position
                 return found
             heappop(heads)
-            _, row, item = lane.ahead.popleft()
-            found.append((row, item))
+            found.append(lane.ahead.popleft()[1])
             if lane.ahead or not lane.is_done:
                 heappush(heads, self._head(lane))
         if found:
-            self._position = {name: found[-1][1][name] for name in self._key_names}
+            self._position = {name: found[-1][name] for name in self._key_names}
         return found
 
     def go_on(self) -> bool:
@@ -188,10 +193,10 @@ class Walk:
         return "" if self.lanes.sort is None else str(item[self.lanes.sort]["S"])
 
 
-def gather(scope: Scope, walk: Walk, start: Item | None, limit: int | None, shown: Shown) -> Flow[Rows]:
-    """Return the next rows of a walk: up to `limit`, or as many as the first replies make certain.
+def gather(scope: Scope, walk: Walk, start: Item | None, limit: int | None) -> Flow[Gathered]:
+    """Return the next items of a walk: up to `limit`, or as many as the first replies make certain.
 
-    Comes back without rows only at the end, or once `limit` items were read in vain.
+    Comes back without items only at the end, or once `limit` items were read in vain.
     """
     walk.seek(start)
     scanned = 0
@@ -200,21 +205,19 @@ def gather(scope: Scope, walk: Walk, start: Item | None, limit: int | None, show
         # Where a bucket ends no row says where we are, so the walk goes on to where one does.
         if walk.is_through:
             if not walk.go_on():
-                return Rows([], None, scanned)
+                return Gathered([], None, scanned)
         elif limit is not None and scanned >= limit:
-            return Rows([], walk.position, scanned)
+            return Gathered([], walk.position, scanned)
         hungry = walk.hungry
         share = None if limit is None else min(limit, int(limit * _AHEAD / len(hungry)) + 1)
         asked = [replace(lane.request, limit=share) for lane in hungry]
-        replies = yield from ask_together(asked, scope.retries)
+        replies: list[Reply] = yield from ask_together(asked, scope.retries)
         for lane, reply in zip(hungry, replies, strict=True):
-            some = yield from shown(reply)
-            scanned += some.scanned
-            walk.take(lane, some)
+            scanned += reply.scanned
+            walk.take(lane, reply)
         found = walk.merged(limit)
     at_end = walk.is_through and walk.is_last
-    rows, items = [row for row, _ in found], [item for _, item in found]
-    return Rows(rows, None if at_end else walk.position, scanned, items)
+    return Gathered(found, None if at_end else walk.position, scanned)
 
 
 def tally(scope: Scope, counting: Sequence[requests.Query]) -> Flow[int]:

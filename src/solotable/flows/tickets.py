@@ -50,6 +50,8 @@ class Ticket:
     key: Item
     deleted_at: str
     purge_at: int
+    #: Where the ticket itself was found; None for one that is yet to be written.
+    place: Item | None = None
 
     @property
     def seen(self) -> Item:
@@ -143,7 +145,11 @@ def tickets(scope: Scope, part: Part) -> Flow[tuple[list[Ticket], str | None]]:
     )
     reply = yield from ask(request, scope.retries)
     last = None if not reply.last_key else str(reply.last_key[table.sort.name]["S"])
-    return [_ticket(item) for item in decode_items(reply.items or ())], last
+    ours = {"S": TAG}
+    # Nothing keeps an entity of yours from lying in a partition of this name.
+    found = [item for item in decode_items(reply.items or ()) if item.get(table.tag) == ours]
+    names = (table.partition.name, table.sort.name)
+    return [_ticket(item, {name: item[name] for name in names}) for item in found], last
 
 
 def count_due(scope: Scope, table: Table, until: int) -> Flow[int]:
@@ -219,13 +225,14 @@ def _told(scope: Scope, plan: Plan, found: Sequence[Ticket]) -> Flow[list[Delete
     return [told(plan, ticket, item) for ticket, item in zip(found, items, strict=True)]
 
 
-def _ticket(item: Item) -> Ticket:
+def _ticket(item: Item, place: Item) -> Ticket:
     facts = item[_TICKET]["M"]
     return Ticket(
         entity=facts["entity"]["S"],
         key=facts["key"]["M"],
         deleted_at=facts["deleted_at"]["S"],
         purge_at=int(facts["purge_at"]["N"]),
+        place=place,
     )
 
 

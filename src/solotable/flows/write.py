@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from solotable.entities.deletion import DELETED_AT
@@ -231,9 +232,20 @@ def unchanged(plan: Plan, facts: Mapping[str, AttributeValue | None]) -> list[Co
 def as_stored(facts: Mapping[str, AttributeValue | None]) -> list[Condition]:
     """Return the conditions that attributes are stored as they were."""
     return [
-        Not(Exists((name,))) if value is None else Compare("=", Attr((name,)), Const(value))
+        _absent(name) if value is None else Compare("=", _attribute(name), Const(value))
         for name, value in facts.items()
     ]
+
+
+# Jobs require the same attributes of every item.
+@lru_cache(1024)
+def _absent(name: str) -> Condition:
+    return Not(Exists((name,)))
+
+
+@lru_cache(1024)
+def _attribute(name: str) -> Attr:
+    return Attr((name,))
 
 
 def all_of(conditions: list[Condition]) -> Condition | None:

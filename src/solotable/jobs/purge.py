@@ -17,6 +17,7 @@ from solotable.entities.plan import Plan
 from solotable.entities.table import Table
 from solotable.errors import DataError, DeclarationError, SolotableError, TransportError
 from solotable.expressions.ast import And, Attr, Compare, Const
+from solotable.flows import cascade
 from solotable.flows import purge as flows
 from solotable.flows.outbox import stamp
 from solotable.flows.own import only_table
@@ -247,9 +248,9 @@ class _Job:
         this, removed, counted = self._run, self._report.removed, self._counted
         try:
             outcome = run(
-                flows.count_whole(this, plan, ticket, removed, counted)
+                cascade.count_whole(this, plan, ticket, removed, counted)
                 if self._report.dry_run
-                else flows.purge_whole(this, plan, ticket, removed),
+                else cascade.purge_whole(this, plan, ticket, removed),
                 self._db.engine,
             )
         except TransportError:

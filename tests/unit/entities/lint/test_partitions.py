@@ -25,9 +25,9 @@ TYPES: dict[str, Any] = {
 }
 
 
-def hot(partition: str, *, tenant: str | None = None) -> list[Finding]:
+def hot(partition: str, *, tenant: str | None = None, shards: int | None = None) -> list[Finding]:
     table = Table("Shop", tenant=tenant)
-    entity(table, "Order", {"key": Key(partition, "ORDER#{order_id}")}, **TYPES)
+    entity(table, "Order", {"key": Key(partition, "ORDER#{order_id}#{at}", shards=shards)}, **TYPES)
     return [each for each in lint(table) if each.code in ("ST201", "ST202")]
 
 
@@ -47,10 +47,19 @@ def test_few_partitions_are_hot(partition: str, said: str) -> None:
     assert "1,000 WCU and 3,000 RCU" in finding.message
 
 
-@pytest.mark.parametrize("partition", ["DAY#{day}", "{at:s}"])
+@pytest.mark.parametrize("partition", ["DAY#{day}", "{at:s}", "LOG#{at:day}"])
 def test_the_present_is_hot(partition: str) -> None:
     (finding,) = hot(partition)
     assert (finding.code, finding.severity) == ("ST202", "warning")
+    assert "spread it with shards=8" in finding.message
+
+
+@pytest.mark.parametrize(
+    "partition", ["ORDERS", "STATUS#{status}", "{at:s}", "LOG#{at:day}", "{status}#{at:hour}"]
+)
+def test_c0_9_c3_8_shards_are_the_way_out_of_hot_partitions(partition: str) -> None:
+    assert hot(partition) == [] or any("shards=8" in each.message for each in hot(partition))
+    assert hot(partition, shards=8) == []
 
 
 @pytest.mark.parametrize(
