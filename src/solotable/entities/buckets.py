@@ -14,7 +14,8 @@ from typing import Any, ClassVar, Literal
 
 from solotable.errors import DeclarationError
 
-from .codec import PartCodec, unwrapped
+from .codec import PartCodec
+from .coding import unwrapped
 
 Size = Literal["hour", "day", "month"]
 Source = Literal["datetime", "date", "ULID"]

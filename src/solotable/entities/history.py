@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 from solotable.errors import DeclarationError
 from solotable.values import AttributeValue, Item
 
-from .keys import AccessPath, Composed
+from .keys import AccessPath
+from .sides import Composed
 from .table import suggestion
 from .templates import Part, Template
 from .traits import Trait

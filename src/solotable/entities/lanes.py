@@ -17,7 +17,8 @@ from solotable.errors import DataError, DeclarationError
 from solotable.expressions.ast import KeyTerm
 
 from .buckets import BucketCodec, BucketText
-from .keys import AccessPath, Bound, Composed, Key, Native, Side, buckets_of, highest, meets_nothing
+from .keys import AccessPath, Key
+from .sides import Bound, Composed, Native, Side, buckets_of, highest, meets_nothing
 from .spread import Spread, judge_counts
 from .table import suggestion
 from .templates import above, below

@@ -12,11 +12,12 @@ from typing import Any
 
 from solotable.expressions.evaluate import paths_of
 
-from .keys import AccessPath, Bound, Composed, Native, buckets_of
+from .keys import AccessPath
 from .patterns import BoundPattern, Pattern
 from .plan import Plan
 from .queries import Query
 from .samples import argument_types, shown_type, stand_in
+from .sides import Bound, Composed, Native, buckets_of
 from .table import Table
 from .templates import Part, Template
 

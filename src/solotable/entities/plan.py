@@ -19,11 +19,12 @@ from solotable.values import AttributeValue, Item, item_size, value_size
 from .attributes import Attribute, attribute_of
 from .deletion import HIDING, SoftDelete
 from .fields import is_from_scope
-from .keys import AccessPath, Composed, Key, Native, compile_key
+from .keys import AccessPath, Key, compile_key
 from .lanes import settle_keys
 from .reading import Reading
 from .retention import Retention
 from .shapes import Newer, Shapes, build_shapes
+from .sides import Composed, Native
 from .table import Table, suggestion
 from .traits import Trait
 

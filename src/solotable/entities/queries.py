@@ -15,8 +15,9 @@ from solotable.errors import DataError, DeclarationError
 from solotable.expressions.ast import And, Condition
 
 from .conditions import record
-from .keys import AccessPath, Bound, Verb
+from .keys import AccessPath
 from .paths import place_of
+from .sides import Bound, Verb
 
 if TYPE_CHECKING:
     from .entity import Entity

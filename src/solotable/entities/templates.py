@@ -17,7 +17,8 @@ from typing import Any
 from solotable.errors import DataError, DeclarationError
 
 from .buckets import SIZES, bucket_codec
-from .codec import PartCodec, codec_for
+from .codec import PartCodec
+from .coding import codec_for
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
 #: Characters up to `$` would lie between `X` and its children `X#...`, or beside their upper bound; `%`

@@ -14,9 +14,10 @@ from solotable.entities.children import path_to
 from solotable.entities.counters import Counted
 from solotable.entities.deletion import DELETED_AT, HELD, PURGE_AT, PURGING
 from solotable.entities.history import History
-from solotable.entities.keys import AccessPath, Composed
+from solotable.entities.keys import AccessPath
 from solotable.entities.names import Names
 from solotable.entities.plan import Plan, UniqueRule
+from solotable.entities.sides import Composed
 from solotable.errors import ConditionFailed, TransactionCancelled
 from solotable.expressions.ast import (
     And,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, fields
 from hashlib import blake2b
 from typing import Any
 
-from solotable.entities.keys import Composed, Native
 from solotable.entities.plan import Plan
+from solotable.entities.sides import Composed, Native
 from solotable.protocol.requests import DeleteItem, GetItem, PutItem
 from solotable.values import Item
 

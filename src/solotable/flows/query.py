@@ -10,10 +10,11 @@ from typing import Any
 from pydantic import BaseModel
 
 from solotable.entities.deletion import DELETED_AT
-from solotable.entities.keys import AccessPath, Composed, highest, meets_nothing
+from solotable.entities.keys import AccessPath
 from solotable.entities.lanes import Lanes, lanes_of
 from solotable.entities.plan import Plan
 from solotable.entities.queries import Query
+from solotable.entities.sides import Composed, highest, meets_nothing
 from solotable.errors import DataError, DeclarationError
 from solotable.expressions.ast import And, Attr, Compare, Condition, Const, KeyTerm
 from solotable.expressions.evaluate import paths_of

@@ -11,7 +11,8 @@ from uuid import UUID
 import pytest
 from pydantic import AwareDatetime, BaseModel, EmailStr, Field, NaiveDatetime, PastDate, PositiveInt
 
-from solotable.entities.codec import PartCodec, codec_for, escape, unescape
+from solotable.entities.codec import PartCodec, escape, unescape
+from solotable.entities.coding import codec_for
 from solotable.errors import DataError, DeclarationError
 
 SurveyId = NewType("SurveyId", str)

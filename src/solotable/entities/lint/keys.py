@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, product
 from typing import Literal
 
-from solotable.entities.keys import AccessPath, Composed, Native, Side
+from solotable.entities.keys import AccessPath
 from solotable.entities.plan import Plan
+from solotable.entities.sides import Composed, Native, Side
 from solotable.entities.table import Index, KeyAttribute, Table
 
 from .findings import Finding, found

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from solotable.entities.buckets import BucketCodec
-from solotable.entities.codec import ChoiceCodec, codec_for
-from solotable.entities.keys import AccessPath, Composed, Native, Side
+from solotable.entities.codec import ChoiceCodec
+from solotable.entities.coding import codec_for
+from solotable.entities.keys import AccessPath
 from solotable.entities.plan import Plan
+from solotable.entities.sides import Composed, Native, Side
 from solotable.entities.templates import Part
 from solotable.errors import DataError, DeclarationError
 

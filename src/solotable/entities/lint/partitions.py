@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from solotable.entities.codec import PartCodec, codec_for
-from solotable.entities.keys import AccessPath, Composed
+from solotable.entities.codec import PartCodec
+from solotable.entities.coding import codec_for
+from solotable.entities.keys import AccessPath
 from solotable.entities.plan import Plan
+from solotable.entities.sides import Composed
 from solotable.entities.templates import Part
 from solotable.errors import DeclarationError
 

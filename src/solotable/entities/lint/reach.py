@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from solotable.entities.keys import Composed
 from solotable.entities.queries import Query
+from solotable.entities.sides import Composed
 from solotable.entities.templates import Template
 
 from .meetings import Meeting, Pair, Place, sides_meet, solve
