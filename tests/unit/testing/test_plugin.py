@@ -94,13 +94,13 @@ def test_workers_of_xdist_do_not_meet_and_their_costs_are_reported(project: pyte
     project.makepyfile(test_isolation=ISOLATION)
     done = project.runpytest_subprocess("-n", "2", "--solotable-cost")
     done.assert_outcomes(passed=6)
-    # The transaction doubles the writes of the table and of the index: 4, and 2 of the put.
+    # The transaction doubles the writes of the table and of the index and has a token: 6, and 2 of the put.
     done.stdout.re_match_lines(
         [
             r"=+ solotable: what the tests cost =+",
             r" +RCU +WCU +requests +scans  test",
-            r" +1 +6 +\d+ +0  test_isolation.py::test_a_test_finds.*",
-            r" +6 +36 +\d+ +0  6 tests",
+            r" +2 +8 +\d+ +0  test_isolation.py::test_a_test_finds.*",
+            r" +12 +48 +\d+ +0  6 tests",
         ]
     )
 
