@@ -117,8 +117,8 @@ def _shown(scope: Scope, prepared: Prepared, items: Sequence[Item]) -> Flow[tupl
     if prepared.hydrates:
         keys = [{name: item[name] for name in plan.primary.names} for item in items]
         whole = yield from fetch(scope, plan, keys, consistent=False)
-    row_of = scope.admit if query.view is None else partial(_view, scope, query.view)
-    found = [None if item is None else row_of(plan, item) for item in whole]
+    row_of = scope.admitting(plan) if query.view is None else partial(_view, scope, query.view, plan)
+    found = [None if item is None else row_of(item) for item in whole]
     if any(row is None for row in found):
         kept = [(row, item) for row, item in zip(found, items, strict=True) if row is not None]
         found, items = [row for row, _ in kept], [item for _, item in kept]
