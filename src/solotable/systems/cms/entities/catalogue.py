@@ -1,0 +1,204 @@
+"""What pages are made with: products, assets, resources, contexts and signals (S0.6, S0.9).
+
+Products and contexts hold long texts, so they are listed from `GSI_Type`; the others are small, and are
+listed by the prefix of their own key. Bytes are never in the table: assets and resources have metadata
+here and their bytes in a storage.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, Field
+
+from solotable import (
+    FROM_SCOPE,
+    Created,
+    Entity,
+    Json,
+    Key,
+    Outbox,
+    Query,
+    Updated,
+    Version,
+    new_id,
+    pattern,
+)
+
+from ..table import OF_TENANT, cms
+
+ProductStatus = Literal["draft", "active", "archived"]
+SignalStatus = Literal["new", "seen", "done"]
+FileStatus = Literal["pending", "stored"]
+
+
+class Product(Entity, table=cms):
+    """Something for sale."""
+
+    key = Key(OF_TENANT, "PRODUCT#{product_id}")
+    by_type = Key("TENANT#{tenant_id}#TYPE#PRODUCT", "{product_id}", index="GSI_Type")
+    by_status = Key("TENANT#{tenant_id}#STATUS#{status}", "PRODUCT#{product_id}", index="GSI_Status")
+    events = Outbox(title="title", snapshot=("title", "status", "price", "currency"))
+
+    tenant_id: str = FROM_SCOPE
+    product_id: str = Field(default_factory=new_id)
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    description: Annotated[str, Field(max_length=100_000)] = ""
+    price: Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=2)] = Decimal(0)
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = "EUR"
+    status: ProductStatus = "draft"
+    data: Annotated[dict[str, Any], Json()] = {}
+    created: Annotated[datetime | None, Created()] = None
+    updated: Annotated[datetime | None, Updated()] = None
+    version: Annotated[int, Version()] = 0
+
+    @pattern
+    @classmethod
+    def listed(cls) -> Query[ProductSummary]:
+        """The products of a tenant, newest first, without their descriptions."""
+        return cls.by_type.query().descending().select(ProductSummary)
+
+    @pattern
+    @classmethod
+    def in_status(cls, status: ProductStatus) -> Query[ProductSummary]:
+        """The products in a status."""
+        return cls.by_status.query(status=status).select(ProductSummary)
+
+
+class ProductSummary(BaseModel):
+    """What a list shows of a product."""
+
+    product_id: str
+    title: str
+    price: Decimal
+    currency: str
+    status: ProductStatus
+    version: int = 0
+
+
+class Context(Entity, table=cms):
+    """A text that writing starts from: a brand's voice, a persona, a strategy."""
+
+    key = Key(OF_TENANT, "CONTEXT#{context_id}")
+    by_type = Key("TENANT#{tenant_id}#TYPE#CONTEXT", "{context_id}", index="GSI_Type")
+    events = Outbox(title="title", snapshot=("title", "kind"))
+
+    tenant_id: str = FROM_SCOPE
+    context_id: str = Field(default_factory=new_id)
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    kind: Annotated[str, Field(max_length=100)] = "note"
+    text: Annotated[str, Field(max_length=100_000)] = ""
+    created: Annotated[datetime | None, Created()] = None
+    updated: Annotated[datetime | None, Updated()] = None
+    version: Annotated[int, Version()] = 0
+
+    @pattern
+    @classmethod
+    def listed(cls) -> Query[ContextSummary]:
+        """The contexts of a tenant, newest first, without their texts."""
+        return cls.by_type.query().descending().select(ContextSummary)
+
+
+class ContextSummary(BaseModel):
+    """What a list shows of a context."""
+
+    context_id: str
+    title: str
+    kind: str
+    version: int = 0
+
+
+class Asset(Entity, table=cms):
+    """A picture or film for everybody; its bytes are in the storage under `storage_key`."""
+
+    key = Key(OF_TENANT, "ASSET#{asset_id}")
+    events = Outbox(title="name", snapshot=("name", "mime", "size"))
+
+    tenant_id: str = FROM_SCOPE
+    asset_id: str = Field(default_factory=new_id)
+    name: Annotated[str, Field(min_length=1, max_length=255)]
+    mime: str
+    size: Annotated[int, Field(ge=0)]
+    status: FileStatus = "pending"
+    alt: Annotated[str, Field(max_length=1000)] = ""
+    created: Annotated[datetime | None, Created()] = None
+    version: Annotated[int, Version()] = 0
+
+    @property
+    def storage_key(self) -> str:
+        """Where the bytes lie; made of ids only, never of the file's own name."""
+        return f"{self.tenant_id}/assets/{self.asset_id}"
+
+    @pattern
+    @classmethod
+    def of_tenant(cls) -> Query[Self]:
+        """The assets of a tenant, newest first."""
+        return cls.key.query().descending()
+
+
+class Resource(Entity, table=cms):
+    """A file that is handed out to leads or buyers; its bytes are in the storage under `storage_key`."""
+
+    key = Key(OF_TENANT, "RESOURCE#{resource_id}")
+    events = Outbox(title="name", snapshot=("name", "mime", "size", "gate"))
+
+    tenant_id: str = FROM_SCOPE
+    resource_id: str = Field(default_factory=new_id)
+    name: Annotated[str, Field(min_length=1, max_length=255)]
+    mime: str
+    size: Annotated[int, Field(ge=0)]
+    status: FileStatus = "pending"
+    gate: Literal["lead", "purchase"] = "lead"
+    created: Annotated[datetime | None, Created()] = None
+    version: Annotated[int, Version()] = 0
+
+    @property
+    def storage_key(self) -> str:
+        """Where the bytes lie; made of ids only, never of the file's own name."""
+        return f"{self.tenant_id}/resources/{self.resource_id}"
+
+    @pattern
+    @classmethod
+    def of_tenant(cls) -> Query[Self]:
+        """The resources of a tenant, newest first."""
+        return cls.key.query().descending()
+
+
+class Signal(Entity, table=cms):
+    """Something noticed outside that may be worth a page."""
+
+    key = Key(OF_TENANT, "SIGNAL#{signal_id}")
+    by_status = Key("TENANT#{tenant_id}#STATUS#{status}", "SIGNAL#{signal_id}", index="GSI_Status")
+    events = Outbox(title="title", snapshot=("title", "source", "status"))
+
+    tenant_id: str = FROM_SCOPE
+    signal_id: str = Field(default_factory=new_id)
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    source: Annotated[str, Field(max_length=400)] = ""
+    status: SignalStatus = "new"
+    data: Annotated[dict[str, Any], Json()] = {}
+    created: Annotated[datetime | None, Created()] = None
+    version: Annotated[int, Version()] = 0
+
+    @pattern
+    @classmethod
+    def of_tenant(cls) -> Query[Self]:
+        """The signals of a tenant, newest first."""
+        return cls.key.query().descending()
+
+    @pattern
+    @classmethod
+    def in_status(cls, status: SignalStatus) -> Query[SignalSummary]:
+        """The signals in a status."""
+        return cls.by_status.query(status=status).select(SignalSummary)
+
+
+class SignalSummary(BaseModel):
+    """What the inbox shows of a signal."""
+
+    signal_id: str
+    title: str
+    source: str = ""
+    status: SignalStatus

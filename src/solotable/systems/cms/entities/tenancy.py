@@ -1,0 +1,100 @@
+"""Tenants and the people who work in them.
+
+Corrections of the written design, and why:
+
+- C0.10: the domain is a unique field: its lock item is written in the transaction of the tenant, so two
+  tenants never have one host, whatever `GSI_Domain` has seen yet.
+- C0.11: tenants lie in one partition, `SYSTEM`. Requests do not read it each time: whoever asks for the
+  tenant of a host keeps the answer for a while (`solotable.web` does).
+- Settings and secrets are two fields. The event of a change carries neither.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BaseModel, Field
+
+from solotable import (
+    FROM_SCOPE,
+    Created,
+    Entity,
+    Json,
+    Key,
+    Outbox,
+    Query,
+    Unique,
+    Updated,
+    Version,
+    new_id,
+    pattern,
+)
+
+from ..table import OF_TENANT, SYSTEM, cms
+
+TenantStatus = Literal["active", "suspended", "closed"]
+Role = Literal["TENANT_ADMIN", "EDITOR", "CUSTOMER"]
+
+
+class TenantConfig(Entity, table=cms, scope="global"):
+    """A tenant: its name, its host and its settings. `id` is the tenant that all else belongs to."""
+
+    key = Key(SYSTEM, "TENANT#{id}")
+    by_domain = Key("DOMAIN#{domain}", index="GSI_Domain")
+    by_type = Key("SYSTEM#TYPE#TENANT", "{id}", index="GSI_Type")
+    events = Outbox(title="name", snapshot=("name", "domain", "status"))
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    domain: Annotated[str | None, Unique(normalise="casefold")] = None
+    status: TenantStatus = "active"
+    settings: Annotated[dict[str, Any], Json()] = {}
+    secrets: Annotated[dict[str, Any], Json()] = {}
+    created: Annotated[datetime | None, Created()] = None
+    updated: Annotated[datetime | None, Updated()] = None
+    version: Annotated[int, Version()] = 0
+
+    @pattern
+    @classmethod
+    def of_domain(cls, domain: str) -> Query[TenantSummary]:
+        """The tenant of a host name."""
+        return cls.by_domain.query(domain=domain).select(TenantSummary)
+
+    @pattern
+    @classmethod
+    def listed(cls) -> Query[TenantSummary]:
+        """All tenants, without settings and secrets."""
+        return cls.by_type.query().select(TenantSummary)
+
+
+class TenantSummary(BaseModel):
+    """What a list shows of a tenant."""
+
+    id: str
+    name: str
+    domain: str | None = None
+    status: TenantStatus = "active"
+
+
+class User(Entity, table=cms):
+    """Somebody who works for a tenant, and what they may do there."""
+
+    key = Key(OF_TENANT, "USER#{user_id}")
+    events = Outbox(title="email", snapshot=("email", "name", "role", "enabled"))
+
+    tenant_id: str = FROM_SCOPE
+    user_id: str = Field(default_factory=new_id)
+    email: Annotated[str, Unique(normalise="casefold")]
+    name: str = ""
+    role: Role = "EDITOR"
+    enabled: bool = True
+    created: Annotated[datetime | None, Created()] = None
+    updated: Annotated[datetime | None, Updated()] = None
+    version: Annotated[int, Version()] = 0
+
+    @pattern
+    @classmethod
+    def of_tenant(cls) -> Query[Self]:
+        """The people of a tenant."""
+        return cls.key.query()
