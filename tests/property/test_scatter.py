@@ -1,15 +1,15 @@
-"""A query over shards and buckets is the plain sorted list, whatever its ends, direction, filter and pages."""
+"""A query over shards and buckets is the plain sorted list, whatever its ends, order, filter and pages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.strategies import DrawFn
 
 from solotable import Database, Entity, Index, Key, Query, Store, Table
 from solotable.connect import connect
@@ -47,40 +47,73 @@ def base() -> Iterator[Database]:
         yield base
 
 
-@st.composite
-def asked(draw: DrawFn) -> tuple[Query[Reading], Any]:
+@dataclass(frozen=True, kw_only=True)
+class Asked:
     """A query, and the same as a condition on readings."""
-    low, high = START + timedelta(hours=draw(HOURS)), START + timedelta(hours=draw(HOURS))
-    kind = draw(st.sampled_from(["heat", "light"]))
-    name = draw(st.sampled_from(["key", "by_kind", "by_month", "by_hour"]))
-    has_kind = name in ("by_kind", "by_month")
-    query: Query[Reading] = getattr(Reading, name).query(**({"kind": kind} if has_kind else {}))
-    verbs = ["between", "since", "after", "day"] if name != "by_kind" else ["none", "until", "before", "between"]
-    match verb := draw(st.sampled_from(verbs)):
-        case "none":
-            fits = [lambda at: True]
-        case "between":
-            query, fits = query.between(at=(low, high)), [lambda at: low <= at <= high]
-        case "day":
-            query = getattr(Reading, name).query(at=low.date(), **({"kind": kind} if has_kind else {}))
-            fits = [lambda at: at.date() == low.date()]
-        case "since":
-            query, fits = query.since(at=low), [lambda at: at >= low]
-        case "after":
-            query, fits = query.after(at=low), [lambda at: at > low]
-        case "until":
-            query, fits = query.until(at=high), [lambda at: at <= high]
-        case _:
-            assert verb == "before"
-            query, fits = query.before(at=high), [lambda at: at < high]
-    least = draw(st.integers(0, 2))
-    if least:
-        query = query.where(lambda reading: reading.value >= least)
 
-    def fitting(reading: Reading) -> bool:
-        return fits[0](reading.at) and reading.value >= least and (not has_kind or reading.kind == kind)
+    name: str
+    verb: str
+    kind: str
+    low: datetime
+    high: datetime
+    least: int
+    forward: bool
 
-    return query if draw(st.booleans()) else query.descending(), fitting
+    @property
+    def _has_kind(self) -> bool:
+        return self.name in ("by_kind", "by_month")
+
+    def query(self) -> Query[Reading]:
+        low, high, least = self.low, self.high, self.least
+        given: dict[str, Any] = {"kind": self.kind} if self._has_kind else {}
+        if self.verb == "day":
+            given["at"] = low.date()
+        query: Query[Reading] = getattr(Reading, self.name).query(**given)
+        if self.verb == "between":
+            query = query.between(at=(low, high))
+        elif self.verb in ("since", "after"):
+            query = getattr(query, self.verb)(at=low)
+        elif self.verb in ("until", "before"):
+            query = getattr(query, self.verb)(at=high)
+        if least:
+            query = query.where(lambda reading: reading.value >= least)
+        return query if self.forward else query.descending()
+
+    def fits(self, reading: Reading) -> bool:
+        at, low, high = reading.at, self.low, self.high
+        within = {
+            "none": True,
+            "between": low <= at <= high,
+            "day": at.date() == low.date(),
+            "since": at >= low,
+            "after": at > low,
+            "until": at <= high,
+            "before": at < high,
+        }
+        return (
+            within[self.verb]
+            and reading.value >= self.least
+            and (not self._has_kind or reading.kind == self.kind)
+        )
+
+
+def _asked(names: list[str], verbs: list[str]) -> st.SearchStrategy[Asked]:
+    moments = HOURS.map(lambda hours: START + timedelta(hours=hours))
+    return st.builds(
+        Asked,
+        name=st.sampled_from(names),
+        verb=st.sampled_from(verbs),
+        kind=st.sampled_from(["heat", "light"]),
+        low=moments,
+        high=moments,
+        least=st.integers(0, 2),
+        forward=st.booleans(),
+    )
+
+
+ASKED = _asked(["key", "by_month", "by_hour"], ["between", "since", "after", "day"]) | _asked(
+    ["by_kind"], ["none", "until", "before", "between"]
+)
 
 
 def _walked(db: Store, query: Query[Reading], limit: int, work: int) -> list[Reading]:
@@ -96,16 +129,16 @@ def _walked(db: Store, query: Query[Reading], limit: int, work: int) -> list[Rea
     raise AssertionError("the walk does not end")
 
 
-@given(READINGS, asked(), st.integers(1, 12), st.integers(1, 50))
+@given(READINGS, ASKED, st.integers(1, 12), st.integers(1, 50))
 @settings(max_examples=300, deadline=None)
 def test_a_scattered_query_is_the_sorted_list(
     base: Database,
     readings: list[tuple[str, int, str, int]],
-    query_and_fitting: tuple[Query[Reading], Any],
+    asked: Asked,
     limit: int,
     work: int,
 ) -> None:
-    query, fitting = query_and_fitting
+    query = asked.query()
     db = base.tenant("acme")
     put: list[Reading] = []
     for meter, hours, kind, value in readings:
@@ -113,7 +146,7 @@ def test_a_scattered_query_is_the_sorted_list(
         put.append(Reading(tenant_id="acme", meter=meter, at=at, kind=kind, value=value))
         db.put(put[-1])
     try:
-        wanted = sorted(filter(fitting, put), key=lambda each: (each.at, each.meter))
+        wanted = sorted(filter(asked.fits, put), key=lambda each: (each.at, each.meter))
         # The sort key of an index may be the same for several; then their order is the index's own.
         times = [each.at for each in wanted][:: 1 if query.forward else -1]
         for found in (list(db.all(query)), _walked(db, query, limit, work)):

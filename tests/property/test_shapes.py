@@ -1,4 +1,4 @@
-"""Reading an old item gives what reading it after its backfill gives, whatever it holds and whoever wrote it."""
+"""Reading an old item gives what reading it after its backfill gives, whatever it holds."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import Field
 
 from solotable import Entity, Index, Key, Table, downgrade, upgrade
 from solotable.expressions.evaluate import evaluate
@@ -23,8 +24,8 @@ class Thing(Entity, table=things, shape=4):
     group: str | None = None
     first: str = ""
     full: str = ""
-    size: dict[str, int] = {}
-    tags: set[str] = set()
+    size: dict[str, int] = Field(default_factory=dict)
+    tags: set[str] = Field(default_factory=set)
 
     @upgrade(to=2, replaces=("name",))
     @staticmethod

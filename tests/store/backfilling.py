@@ -89,10 +89,11 @@ def main(role: str, url: str, *rest: str) -> None:
     """Play one role to its end."""
     if role == "write":
         write(url, rest[0], int(rest[1]))
-        print("done", flush=True)
+        sys.stdout.write("done\n")
     else:
         with connect(url, BETWEEN) as db:
-            print("started", flush=True)
+            sys.stdout.write("started\n")
+            sys.stdout.flush()
             backfill(db.admin(), Profile, budget=100_000)
 
 

@@ -263,6 +263,18 @@ def test_silence_is_not_taken_for_a_loss(db: Database, opening: Opening) -> None
 
 
 @pytest.mark.in_process
+def test_a_consumer_of_what_hardly_changes_notes_its_place(db: Database, opening: Opening) -> None:
+    feed = db.changes(Post, consumer="mail")
+    assert list(feed) == []
+    for hour in range(30):
+        opening.clock.seconds += HOUR
+        note(db, f"n{hour}")
+        assert list(feed) == []
+    opening.clock.seconds += 20 * HOUR
+    assert list(db.changes(Post, consumer="mail")) == []
+
+
+@pytest.mark.in_process
 def test_a_stream_that_was_off_meanwhile_is_read_to_its_end_and_then_refused(
     db: Database, opening: Opening
 ) -> None:

@@ -299,7 +299,7 @@ def test_after_a_loss_the_outbox_itself_is_delivered(
     three(db)
     opening.clock.seconds += 30 * 3600
     three(db)
-    with pytest.raises(FeedTrimmed):
+    with pytest.raises(FeedTrimmed, match="--recover"):
         deliver(beside, [AuditSink()])
     deliver(beside, [AuditSink()], recover=True)
     assert len(db.tenant("acme").audit()) == 6

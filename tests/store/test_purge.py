@@ -236,10 +236,12 @@ def test_a_hold_keeps_the_purge_away_and_is_told(db: Store, admin: AdminStore, o
         db.delete(Page, site_id="s", page_id=number)
     db.hold(Page, site_id="s", page_id=1, reason="case 8")
     opening.clock.seconds += 60 * DAY
+    any_gone = False
     for dry_run in (True, False, False):
         report = purge(admin, dry_run=dry_run)
         assert {each.held for each in report.held} == {"case 7", "case 8"}
-    assert report.items == 0
+        assert report.items == (0 if any_gone else 1)
+        any_gone = not dry_run
     listed = admin.deleted(Page)
     assert {each.held for each in listed} == {"case 7", "case 8"}
     db.release_hold(Page, site_id="s", page_id=0)

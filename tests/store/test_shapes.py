@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel
 
-from solotable import ANY, Database, Entity, Index, Key, Table, Unique, Version, downgrade, exists, upgrade
+from solotable import (
+    ANY,
+    Database,
+    Entity,
+    History,
+    Index,
+    Key,
+    SoftDelete,
+    Table,
+    Unique,
+    Version,
+    downgrade,
+    exists,
+    upgrade,
+)
 from solotable.errors import (
     ConditionFailed,
     DataError,
@@ -17,6 +32,7 @@ from solotable.errors import (
     TransactionFailed,
     VersionConflict,
 )
+from solotable.jobs.backfill import backfill, report
 from solotable.protocol.requests import GetItem, UpdateItem
 
 from .opening import Opening
@@ -186,18 +202,30 @@ def test_a_write_between_the_reading_and_the_upgrade_is_not_lost(
     assert len(updates) == 3
 
 
+def _is_large(profile: NewProfile) -> bool:
+    assert profile.profile_images.avatar is not None
+    return profile.profile_images.avatar.size > 100
+
+
+def _has_avatar(profile: NewProfile) -> bool:
+    assert profile.profile_images.avatar is not None
+    return exists(profile.profile_images.avatar.url)
+
+
 def test_a_condition_of_an_update_is_judged_on_the_upgraded_item(old: Database, newest: Database) -> None:
     old.put(OldProfile(user_id="u", name="ada", avatar_url="1.png"))
     with pytest.raises(ConditionFailed):
-        newest.update(
-            NewProfile, user_id="u", set={"name": "x"}, where=lambda p: p.profile_images.avatar.size > 100
-        )
-    changed = newest.update(
-        NewProfile, user_id="u", set={"name": "x"}, where=lambda p: exists(p.profile_images.avatar.url)
-    )
+        newest.update(NewProfile, user_id="u", set={"name": "x"}, where=_is_large)
+    changed = newest.update(NewProfile, user_id="u", set={"name": "x"}, where=_has_avatar)
     assert changed.name == "x"
     with pytest.raises(NotFound):
         newest.update(NewProfile, user_id="nobody", set={"name": "x"})
+
+
+def _rename(db: Database, *users: str) -> None:
+    with db.transaction() as tx:
+        for user in users:
+            tx.update(NewProfile, user_id=user, set={"name": "zed"})
 
 
 def test_old_items_are_updated_in_a_transaction(old: Database, newest: Database, opening: Opening) -> None:
@@ -209,9 +237,8 @@ def test_old_items_are_updated_in_a_transaction(old: Database, newest: Database,
         tx.put(NewProfile(user_id="x", name="dan"))
     assert {item["_shape"]["N"] for item in opening.raw(third)} == {"2"}
     assert newest.require(NewProfile, user_id="w").profile_images == images("2.png")
-    with pytest.raises(TransactionFailed, match="There is no NewProfile"), newest.transaction() as tx:
-        tx.update(NewProfile, user_id="u", set={"name": "zed"})
-        tx.update(NewProfile, user_id="nobody", set={"name": "zed"})
+    with pytest.raises(TransactionFailed, match="There is no NewProfile"):
+        _rename(newest, "u", "nobody")
     assert newest.require(NewProfile, user_id="u").name == "bea"
 
 
@@ -231,7 +258,8 @@ def test_views_indexes_and_batches_of_keys_upgrade_too(old: Database, newest: Da
     assert list(newest.all(by_name.select(ImagesOnly))) == [ImagesOnly(profile_images=images("1.png"))]
     assert [each.profile_images for each in newest.all(by_name)] == [images("1.png")]
     (found,) = newest.get_many(NewProfile, [{"user_id": "u"}])
-    assert found is not None and found.profile_images == images("1.png")
+    assert found is not None
+    assert found.profile_images == images("1.png")
 
 
 REFUSED: dict[str, Callable[[Database], object]] = {
@@ -274,12 +302,13 @@ def test_newer_items_are_read_where_that_was_asked_for_and_never_written(
     db = opening(lenient)
     found = db.require(LenientProfile, user_id="u")
     assert found.name == "ada"
-    for write in (
+    writes: list[Callable[[], object]] = [
         lambda: db.put(found),
         lambda: db.update(found, set={"name": "x"}),
         lambda: db.update(LenientProfile, user_id="u", add={"likes": 1}),
         lambda: db.delete(LenientProfile, user_id="u"),
-    ):
+    ]
+    for write in writes:
         with pytest.raises(NewerShape):
             write()
     assert newest.require(NewProfile, user_id="u").name == "ada"
@@ -377,3 +406,57 @@ def test_a_faulty_upgrade_names_itself(opening: Opening) -> None:
     ):
         opening(lower_emails).get(LowerUser, user_id="u")
     assert opening.spy.of(GetItem)
+
+
+old_pages = Table("Pages", indexes=[Index("GSI1")])
+new_pages = Table("Pages", indexes=[Index("GSI1")])
+
+
+class OldPage(Entity, table=old_pages, tag="Page"):
+    key = Key("PAGE#{page_id}", "LATEST")
+    by_title = Key("TITLE#{title}", "PAGE#{page_id}", index="GSI1")
+    history = History("v{version:05d}")
+    deletion = SoftDelete(grace=timedelta(days=1))
+    page_id: str
+    title: str
+    version: Annotated[int, Version()] = 0
+
+
+class NewPage(Entity, table=new_pages, tag="Page", shape=2):
+    key = Key("PAGE#{page_id}", "LATEST")
+    by_heading = Key("HEADING#{heading}", "PAGE#{page_id}", index="GSI1")
+    history = History("v{version:05d}")
+    deletion = SoftDelete(grace=timedelta(days=1))
+    page_id: str
+    heading: str
+    version: Annotated[int, Version()] = 0
+
+    @upgrade(to=2, replaces=("title",))
+    @staticmethod
+    def headings(record: dict[str, Any]) -> dict[str, Any]:
+        return {**record, "heading": record["title"]}
+
+
+def test_snapshots_of_an_old_shape_are_read_and_restored(opening: Opening) -> None:
+    old, new = opening(old_pages), opening(new_pages)
+    old.update(old.create(OldPage(page_id="p", title="one")), set={"title": "two"})
+    changed = new.update(new.require(NewPage, page_id="p"), set={"heading": "three"})
+    assert (changed.heading, changed.version) == ("three", 3)
+    history = new.history(NewPage, page_id="p")
+    former = [history.get(version) for version in (1, 2)]
+    assert [each and each.heading for each in former] == ["one", "two"]
+    assert history.restore(1).heading == "one"
+    assert opening.only(NewPage)["_shape"] == {"N": "2"}
+
+
+def test_a_deleted_entity_is_upgraded_in_its_grave_and_had_back(opening: Opening) -> None:
+    old, new = opening(old_pages), opening(new_pages)
+    old.delete(old.create(OldPage(page_id="p", title="one")))
+    admin = opening.beside(new_pages).admin()
+    assert backfill(admin, NewPage, budget=100).tally.upgraded == 1
+    assert new.get(NewPage, page_id="p") is None
+    assert "GSI1PK" not in opening.only(NewPage)
+    assert new.undelete(NewPage, page_id="p").heading == "one"
+    assert report(admin, NewPage, budget=100).stale_keys == 1
+    assert backfill(admin, NewPage, budget=100).tally.reindexed == 1
+    assert [each.page_id for each in new.all(NewPage.by_heading.query(heading="one"))] == ["p"]

@@ -33,6 +33,7 @@ _COMMANDS = {
     "lint": "solotable.cli.lint",
     "locks": "solotable.cli.repair:locks",
     "patterns": "solotable.cli.patterns",
+    "purge": "solotable.cli.purge",
     "put": "solotable.cli.writes:put",
     "query": "solotable.cli.reads:query",
     "recount": "solotable.cli.repair:recount",

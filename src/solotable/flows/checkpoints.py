@@ -94,17 +94,15 @@ def load_checkpoint(scope: Scope, table: Table, consumer: str) -> Flow[Checkpoin
         start = reply.last_key
         if not start:
             break
-    if begun is None:
-        return None
-    since = float(begun["since"]["N"]) if "since" in begun else None
-    return Checkpoint(marks=tuple(marks), begun=float(begun["seen"]["N"]), since=since)
+    if begun is not None:
+        since = float(begun["since"]["N"])
+        return Checkpoint(marks=tuple(marks), begun=float(begun["seen"]["N"]), since=since)
+    return Checkpoint(marks=tuple(marks), begun=min(mark.seen for mark in marks)) if marks else None
 
 
-def begin(scope: Scope, table: Table, consumer: str, *, since: float | None) -> Flow[Checkpoint]:
+def begin(scope: Scope, table: Table, consumer: str, *, since: float) -> Flow[Checkpoint]:
     """Write down when a consumer began and from when on it reads; whoever was first decides."""
-    item = _item(table, consumer, _START, seen=scope.clock())
-    if since is not None:
-        item["since"] = {"N": repr(since)}
+    item = {**_item(table, consumer, _START, seen=scope.clock()), "since": {"N": repr(since)}}
     absent = Not(Exists((table.partition.name,)))
     try:
         yield from ask(PutItem(table=scope.table(table), item=item, condition=absent), scope.retries)

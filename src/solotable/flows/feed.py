@@ -90,6 +90,7 @@ class Feed(Generic[ChangeT]):
             yield from self._open()
         while True:
             self._settle()
+            yield from self._note(at_end=False)
             for stream in self._streams:
                 records = yield from stream.page()
                 if records:
@@ -97,7 +98,7 @@ class Feed(Generic[ChangeT]):
                     self._waiting.extend((record, shard) for record in records)
                     return True
             self._settle()
-            yield from self._note()
+            yield from self._note(at_end=True)
             if not follow:
                 return False
             yield Sleep(poll_seconds)
@@ -147,10 +148,13 @@ class Feed(Generic[ChangeT]):
         there = yield from load_checkpoint(self._scope, stream.table, self._consumer)
         if there is not None:
             return there
-        begun = yield from begin(self._scope, stream.table, self._consumer, since=stream.since)
         if isinstance(self._since, Checkpoint):
             return self._since
-        return begun if begun.marks else None
+        if stream.since is not None:
+            begun = yield from begin(self._scope, stream.table, self._consumer, since=stream.since)
+            return begun if begun.marks else None
+        # From the earliest on: until its first commit such a consumer has no place to lose.
+        return None
 
     def _tidy(self, stream: Stream, checkpoint: Checkpoint | None) -> Flow[None]:
         """Forget the marks of shards that were read to their end and are gone."""
@@ -165,18 +169,15 @@ class Feed(Generic[ChangeT]):
             for shard in stream.shards.values():
                 shard.given, shard.given_seen = shard.read, shard.seen
 
-    def _note(self) -> Flow[None]:
-        """Keep that nothing was unread, so that a long silence is not taken for a loss."""
+    def _note(self, *, at_end: bool) -> Flow[None]:
+        """Keep how far there was nothing to hand out, so that this is not taken for a loss later."""
         if self._consumer is None:
             return
         for stream in self._streams:
             for shard in stream.shards.values():
-                saved = shard.saved
-                if not shard.owed and (
-                    saved is None
-                    or shard.given_seen - saved.seen >= _NOTE_SECONDS
-                    or (shard.done and not saved.done)
-                ):
+                # What lies before the first record that was read is not known before the end.
+                known = at_end or shard.given is not None
+                if known and not shard.owed and _is_news(shard):
                     yield from self._save(stream, shard)
 
     def _save(self, stream: Stream, shard: Shard) -> Flow[None]:
@@ -198,3 +199,10 @@ class Feed(Generic[ChangeT]):
         if order_of(shard.read) < at:
             shard.read, shard.seen, shard.iterator = there.sequence, there.seen, None
             shard.done = there.done
+
+
+def _is_news(shard: Shard) -> bool:
+    saved = shard.saved
+    if saved is None:
+        return True
+    return shard.given_seen - saved.seen >= _NOTE_SECONDS or (shard.done and not saved.done)

@@ -95,7 +95,9 @@ class Stream:
         before = {mark.stream for mark in marks} - {newest}
         self.arn = newest
         if before and not any(mark.stream == newest for mark in marks):
-            (self.arn, *_) = sorted(before, reverse=True)
+            self.arn = max(before)
+            if _table_of(self.arn) != _table_of(newest):
+                raise self._lost(self._known, "this place is in the stream of another table, as of a copy")
         listed = yield from self._listed()
         self._judge_age(listed, has_checkpoint=checkpoint is not None)
         marked = {mark.shard: mark for mark in marks if mark.stream == self.arn}
@@ -283,8 +285,13 @@ class Stream:
             return
         there = {told["ShardId"]: told.get("ParentShardId") for told in listed}
         for mark in marked.values():
-            if mark.shard not in there and not mark.done and not self._is_fresh(mark.seen):
+            if mark.done or self._is_fresh(mark.seen):
+                continue
+            if mark.shard not in there:
                 raise self._lost(mark.seen, "the shard that it was reading is gone")
+            if mark.sequence is None:
+                # From its beginning a shard is read without a refusal, wherever that is by now.
+                raise self._lost(mark.seen, "the stream keeps changes for 24 hours")
         last = max((mark.seen for mark in marked.values()), default=checkpoint.begun)
         orphans = [
             shard
@@ -315,6 +322,10 @@ class Stream:
     def _ask(self, operation: str, **members: Any) -> Flow[dict[str, Any]]:
         request = Control(operation=operation, members=members)
         return (yield from ask(request, self._scope.retries))
+
+
+def _table_of(arn: str) -> str:
+    return arn.partition("/stream/")[0]
 
 
 def _mended(item: Item) -> Item:

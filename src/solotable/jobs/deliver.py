@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from solotable.entities.events import Event
 from solotable.entities.table import Table
-from solotable.errors import DeclarationError
+from solotable.errors import DeclarationError, FeedTrimmed
 from solotable.expressions.ast import Attr, Compare, Const
 from solotable.flows.ask import Flow, Sleep, ask
 from solotable.flows.changes import is_own, tables_of
@@ -82,7 +82,14 @@ def deliver(  # noqa: PLR0913 - a job's settings, each by name
     feed = Feed(admin.scope, tables, _events, consumer=consumer, restart=recover)
     changes = Changes(admin.engine, feed)
     while True:
-        run_.drain(changes)
+        try:
+            run_.drain(changes)
+        except FeedTrimmed as lost:
+            raise FeedTrimmed(
+                f"{lost} Delivery does both with recover=True (--recover), from what the outbox holds.",
+                consumer=lost.consumer,
+                since=lost.since,
+            ) from lost
         if not follow:
             return run_.delivered
         run(_pause(poll_seconds), admin.engine)

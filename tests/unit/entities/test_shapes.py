@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from types import new_class
+from typing import Annotated, Any
 
 import pytest
+from pydantic import Field
 
 from solotable import Attr, Entity, Key, Table, downgrade, upgrade
 from solotable.errors import DataError, DeclarationError, NewerShape
@@ -26,8 +28,12 @@ def declared(shape: int | None, table: Table | None = None, **members: Any) -> t
         "__qualname__": "Thing",
         **members,
     }
-    made: type[Entity] = type(Entity)("Thing", (Entity,), namespace, table=table or Table("Things"), shape=shape)
-    return made
+    return new_class(
+        "Thing",
+        (Entity,),
+        {"table": table or Table("Things"), "shape": shape},
+        lambda own: own.update(namespace),
+    )
 
 
 WRONG: dict[str, tuple[Callable[[], object], str]] = {
@@ -86,7 +92,7 @@ class Price(Entity, table=things, shape=3):
     name: str
     cents: int
     currency: str = "EUR"
-    tags: list[str] = []
+    tags: list[str] = Field(default_factory=list)
 
     @upgrade(to=2, replaces=("price",))
     @staticmethod
@@ -122,12 +128,16 @@ def stored(**attributes: Any) -> dict[str, Any]:
 
 
 def test_each_step_is_taken_from_the_shape_that_is_stored() -> None:
-    plan = Price.plan()
-    first = plan.load(stored(price={"N": "9.5"}, tags={"L": [{"S": "x"}]}, mine={"S": "kept"}))
-    assert (first.cents, first.tags, first.unknown_attributes) == (950, ["x", "upgraded"], {"mine": {"S": "kept"}})
-    second = plan.load(stored(cents={"N": "3"}, euro={"BOOL": False}, _shape={"N": "2"}))
+    load: Callable[[Record], Any] = Price.plan().load
+    first = load(stored(price={"N": "9.5"}, tags={"L": [{"S": "x"}]}, mine={"S": "kept"}))
+    assert (first.cents, first.tags, first.unknown_attributes) == (
+        950,
+        ["x", "upgraded"],
+        {"mine": {"S": "kept"}},
+    )
+    second = load(stored(cents={"N": "3"}, euro={"BOOL": False}, _shape={"N": "2"}))
     assert (second.currency, second.cents, second.unknown_attributes) == ("USD", 3, {})
-    third = plan.load(stored(cents={"N": "3"}, _shape={"N": "3"}))
+    third = load(stored(cents={"N": "3"}, _shape={"N": "3"}))
     assert third == Price(name="a", cents=3)
 
 
@@ -152,7 +162,9 @@ def test_the_first_shape_leaves_no_trace() -> None:
 
 def test_a_shape_that_is_none_is_told() -> None:
     plan = declared(None).plan()
-    with pytest.raises(DataError, match=r"_shape = \{'S': 'round'\}, which is no shape.*Table\(\.\.\., shape="):
+    with pytest.raises(
+        DataError, match=r"_shape = \{'S': 'round'\}, which is no shape.*Table\(\.\.\., shape="
+    ):
         plan.load({**plan.dump({"one": "x"}), "_shape": {"S": "round"}})
 
 
@@ -202,13 +214,12 @@ def test_steps_are_inherited_and_named_anew_in_a_subclass() -> None:
 
     for entity, two in ((Child, "base"), (Override, "own")):
         item = {"PK": {"S": "C#x"}, "SK": {"S": "C"}, "_type": {"S": entity.__name__}, "one": {"S": "x"}}
-        assert entity.plan().load(item).two == two
+        loaded: Any = entity.plan().load(item)
+        assert loaded.two == two
     assert Child.step({}) == {"two": "base"}
 
 
 def test_steps_see_attributes_by_their_names_in_the_table() -> None:
-    from typing import Annotated
-
     class Renamed(Entity, table=Table("Renamed"), shape=2):
         key = Key("R#{one}", "R")
         one: str

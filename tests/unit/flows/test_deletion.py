@@ -20,6 +20,7 @@ from solotable.flows.tickets import Ticket, digest_of, ticket_key
 from solotable.flows.write import Write
 from solotable.protocol.replies import GotItem
 from solotable.protocol.requests import ConditionCheck, GetItem, PutItem, TransactWriteItems, UpdateItem
+from solotable.store.drive import run
 from solotable.values import Item
 
 table = Table("Shop", tenant="tenant_id", indexes=[Index("GSI1")])
@@ -159,20 +160,18 @@ def test_what_is_refused_is_left_out_and_the_rest_goes() -> None:
 
 
 def test_after_some_conflicts_items_go_one_by_one() -> None:
-    flow = remove(RUN, removals(2))
-    request = next(flow)
-    sizes = []
-    with pytest.raises(StopIteration) as done:
-        while True:
-            if isinstance(request, Sleep):
-                request = flow.send(None)
-                continue
-            assert isinstance(request, TransactWriteItems)
+    sizes: list[int] = []
+
+    def engine(request: Any) -> None:
+        if not isinstance(request, Sleep):
             sizes.append(len(request.actions))
             if len(request.actions) > 3:
-                codes = [{"Code": "TransactionConflict"}] * len(request.actions)
-                request = flow.throw(TransactionCancelled(codes))
-            else:
-                request = flow.send(None)
+                raise TransactionCancelled([{"Code": "TransactionConflict"}] * len(request.actions))
+
+    class Busy:
+        sleep = staticmethod(lambda seconds: None)
+        handle = staticmethod(engine)
+        close = staticmethod(lambda: None)
+
+    assert run(remove(RUN, removals(2)), Busy()) == []
     assert sizes == [5, 5, 5, 3, 3]
-    assert done.value.value == []

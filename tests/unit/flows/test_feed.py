@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,7 +18,8 @@ from solotable.flows.cursors import Sealer
 from solotable.flows.feed import Feed, Since
 from solotable.flows.scope import Scope
 from solotable.flows.streams import Record
-from solotable.protocol.requests import Control, Request
+from solotable.protocol.replies import Page, WroteItem
+from solotable.protocol.requests import Control, PutItem, Query, Request
 from solotable.store.drive import run
 
 NOW = 1_900_000_000.0
@@ -58,9 +59,15 @@ class FakeStreams:
     faults: list[tuple[str, ServiceError]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     slept: list[float] = field(default_factory=list)
+    put: list[Any] = field(default_factory=list)
     _skipped: dict[str, int] = field(default_factory=dict)
 
     def handle(self, request: Request[Any], /) -> Any:
+        if isinstance(request, Query):
+            return Page(items=[], count=0, scanned=0)
+        if isinstance(request, PutItem):
+            self.put.append(request.item)
+            return WroteItem()
         assert isinstance(request, Control)
         self.asked.append(request.operation)
         if self.faults and self.faults[0][0] == request.operation:
@@ -285,6 +292,30 @@ def test_a_stream_that_was_turned_off_is_read_to_its_end_and_then_refused() -> N
     assert [mine.take(), mine.take()] == [1, 2]
     with pytest.raises(FeedTrimmed, match="turned off"):
         run(mine.fill(), streams)
+
+
+def test_the_place_of_a_table_that_this_one_is_a_copy_of_is_refused() -> None:
+    elsewhere = Mark(stream=ARN.replace("/T/", "/Source/"), shard="a", sequence="1", seen=NOW - 10)
+    with pytest.raises(FeedTrimmed, match="another table"):
+        read(FakeStreams([FakeShard("a", [1, 2])]), feed(place(elsewhere)))
+
+
+def test_a_place_is_noted_where_changes_come_without_end_but_none_is_of_interest() -> None:
+    streams = FakeStreams([FakeShard("a", [1, 2, 3, 4, 5])])
+    mine: Feed[int] = Feed(scope(), [table], lambda record: [], consumer="mail")
+    for _ in range(2):
+        assert run(mine.fill(), streams)
+        assert mine.take() is None
+    (noted,) = streams.put
+    assert (noted["sequence"], noted["seen"]) == ({"S": "2"}, {"N": repr(NOW - 100)})
+
+
+def test_a_place_before_the_first_record_is_a_loss_once_it_is_old() -> None:
+    streams = FakeStreams([FakeShard("a", [7])])
+    nothing = Mark(stream=ARN, shard="a", sequence=None, seen=NOW - 30 * 3600)
+    with pytest.raises(FeedTrimmed):
+        read(streams, feed(place(nothing)))
+    assert read(streams, feed(place(replace(nothing, seen=NOW - 3600)))) == [7]
 
 
 def test_a_stream_without_images_is_refused() -> None:
