@@ -30,6 +30,7 @@ from .write import (
     as_stored,
     conflict,
     expected_version,
+    required_version,
     stored,
     unchanged,
     version_is,
@@ -225,7 +226,7 @@ def plan_check(
     """Return the part of a transaction that only checks: that the entity is there, and the condition."""
     arguments = scope.bind(plan, given)
     conditions: list[Condition] = [scope.present(plan)]
-    expected = version if isinstance(version, int) else None
+    expected = required_version(plan, version, "check")
     if expected is not None:
         conditions.append(version_is(plan, expected))
     if where is not None:

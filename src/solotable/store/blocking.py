@@ -95,7 +95,7 @@ class _Verbs:
         """
         plan, given, mine, expected = target_of(entity, key, version)
         changes = update.Changes(
-            set=set or {}, remove=tuple(remove), add=add or {}, append=append or {}, delete=delete or {}
+            set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
         )
         where_ = condition_of(plan, where)
         changed: E = self._do(
