@@ -434,3 +434,11 @@ def test_scan_is_the_admins_and_has_a_budget(base: Database) -> None:
     with pytest.raises(DataError, match="budget"):
         list(admin.scan(Photo, budget=5))
     assert not hasattr(base.tenant("a"), "scan")
+
+
+def test_an_explained_query_reads_as_the_request(db: Store) -> None:
+    asked = Section.by_order.query(survey_id="s").since(order=2)
+    assert repr(asked) == "<Query Section.by_order(survey_id='s').since(order=2)>"
+    told = str(db.explain(asked))
+    assert told.startswith("Query {\n")
+    assert '"S": "TENANT#acme#SURVEY#s"' in told

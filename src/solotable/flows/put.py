@@ -12,6 +12,7 @@ from typing import Any
 
 from solotable.entities.entity import Entity
 from solotable.entities.plan import Plan
+from solotable.errors import DataError
 from solotable.expressions.ast import Condition
 from solotable.protocol.requests import ConditionCheck, DeleteItem, PutItem
 from solotable.values import AttributeValue, Item
@@ -52,6 +53,9 @@ class Intent:
 
 def intend(scope: Scope, entity: Entity) -> Intent:
     """Return an entity as it will be stored: tenant, version and stamps filled in, within the limits."""
+    given: object = entity
+    if not isinstance(given, Entity):
+        raise DataError(f"What is put is an entity, as Order(...) makes it; {given!r} is none.")
     plan = entity.plan()
     values = dict(scope.bind(plan, entity.__dict__))
     version = None if plan.version is None else int(values[plan.version])
