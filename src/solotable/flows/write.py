@@ -56,6 +56,8 @@ class Companion:
     explain: Callable[[Item | None], SolotableError]
     #: Whether it only adds to numbers, and so goes into another action on the same item.
     adds: bool = False
+    #: Whether what it adds to must still be there when all is done.
+    needs: bool = False
     #: The table it lies in, when that is not its cause's.
     table: Table | None = None
 
