@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, Field, field_validator, model_validator
 
 from solotable import ANY, Database, Entity, Index, Key, Table, Version
-from solotable.errors import ConditionFailed, DataError, VersionConflict
+from solotable.errors import ConditionFailed, DataError, DeclarationError, VersionConflict
 from solotable.protocol.requests import GetItem, UpdateItem
 
 from .opening import Opening, stale_keys
@@ -45,6 +45,7 @@ class Ware(Entity, table=warehouse):
     words: list[Annotated[str, Field(min_length=2)]] = Field(default_factory=list)
     labels: Annotated[set[str], Field(min_length=1)] = Field(default_factory=lambda: {"new"})
     colour: str = "red"
+    pair: tuple[int, str] = (1, "a")
     size: Size = Size(width=4)
     place: Place = Place(hall="A")
 
@@ -79,10 +80,12 @@ def store(opening: Opening) -> Database:
 
 
 UNFIT: dict[str, tuple[dict[str, Any], str]] = {
-    "a sum below a bound": ({"add": {"stock": -3}}, r"Ware\.stock = -1 would not fit"),
+    "a sum below a bound": ({"add": {"stock": -3}}, r"Ware\.stock = -1"),
     "a sum above a bound": ({"add": {"price": 91}}, r"Ware\.price = Decimal\('101'\)"),
     "a list that is too long": ({"append": {"notes": ["b", "c"]}}, r"Ware\.notes = "),
     "a short word in a list": ({"append": {"words": ["x"]}}, r"Ware\.words\.0 = 'x'"),
+    "a third of a pair": ({"append": {"pair": [2, "b"]}}, r"Ware\.pair"),
+    "half of a pair": ({"remove": ["pair[1]"]}, r"Ware\.pair"),
     "a set that is too small": ({"delete": {"labels": {"new"}}}, r"Ware\.labels = "),
     "a validator of a field": ({"set": {"colour": "mud"}}, r"Ware\.colour = 'mud'"),
     "a validator of a nested model": ({"set": {"size.height": 9}}, "it is higher than it is wide"),
@@ -98,7 +101,7 @@ def test_a_result_that_could_not_be_read_back_is_not_written(
     ware = store.put(Ware(ware_id="w", stock=2, notes=["a"]))
     with pytest.raises(DataError, match=message) as refused:
         store.update(Ware, ware_id="w", **changes)
-    assert str(refused.value).startswith("Update Ware ware_id='w': ")
+    assert str(refused.value).startswith("Update Ware ware_id='w' would not fit its model: ")
     with pytest.raises(DataError, match=message), store.transaction() as tx:
         tx.update(Ware, ware_id="w", **changes)
     assert opening.spy.of(UpdateItem) == []
@@ -126,7 +129,7 @@ def test_what_was_read_for_a_rule_is_read_again_when_it_changed(store: Database,
     opening.spy.once(UpdateItem, lambda: beside.update(Ware, ware_id="w", add={"stock": 5, "sold": 1}))
     assert store.update(Ware, ware_id="w", add={"stock": -2}).stock == 5
     opening.spy.once(UpdateItem, lambda: beside.update(Ware, ware_id="w", add={"stock": -3}))
-    with pytest.raises(DataError, match=r"Ware\.stock = -1 would not fit"):
+    with pytest.raises(DataError, match=r"Ware\.stock = -1"):
         store.update(Ware, ware_id="w", add={"stock": -3})
     assert store.require(Ware, ware_id="w").stock == 2
 
@@ -167,3 +170,15 @@ def test_remove_takes_a_list_of_fields(store: Database) -> None:
     with pytest.raises(DataError, match=r"write remove=\['sold'\]"):
         store.update(Ware, ware_id="w", remove="sold")
     assert store.update(Ware, ware_id="w", remove=iter(["sold"])).sold == 0
+
+
+def test_each_element_of_a_tuple_has_a_type_of_its_own(store: Database) -> None:
+    ware = store.put(Ware(ware_id="w"))
+    assert store.count(Ware.key.query(ware_id="w"), where=lambda each: each.pair[1] == "a") == 1
+    assert store.update(ware, set={"pair[1]": "b"}).pair == (1, "b")
+    with pytest.raises(DataError, match=r"Ware\.pair\[0\] = 'b'"):
+        store.update(ware, set={"pair[0]": "b"})
+    with pytest.raises(DeclarationError, match=r"Ware\.pair has 2 elements and no \[2\]"):
+        store.update(ware, set={"pair[2]": "b"})
+    with pytest.raises(DeclarationError, match="counts elements from the start"):
+        store.count(Ware.key.query(ware_id="w"), where=lambda each: each.pair[-1] == "a")

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from .annotations import bare, parts
 from .attributes import MARKERS
-from .paths import Place, resolve
+from .paths import Place, is_fixed, resolve
 
 if TYPE_CHECKING:
     from .plan import Plan
@@ -84,7 +84,7 @@ def _is_container_ruled(place: Place) -> bool:
         return True
     for part in parts(place.annotation):
         kind, metadata = bare(part, ())
-        if _rules(metadata) or (_is_model(kind) and _has_function(kind)):
+        if _rules(metadata) or is_fixed(kind) or (_is_model(kind) and _has_function(kind)):
             return True
     return False
 
@@ -132,7 +132,7 @@ def _is_ruled(place: Place) -> bool:
 def _inner_rules(annotation: Any) -> Iterator[bool]:
     for part in parts(annotation):
         kind, metadata = bare(part, ())
-        yield _rules(metadata)
+        yield _rules(metadata) or is_fixed(kind)
         if get_origin(kind) in (list, set, frozenset, tuple, dict):
             for each in get_args(kind):
                 yield from _inner_rules(each)

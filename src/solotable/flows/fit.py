@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import ValidationError
 
+from solotable.entities.plan import Plan
 from solotable.errors import DataError, ServiceError
 from solotable.expressions.ast import Condition, Update
 from solotable.expressions.evaluate import evaluate
@@ -25,11 +26,14 @@ def fitted(scope: Scope, write: Write, change: Update, before: Stored, condition
             raise refusal(scope, write, before.item) from refused
         if isinstance(refused, ServiceError):
             raise DataError(f"{capital(write.title)}: {refused.message}.") from refused
-        if not isinstance(refused.__cause__, ValidationError):
-            raise
-        first = refused.__cause__.errors()[0]
-        where = ".".join(str(part) for part in (plan.name, *first["loc"]))
         raise DataError(
-            f"{capital(write.title)}: {where} = {first['input']!r} would not fit its model: "
-            f"{first['msg']}. Nothing was written."
+            f"{capital(write.title)} would not fit its model: {_reason(plan, refused)} Nothing was written."
         ) from refused
+
+
+def _reason(plan: Plan, refused: DataError) -> str:
+    if not isinstance(refused.__cause__, ValidationError):
+        return str(refused)
+    first = refused.__cause__.errors()[0]
+    where = ".".join(str(part) for part in (plan.name, *first["loc"]))
+    return f"{where} = {first['input']!r}: {first['msg']}."
