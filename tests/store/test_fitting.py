@@ -46,6 +46,7 @@ class Ware(Entity, table=warehouse):
     labels: Annotated[set[str], Field(min_length=1)] = Field(default_factory=lambda: {"new"})
     colour: str = "red"
     pair: tuple[int, str] = (1, "a")
+    more: dict[str, Any] = Field(default_factory=dict)
     size: Size = Size(width=4)
     place: Place = Place(hall="A")
 
@@ -182,3 +183,23 @@ def test_each_element_of_a_tuple_has_a_type_of_its_own(store: Database) -> None:
         store.update(ware, set={"pair[2]": "b"})
     with pytest.raises(DeclarationError, match="counts elements from the start"):
         store.count(Ware.key.query(ware_id="w"), where=lambda each: each.pair[-1] == "a")
+
+
+def test_what_is_too_deep_is_refused_everywhere(store: Database, opening: Opening) -> None:
+    def nested(levels: int) -> Any:
+        value: Any = 1
+        for _ in range(levels):
+            value = [value]
+        return value
+
+    store.put(Ware(ware_id="w", more={"deep": nested(30)}))
+    store.update(Ware, ware_id="w", set={"more": {"deep": nested(30)}})
+    store.update(Ware, ware_id="w", set={"more.deep": nested(30)})
+    opening.spy.sent.clear()
+    with pytest.raises(DataError, match=r"Ware\.more has lists and maps more than 31 deep"):
+        store.put(Ware(ware_id="w", more={"deep": nested(31)}))
+    with pytest.raises(DataError, match=r"Ware\.more has lists and maps more than 31 deep"):
+        store.update(Ware, ware_id="w", set={"more": {"deep": nested(31)}})
+    with pytest.raises(DataError, match=r"Ware\.more\.deep has lists and maps more than 31 deep"):
+        store.update(Ware, ware_id="w", set={"more.deep": nested(31)})
+    assert opening.spy.sent == []

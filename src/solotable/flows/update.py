@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from solotable.entities.entity import Entity
 from solotable.entities.paths import Place, resolve
-from solotable.entities.plan import Plan
+from solotable.entities.plan import Plan, too_deep
 from solotable.entities.results import judged_fields
 from solotable.errors import DataError, ServiceError
 from solotable.expressions.ast import (
@@ -36,7 +36,7 @@ from solotable.expressions.clash import clash
 from solotable.expressions.evaluate import evaluate, paths_of
 from solotable.expressions.update import apply_update
 from solotable.protocol.requests import UpdateItem
-from solotable.values import AttributeValue, Item
+from solotable.values import DEEPEST, AttributeValue, Item, levels
 
 from .ask import Flow
 from .companions import companions_of, depends_on, follows
@@ -266,6 +266,8 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
         # None of a field whose default is another value is kept as NULL, as put keeps it.
         plain_none = checked is None and not place.attribute.optional
         dumped = None if plain_none else place.attribute.dump(checked)
+        if dumped is not None and len(place.path) - 1 + levels(dumped) >= DEEPEST:
+            raise DataError(too_deep(place.owner))
         actions.append(Remove(place.path) if dumped is None else Assign(place.path, Const(dumped)))
         if whole:
             known[text] = checked
