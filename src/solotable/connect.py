@@ -214,6 +214,12 @@ def table_names(tables: Sequence[declared.Table], address: Url | None) -> dict[s
     """Return the name of each table in the engine of a URL, by its declared name."""
     if not tables:
         raise DeclarationError("Say which tables to open: connect(url, table, ...), or table.open(url).")
+    named = [table.name for table in tables]
+    if len(set(named)) < len(named):
+        twice = next(name for name in named if named.count(name) > 1)
+        raise DeclarationError(
+            f"Two tables are called {twice!r}; give each a name of its own, and open it once."
+        )
     if address is not None and address.table is not None:
         if len(tables) > 1:
             raise DeclarationError(f"{address.text} names one table; open several without a name in the URL.")
@@ -265,6 +271,8 @@ def _settings(text: str, scheme: str, query: str) -> dict[str, str]:
 
 
 def _file(text: str, host: str, path: str) -> str | None:
+    if not text.startswith("sqlite://"):
+        raise DeclarationError(f"{text!r} has too few slashes; a file has three of them: sqlite:///file.db.")
     if host:
         raise DeclarationError(
             f"{text!r} names the host {host!r}; a file has three slashes: sqlite:///file.db."

@@ -230,3 +230,26 @@ def test_a_counter_is_declared_on_both_sides() -> None:
             key = Key("A#{a}", "B")
             counted = Counted(Group, "title")
             a: str
+
+
+def test_no_transaction_removes_a_parent_and_keeps_its_child(db: Store, opening: Opening) -> None:
+    db.create(Member(group_id="g", member_id="old"))
+    before = opening.raw(counting)
+
+    def removing(child: Member, **changes: Decimal) -> None:
+        with db.transaction() as tx:
+            tx.delete(Group, group_id="g", version=ANY)
+            if changes:
+                tx.update(child, set=changes)
+            else:
+                tx.create(child)
+
+    refused = "is counted by what #1 delete Group group_id='g' removes"
+    with pytest.raises(DataError, match=refused):
+        removing(Member(group_id="g", member_id="new"))
+    with pytest.raises(DataError, match=refused):
+        removing(Member(group_id="g", member_id="old"), fee=Decimal(2))
+    assert opening.raw(counting) == before
+    with db.transaction() as tx:
+        tx.delete(Group, group_id="g", version=ANY)
+        tx.delete(Member, group_id="g", member_id="old")

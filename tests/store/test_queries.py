@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from solotable import Database, Query, Store
+from solotable import Database, Query, Store, between, one_of
 from solotable.errors import DataError, DeclarationError, UnknownEntity
 from solotable.protocol import requests
 from solotable.protocol.requests import BatchGetItem
@@ -434,3 +436,38 @@ def test_scan_is_the_admins_and_has_a_budget(base: Database) -> None:
     with pytest.raises(DataError, match="budget"):
         list(admin.scan(Photo, budget=5))
     assert not hasattr(base.tenant("a"), "scan")
+
+
+def test_an_explained_query_reads_as_the_request(db: Store) -> None:
+    asked = Section.by_order.query(survey_id="s").since(order=2)
+    assert repr(asked) == "<Query Section.by_order(survey_id='s').since(order=2)>"
+    told = str(db.explain(asked))
+    assert told.startswith("Query {\n")
+    assert '"S": "TENANT#acme#SURVEY#s"' in told
+
+
+UNTAKEN: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "an end before the beginning": (lambda book: between(book.year, 5, 1), "requires upper bound"),
+    "a field and itself": (lambda book: book.year == book.year, "must be distinct"),
+    "an order of sets": (lambda book: book.tags > {"a"}, "Incorrect operand type"),
+    "too many comparisons": (
+        lambda book: functools.reduce(operator.or_, [book.year == year for year in range(200)]),
+        "too many operators",
+    ),
+    "too long": (
+        lambda book: functools.reduce(
+            operator.and_, [one_of(book.year, range(year, year + 100)) for year in range(0, 1000, 100)]
+        ),
+        "Expression size",
+    ),
+}
+
+
+@pytest.mark.parametrize("way", UNTAKEN)
+def test_a_condition_that_dynamodb_does_not_take_is_refused_everywhere(
+    db: Store, opening: Opening, way: str
+) -> None:
+    written, told = UNTAKEN[way]
+    with pytest.raises(DataError, match=f"The condition on Book is none that DynamoDB takes.*{told}"):
+        db.count(Book.key.query(), where=written)
+    assert opening.spy.sent == []

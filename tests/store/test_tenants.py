@@ -259,3 +259,8 @@ def test_the_admins_store_is_a_type_of_its_own() -> None:
     assert not hasattr(Store, "scan")
     assert not hasattr(AdminStore, "tenant_id")
     assert not hasattr(Store, "tenant"), "a tenant's store leads to no other"
+
+
+@pytest.mark.parametrize("store", [Store, AdminStore, AsyncStore, AsyncAdminStore])
+def test_only_the_database_is_closed(store: type) -> None:
+    assert not {"close", "__enter__", "__aenter__"} & set(dir(store))

@@ -11,7 +11,7 @@ import pytest
 from solotable import connect, connect_async
 from solotable.connect import Url, ensure
 from solotable.engines.dynamodb import DynamoEngine
-from solotable.errors import DeclarationError, TableNotFound
+from solotable.errors import DeclarationError, EngineError, TableNotFound
 
 from .models import Section, Survey, library, surveyor
 
@@ -71,3 +71,13 @@ def test_one_name_is_for_one_table() -> None:
         connect("http://127.0.0.1:1/T", surveyor, library)
     with pytest.raises(DeclarationError, match="which tables"):
         connect("sqlite://")
+
+
+def test_an_awaited_file_that_was_closed_says_so(tmp_path: Path) -> None:
+    async def late() -> None:
+        store = surveyor.open_async(f"sqlite:///{tmp_path / 'surveys.db'}")
+        await store.close()
+        with pytest.raises(EngineError, match="was closed; open it again"):
+            await store.tenant("acme").get(Survey, survey_id="s")
+
+    asyncio.run(late())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -62,7 +63,7 @@ def test_a_stale_write_is_a_conflict(db: Store, opening: Opening, way: str) -> N
     assert isinstance(conflict, VersionConflict)
     assert conflict.theirs == theirs
     assert "Loan loan_id='l'" in str(conflict)
-    assert "found 2" in str(conflict)
+    assert re.search("found (version )?2;", str(conflict))
     if "by key" not in way and "check" not in way and "new" not in way:
         assert conflict.mine is old
     assert old == mine, "the caller's object is as it was"
@@ -150,3 +151,23 @@ def test_a_failed_condition_beside_a_right_version_is_no_conflict(db: Store) -> 
         assert not isinstance(failed.value, VersionConflict)
         assert failed.value.found == loan
         assert "note" in str(failed.value)
+
+
+@pytest.mark.parametrize("version", ["7", 7.0, True, b"7", ()])
+def test_what_is_no_version_is_never_taken_for_any(db: Store, version: Any) -> None:
+    loan = db.put(Loan(loan_id="l", reader="r"))
+    with pytest.raises(DataError, match="a version is a whole number or ANY"):
+        db.update(Loan, loan_id="l", version=version, set={"note": "x"})
+    with pytest.raises(DataError, match="a version is a whole number or ANY"):
+        db.delete(Loan, loan_id="l", version=version)
+    for verb in ("update", "delete", "check"):
+        changes: Any = {"set": {"note": "x"}} if verb == "update" else {}
+        with pytest.raises(DataError, match="a version is a whole number or ANY"):
+            _in_transaction(db, verb, Loan, loan_id="l", version=version, **changes)
+    assert db.get(Loan, loan_id="l") == loan
+
+
+def test_a_check_of_what_has_no_version_takes_none(db: Store) -> None:
+    db.put(Reader(reader_id="r", name="Ann"))
+    with pytest.raises(DeclarationError, match="Reader has no version"):
+        _in_transaction(db, "check", Reader, reader_id="r", version=1)

@@ -490,3 +490,10 @@ def test_stamps(db: Store, opening: Opening) -> None:
         tx.update(third, set={"note": "m"})
     assert db.require(Loan, loan_id="l").updated == opening.clock.at(20.25)
     assert stale_keys(opening, library) == []
+
+
+@pytest.mark.parametrize("given", [Reader, {"reader_id": "r"}, None])
+def test_what_is_no_entity_is_not_put(db: Store, given: Any) -> None:
+    for put in (db.put, db.create):
+        with pytest.raises(DataError, match="What is put is an entity"):
+            put(given)

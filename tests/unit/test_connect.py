@@ -17,6 +17,7 @@ shop = Table("Shop", indexes=[Index("GSI1")])
         ("postgres://host/shop", "is no database URL"),
         ("http:///Shop", "is no database URL"),
         ("sqlite://shop.db", "a file has three slashes: sqlite:///file.db"),
+        ("sqlite:/shop.db", "too few slashes; a file has three of them: sqlite:///file.db"),
         ("sqlite://?durability=none", "durability is full or relaxed"),
         ("sqlite://?durabilty=relaxed", "did you mean 'durability'?"),
         ("aws://Shop?regoin=eu-west-1", "did you mean 'region'?"),
@@ -41,3 +42,8 @@ def test_tables_are_named() -> None:
         connect("sqlite://")
     with pytest.raises(DeclarationError, match="names one table"):
         connect("http://127.0.0.1:1/Shop", shop, Table("Other"))
+
+
+def test_a_name_is_opened_once() -> None:
+    with pytest.raises(DeclarationError, match="Two tables are called 'Shop'"):
+        connect("sqlite://", shop, Table("Shop", tenant="org"))

@@ -151,8 +151,7 @@ def opened_for_all(db: str | None, tables: Sequence[Table], own: Table) -> Itera
         yield over(engine, [own] if url.table else tables, url).admin()
     except TableNotFound as refused:
         raise NotThere(
-            f"{own.name}: the table is not at {url.text} ({refused.message}). "
-            f"Make it with: solotable schema apply -d {url.text}"
+            f"{own.name}: the table is not at {url.text}. Make it with: solotable schema apply -d {url.text}"
         ) from refused
     finally:
         engine.close()

@@ -153,8 +153,7 @@ def opened(  # noqa: PLR0913 - the options of a command, each by name
         ) from refused
     except TableNotFound as refused:
         raise NotThere(
-            f"{own.name}: the table is not at {url.text} ({refused.message}). "
-            f"Make it with: solotable schema apply -d {url.text}"
+            f"{own.name}: the table is not at {url.text}. Make it with: solotable schema apply -d {url.text}"
         ) from refused
     finally:
         engine.close()

@@ -135,10 +135,20 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return value
+        return _harmless(value)
     if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
-        return ", ".join(value)
+        return ", ".join(map(_harmless, value))
     return json.dumps(value, ensure_ascii=False, default=plain)
+
+
+def _harmless(text: str) -> str:
+    """Return a stored text without what a terminal would obey."""
+    if text.isprintable():
+        return text
+    return "".join(
+        each if each.isprintable() or each.isspace() else each.encode("unicode_escape").decode()
+        for each in text
+    )
 
 
 def _aligned(names: Sequence[str], cells: Sequence[Sequence[str]]) -> str:

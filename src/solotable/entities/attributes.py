@@ -55,7 +55,7 @@ from .containers import (
 from .fields import TTL, Attr, Counter, Created, Json, Unique, Updated, Version
 from .scalars import EPOCH, SCALARS, Scalar, enum_scalar, literal_scalar, plain
 
-_MARKERS: Final = (Version, TTL, Json, Created, Updated, Counter, Unique, Attr)
+MARKERS: Final = (Version, TTL, Json, Created, Updated, Counter, Unique, Attr)
 _LISTS: Final = (list, abc.Sequence, abc.MutableSequence)
 _MAPS: Final = (dict, abc.Mapping, abc.MutableMapping)
 _SETS: Final[dict[Any, type]] = {set: set, frozenset: frozenset, abc.Set: set, abc.MutableSet: set}
@@ -95,7 +95,7 @@ def attribute_of(owner: str, field: str, info: FieldInfo, *, flat: bool) -> Attr
 
 def _attribute(site: Site, field: str, info: FieldInfo) -> Attribute:
     markers = _markers(site, info)
-    rest = tuple(meta for meta in info.metadata if not isinstance(meta, _MARKERS))
+    rest = tuple(meta for meta in info.metadata if not isinstance(meta, MARKERS))
     if Json in markers:
         codec = _json(site, info.annotation, rest)
     else:
@@ -130,11 +130,11 @@ def _attribute(site: Site, field: str, info: FieldInfo) -> Attribute:
 def _markers(site: Site, info: FieldInfo) -> dict[type, Any]:
     found: dict[type, Any] = {}
     for meta in (*info.metadata, *inner_metadata(info.annotation)):
-        if isinstance(meta, type) and meta in _MARKERS:
+        if isinstance(meta, type) and meta in MARKERS:
             refuse(site, f"is marked with the class {meta.__name__}", f"write {meta.__name__}(...), called")
         if meta is pydantic.Json or isinstance(meta, pydantic.Json):
             refuse(site, "is pydantic's Json", "write Annotated[..., Json()] with solotable's")
-        if isinstance(meta, _MARKERS):
+        if isinstance(meta, MARKERS):
             if type(meta) in found:
                 refuse(site, f"is marked {type(meta).__name__} twice", "leave one of the two out")
             found[type(meta)] = meta
@@ -197,7 +197,7 @@ def _compile(site: Site, annotation: Any, metadata: Sequence[Any] = ()) -> Codec
 
 def _member(site: Site, annotation: Any) -> Codec:
     for meta in inner_metadata(annotation):
-        if isinstance(meta, _MARKERS):
+        if isinstance(meta, MARKERS):
             refuse(site, f"has {type(meta).__name__} on its members", "mark the field itself")
     return _compile(site, annotation)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
-from solotable.errors import DeclarationError
+from solotable.errors import DataError, DeclarationError, ServiceError
 from solotable.expressions.ast import (
     And,
     Attr,
@@ -28,6 +28,8 @@ from solotable.expressions.ast import (
     Or,
     Size,
 )
+from solotable.expressions.compile import compile_expressions
+from solotable.expressions.render import Placeholders, render_condition
 
 from .paths import Place, place_of
 
@@ -183,7 +185,25 @@ def record(plan: Plan, written: Callable[[Any], Any]) -> Condition:
             f"The condition on {plan.name} gave {result!r} instead of a comparison of its fields; "
             f"`is None` cannot be recorded: write missing(...) or == None."
         )
-    return _condition(result)
+    return _judged(plan, _condition(result))
+
+
+def _judged(plan: Plan, condition: Condition) -> Condition:
+    """Return a condition that DynamoDB takes: engines in process get the tree and never see its text."""
+    members: dict[str, Any] = {}
+    tokens = Placeholders()
+    text = render_condition(condition, tokens)
+    tokens.into(members)
+    try:
+        compile_expressions(
+            condition=text,
+            names=members.get("ExpressionAttributeNames"),
+            values=members.get("ExpressionAttributeValues"),
+        )
+    except ServiceError as refused:
+        told = refused.message.removeprefix("Invalid ConditionExpression: ").rstrip(";.")
+        raise DataError(f"The condition on {plan.name} is none that DynamoDB takes. {told}.") from refused
+    return condition
 
 
 def exists(value: Any) -> bool:

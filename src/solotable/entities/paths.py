@@ -64,7 +64,16 @@ class Place:
         kind = _plain(self.annotation)
         if get_origin(kind) not in (list, tuple):
             raise DeclarationError(f"{self.owner} is {_shown(kind)} and has no element [{position}].")
-        return self._at(f"[{position}]", FieldInfo.from_annotation(get_args(kind)[0]), position)
+        if position < 0:
+            raise DeclarationError(
+                f"{self.owner}[{position}]: DynamoDB counts elements from the start; give a position from 0."
+            )
+        arguments = get_args(kind)
+        if not is_fixed(kind):
+            return self._at(f"[{position}]", FieldInfo.from_annotation(arguments[0]), position)
+        if position >= len(arguments):
+            raise DeclarationError(f"{self.owner} has {len(arguments)} elements and no [{position}].")
+        return self._at(f"[{position}]", FieldInfo.from_annotation(arguments[position]), position)
 
     def contents(self) -> Place:
         """Return a place for what a list, set or map holds; its path is the container's."""
@@ -127,6 +136,11 @@ def resolve(plan: Plan, text: str) -> Place:
     for step in steps[1:]:
         place = place.element(step) if isinstance(step, int) else place.member(step)
     return place
+
+
+def is_fixed(kind: Any) -> bool:
+    """Whether a type is a tuple with a type for each of its elements."""
+    return get_origin(kind) is tuple and Ellipsis not in get_args(kind)
 
 
 def _plain(annotation: Any) -> Any:

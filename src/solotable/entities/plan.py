@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from solotable.errors import DataError, DeclarationError, ItemTooLarge
-from solotable.values import AttributeValue, Item, item_size, value_size
+from solotable.values import DEEPEST, AttributeValue, Item, item_size, levels, value_size
 
 from .attributes import Attribute, attribute_of
 from .deletion import HIDING, SoftDelete
@@ -131,6 +131,8 @@ class Plan:
                 raise DataError(_named(self.name, name, refused)) from refused
             if value is not None:
                 item[wire] = value
+                if ("L" in value or "M" in value) and levels(value) >= DEEPEST:
+                    raise DataError(too_deep(f"{self.name}.{name}"))
         item |= self.key_of(values)
         for path in self.indexes:
             more = path.dump(values)
@@ -228,6 +230,12 @@ class Plan:
         where = ".".join(str(part) for part in first["loc"])
         key = {name: item.get(name) for name in self.primary.names}
         return f"The stored {self.name} {key} does not fit its model: {where}: {first['msg']}."
+
+
+def too_deep(owner: str) -> str:
+    """Return the sentence for a value that DynamoDB would not take, however small."""
+    deepest = DEEPEST - 1
+    return f"{owner} has lists and maps more than {deepest} deep, which DynamoDB refuses; keep it as Json()."
 
 
 def _named(entity: str, name: str, refused: DataError) -> str:

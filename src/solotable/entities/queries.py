@@ -119,5 +119,8 @@ class Query(Generic[RowT_co]):
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
-        more = f".{self.bound.verb}({self.bound.field}={self.bound.values!r})" if self.bound else ""
+        more = ""
+        if self.bound is not None:
+            values = self.bound.values
+            more = f".{self.bound.verb}({self.bound.field}={values[0] if len(values) == 1 else values!r})"
         return f"<Query {self.described}({given}){more}>"

@@ -82,12 +82,14 @@ def argument_types(entity: type[Entity], pattern: Pattern) -> dict[str, Any]:
 def shown_type(annotation: Any) -> str:
     """Return a type as a person writes it.
 
-    >>> shown_type(int | None), shown_type(Literal["a", "b"])
-    ('int | None', "Literal['a', 'b']")
+    >>> shown_type(Decimal | None), shown_type(Literal["a", "b"])
+    ('Decimal | None', "Literal['a', 'b']")
     """
     kind, _ = _bare(annotation, keep_optional=True)
     if isinstance(kind, type) and get_origin(kind) is None:
         return kind.__name__
+    if get_origin(kind) in (Union, types.UnionType):
+        return " | ".join("None" if arm is type(None) else shown_type(arm) for arm in get_args(kind))
     return str(kind).replace("typing.", "").replace("datetime.", "")
 
 

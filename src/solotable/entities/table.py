@@ -21,6 +21,22 @@ Projected = Literal["ALL", "KEYS_ONLY"]
 _TYPES: tuple[KeyType, ...] = ("S", "N", "B")
 #: What the stream of a table records, as CreateTable and UpdateTable take it.
 STREAM: Mapping[str, Any] = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
+#: How the partitions of the store's own items begin: locks, tokens and the like.
+OWN_KINDS = frozenset(
+    {
+        "AUDIT",
+        "BACKFILL",
+        "CHECKPOINT",
+        "COUNTER",
+        "DEAD",
+        "LEASE",
+        "OUTBOX",
+        "PURGE",
+        "RECEIPT",
+        "TOKEN",
+        "UNIQUE",
+    }
+)
 #: DynamoDB: up to four attributes on each side of an index's key.
 _MOST_ATTRIBUTES = 4
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Union
 
 from solotable.errors import ServiceError, invalid
-from solotable.values import AttributeValue, Item, add, sort_members, subtract
+from solotable.values import AttributeValue, Item, add, levels, sort_members, subtract
 
 from .ast import (
     Action,
@@ -99,7 +99,7 @@ def _outcome(action: Action, item: Item, update: Update) -> _Outcome:
             return None
         case Assign(_, operand):
             value = _value(operand, item)
-            if len(path) > 1 and len(path) - 1 + _levels(value) > _DEEPEST:
+            if len(path) > 1 and len(path) - 1 + levels(value) > _DEEPEST:
                 raise invalid(_TOO_DEEP)
             return value
         case Add() | Delete():
@@ -110,14 +110,6 @@ def _check_parent(path: Path, item: Item) -> None:
     parent = fetch(path[:-1], item)
     if parent is None or ("M" if isinstance(path[-1], str) else "L") not in parent:
         raise invalid(_UNFIT_PATH)
-
-
-def _levels(value: AttributeValue) -> int:
-    if "L" in value:
-        return 1 + max(map(_levels, value["L"]), default=0)
-    if "M" in value:
-        return 1 + max(map(_levels, value["M"].values()), default=0)
-    return 0
 
 
 def _value(operand: SetOperand, item: Item) -> AttributeValue:

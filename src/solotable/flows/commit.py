@@ -237,6 +237,11 @@ def _merged(steps: Sequence[_Step]) -> list[_Step]:
         together = None
         if step.companion is not None and step.write.companions[step.companion].adds:
             assert isinstance(step.action, UpdateItem)
+            if isinstance(first.action, DeleteItem) and step.write.companions[step.companion].needs:
+                raise DataError(
+                    f"#{step.position + 1} {capital(step.write.title)} is counted by what "
+                    f"#{first.position + 1} {first.title} removes; leave one of them out."
+                )
             together = with_addition(first.action, step.action)
         if together is None:
             rest.append(step)

@@ -7,6 +7,7 @@ lock is needed. Parents carry their stored counters through a put.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from hashlib import blake2b
 from typing import Any
@@ -37,15 +38,19 @@ _MOST_SHARDS = 100
 def shares(scope: Scope, trait: Counted, change: Change) -> Iterator[Companion]:
     """Yield what a change of a child adds to its parent, or to the two that it moves between."""
     totals: dict[str, tuple[dict[str, Any], Decimal]] = {}
+    counted_in: str | None = None
     for state, sign in ((change.before, -1), (change.after, 1)):
         share = trait.share(None if state is None else state.entity)
         if share is not None:
             key, amount = share
             identity = repr(sorted(key.items()))
+            if sign > 0:
+                counted_in = identity
             totals[identity] = key, totals.get(identity, (key, Decimal(0)))[1] + sign * amount
-    for key, amount in totals.values():
+    for identity, (key, amount) in totals.items():
         if amount:
-            yield _added(scope, trait, change.plan, key, amount)
+            added = _added(scope, trait, change.plan, key, amount)
+            yield replace(added, needs=identity == counted_in)
 
 
 def _added(scope: Scope, trait: Counted, child: Plan, key: Mapping[str, Any], amount: Decimal) -> Companion:

@@ -12,6 +12,7 @@ from typing import Any
 
 from solotable.entities.entity import Entity
 from solotable.entities.plan import Plan
+from solotable.errors import DataError
 from solotable.expressions.ast import Condition
 from solotable.protocol.requests import ConditionCheck, DeleteItem, PutItem
 from solotable.values import AttributeValue, Item
@@ -30,6 +31,7 @@ from .write import (
     as_stored,
     conflict,
     expected_version,
+    required_version,
     stored,
     unchanged,
     version_is,
@@ -51,6 +53,9 @@ class Intent:
 
 def intend(scope: Scope, entity: Entity) -> Intent:
     """Return an entity as it will be stored: tenant, version and stamps filled in, within the limits."""
+    given: object = entity
+    if not isinstance(given, Entity):
+        raise DataError(f"What is put is an entity, as Order(...) makes it; {given!r} is none.")
     plan = entity.plan()
     values = dict(scope.bind(plan, entity.__dict__))
     version = None if plan.version is None else int(values[plan.version])
@@ -225,7 +230,7 @@ def plan_check(
     """Return the part of a transaction that only checks: that the entity is there, and the condition."""
     arguments = scope.bind(plan, given)
     conditions: list[Condition] = [scope.present(plan)]
-    expected = version if isinstance(version, int) else None
+    expected = required_version(plan, version, "check")
     if expected is not None:
         conditions.append(version_is(plan, expected))
     if where is not None:

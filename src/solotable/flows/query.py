@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -20,6 +21,7 @@ from solotable.expressions.ast import And, Attr, Compare, Condition, Const, KeyT
 from solotable.expressions.evaluate import paths_of
 from solotable.protocol import requests
 from solotable.protocol.encode import items as decode_items
+from solotable.protocol.render import render
 from solotable.protocol.replies import Page as Reply
 from solotable.values import Item
 
@@ -57,6 +59,12 @@ class Prepared:
     def plan(self) -> Plan:
         """The plan of the entity that is asked for."""
         return self.query.plan
+
+    def __str__(self) -> str:
+        if self.request is None:
+            return f"{self.query!r} reads nothing: no key is in its range"
+        operation, members = render(self.request)
+        return f"{operation} {json.dumps(members, indent=2, ensure_ascii=False)}"
 
 
 def prepare(scope: Scope, query: Query[Any]) -> Prepared:

@@ -15,7 +15,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from solotable.entities.entity import Entity
 from solotable.entities.paths import Place, resolve
-from solotable.entities.plan import Plan
+from solotable.entities.plan import Plan, too_deep
+from solotable.entities.results import judged_fields
 from solotable.errors import DataError, ServiceError
 from solotable.expressions.ast import (
     Action,
@@ -35,10 +36,11 @@ from solotable.expressions.clash import clash
 from solotable.expressions.evaluate import evaluate, paths_of
 from solotable.expressions.update import apply_update
 from solotable.protocol.requests import UpdateItem
-from solotable.values import AttributeValue, Item
+from solotable.values import DEEPEST, AttributeValue, Item, levels
 
 from .ask import Flow
 from .companions import companions_of, depends_on, follows
+from .fit import fitted
 from .read import not_found
 from .recast import difference, is_current, origins, recast, update_of
 from .scope import Scope
@@ -68,6 +70,12 @@ class Changes:
     append: Mapping[str, Any] = field(default_factory=dict)
     delete: Mapping[str, Any] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if isinstance(self.remove, str):
+            raise DataError(f"remove takes a list of fields; write remove=[{self.remove!r}].")
+        # Read more than once: what is planned anew goes through it again.
+        object.__setattr__(self, "remove", tuple(self.remove))
+
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
@@ -80,6 +88,8 @@ class _Wanted:
     added: Mapping[str, Any]
     changed: frozenset[str]
     places: Mapping[Path, Place]
+    #: Fields whose stored values decide whether the result fits the model.
+    judged: frozenset[str]
 
 
 def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
@@ -114,14 +124,16 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
     derives = follows(plan, wanted.changed)
     before = None
     derived_from: dict[str, AttributeValue | None] = {}
-    if needed or derives or recasts:
+    if needed or derives or recasts or wanted.judged:
         before = yield from stored(scope, plan, key)
         if before is None:
             raise not_found(plan, arguments)
         if recasts or shapes.differs(before.item):
             target = _Target(arguments, key, expected, mine, where, derives)
             return _recast(scope, plan, target, wanted, before)
-        derived_from = before.facts(plan, sorted({*needed, *(depends_on(plan) if derives else ())}))
+        derived_from = before.facts(
+            plan, sorted({*needed, *wanted.judged, *(depends_on(plan) if derives else ())})
+        )
         for name in needed:
             values[name] = getattr(before.entity, name)
             if name in wanted.added:
@@ -139,26 +151,21 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
     )
     # DynamoDB: an update that only takes something away makes no item; the condition says so of all.
     change = Update(actions, creates=not all(isinstance(one, (Remove, Delete)) for one in actions))
-    after: Stored | None = None
-    if before is not None and derives:
-        item = apply_update(change, before.item)
-        after = Stored(item, plan.load(item))
+    condition = all_of(conditions)
     action = UpdateItem(
         table=scope.table(plan.table),
         key=key,
         update=change,
-        condition=all_of(conditions),
+        condition=condition,
         returns="ALL_NEW",
         returns_on_failure=True,
     )
-    return Write(
+    write = Write(
         plan=plan,
         verb="update",
         given=arguments,
         action=action,
-        companions=() if after is None else companions_of(scope, Change(plan, before, after)),
         mine=mine,
-        after=None if after is None else after.entity,
         needs_item=True,
         expected_version=expected,
         where=where,
@@ -169,6 +176,11 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
         if shapes.declared
         else None,
     )
+    if before is None or not (derives or wanted.judged):
+        return write
+    after = fitted(scope, write, change, before, condition)
+    companions = companions_of(scope, Change(plan, before, after)) if derives else ()
+    return replace(write, companions=companions, after=after.entity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,6 +266,8 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
         # None of a field whose default is another value is kept as NULL, as put keeps it.
         plain_none = checked is None and not place.attribute.optional
         dumped = None if plain_none else place.attribute.dump(checked)
+        if dumped is not None and len(place.path) - 1 + levels(dumped) >= DEEPEST:
+            raise DataError(too_deep(place.owner))
         actions.append(Remove(place.path) if dumped is None else Assign(place.path, Const(dumped)))
         if whole:
             known[text] = checked
@@ -265,6 +279,8 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
         actions.append(Remove(place.path))
     for text, value in changes.add.items():
         place = at(text)
+        if place.attribute.kind not in ("N", "SS", "NS", "BS"):
+            raise DataError(f"{place.owner} is no number and no set; add takes these, append takes lists.")
         actions.append(Add(place.path, place.dump(value)))
         if text in plan.attributes:
             added[text] = value
@@ -285,7 +301,8 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
         )
     _judge_overlap(plan, paths, places)
     changed = frozenset(plan.by_wire[str(path[0])].field for path in paths)
-    return _Wanted(tuple(actions), known, added, changed, places)
+    judged = judged_fields(plan, changes)
+    return _Wanted(tuple(actions), known, added, changed, places, judged)
 
 
 _adapters: dict[tuple[int, str], tuple[Any, TypeAdapter[Any]]] = {}

@@ -15,7 +15,14 @@ from solotable.entities.deletion import DELETED_AT
 from solotable.entities.entity import Entity
 from solotable.entities.plan import Plan
 from solotable.entities.table import Table
-from solotable.errors import AlreadyExists, ConditionFailed, DeclarationError, SolotableError, VersionConflict
+from solotable.errors import (
+    AlreadyExists,
+    ConditionFailed,
+    DataError,
+    DeclarationError,
+    SolotableError,
+    VersionConflict,
+)
 from solotable.expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not
 from solotable.expressions.describe import describe
 from solotable.protocol.requests import GetItem, PutItem, WriteAction
@@ -50,6 +57,8 @@ class Companion:
     explain: Callable[[Item | None], SolotableError]
     #: Whether it only adds to numbers, and so goes into another action on the same item.
     adds: bool = False
+    #: Whether what it adds to must still be there when all is done.
+    needs: bool = False
     #: The table it lies in, when that is not its cause's.
     table: Table | None = None
 
@@ -181,6 +190,8 @@ def refusal(scope: Scope, write: Write, item: Item | None) -> SolotableError:
         return not_found(plan, write.given)
     condition = "its condition" if write.where is None else describe(write.where)
     stands = "there is no such item" if found is None else "it does not hold for the stored item"
+    if item is not None and item.get(plan.table.tag) != plan.tag_value:
+        stands = f"{item.get(plan.table.tag, {}).get('S', 'something else')} is stored under the same key"
     message = f"{capital(write.title)}: {condition} was required, but {stands}."
     refused = ConditionFailed(message, item=item)
     refused.args = (message,)
@@ -191,7 +202,9 @@ def refusal(scope: Scope, write: Write, item: Item | None) -> SolotableError:
 def conflict(write: Write, item: Item | None, found: Any, expected: int) -> VersionConflict:
     """Return the error for a version that is not the one expected."""
     there = version_of(write.plan, found)
-    stands = "it is gone" if there is None else f"found {there}"
+    stands = (
+        "it is gone" if there is None else f"found version {there}" if expected == 0 else f"found {there}"
+    )
     wanted = "a new item" if expected == 0 else f"version {expected}"
     return VersionConflict(
         f"{capital(write.title)}: expected {wanted}, {stands}; read it again and repeat the change.",
@@ -214,7 +227,21 @@ def expected_version(plan: Plan, version: ExpectedVersion, verb: str) -> int | N
             f"{plan.name} is versioned: {verb} it with version= as you read it, hand in the entity itself, "
             f"or say version=ANY to write over whatever is there."
         )
-    return version if isinstance(version, int) else None
+    return _known_version(plan, version)
+
+
+def required_version(plan: Plan, version: ExpectedVersion, verb: str) -> int | None:
+    """Return the version that is asked for; None when any will do."""
+    return None if version is None else expected_version(plan, version, verb)
+
+
+def _known_version(plan: Plan, version: object) -> int | None:
+    if isinstance(version, _Any):
+        return None
+    if isinstance(version, int) and not isinstance(version, bool):
+        return version
+    # Never taken for ANY: a text from a header would write over whatever is there.
+    raise DataError(f"{plan.name}: a version is a whole number or ANY; {version!r} was given.")
 
 
 def version_is(plan: Plan, expected: int) -> Condition:

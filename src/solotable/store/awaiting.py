@@ -94,7 +94,7 @@ class _Verbs:
         """
         plan, given, mine, expected = target_of(entity, key, version)
         changes = update.Changes(
-            set=set or {}, remove=tuple(remove), add=add or {}, append=append or {}, delete=delete or {}
+            set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
         )
         where_ = condition_of(plan, where)
         changed: E = await self._do(
@@ -276,18 +276,6 @@ class _Verbs:
     async def _run(self, flow: Flow[ResultT]) -> ResultT:
         return await arun(flow, self._engine)
 
-    async def close(self) -> None:
-        """Close the engine, and with it every store over it."""
-        await self._engine.close()
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
 
 class AsyncStore(_Verbs):
     """A store scoped to one tenant, or to the entities of no tenant."""
@@ -351,7 +339,10 @@ class AsyncAdminStore(_Bare):
 
 
 class AsyncDatabase(AsyncStore, _Bare):
-    """What opening a URL gives: the entities of no tenant, and the way to the tenants' stores."""
+    """What opening a URL gives: the entities of no tenant, and the way to the tenants' stores.
+
+    It alone is closed, and closes them all: a tenant's store must not end what the others stand on.
+    """
 
     def tenant(self, tenant: str) -> AsyncStore:
         """Return the store of one tenant; it comes from a verified credential, never from a header alone."""
@@ -360,6 +351,18 @@ class AsyncDatabase(AsyncStore, _Bare):
     def admin(self) -> AsyncAdminStore:
         """Return the store that sees every tenant."""
         return AsyncAdminStore(self._engine, self._scope.of_admin())
+
+    async def close(self) -> None:
+        """Close the engine, and with it every store over it."""
+        await self._engine.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
 
     def __repr__(self) -> str:
         return f"AsyncDatabase({', '.join(self._scope.names.values())})"

@@ -95,7 +95,7 @@ class _Verbs:
         """
         plan, given, mine, expected = target_of(entity, key, version)
         changes = update.Changes(
-            set=set or {}, remove=tuple(remove), add=add or {}, append=append or {}, delete=delete or {}
+            set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
         )
         where_ = condition_of(plan, where)
         changed: E = self._do(
@@ -274,18 +274,6 @@ class _Verbs:
     def _run(self, flow: Flow[ResultT]) -> ResultT:
         return run(flow, self._engine)
 
-    def close(self) -> None:
-        """Close the engine, and with it every store over it."""
-        self._engine.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 class Store(_Verbs):
     """A store scoped to one tenant, or to the entities of no tenant."""
@@ -346,7 +334,10 @@ class AdminStore(_Bare):
 
 
 class Database(Store, _Bare):
-    """What opening a URL gives: the entities of no tenant, and the way to the tenants' stores."""
+    """What opening a URL gives: the entities of no tenant, and the way to the tenants' stores.
+
+    It alone is closed, and closes them all: a tenant's store must not end what the others stand on.
+    """
 
     def tenant(self, tenant: str) -> Store:
         """Return the store of one tenant; it comes from a verified credential, never from a header alone."""
@@ -355,6 +346,18 @@ class Database(Store, _Bare):
     def admin(self) -> AdminStore:
         """Return the store that sees every tenant."""
         return AdminStore(self._engine, self._scope.of_admin())
+
+    def close(self) -> None:
+        """Close the engine, and with it every store over it."""
+        self._engine.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"Database({', '.join(self._scope.names.values())})"

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
-from solotable.errors import ServiceError, TransportError
+from solotable.errors import EngineError, ServiceError, TransportError
 from solotable.flows.ask import Flow, Sleep, Together
 from solotable.protocol.engine import Engine
 from solotable.protocol.requests import Request
@@ -124,9 +124,12 @@ class Threaded:
     def __init__(self, engine: Engine, executor: Executor) -> None:
         self._engine = engine
         self._executor = executor
+        self._closed = False
 
     async def handle(self, request: Request[Any], /) -> Any:
         """Answer one request from a thread."""
+        if self._closed:
+            raise EngineError("The store was closed; open it again.")
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._executor, self._engine.handle, request)
 
@@ -140,5 +143,6 @@ class Threaded:
 
     async def close(self) -> None:
         """Close the engine once its threads are done."""
+        self._closed = True
         self._executor.shutdown(wait=True)
         self._engine.close()

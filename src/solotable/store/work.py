@@ -69,7 +69,7 @@ class TransactionWork:
         """Change parts of a stored entity."""
         plan, given, mine, expected = target_of(entity, key, version)
         changes = update.Changes(
-            set=set or {}, remove=tuple(remove), add=add or {}, append=append or {}, delete=delete or {}
+            set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
         )
         condition = condition_of(plan, where)
         self._add(

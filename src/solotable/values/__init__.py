@@ -17,7 +17,7 @@ from .canonical import (
 from .codec import dump, dump_item, load, load_item
 from .number import add, canonical_number, subtract
 from .order import ORDERED, ordered_bytes, ordered_prefix, sort_key
-from .size import item_size, text_size, value_size
+from .size import item_size, levels, text_size, value_size
 
 __all__ = [
     "DEEPEST",
@@ -34,6 +34,7 @@ __all__ = [
     "dump_item",
     "item_size",
     "kind_of",
+    "levels",
     "load",
     "load_item",
     "ordered_bytes",

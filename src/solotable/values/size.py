@@ -52,6 +52,19 @@ def content_size(kind: str, content: Any) -> int:
             return 3 + len(content) + item_size(content)
 
 
+def levels(value: AttributeValue) -> int:
+    """Return how many lists and maps lie in one another.
+
+    >>> levels({"S": "a"}), levels({"L": []}), levels({"M": {"a": {"L": []}}})
+    (0, 1, 2)
+    """
+    if "L" in value:
+        return 1 + max(map(levels, value["L"]), default=0)
+    if "M" in value:
+        return 1 + max(map(levels, value["M"].values()), default=0)
+    return 0
+
+
 def text_size(text: str) -> int:
     """Return the UTF-8 length of a string."""
     return len(text) if text.isascii() else len(text.encode())

@@ -334,3 +334,10 @@ def test_a_traceback_is_for_debugging(run: Run) -> None:
         main(["--debug", "put", "Survey", "survey_id=s1", "title=x", "-d", "sqlite:///x.db?durability=never"])
     told = run("put", "Survey", "survey_id=s1", "title=x", "-d", "sqlite:///x.db?durability=never")
     assert (told.code, "durability is full or relaxed" in told.err) == (1, True)
+
+
+def test_a_stored_text_does_not_command_the_terminal(run: Run) -> None:
+    put = run("put", "Survey", "survey_id=s1", "title=\x1b]0;mine\x07red \x1b[31m", 'tags=["\\u001b[1m"]')
+    assert put.code == 0
+    assert "\x1b" not in put.out
+    assert "\\x1b]0;mine\\x07red \\x1b[31m" in put.out

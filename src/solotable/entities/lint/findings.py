@@ -21,6 +21,7 @@ CODES: Final = {
     "ST102": "a pattern's range reaches another entity's items",
     "ST103": "two tenants can share a partition",
     "ST104": "a global entity can lie in a tenant's partition",
+    "ST105": "an entity lies among the store's own items",
     "ST201": "few partitions take all the traffic",
     "ST202": "all writes of one time go to one partition",
     "ST301": "an index is used by no entity",

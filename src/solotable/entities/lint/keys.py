@@ -1,4 +1,4 @@
-"""Keys of different entities: never the same, and never across tenants (ST101, ST103, ST104)."""
+"""Keys of different entities: never the same, and never across tenants (ST101, ST103, ST104, ST105)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal
 from solotable.entities.keys import AccessPath
 from solotable.entities.plan import Plan
 from solotable.entities.sides import Composed, Native, Side
-from solotable.entities.table import Index, KeyAttribute, Table
+from solotable.entities.table import OWN_KINDS, Index, KeyAttribute, Table
 
 from .findings import Finding, found
 from .meetings import Place, keys_meet, partitions_meet, shown
@@ -55,6 +55,7 @@ def judge_keys(by_index: dict[str | None, list[Place]]) -> Iterator[Finding]:
             if (finding := _across_tenants(one, other)) is not None:
                 yield finding
     own = by_index.get(None, [])
+    yield from filter(None, map(_among_own, own))
     along = [(place, kept) for place in own for kept in _kept_along(place)]
     for (place, kept), other in product(along, own):
         if other is not place and (finding := _lies_on(kept, other)) is not None:
@@ -132,6 +133,22 @@ def _across_tenants(one: Place, other: Place) -> Finding | None:
         f"{_partition(shared)} can be {_partition(own)}{_such(meeting.texts)}; give the global one a "
         f"partition with a literal of its own.",
         plan=shared.plan,
+    )
+
+
+def _among_own(place: Place) -> Finding | None:
+    side = place.path.partition
+    first = (
+        place.partition[0].literal if isinstance(side, Composed) and place.partition[0].part is None else ""
+    )
+    if first not in OWN_KINDS:
+        return None
+    return found(
+        "ST105",
+        "warning",
+        f"{place.plan.name} lies under {first}, where the store keeps items of its own, so one may be in the "
+        f"way of the other; begin {_partition(place)} with another literal.",
+        plan=place.plan,
     )
 
 

@@ -80,7 +80,9 @@ cms = CmsTable(
     ttl="expires_at",
     stream=True,
     indexes=[
-        Index("GSI_Domain", partition="GSI_DomainPK", sort=None, projection=("id", "name", "domain", "status")),
+        Index(
+            "GSI_Domain", partition="GSI_DomainPK", sort=None, projection=("id", "name", "domain", "status")
+        ),
         Index("GSI_Type", projection=LISTED),
         Index("GSI_Status", projection=LISTED),
     ],

@@ -185,3 +185,16 @@ def test_items_that_are_in_an_index_without_a_key_on_it_are_reached() -> None:
 
 def test_an_index_without_a_declared_key_is_unused_though_items_are_in_it() -> None:
     assert len(of(inverted(with_pattern=False), "ST301")) == 1
+
+
+@pytest.mark.parametrize(
+    ("partition", "told"),
+    [("LEASE#{name}", True), ("UNIQUE", True), ("LEASES#{name}", False), ("A#LEASE#{name}", False)],
+)
+def test_an_entity_among_the_stores_own_items(partition: str, told: bool) -> None:
+    table = Table("Houses")
+    entity(table, "Tenancy", {"key": Key(partition, "LEASE")})
+    found = of(table, "ST105")
+    assert [each.severity for each in found] == ["warning"] * told
+    if told:
+        assert f"begin {partition!r} with another literal" in found[0].message

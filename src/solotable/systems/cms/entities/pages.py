@@ -55,7 +55,10 @@ class Content(Entity, table=cms):
     by_type = Key("TENANT#{tenant_id}#TYPE#CONTENT", "{node_id}", index="GSI_Type")
     by_status = Key("TENANT#{tenant_id}#STATUS#{status}", "CONTENT#{node_id}", index="GSI_Status")
     history = History(
-        "CONTENT#{node_id}#v{version:06d}", keep=KEPT_VERSIONS, on_delete="keep", restored_from="restored_from"
+        "CONTENT#{node_id}#v{version:06d}",
+        keep=KEPT_VERSIONS,
+        on_delete="keep",
+        restored_from="restored_from",
     )
     events = Outbox(title="title", snapshot=("title", "slug", "status", "kind", "restored_from"))
 

@@ -1,0 +1,176 @@
+"""Host names: their one canonical form, and which tenant owns one, cached.
+
+The `Host` header is what a client says, so it opens only what is public of a tenant.
+`X-Forwarded-Host` is read only from the addresses that the app trusts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+import time
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Iterable
+
+import idna
+from fastapi import HTTPException, Request
+
+from solotable.errors import DeclarationError
+from solotable.store import AsyncDatabase
+
+#: From a canonical host name to its tenant, None when nobody owns it.
+ResolveHost = Callable[[AsyncDatabase, str], Awaitable[str | None]]
+
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+_LONGEST_HOST = 253
+
+
+def canonical_host(text: str) -> str | None:
+    """Return a host name as it is compared and stored, None when it is none.
+
+    >>> canonical_host("WWW.Example.ORG.:8080")
+    'www.example.org'
+    >>> canonical_host("münchen.example")
+    'xn--mnchen-3ya.example'
+    >>> canonical_host("[::1]:80")
+    '[::1]'
+    """
+    name, colon, port = text.rpartition(":") if re.search(r":[0-9]*$", text) else (text, "", "")
+    if colon and port and not 0 < int(port[:6]) < 65536:
+        return None
+    if name.startswith("["):
+        return _address(name)
+    name = name.lower().removesuffix(".")
+    if not name.isascii():
+        try:
+            name = idna.encode(name, uts46=True).decode()
+        except idna.IDNAError:
+            return None
+    if len(name) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+        return None
+    return name
+
+
+def _address(name: str) -> str | None:
+    try:
+        return f"[{ipaddress.IPv6Address(name.removeprefix('[').removesuffix(']')).compressed}]"
+    except ValueError:
+        return None
+
+
+class Proxies:
+    """The addresses whose `X-Forwarded-Host` is believed."""
+
+    def __init__(self, trusted: Iterable[str] = ()) -> None:
+        try:
+            self._networks = [ipaddress.ip_network(each) for each in trusted]
+        except ValueError as refused:
+            raise DeclarationError(f"trusted_hosts are IP addresses or networks: {refused}.") from refused
+
+    def host_of(self, request: Request) -> str | None:
+        """Return the canonical host that a request is for, None when it names none or several."""
+        names = request.headers.getlist("host")
+        forwarded = request.headers.getlist("x-forwarded-host")
+        if forwarded and self._trusts(request):
+            names = forwarded
+        if len(names) != 1:
+            return None
+        try:
+            # Starlette reads headers as Latin-1; names that are not ASCII are sent as UTF-8.
+            return canonical_host(names[0].encode("latin-1").decode())
+        except UnicodeError:
+            return None
+
+    def _trusts(self, request: Request) -> bool:
+        if not self._networks or request.client is None:
+            return False
+        try:
+            address = ipaddress.ip_address(request.client.host)
+        except ValueError:
+            return False
+        return any(address in network for network in self._networks)
+
+
+class HostTenants:
+    """Which tenant owns a host name: asked of the app's resolver, and remembered.
+
+    Owned and unowned names are kept apart, so that made-up names drive out no real one.
+    """
+
+    def __init__(
+        self,
+        resolve: ResolveHost,
+        *,
+        proxies: Proxies,
+        ttl_seconds: float = 300.0,
+        unknown_ttl_seconds: float = 30.0,
+        most: int = 1024,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._resolve = resolve
+        self._proxies = proxies
+        self._ttls = {True: ttl_seconds, False: unknown_ttl_seconds}
+        self._most = most
+        self._clock = clock
+        self._kept: dict[bool, OrderedDict[str, tuple[float, str | None]]] = {
+            True: OrderedDict(),
+            False: OrderedDict(),
+        }
+        self._asking: dict[str, asyncio.Future[str | None]] = {}
+        self._generation = 0
+
+    async def tenant(self, request: Request, database: AsyncDatabase) -> str:
+        """Return the tenant that a request's host belongs to, or refuse."""
+        host = self._proxies.host_of(request)
+        if host is None:
+            raise HTTPException(400, "The Host header is no host name.")
+        owner = await self.owner(database, host)
+        if owner is None:
+            raise HTTPException(404, "No site has this host name.")
+        return owner
+
+    async def owner(self, database: AsyncDatabase, host: str) -> str | None:
+        """Return the owner of a canonical host name, from memory while it is fresh."""
+        now = self._clock()
+        for kept in self._kept.values():
+            known = kept.get(host)
+            if known is not None and now < known[0]:
+                kept.move_to_end(host)
+                return known[1]
+        asking = self._asking.get(host)
+        if asking is None or asking.get_loop() is not asyncio.get_running_loop():
+            asking = asyncio.ensure_future(self._ask(database, host))
+            self._asking[host] = asking
+            asking.add_done_callback(lambda done: self._asked(host, done))
+        # One caller that gives up must not take the answer from the others.
+        return await asyncio.shield(asking)
+
+    def forget(self, host: str | None = None) -> None:
+        """Forget one host name, or all: after a domain has changed hands."""
+        self._generation += 1
+        for kept in self._kept.values():
+            if host is None:
+                kept.clear()
+            else:
+                kept.pop(host, None)
+
+    async def _ask(self, database: AsyncDatabase, host: str) -> str | None:
+        generation = self._generation
+        owner = await self._resolve(database, host)
+        if generation == self._generation:
+            self._keep(host, owner)
+        return owner
+
+    def _asked(self, host: str, done: asyncio.Future[str | None]) -> None:
+        if self._asking.get(host) is done:
+            del self._asking[host]
+
+    def _keep(self, host: str, owner: str | None) -> None:
+        owned = owner is not None
+        self._kept[not owned].pop(host, None)
+        kept = self._kept[owned]
+        kept[host] = (self._clock() + self._ttls[owned], owner)
+        kept.move_to_end(host)
+        while len(kept) > self._most:
+            kept.popitem(last=False)

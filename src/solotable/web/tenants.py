@@ -1,0 +1,132 @@
+"""What a route depends on: who asks, the database, and the store of one tenant.
+
+The tenant comes from the verified credential. `x-tenant-id` chooses among the tenants that the
+credential reaches and can never add one. Nothing here reads a tenant from a body or a query.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from typing import Annotated, cast
+
+from fastapi import Depends, Header, HTTPException, Request, Security
+from fastapi.security import APIKeyHeader, HTTPBearer
+
+from solotable.store import AsyncDatabase, AsyncStore
+
+from .auth import Auth, unauthorized
+from .hosts import HostTenants
+from .principal import ANONYMOUS, Principal
+from .requests import request_id
+
+_TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@-]{0,127}")
+_CHOICE = "Which tenant to ask for, among those that the credential reaches; needed when there are several."
+
+# These two only describe the credentials in OpenAPI: `Auth` reads the headers itself.
+_bearer = HTTPBearer(auto_error=False, scheme_name="Token", description="A JSON Web Token.")
+_api_key = APIKeyHeader(
+    name="x-api-key", auto_error=False, scheme_name="ApiKey", description="A key of this service."
+)
+
+
+def database(request: Request) -> AsyncDatabase:
+    """Return the database that the app's lifespan opened."""
+    return cast(AsyncDatabase, request.app.state.database)
+
+
+async def anyone(request: Request) -> Principal:
+    """Return who asks, ANONYMOUS without a credential; a wrong credential is refused all the same."""
+    auth = cast("Auth | None", request.app.state.auth)
+    if auth is None:
+        return ANONYMOUS
+    principal = await auth.principal(request)
+    request.state.principal = principal
+    return principal
+
+
+async def current(
+    request: Request,
+    _token: Annotated[object, Security(_bearer)] = None,
+    _key: Annotated[object, Security(_api_key)] = None,
+) -> Principal:
+    """Return who asks; without a credential it is a 401."""
+    principal = await anyone(request)
+    if principal.kind == "anonymous":
+        raise unauthorized("Send a credential: x-api-key, or Authorization: Bearer.")
+    return principal
+
+
+Caller = Annotated[Principal, Depends(current)]
+Visitor = Annotated[Principal, Depends(anyone)]
+
+
+def requires(*roles: str) -> Callable[[Principal], Awaitable[Principal]]:
+    """Return a dependency that lets in those who have one of these roles: `Depends(requires("EDITOR"))`."""
+    if not roles:
+        raise TypeError("requires() needs a role; Depends(current) lets in everybody with a credential.")
+
+    async def judged(principal: Caller) -> Principal:
+        if not principal.has(*roles):
+            raise HTTPException(403, f"This needs the role {' or '.join(roles)}.")
+        return principal
+
+    return judged
+
+
+def choose_tenant(principal: Principal, wanted: str | None) -> str:
+    """Return the tenant of a request, or refuse: `wanted` narrows what the credential reaches."""
+    if wanted is None:
+        if principal.tenants is None or len(principal.tenants) > 1:
+            raise HTTPException(400, "Say which tenant: send x-tenant-id.")
+        if not principal.tenants:
+            raise HTTPException(403, "The credential reaches no tenant.")
+        return next(iter(principal.tenants))
+    if principal.tenants is not None:
+        # Exactly as the credential has it: no folding of case, space or Unicode makes one of another.
+        if wanted not in principal.tenants:
+            raise HTTPException(403, "The credential does not reach that tenant.")
+        return wanted
+    if not _TENANT.fullmatch(wanted):
+        raise HTTPException(400, "x-tenant-id is no name of a tenant.")
+    return wanted
+
+
+async def tenant(
+    request: Request,
+    principal: Caller,
+    _: Annotated[str | None, Header(alias="x-tenant-id", description=_CHOICE, examples=["acme"])] = None,
+) -> str:
+    """Return the tenant that the request may ask for."""
+    given = request.headers.getlist("x-tenant-id")
+    if len(given) > 1:
+        raise HTTPException(400, "x-tenant-id may be sent once.")
+    return choose_tenant(principal, given[0] if given else None)
+
+
+async def tenant_store(
+    request: Request, principal: Caller, chosen: Annotated[str, Depends(tenant)]
+) -> AsyncStore:
+    """Return the store of the request's tenant; what it writes is recorded as the caller's."""
+    store = database(request).tenant(chosen)
+    return store.acting(principal.actor(), request_id=request_id(request))
+
+
+async def host_tenant(request: Request) -> str:
+    """Return the tenant that owns the host name of the request; 404 for a host that nobody owns."""
+    hosts = cast("HostTenants | None", request.app.state.hosts)
+    if hosts is None:
+        raise RuntimeError("install(app, resolve_host=...) is missing; host_tenant asks it.")
+    return await hosts.tenant(request, database(request))
+
+
+async def host_store(request: Request, owner: Annotated[str, Depends(host_tenant)]) -> AsyncStore:
+    """Return the store of the tenant that owns the host name, for routes without a credential."""
+    return database(request).tenant(owner).acting(ANONYMOUS.actor(), request_id=request_id(request))
+
+
+DatabaseDep = Annotated[AsyncDatabase, Depends(database)]
+TenantId = Annotated[str, Depends(tenant)]
+TenantStore = Annotated[AsyncStore, Depends(tenant_store)]
+HostTenant = Annotated[str, Depends(host_tenant)]
+HostStore = Annotated[AsyncStore, Depends(host_store)]
