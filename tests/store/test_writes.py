@@ -497,3 +497,50 @@ def test_what_is_no_entity_is_not_put(db: Store, given: Any) -> None:
     for put in (db.put, db.create):
         with pytest.raises(DataError, match="What is put is an entity"):
             put(given)
+
+
+def test_a_put_takes_an_item_out_of_an_index_that_its_entity_has_left(opening: Opening) -> None:
+    from solotable import Entity, Index, Key, Table
+
+    before = Table("Shelf", indexes=[Index("GSI1")])
+    after = Table("Shelf", indexes=[Index("GSI1")])
+
+    class Old(Entity, table=before, tag="Thing"):
+        key = Key("THING#{name}", "THING")
+        by_colour = Key("COLOUR#{colour}", "THING#{name}", index="GSI1")
+        name: str
+        colour: str = "red"
+
+    class New(Entity, table=after, tag="Thing"):
+        key = Key("THING#{name}", "THING")
+        name: str
+        colour: str = "red"
+
+    opening(before).put(Old(name="a"))
+    db = opening(after)
+    found = db.require(New, name="a")
+    assert found.unknown_attributes == {}
+    db.put(found)
+    (item,) = opening.raw(after)
+    assert "GSI1PK" not in item
+
+
+def test_a_delete_does_not_reach_another_entity_under_the_same_key(opening: Opening) -> None:
+    from solotable import Entity, Key, Table
+
+    shelf = Table("Shelf")
+
+    class Box(Entity, table=shelf):
+        key = Key("SHELF#{name}", "IT")
+        name: str
+
+    class Bag(Entity, table=shelf):
+        key = Key("SHELF#{name}", "IT")
+        name: str
+
+    db = opening(shelf)
+    db.create(Box(name="a"))
+    with pytest.raises(ConditionFailed, match="Box"):
+        db.delete(Bag, name="a")
+    assert db.get(Box, name="a") is not None
+    assert db.delete(Bag, name="nothing") is None

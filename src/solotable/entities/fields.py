@@ -100,6 +100,11 @@ class _FromScope(str):
         # By name, so that copies and pickles are the one instance again.
         return "FROM_SCOPE"
 
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        # A JSON schema of the entity, as in OpenAPI, writes the default by its own type: a text.
+        return handler(str)
+
 
 #: The default of a field that the scope's tenant fills in: `tenant_id: str = FROM_SCOPE`.
 FROM_SCOPE: Final[Any] = _FromScope()

@@ -286,7 +286,10 @@ def build_plan(
     if tenant is not None:
         _judge_tenant(name, tenant, infos, keys)
     by_wire = _by_wire(name, table, attributes, keys)
-    derived = frozenset({table.tag, *(each for path in keys.values() for each in path.derived)})
+    # Also the keys of indexes that the entity is not in: one that it has left is not kept as unknown.
+    indexed = {each.name for index in table.indexes.values() for each in (*index.partition, *index.sort)}
+    of_keys = {each for path in keys.values() for each in path.derived}
+    derived = frozenset({table.tag, *of_keys, *indexed.difference(by_wire)})
     _judge_one_per_index(name, keys)
     roles = {role: _role(name, role, attributes) for role in ("version", "ttl", "created", "updated")}
     if roles["ttl"] is not None and table.ttl != attributes[roles["ttl"]].wire:

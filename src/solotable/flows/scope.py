@@ -185,10 +185,13 @@ class Scope:
         """Return the condition that there is such an item, and that it is not hidden."""
         # By its tag: what another entity keeps under the same key is not this one's to change.
         there: Condition = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
-        if any(trait.stands_in for trait in plan.traits):
-            there = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
         shown = [each for each in (self.alive(plan), self.undeleted(plan)) if each is not None]
         return And((there, *shown)) if shown else there
+
+    def not_anothers(self, plan: Plan) -> Condition:
+        """Return the condition that no other entity keeps an item under the same key."""
+        tag = (plan.table.tag,)
+        return Or((Not(Exists(tag)), Compare("=", Attr(tag), Const(plan.tag_value))))
 
     def token(self, given: str | None, *kind: str) -> str:
         """Return the token of a transaction: a new one, or the caller's, made its own tenant's and tables'.

@@ -38,11 +38,21 @@ class Page(BaseModel, Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class PageParams:
-    """The query parameters of a list: `await store.page(pattern, limit=p.limit, cursor=p.cursor)`."""
+    """Which page is asked for: `await store.page(pattern, limit=p.limit, cursor=p.cursor)`."""
 
-    limit: Annotated[int, Query(ge=1, le=100, description="How many items a page has at most.")] = 50
-    cursor: Annotated[str | None, Query(min_length=1, max_length=_LONGEST_CURSOR, description=_ADVICE)] = None
+    limit: int = 50
+    cursor: str | None = None
+
+
+async def page_params(
+    limit: Annotated[int, Query(ge=1, le=100, description="How many items a page has at most.")] = 50,
+    cursor: Annotated[
+        str | None, Query(min_length=1, max_length=_LONGEST_CURSOR, description=_ADVICE)
+    ] = None,
+) -> PageParams:
+    """Return the page that the query parameters ask for."""
+    return PageParams(limit, cursor)
 
 
 #: `paging: Paging` in a route.
-Paging = Annotated[PageParams, Depends()]
+Paging = Annotated[PageParams, Depends(page_params)]

@@ -30,8 +30,14 @@ _api_key = APIKeyHeader(
 )
 
 
-def database(request: Request) -> AsyncDatabase:
+# Dependencies are coroutines even where they wait for nothing: FastAPI runs plain functions in threads.
+async def database(request: Request) -> AsyncDatabase:
     """Return the database that the app's lifespan opened."""
+    return opened(request)
+
+
+def opened(request: Request) -> AsyncDatabase:
+    """Return the same outside of a dependency."""
     return cast(AsyncDatabase, request.app.state.database)
 
 
@@ -108,7 +114,7 @@ async def tenant_store(
     request: Request, principal: Caller, chosen: Annotated[str, Depends(tenant)]
 ) -> AsyncStore:
     """Return the store of the request's tenant; what it writes is recorded as the caller's."""
-    store = database(request).tenant(chosen)
+    store = opened(request).tenant(chosen)
     return store.acting(principal.actor(), request_id=request_id(request))
 
 
@@ -117,12 +123,12 @@ async def host_tenant(request: Request) -> str:
     hosts = cast("HostTenants | None", request.app.state.hosts)
     if hosts is None:
         raise RuntimeError("install(app, resolve_host=...) is missing; host_tenant asks it.")
-    return await hosts.tenant(request, database(request))
+    return await hosts.tenant(request, opened(request))
 
 
 async def host_store(request: Request, owner: Annotated[str, Depends(host_tenant)]) -> AsyncStore:
     """Return the store of the tenant that owns the host name, for routes without a credential."""
-    return database(request).tenant(owner).acting(ANONYMOUS.actor(), request_id=request_id(request))
+    return opened(request).tenant(owner).acting(ANONYMOUS.actor(), request_id=request_id(request))
 
 
 DatabaseDep = Annotated[AsyncDatabase, Depends(database)]

@@ -11,7 +11,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from solotable import (
     FROM_SCOPE,
@@ -27,6 +27,7 @@ from solotable import (
     pattern,
 )
 
+from ..json_sizes import within
 from ..table import OF_TENANT, cms
 
 ProductStatus = Literal["draft", "active", "archived"]
@@ -49,7 +50,7 @@ class Product(Entity, table=cms):
     price: Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=2)] = Decimal(0)
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = "EUR"
     status: ProductStatus = "draft"
-    data: Annotated[dict[str, Any], Json()] = {}
+    data: Annotated[dict[str, Any], AfterValidator(within(20_000)), Json()] = {}
     created: Annotated[datetime | None, Created()] = None
     updated: Annotated[datetime | None, Updated()] = None
     version: Annotated[int, Version()] = 0
@@ -178,7 +179,7 @@ class Signal(Entity, table=cms):
     title: Annotated[str, Field(min_length=1, max_length=200)]
     source: Annotated[str, Field(max_length=400)] = ""
     status: SignalStatus = "new"
-    data: Annotated[dict[str, Any], Json()] = {}
+    data: Annotated[dict[str, Any], AfterValidator(within(20_000)), Json()] = {}
     created: Annotated[datetime | None, Created()] = None
     version: Annotated[int, Version()] = 0
 

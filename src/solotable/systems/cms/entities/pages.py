@@ -17,7 +17,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from solotable import (
     FROM_SCOPE,
@@ -35,6 +35,7 @@ from solotable import (
     pattern,
 )
 
+from ..json_sizes import within
 from ..table import OF_TENANT, cms
 
 ContentStatus = Literal["draft", "review", "published", "archived"]
@@ -45,7 +46,9 @@ KEPT_VERSIONS = 200
 
 Title = Annotated[str, Field(min_length=1, max_length=200)]
 Slug = Annotated[str, Field(min_length=1, max_length=400)]
-Block = dict[str, Any]
+#: An item of DynamoDB has 400 KB; the rest of a page and of its snapshot fits beside these.
+Blocks = Annotated[list[dict[str, Any]], AfterValidator(within(350_000))]
+Seo = Annotated[dict[str, Any], AfterValidator(within(10_000))]
 
 
 class Content(Entity, table=cms):
@@ -69,8 +72,8 @@ class Content(Entity, table=cms):
     kind: ContentKind = "page"
     status: ContentStatus = "draft"
     description: Annotated[str, Field(max_length=1000)] = ""
-    blocks: Annotated[list[Block], Json()] = []
-    seo: Annotated[dict[str, Any], Json()] = {}
+    blocks: Annotated[Blocks, Json()] = []
+    seo: Annotated[Seo, Json()] = {}
     restored_from: int | None = None
     created: Annotated[datetime | None, Created()] = None
     updated: Annotated[datetime | None, Updated()] = None

@@ -6,7 +6,7 @@ Corrections of the written design, and why:
   tenants never have one host, whatever `GSI_Domain` has seen yet.
 - C0.11: tenants lie in one partition, `SYSTEM`. Requests do not read it each time: whoever asks for the
   tenant of a host keeps the answer for a while (`solotable.web` does).
-- Settings and secrets are two fields. The event of a change carries neither.
+- Settings hold secrets among them. No list, no index and no event carries them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from solotable import (
     FROM_SCOPE,
@@ -31,6 +31,7 @@ from solotable import (
     pattern,
 )
 
+from ..json_sizes import within
 from ..table import OF_TENANT, SYSTEM, cms
 
 TenantStatus = Literal["active", "suspended", "closed"]
@@ -49,8 +50,7 @@ class TenantConfig(Entity, table=cms, scope="global"):
     name: Annotated[str, Field(min_length=1, max_length=200)]
     domain: Annotated[str | None, Unique(normalise="casefold")] = None
     status: TenantStatus = "active"
-    settings: Annotated[dict[str, Any], Json()] = {}
-    secrets: Annotated[dict[str, Any], Json()] = {}
+    settings: Annotated[dict[str, Any], AfterValidator(within(100_000)), Json()] = {}
     created: Annotated[datetime | None, Created()] = None
     updated: Annotated[datetime | None, Updated()] = None
     version: Annotated[int, Version()] = 0
@@ -64,7 +64,7 @@ class TenantConfig(Entity, table=cms, scope="global"):
     @pattern
     @classmethod
     def listed(cls) -> Query[TenantSummary]:
-        """All tenants, without settings and secrets."""
+        """All tenants, without their settings."""
         return cls.by_type.query().select(TenantSummary)
 
 

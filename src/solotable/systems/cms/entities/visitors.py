@@ -16,7 +16,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from solotable import (
     FROM_SCOPE,
@@ -32,6 +32,7 @@ from solotable import (
     pattern,
 )
 
+from ..json_sizes import within
 from ..table import OF_TENANT, cms
 
 CommentStatus = Literal["pending", "approved", "rejected", "spam"]
@@ -112,7 +113,7 @@ class Lead(Entity, table=cms):
     name: Annotated[str, Field(max_length=200)] = ""
     status: LeadStatus = "new"
     source: Annotated[str, Field(max_length=200)] = ""
-    data: Annotated[dict[str, Any], Json()] = {}
+    data: Annotated[dict[str, Any], AfterValidator(within(20_000)), Json()] = {}
     submissions: int = 1
     last_submitted: datetime | None = None
     created: Annotated[datetime | None, Created()] = None

@@ -1,0 +1,66 @@
+"""From a path to a page: one GetItem for the route, one for the page.
+
+A path that pages had before is an answer too: a redirect straight to where the page is now. Only what is
+published is shown, unless the caller asks for a preview.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from solotable import AsyncStore, Page, Redirect
+from solotable.errors import DataError
+from solotable.flows.names import names_of
+
+from ..entities.pages import Content, Route
+from ..slugs import clean_slug
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """The path leads elsewhere for good: 301."""
+
+    path: str
+    to: str
+
+
+class Routes:
+    """The paths of one tenant."""
+
+    def __init__(self, store: AsyncStore) -> None:
+        self._store = store
+
+    async def resolve(self, path: str, *, preview: bool = False) -> Content | Moved | None:
+        """Return the page at a path, where it has moved to, or None."""
+        try:
+            slug = clean_slug(path)
+        except DataError:  # no page can have such a path
+            return None
+        found = await self._store.names(Route).resolve(slug)
+        if found is None:
+            return None
+        if isinstance(found, Redirect):
+            return Moved(path=slug, to=found.to)
+        content = await self._store.get(Content, node_id=found.node_id)
+        if content is None or not (preview or content.status == "published"):
+            return None
+        return content
+
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Route]:
+        """Return routes by path."""
+        return await self._store.page(Route.of_tenant(), limit=limit, cursor=cursor)
+
+    async def redirects(self, *, limit: int = 50, cursor: str | None = None) -> Page[Moved]:
+        """Return the redirects of a page of routes; there may be none on a page that has a cursor."""
+        routes = await self.list(limit=limit, cursor=cursor)
+        trait = names_of(Route.plan())
+        moved = [
+            Moved(path=alias, to=route.slug)
+            for route in routes
+            for alias in trait.aliases(route.unknown_attributes)
+        ]
+        return Page(items=moved, cursor=routes.cursor, scanned=routes.scanned)
+
+    async def release(self, path: str) -> None:
+        """Give up a redirect, so that another page may have its path."""
+        await self._store.names(Route).release(clean_slug(path))

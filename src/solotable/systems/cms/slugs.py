@@ -1,0 +1,68 @@
+"""Paths of pages: one spelling of each, and none that belongs to the application itself."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+from solotable.errors import DataError
+
+LONGEST = 300
+#: Paths that shops and the application itself answer; a page there would be in the shadow, or cast one.
+RESERVED = frozenset(
+    {
+        "account",
+        "admin",
+        "api",
+        "assets",
+        "cart",
+        "category",
+        "checkout",
+        "comments",
+        "consent",
+        "content",
+        "docs",
+        "health",
+        "leads",
+        "openapi-json",
+        "orders",
+        "product",
+        "products",
+        "public",
+        "redoc",
+        "resources",
+        "robots-txt",
+        "shop",
+        "sitemap-xml",
+    }
+)
+_BETWEEN = re.compile(r"[^\w/]+|_+")
+_SLASHES = re.compile(r"/+")
+_EDGES = re.compile(r"-*/-*")
+
+
+def clean_slug(text: str) -> str:
+    """Return a path as pages are kept under it: lower case, hyphens, a slash in front and none behind.
+
+    >>> clean_slug("About Us!"), clean_slug("//Blog//Ünser 1. Post/"), clean_slug("/")
+    ('/about-us', '/blog/ünser-1-post', '/')
+    """
+    # Compatibility forms first, or a full-width slash would become one after the cleaning.
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    hyphened = _BETWEEN.sub("-", folded)
+    joined = _SLASHES.sub("/", _EDGES.sub("/", f"/{hyphened}"))
+    slug = "/" + joined.strip("/-")
+    if len(slug) > LONGEST:
+        raise DataError(f"A path has at most {LONGEST} characters; this one has {len(slug)}.")
+    if slug == "/" and text.strip(" /"):
+        raise DataError(f"{text!r} holds no letter or digit that a path could be made of.")
+    return slug
+
+
+def free_slug(text: str) -> str:
+    """Return the clean path of a page, or refuse one that is the application's own."""
+    slug = clean_slug(text)
+    first = slug[1:].partition("/")[0]
+    if first in RESERVED:
+        raise DataError(f"{slug!r} begins with /{first}, which is not a page's; choose another path.")
+    return slug
