@@ -40,7 +40,7 @@ torture: $(READY) ## The long forms: 500 kills, failing disks, 5,000 damaged fil
 	TORTURE=long $(BIN)/python -m pytest -q -s tests/torture
 
 conformance: $(READY) ## Play the cases on the engine and on DynamoDB Local (TARGET=both), and compare the two.
-	$(BIN)/python -m pytest -n auto tests/conformance tests/differential --target=$(TARGET)
+	$(BIN)/python -m pytest -n auto tests/conformance tests/differential tests/store --target=$(TARGET)
 
 bench: $(READY) ## Measure the engine.
 	$(BIN)/python -m bench

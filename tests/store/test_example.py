@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from typing import Annotated
 
-from solotable import Store
-from solotable.errors import TransactionFailed
+import pytest
+from pydantic import Field
+
+from solotable import FROM_SCOPE, Entity, Key, Store, Table, Unique, Version
+from solotable.errors import NotUnique, TransactionFailed
 from solotable.flows.scope import decoded
 from solotable.protocol.requests import Query
 
@@ -43,6 +46,30 @@ def test_the_example_of_the_design(db: Store, opening: Opening) -> None:
         tx.check(Survey, survey_id="s1", where=lambda s: s.status != "archived")
     assert "Survey survey_id='s1'" in str(failed.value)
     assert db.get(Section, survey_id="s1", section_id="cellar") is None
+
+
+referring = Table("Referring", tenant="tenant_id")
+
+
+class Referred(Entity, table=referring):
+    """The design's survey with its unique reference."""
+
+    key = Key("TENANT#{tenant_id}", "SURVEY#{survey_id}")
+    tenant_id: str = FROM_SCOPE
+    survey_id: str
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    reference: Annotated[str | None, Unique()] = None
+    version: Annotated[int, Version()] = 0
+
+
+def test_the_unique_reference_of_the_design(opening: Opening) -> None:
+    db = opening(referring).tenant("acme")
+    first = db.put(Referred(survey_id="s1", title="12 Main Street", reference="A-1"))
+    db.put(Referred(survey_id="s2", title="14 Main Street"))
+    with pytest.raises(NotUnique, match="survey_id='s1'"):
+        db.update(Referred, survey_id="s2", version=1, set={"reference": "A-1"})
+    assert db.update(first, set={"reference": None}).version == 2
+    assert db.update(Referred, survey_id="s2", version=1, set={"reference": "A-1"}).reference == "A-1"
 
 
 def test_items_look_as_the_requirements_write_them(db: Store, opening: Opening) -> None:

@@ -49,6 +49,11 @@ class Layer:
         """Whether answers cost microseconds, so that no thread is needed to wait for them."""
         return bool(getattr(self.inner, "instant", False))
 
+    @property
+    def short_reads(self) -> bool:
+        """Whether a short read is quicker than waking a thread for it."""
+        return bool(getattr(self.inner, "short_reads", False))
+
     def sweep(self) -> int:
         """Remove items whose time has come, where the engine inside has to be told to."""
         sweep = getattr(self.inner, "sweep", None)

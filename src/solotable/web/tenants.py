@@ -110,12 +110,11 @@ async def tenant(
     return choose_tenant(principal, given[0] if given else None)
 
 
-async def tenant_store(
-    request: Request, principal: Caller, chosen: Annotated[str, Depends(tenant)]
-) -> AsyncStore:
+async def tenant_store(request: Request, chosen: Annotated[str, Depends(tenant)]) -> AsyncStore:
     """Return the store of the request's tenant; what it writes is recorded as the caller's."""
-    store = opened(request).tenant(chosen)
-    return store.acting(principal.actor(), request_id=request_id(request))
+    # `tenant` depends on `current`. FastAPI solves a dependency that is named twice twice, cached or not.
+    principal = cast(Principal, request.state.principal)
+    return opened(request).tenant(chosen).acting(principal.actor(), request_id=request_id(request))
 
 
 async def host_tenant(request: Request) -> str:

@@ -87,6 +87,11 @@ class SqliteEngine:
         """Whether a write costs no more than a read: in memory there is nothing to wait for."""
         return self.database.in_memory
 
+    @property
+    def short_reads(self) -> bool:
+        """Whether one item, or a small page, is read in less time than another thread is woken in."""
+        return True
+
     def _definitions_changed(self) -> bool:
         with self.database.read() as connection:
             return self.catalog.outdated(connection)

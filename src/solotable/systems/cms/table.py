@@ -69,7 +69,8 @@ class CmsTable(Table):
         text = side.template.text if isinstance(side, Composed) else None
         if text not in (OF_TENANT, SYSTEM):
             raise DeclarationError(
-                f"{plan.name}.key has the partition {text!r}; in {self.name} it is {OF_TENANT!r} or {SYSTEM!r}."
+                f"{plan.name}.key has the partition {text!r}; "
+                f"in table {self.name!r} it is {OF_TENANT!r} or {SYSTEM!r}."
             )
         super().register(plan)
 

@@ -34,9 +34,8 @@ from solotable import (
     new_id,
     pattern,
 )
-
-from ..json_sizes import within
-from ..table import OF_TENANT, cms
+from solotable.systems.cms.json_sizes import within
+from solotable.systems.cms.table import OF_TENANT, cms
 
 ContentStatus = Literal["draft", "review", "published", "archived"]
 ContentKind = Literal["page", "post"]
@@ -72,8 +71,8 @@ class Content(Entity, table=cms):
     kind: ContentKind = "page"
     status: ContentStatus = "draft"
     description: Annotated[str, Field(max_length=1000)] = ""
-    blocks: Annotated[Blocks, Json()] = []
-    seo: Annotated[Seo, Json()] = {}
+    blocks: Annotated[Blocks, Json()] = Field(default_factory=list)
+    seo: Annotated[Seo, Json()] = Field(default_factory=dict)
     restored_from: int | None = None
     created: Annotated[datetime | None, Created()] = None
     updated: Annotated[datetime | None, Updated()] = None

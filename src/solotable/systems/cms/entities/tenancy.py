@@ -30,9 +30,8 @@ from solotable import (
     new_id,
     pattern,
 )
-
-from ..json_sizes import within
-from ..table import OF_TENANT, SYSTEM, cms
+from solotable.systems.cms.json_sizes import within
+from solotable.systems.cms.table import OF_TENANT, SYSTEM, cms
 
 TenantStatus = Literal["active", "suspended", "closed"]
 Role = Literal["TENANT_ADMIN", "EDITOR", "CUSTOMER"]
@@ -50,7 +49,7 @@ class TenantConfig(Entity, table=cms, scope="global"):
     name: Annotated[str, Field(min_length=1, max_length=200)]
     domain: Annotated[str | None, Unique(normalise="casefold")] = None
     status: TenantStatus = "active"
-    settings: Annotated[dict[str, Any], AfterValidator(within(100_000)), Json()] = {}
+    settings: Annotated[dict[str, Any], AfterValidator(within(100_000)), Json()] = Field(default_factory=dict)
     created: Annotated[datetime | None, Created()] = None
     updated: Annotated[datetime | None, Updated()] = None
     version: Annotated[int, Version()] = 0

@@ -31,8 +31,7 @@ from solotable import (
     pattern,
 )
 from solotable.entities.events import EventVerb, Target
-
-from ..table import OF_TENANT, cms
+from solotable.systems.cms.table import OF_TENANT, cms
 
 KEPT = timedelta(days=400)
 
@@ -50,8 +49,8 @@ class AuditEvent(Entity, table=cms):
     actor: Actor | None = None
     target: Target
     target_version: int | None = None
-    snapshot: Annotated[dict[str, Any], Json()] = {}
-    changes: Annotated[dict[str, Any], Json()] = {}
+    snapshot: Annotated[dict[str, Any], Json()] = Field(default_factory=dict)
+    changes: Annotated[dict[str, Any], Json()] = Field(default_factory=dict)
     request_id: str | None = None
     expires_at: Annotated[datetime | None, TTL()] = None
 
@@ -90,7 +89,7 @@ class Erasure(Entity, table=cms):
     erasure_id: str = Field(default_factory=new_id)
     subject: Literal["lead", "visitor"]
     digest: str
-    removed: dict[str, int] = {}
+    removed: dict[str, int] = Field(default_factory=dict)
     version: Annotated[int, Version()] = 0
 
     @pattern

@@ -31,9 +31,8 @@ from solotable import (
     new_id,
     pattern,
 )
-
-from ..json_sizes import within
-from ..table import OF_TENANT, cms
+from solotable.systems.cms.json_sizes import within
+from solotable.systems.cms.table import OF_TENANT, cms
 
 CommentStatus = Literal["pending", "approved", "rejected", "spam"]
 LeadStatus = Literal["new", "contacted", "qualified", "closed"]
@@ -113,7 +112,7 @@ class Lead(Entity, table=cms):
     name: Annotated[str, Field(max_length=200)] = ""
     status: LeadStatus = "new"
     source: Annotated[str, Field(max_length=200)] = ""
-    data: Annotated[dict[str, Any], AfterValidator(within(20_000)), Json()] = {}
+    data: Annotated[dict[str, Any], AfterValidator(within(20_000)), Json()] = Field(default_factory=dict)
     submissions: int = 1
     last_submitted: datetime | None = None
     created: Annotated[datetime | None, Created()] = None

@@ -1,0 +1,45 @@
+"""What the CMS does, as small classes over a tenant's store, or over the database where tenants are made.
+
+Nothing here knows HTTP. Who may do what is for the routes; what must never happen is refused here.
+"""
+
+from .catalogue import ContextDraft, Contexts, ProductDraft, Products, SignalDraft, Signals
+from .contents import ContentDraft, ContentPatch, Contents
+from .files import Announced, Assets, Resources
+from .routing import Moved, Routes
+from .settings import Settings
+from .tenants import TenantDraft, Tenants
+from .trail import Erasures, Trail, audit_sink
+from .users import Forbidden, Users
+from .versions import Versions, VersionSummary
+from .visitors import Comments, Consents, Leads
+
+__all__ = [
+    "Announced",
+    "Assets",
+    "Comments",
+    "Consents",
+    "ContentDraft",
+    "ContentPatch",
+    "Contents",
+    "ContextDraft",
+    "Contexts",
+    "Erasures",
+    "Forbidden",
+    "Leads",
+    "Moved",
+    "ProductDraft",
+    "Products",
+    "Resources",
+    "Routes",
+    "Settings",
+    "SignalDraft",
+    "Signals",
+    "TenantDraft",
+    "Tenants",
+    "Trail",
+    "Users",
+    "VersionSummary",
+    "Versions",
+    "audit_sink",
+]

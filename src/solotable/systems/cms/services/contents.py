@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 from solotable import ANY, AsyncStore, Page
 from solotable.errors import DataError, NotFound
-
-from ..entities.pages import (
+from solotable.systems.cms.entities.pages import (
     Blocks,
     Content,
     ContentKind,
@@ -24,7 +23,8 @@ from ..entities.pages import (
     Seo,
     Title,
 )
-from ..slugs import free_slug
+from solotable.systems.cms.slugs import free_slug
+
 from .refusals import first_reason
 
 

@@ -6,19 +6,19 @@ published is shown, unless the caller asks for a preview.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from pydantic import BaseModel, ConfigDict
 
 from solotable import AsyncStore, Page, Redirect
 from solotable.errors import DataError
 from solotable.flows.names import names_of
+from solotable.systems.cms.entities.pages import Content, Route
+from solotable.systems.cms.slugs import clean_slug
 
-from ..entities.pages import Content, Route
-from ..slugs import clean_slug
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
+class Moved(BaseModel):
     """The path leads elsewhere for good: 301."""
+
+    model_config = ConfigDict(frozen=True)
 
     path: str
     to: str

@@ -14,8 +14,7 @@ from pydantic import BaseModel
 from solotable import AsyncStore, Page
 from solotable.errors import DataError, NotFound
 from solotable.flows.history import Difference
-
-from ..entities.pages import Content, ContentStatus
+from solotable.systems.cms.entities.pages import Content, ContentStatus
 
 #: Snapshots are in no index, so a page of the list reads them whole: 20 of 40 KB are 100 read units.
 MOST_LISTED = 20

@@ -1,0 +1,138 @@
+"""Products, contexts and signals: made, changed, listed without their long texts, deleted."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Annotated, Any, Generic, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from solotable import ANY, AsyncStore, Page, Query
+from solotable.systems.cms.entities.catalogue import (
+    Context,
+    ContextSummary,
+    Product,
+    ProductStatus,
+    ProductSummary,
+    Signal,
+    SignalStatus,
+    SignalSummary,
+)
+
+EntityT = TypeVar("EntityT", bound=Product | Context | Signal)
+RowT = TypeVar("RowT", bound=BaseModel)
+
+
+class ProductDraft(BaseModel):
+    """A product as it is given; in a change, what is not given stays as it is."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    description: Annotated[str, Field(max_length=100_000)] = ""
+    price: Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=2)] = Decimal(0)
+    currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = "EUR"
+    status: ProductStatus = "draft"
+    data: dict[str, Any] = {}
+
+
+class ContextDraft(BaseModel):
+    """A context as it is given."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    kind: Annotated[str, Field(max_length=100)] = "note"
+    text: Annotated[str, Field(max_length=100_000)] = ""
+
+
+class SignalDraft(BaseModel):
+    """A signal as it is given."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    title: Annotated[str, Field(min_length=1, max_length=200)]
+    source: Annotated[str, Field(max_length=400)] = ""
+    status: SignalStatus = "new"
+    data: dict[str, Any] = {}
+
+
+class _Kind(Generic[EntityT]):
+    """What is the same for entities that have an id of their own and nothing along with them."""
+
+    def __init__(self, store: AsyncStore, entity: type[EntityT], id_field: str) -> None:
+        self._store = store
+        self._entity = entity
+        self._id = id_field
+
+    async def create(self, draft: BaseModel) -> EntityT:
+        """Make one."""
+        return await self._store.create(self._entity(**draft.model_dump()))
+
+    async def get(self, id: str) -> EntityT:  # noqa: A002 - the name that every entity's id has
+        """Return one, or raise NotFound."""
+        return await self._store.require(self._entity, **self._key(id))
+
+    async def update(self, id: str, changes: dict[str, Any], *, version: int | None = None) -> EntityT:  # noqa: A002
+        """Change the fields that are given."""
+        if not changes:
+            return await self.get(id)
+        expected = ANY if version is None else version
+        return await self._store.update(self._entity, version=expected, set=changes, **self._key(id))
+
+    async def delete(self, id: str, *, version: int | None = None) -> None:  # noqa: A002
+        """Delete one, or raise NotFound."""
+        found = await self._store.require(self._entity, consistent=True, **self._key(id))
+        expected = found.version if version is None else version
+        await self._store.delete(self._entity, version=expected, **self._key(id))
+
+    def _key(self, id: str) -> dict[str, Any]:  # noqa: A002
+        return {self._id: id}
+
+    async def _page(self, query: Query[RowT], limit: int, cursor: str | None) -> Page[RowT]:
+        return await self._store.page(query, limit=limit, cursor=cursor)
+
+
+class Products(_Kind[Product]):
+    """The products of one tenant."""
+
+    def __init__(self, store: AsyncStore) -> None:
+        super().__init__(store, Product, "product_id")
+
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[ProductSummary]:
+        """Return products, newest first, without their descriptions."""
+        return await self._page(Product.listed(), limit, cursor)
+
+    async def in_status(
+        self, status: ProductStatus, *, limit: int = 50, cursor: str | None = None
+    ) -> Page[ProductSummary]:
+        """Return the products in a status."""
+        return await self._page(Product.in_status(status), limit, cursor)
+
+
+class Contexts(_Kind[Context]):
+    """The contexts of one tenant."""
+
+    def __init__(self, store: AsyncStore) -> None:
+        super().__init__(store, Context, "context_id")
+
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[ContextSummary]:
+        """Return contexts, newest first, without their texts."""
+        return await self._page(Context.listed(), limit, cursor)
+
+
+class Signals(_Kind[Signal]):
+    """The signals of one tenant."""
+
+    def __init__(self, store: AsyncStore) -> None:
+        super().__init__(store, Signal, "signal_id")
+
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Signal]:
+        """Return signals, newest first."""
+        return await self._page(Signal.of_tenant(), limit, cursor)
+
+    async def inbox(
+        self, status: SignalStatus = "new", *, limit: int = 50, cursor: str | None = None
+    ) -> Page[SignalSummary]:
+        """Return the signals in a status."""
+        return await self._page(Signal.in_status(status), limit, cursor)

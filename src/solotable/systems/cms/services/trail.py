@@ -1,0 +1,80 @@
+"""The audit trail as it is read, and the erasure of somebody's data.
+
+Every entity that people change leaves an event in its own write; `solotable.jobs.deliver` with
+`audit_sink()` makes the trail of them. No request waits for that, or fails on it.
+
+What an erasure does (C0.14): of an address, the lead is deleted and comments lose the author's name and
+address; of a visitor, all consents are deleted. What remains is an `Erasure` with a digest, as proof.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from solotable import AsyncStore, Page
+from solotable.jobs.sinks import AuditSink
+from solotable.systems.cms.entities.trail import AuditEvent, Erasure
+from solotable.systems.cms.entities.visitors import Comment, Consent, Lead
+from solotable.systems.cms.identity import pseudonym
+from solotable.systems.cms.moments import Now, now_ms
+
+from .visitors import tenant_of
+
+NOBODY = "Deleted"
+
+
+def audit_sink() -> AuditSink:
+    """Return the sink that keeps delivered events as AuditEvents, each once."""
+    return AuditSink(AuditEvent.of)
+
+
+class Trail:
+    """The audit trail of one tenant."""
+
+    def __init__(self, store: AsyncStore) -> None:
+        self._store = store
+
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[AuditEvent]:
+        """Return what was done, newest first, by one Query."""
+        return await self._store.page(AuditEvent.of_tenant(), limit=limit, cursor=cursor)
+
+
+class Erasures:
+    """Forgetting people, for one tenant."""
+
+    def __init__(self, store: AsyncStore, *, now: Now = now_ms, pepper: bytes = b"") -> None:
+        self._store = store
+        self._now = now
+        self._pepper = pepper
+
+    async def person(self, email: str) -> Erasure:
+        """Forget an address: its lead goes, and its comments become nobody's. May be repeated."""
+        digest = pseudonym(tenant_of(self._store), email, self._pepper)
+        comments = 0
+        async for comment in self._store.all(Comment.of_author(digest)):
+            await self._store.update(
+                comment, set={"author_name": NOBODY}, remove=["author_email", "author_id"]
+            )
+            comments += 1
+        lead = await self._store.get(Lead, lead_id=digest, consistent=True)
+        async with self._store.transaction() as tx:
+            if lead is not None:
+                tx.delete(lead)
+            removed = {"leads": 0 if lead is None else 1, "comments": comments}
+            return tx.create(Erasure(at=self._now(), subject="lead", digest=digest, removed=removed))
+
+    async def visitor(self, visitor_id: str) -> Erasure:
+        """Forget a visitor: all consents go. May be repeated."""
+        consents = 0
+        async with self._store.batch() as batch:
+            async for consent in self._store.all(Consent.of_visitor(visitor_id)):
+                batch.delete(consent)
+                consents += 1
+        digest = hashlib.sha256(f"{tenant_of(self._store)}\0{visitor_id}".encode()).hexdigest()[:40]
+        return await self._store.create(
+            Erasure(at=self._now(), subject="visitor", digest=digest, removed={"consents": consents})
+        )
+
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Erasure]:
+        """Return what was erased, the latest first."""
+        return await self._store.page(Erasure.of_tenant(), limit=limit, cursor=cursor)

@@ -1,0 +1,177 @@
+"""What visitors leave: comments, leads, consents. Addresses have one spelling and are in no key."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from solotable import AsyncStore, Page
+from solotable.errors import AlreadyExists, DataError, NotFound
+from solotable.systems.cms.entities.pages import Content
+from solotable.systems.cms.entities.visitors import (
+    Comment,
+    CommentStatus,
+    CommentSummary,
+    Consent,
+    Lead,
+    LeadStatus,
+    LeadSummary,
+)
+from solotable.systems.cms.identity import label, normalised, pseudonym
+from solotable.systems.cms.moments import Now, now_ms
+
+
+def tenant_of(store: AsyncStore) -> str:
+    """Return the tenant of a store; what has none cannot be asked for visitors' data."""
+    if store.tenant_id is None:
+        raise DataError("Visitors belong to a tenant; take the store from db.tenant(...).")
+    return store.tenant_id
+
+
+class Comments:
+    """The comments of one tenant."""
+
+    def __init__(self, store: AsyncStore, *, now: Now = now_ms, pepper: bytes = b"") -> None:
+        self._store = store
+        self._now = now
+        self._pepper = pepper
+
+    async def post(
+        self, page_id: str, *, author_name: str, body: str, author_email: str | None = None
+    ) -> Comment:
+        """Take a comment on a published page; it is shown when it was approved."""
+        page = await self._store.get(Content, node_id=page_id)
+        if page is None or page.status != "published":
+            raise NotFound(f"There is no page {page_id!r}.")
+        email = None if author_email is None else normalised(author_email)
+        author = None if email is None else pseudonym(tenant_of(self._store), email, self._pepper)
+        return await self._store.create(
+            Comment(
+                page_id=page_id,
+                at=self._now(),
+                page_title=page.title,
+                author_id=author,
+                author_name=author_name,
+                author_email=email,
+                body=body,
+            )
+        )
+
+    async def shown(
+        self, page_id: str, *, limit: int = 50, cursor: str | None = None
+    ) -> Page[CommentSummary]:
+        """Return the approved comments on a page in the order of time, without addresses."""
+        return await self._store.page(Comment.shown(page_id), limit=limit, cursor=cursor)
+
+    async def of_page(self, page_id: str, *, limit: int = 50, cursor: str | None = None) -> Page[Comment]:
+        """Return all comments on a page in the order of time, for editors."""
+        return await self._store.page(Comment.of_page(page_id), limit=limit, cursor=cursor)
+
+    async def inbox(
+        self, status: CommentStatus = "pending", *, limit: int = 50, cursor: str | None = None
+    ) -> Page[CommentSummary]:
+        """Return the comments in a status."""
+        return await self._store.page(Comment.in_status(status), limit=limit, cursor=cursor)
+
+    async def moderate(self, page_id: str, at: datetime, comment_id: str, status: CommentStatus) -> Comment:
+        """Approve, reject or otherwise judge a comment."""
+        found = await self._store.require(
+            Comment, page_id=page_id, at=at, comment_id=comment_id, consistent=True
+        )
+        return await self._store.update(found, set={"status": status})
+
+
+class Leads:
+    """The leads of one tenant."""
+
+    def __init__(self, store: AsyncStore, *, now: Now = now_ms, pepper: bytes = b"") -> None:
+        self._store = store
+        self._now = now
+        self._pepper = pepper
+
+    def id_of(self, email: str) -> str:
+        """Return the id that the lead of an address has."""
+        return pseudonym(tenant_of(self._store), email, self._pepper)
+
+    async def capture(
+        self, email: str, *, name: str = "", source: str = "", data: Mapping[str, Any] | None = None
+    ) -> Lead:
+        """Take an address. Who is known already stays who they are: only what was missing is filled in."""
+        address = normalised(email)
+        lead_id, given = self.id_of(address), dict(data or {})
+        known = await self._store.get(Lead, lead_id=lead_id, consistent=True)
+        if known is None:
+            lead = Lead(lead_id=lead_id, email=address, label=label(address), name=name, source=source)
+            try:
+                return await self._store.create(
+                    lead.model_copy(update={"data": given, "last_submitted": self._now()})
+                )
+            except AlreadyExists:  # another request was first
+                known = await self._store.require(Lead, lead_id=lead_id, consistent=True)
+        changes: dict[str, Any] = {"last_submitted": self._now(), "data": {**given, **known.data}}
+        if name and not known.name:
+            changes["name"] = name
+        return await self._store.update(known, set=changes, add={"submissions": 1})
+
+    async def find(self, email: str) -> Lead | None:
+        """Return the lead of an address by one GetItem, or None."""
+        return await self._store.get(Lead, lead_id=self.id_of(email))
+
+    async def get(self, lead_id: str) -> Lead:
+        """Return a lead, or raise NotFound."""
+        return await self._store.require(Lead, lead_id=lead_id)
+
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Lead]:
+        """Return leads, with their addresses."""
+        return await self._store.page(Lead.of_tenant(), limit=limit, cursor=cursor)
+
+    async def inbox(
+        self, status: LeadStatus = "new", *, limit: int = 50, cursor: str | None = None
+    ) -> Page[LeadSummary]:
+        """Return the leads in a status, without addresses."""
+        return await self._store.page(Lead.in_status(status), limit=limit, cursor=cursor)
+
+    async def set_status(self, lead_id: str, status: LeadStatus) -> Lead:
+        """Say how far things are with somebody."""
+        found = await self._store.require(Lead, lead_id=lead_id, consistent=True)
+        return await self._store.update(found, set={"status": status})
+
+
+class Consents:
+    """The consents of one tenant: recorded and read, never changed."""
+
+    def __init__(self, store: AsyncStore, *, now: Now = now_ms) -> None:
+        self._store = store
+        self._now = now
+
+    async def record(
+        self,
+        visitor_id: str,
+        *,
+        choices: Mapping[str, bool],
+        policy_version: str,
+        claimed_at: datetime | None = None,
+        user_agent: str = "",
+    ) -> Consent:
+        """Record a decision under the time of the server; `claimed_at` is what the browser said."""
+        return await self._store.create(
+            Consent(
+                visitor_id=visitor_id,
+                at=self._now(),
+                choices=dict(choices),
+                policy_version=policy_version,
+                claimed_at=claimed_at,
+                user_agent=user_agent[:400],
+            )
+        )
+
+    async def of_visitor(
+        self, visitor_id: str, *, limit: int = 50, cursor: str | None = None
+    ) -> Page[Consent]:
+        """Return the decisions of a visitor, the latest first, by one Query."""
+        return await self._store.page(Consent.of_visitor(visitor_id), limit=limit, cursor=cursor)
+
+    async def current(self, visitor_id: str) -> Consent | None:
+        """Return the latest decision of a visitor, or None."""
+        return await self._store.first(Consent.of_visitor(visitor_id))
