@@ -6,6 +6,7 @@ from typing import Any
 
 from fastapi import FastAPI
 
+from .guards import CREDENTIAL, TENANT
 from .problems import MEDIA_TYPE
 
 _SCHEMA = {
@@ -53,6 +54,19 @@ _EXAMPLES = {
 _ALWAYS = (400, 404, 422, 429, 500, 503)
 _SECURED = (401, 403)
 _WRITES = (409, 412, 413, 507)
+_SCHEMES = {
+    "Token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT", "description": "A JSON Web Token."},
+    "ApiKey": {"type": "apiKey", "in": "header", "name": "x-api-key", "description": "An API key."},
+}
+_TENANT_HEADER = {
+    "name": "x-tenant-id",
+    "in": "header",
+    "required": False,
+    "schema": {"type": "string", "minLength": 1, "maxLength": 128},
+    "description": "Which tenant to ask for, among those that the credential reaches; "
+    "needed when there are several.",
+    "example": "acme",
+}
 _METHODS = frozenset({"get", "put", "post", "delete", "patch", "head", "options"})
 
 
@@ -76,13 +90,28 @@ def complete(document: dict[str, Any]) -> dict[str, Any]:
     components["responses"] = components.get("responses", {}) | {
         f"Problem{status}": _response(status) for status in _EXAMPLES
     }
+    schemes = components.get("securitySchemes", {})
+    if any(schemes.pop(marker, None) for marker in (CREDENTIAL, TENANT)):
+        schemes.update(_SCHEMES)
     for path in document.get("paths", {}).values():
         for method, operation in path.items():
             if method in _METHODS:
+                _unfold(operation)
                 _describe(method, operation)
     for unused in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(unused, None)
     return document
+
+
+def _unfold(operation: dict[str, Any]) -> None:
+    """Write out what the guards of an operation stand for."""
+    needs = {name for requirement in operation.get("security", ()) for name in requirement}
+    if needs.isdisjoint((CREDENTIAL, TENANT)):
+        return
+    others = [each for each in operation["security"] if each.keys().isdisjoint((CREDENTIAL, TENANT))]
+    operation["security"] = [*others, *({name: []} for name in _SCHEMES)]
+    if TENANT in needs:
+        operation.setdefault("parameters", []).append(_TENANT_HEADER)
 
 
 def _describe(method: str, operation: dict[str, Any]) -> None:

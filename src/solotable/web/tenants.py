@@ -7,27 +7,19 @@ credential reaches and can never add one. Nothing here reads a tenant from a bod
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable
-from typing import Annotated, cast
+from typing import Annotated, Final, cast
 
-from fastapi import Depends, Header, HTTPException, Request, Security
-from fastapi.security import APIKeyHeader, HTTPBearer
+from fastapi import Depends, HTTPException, Request
 
 from solotable.store import AsyncDatabase, AsyncStore
 
 from .auth import Auth, unauthorized
+from .guards import CREDENTIAL, TENANT, Guard
 from .hosts import HostTenants
 from .principal import ANONYMOUS, Principal
 from .requests import request_id
 
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@-]{0,127}")
-_CHOICE = "Which tenant to ask for, among those that the credential reaches; needed when there are several."
-
-# These two only describe the credentials in OpenAPI: `Auth` reads the headers itself.
-_bearer = HTTPBearer(auto_error=False, scheme_name="Token", description="A JSON Web Token.")
-_api_key = APIKeyHeader(
-    name="x-api-key", auto_error=False, scheme_name="ApiKey", description="A key of this service."
-)
 
 
 # Dependencies are coroutines even where they wait for nothing: FastAPI runs plain functions in threads.
@@ -43,19 +35,16 @@ def opened(request: Request) -> AsyncDatabase:
 
 async def anyone(request: Request) -> Principal:
     """Return who asks, ANONYMOUS without a credential; a wrong credential is refused all the same."""
-    auth = cast("Auth | None", request.app.state.auth)
-    if auth is None:
-        return ANONYMOUS
-    principal = await auth.principal(request)
+    known: Principal | None = getattr(request.state, "principal", None)
+    if known is not None:
+        return known
+    auth: Auth | None = request.app.state.auth
+    principal = ANONYMOUS if auth is None else await auth.principal(request)
     request.state.principal = principal
     return principal
 
 
-async def current(
-    request: Request,
-    _token: Annotated[object, Security(_bearer)] = None,
-    _key: Annotated[object, Security(_api_key)] = None,
-) -> Principal:
+async def _current(request: Request) -> Principal:
     """Return who asks; without a credential it is a 401."""
     principal = await anyone(request)
     if principal.kind == "anonymous":
@@ -63,21 +52,19 @@ async def current(
     return principal
 
 
-Caller = Annotated[Principal, Depends(current)]
-Visitor = Annotated[Principal, Depends(anyone)]
-
-
-def requires(*roles: str) -> Callable[[Principal], Awaitable[Principal]]:
+def requires(*roles: str) -> Guard[Principal]:
     """Return a dependency that lets in those who have one of these roles: `Depends(requires("EDITOR"))`."""
     if not roles:
         raise TypeError("requires() needs a role; Depends(current) lets in everybody with a credential.")
 
-    async def judged(principal: Caller) -> Principal:
+    async def judged(request: Request) -> Principal:
+        """Return who asks, when they have the role; otherwise it is a 403."""
+        principal = await _current(request)
         if not principal.has(*roles):
             raise HTTPException(403, f"This needs the role {' or '.join(roles)}.")
         return principal
 
-    return judged
+    return Guard(CREDENTIAL, judged)
 
 
 def choose_tenant(principal: Principal, wanted: str | None) -> str:
@@ -98,38 +85,43 @@ def choose_tenant(principal: Principal, wanted: str | None) -> str:
     return wanted
 
 
-async def tenant(
-    request: Request,
-    principal: Caller,
-    _: Annotated[str | None, Header(alias="x-tenant-id", description=_CHOICE, examples=["acme"])] = None,
-) -> str:
+async def _tenant(request: Request) -> str:
     """Return the tenant that the request may ask for."""
+    principal = await _current(request)
     given = request.headers.getlist("x-tenant-id")
     if len(given) > 1:
         raise HTTPException(400, "x-tenant-id may be sent once.")
     return choose_tenant(principal, given[0] if given else None)
 
 
-async def tenant_store(request: Request, chosen: Annotated[str, Depends(tenant)]) -> AsyncStore:
+async def _tenant_store(request: Request) -> AsyncStore:
     """Return the store of the request's tenant; what it writes is recorded as the caller's."""
-    # `tenant` depends on `current`. FastAPI solves a dependency that is named twice twice, cached or not.
-    principal = cast(Principal, request.state.principal)
-    return opened(request).tenant(chosen).acting(principal.actor(), request_id=request_id(request))
+    chosen = await _tenant(request)
+    actor = (await _current(request)).actor()
+    return opened(request).tenant(chosen).acting(actor, request_id=request_id(request))
+
+
+current: Final = Guard(CREDENTIAL, _current)
+tenant: Final = Guard(TENANT, _tenant)
+tenant_store: Final = Guard(TENANT, _tenant_store)
 
 
 async def host_tenant(request: Request) -> str:
     """Return the tenant that owns the host name of the request; 404 for a host that nobody owns."""
-    hosts = cast("HostTenants | None", request.app.state.hosts)
+    hosts: HostTenants | None = request.app.state.hosts
     if hosts is None:
         raise RuntimeError("install(app, resolve_host=...) is missing; host_tenant asks it.")
     return await hosts.tenant(request, opened(request))
 
 
-async def host_store(request: Request, owner: Annotated[str, Depends(host_tenant)]) -> AsyncStore:
+async def host_store(request: Request) -> AsyncStore:
     """Return the store of the tenant that owns the host name, for routes without a credential."""
+    owner = await host_tenant(request)
     return opened(request).tenant(owner).acting(ANONYMOUS.actor(), request_id=request_id(request))
 
 
+Caller = Annotated[Principal, Depends(current)]
+Visitor = Annotated[Principal, Depends(anyone)]
 DatabaseDep = Annotated[AsyncDatabase, Depends(database)]
 TenantId = Annotated[str, Depends(tenant)]
 TenantStore = Annotated[AsyncStore, Depends(tenant_store)]

@@ -60,6 +60,7 @@ from .services import (
     Versions,
     VersionSummary,
     audit_sink,
+    erase,
 )
 from .storage import BucketStorage, FolderStorage, Storage
 from .table import cms
@@ -126,4 +127,5 @@ __all__ = [
     "Versions",
     "audit_sink",
     "cms",
+    "erase",
 ]

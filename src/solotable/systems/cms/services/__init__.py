@@ -4,6 +4,7 @@ Nothing here knows HTTP. Who may do what is for the routes; what must never happ
 """
 
 from .catalogue import ContextDraft, Contexts, ProductDraft, Products, SignalDraft, Signals
+from .closing import erase
 from .contents import ContentDraft, ContentPatch, Contents
 from .files import Announced, Assets, Resources
 from .routing import Moved, Routes
@@ -42,4 +43,5 @@ __all__ = [
     "VersionSummary",
     "Versions",
     "audit_sink",
+    "erase",
 ]
