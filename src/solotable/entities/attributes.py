@@ -62,6 +62,8 @@ _SETS: Final[dict[Any, type]] = {set: set, frozenset: frozenset, abc.Set: set, a
 #: What a union stores as text; its timedelta is Pydantic's, to be told from numbers.
 _TEXTS: Final = frozenset({timedelta, *(scalar for scalar in SCALARS if SCALARS[scalar].kind == "S")})
 _SERIALIZERS: Final = (PlainSerializer, WrapSerializer)
+#: So many brackets may be nested in one another and still be read.
+_DEEPEST_JSON: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -401,6 +403,9 @@ def _json(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
         try:
             given = plain(adapter.dump_python(value, by_alias=True, round_trip=True, warnings="error"))
             text = json.dumps(given, default=_json_leaf, ensure_ascii=False, separators=(",", ":"))
+            # Pydantic's reader ends at some 200 levels: what it could not read back is not written.
+            if text.count("[") + text.count("{") > _DEEPEST_JSON:
+                adapter.validate_json(text)
         except REFUSALS as refused:
             raise unfit(where, value, refused) from refused
         return {"S": text}

@@ -98,8 +98,14 @@ class Auth:
 
     async def principal(self, request: Request) -> Principal:
         """Return who asks, ANONYMOUS without a credential; refuse a wrong one with 401."""
-        keys = request.headers.getlist("x-api-key")
-        tokens = request.headers.getlist("authorization")
+        keys: list[str] = []
+        tokens: list[str] = []
+        # One pass over the raw headers, whose names ASGI has in lower case, is done on every request.
+        for name, value in request.scope["headers"]:
+            if name == b"x-api-key":
+                keys.append(value.decode("latin-1"))
+            elif name == b"authorization":
+                tokens.append(value.decode("latin-1"))
         if not keys and not tokens:
             return ANONYMOUS
         if len(keys) + len(tokens) > 1:

@@ -12,6 +12,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
+from functools import lru_cache
 
 import idna
 from fastapi import HTTPException, Request
@@ -24,8 +25,11 @@ ResolveHost = Callable[[AsyncDatabase, str], Awaitable[str | None]]
 
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 _LONGEST_HOST = 253
+_LONGEST_HEADER = 1100
+_MOST_FORMS = 4096
 
 
+@lru_cache(_MOST_FORMS)
 def canonical_host(text: str) -> str | None:
     """Return a host name as it is compared and stored, None when it is none.
 
@@ -59,6 +63,10 @@ def _address(name: str) -> str | None:
         return None
 
 
+def _values(request: Request, wanted: bytes) -> list[bytes]:
+    return [value for name, value in request.scope["headers"] if name == wanted]
+
+
 class Proxies:
     """The addresses whose `X-Forwarded-Host` is believed."""
 
@@ -70,20 +78,20 @@ class Proxies:
 
     def host_of(self, request: Request) -> str | None:
         """Return the canonical host that a request is for, None when it names none or several."""
-        names = request.headers.getlist("host")
-        forwarded = request.headers.getlist("x-forwarded-host")
-        if forwarded and self._trusts(request):
-            names = forwarded
-        if len(names) != 1:
+        names = _values(request, b"host")
+        if self._networks and self._trusts(request):
+            names = _values(request, b"x-forwarded-host") or names
+        # Longer than any name with a port: nothing of that size is worth remembering its form.
+        if len(names) != 1 or len(names[0]) > _LONGEST_HEADER:
             return None
         try:
-            # Starlette reads headers as Latin-1; names that are not ASCII are sent as UTF-8.
-            return canonical_host(names[0].encode("latin-1").decode())
+            # Names that are not ASCII are sent as UTF-8.
+            return canonical_host(names[0].decode())
         except UnicodeError:
             return None
 
     def _trusts(self, request: Request) -> bool:
-        if not self._networks or request.client is None:
+        if request.client is None:
             return False
         try:
             address = ipaddress.ip_address(request.client.host)

@@ -65,7 +65,8 @@ class JwksCache:
 
     async def key(self, kid: str) -> RSAPublicKey | None:
         """Return the key with this id, None when the provider has none; TransportError when it is out."""
-        if self._wanting(kid):
+        # While one request fetches, others go on with the keys that they know.
+        if self._wanting(kid) and not (kid in self._keys and self._lock().locked()):
             async with self._lock():
                 # Another request may have fetched while this one waited.
                 if self._wanting(kid):
@@ -81,13 +82,15 @@ class JwksCache:
         return kid not in self._keys or now - self._fetched >= self._settings.fresh_seconds
 
     async def _refresh(self) -> None:
-        self._tried = self._settings.clock()
         try:
-            body = await asyncio.to_thread(self._settings.fetch, self._settings.url)
-            keys = parse(body)
+            keys = parse(await asyncio.to_thread(self._settings.fetch, self._settings.url))
         except (OSError, ValueError, RecursionError):
             return
-        self._keys, self._fetched = keys, self._settings.clock()
+        else:
+            self._keys, self._fetched = keys, self._settings.clock()
+        finally:
+            # Afterwards: those who wait for the first keys must not go on without them.
+            self._tried = self._settings.clock()
 
     def _lock(self) -> asyncio.Lock:
         # An app may be started again on another loop, as test clients do; a lock belongs to one.

@@ -25,7 +25,7 @@ class Page(BaseModel, Generic[T]):
 
     items: list[T]
     next_cursor: Annotated[
-        str | None, Field(description="Send it as `cursor` for the next page; null on the last.")
+        str | None, Field(description="Send it as `cursor` for the next page; null at the end.")
     ] = None
 
     @classmethod

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fastapi import HTTPException, Request
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from solotable.ids import new_id
@@ -44,7 +43,7 @@ _DOCS_POLICY = (
 
 def request_id(request: Request) -> str:
     """Return the id of a request, as it is in the answer, the log and the audit."""
-    known: str = request.state.request_id
+    known: str = request.scope["state"]["request_id"]
     return known
 
 
@@ -128,15 +127,16 @@ class Edge:
         return HTTPException(413, f"A body has at most {self._settings.max_body_bytes} bytes here.")
 
     def _dress(self, scope: Scope, message: Message, identity: str) -> None:
-        headers = MutableHeaders(raw=list(message.get("headers", ())))
-        present = {name for name, _ in headers.raw}
-        headers.raw.extend(each for each in self._headers if each[0] not in present)
-        headers["x-request-id"] = identity
+        own = list(message.get("headers", ()))
+        present = {name for name, _ in own}
+        own.extend(each for each in self._headers if each[0] not in present)
+        own.append((b"x-request-id", identity.encode()))
         if self._settings.hsts_seconds and scope.get("scheme") == "https":
-            headers["strict-transport-security"] = f"max-age={self._settings.hsts_seconds}"
+            own.append((b"strict-transport-security", f"max-age={self._settings.hsts_seconds}".encode()))
         if scope["path"] in self._settings.docs:
-            headers["content-security-policy"] = _DOCS_POLICY
-        message["headers"] = headers.raw
+            own = [each for each in own if each[0] != b"content-security-policy"]
+            own.append((b"content-security-policy", _DOCS_POLICY.encode()))
+        message["headers"] = own
 
 
 def _identity(scope: Scope) -> str:

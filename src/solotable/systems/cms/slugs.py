@@ -8,6 +8,8 @@ import unicodedata
 from solotable.errors import DataError
 
 LONGEST = 300
+#: DynamoDB: a sort key has up to 1024 bytes.
+MOST_BYTES = 900
 #: Paths that shops and the application itself answer; a page there would be in the shadow, or cast one.
 RESERVED = frozenset(
     {
@@ -15,13 +17,17 @@ RESERVED = frozenset(
         "admin",
         "api",
         "assets",
+        "audit",
         "cart",
         "category",
         "checkout",
         "comments",
         "consent",
+        "consents",
         "content",
+        "context",
         "docs",
+        "erasures",
         "health",
         "leads",
         "openapi-json",
@@ -29,11 +35,18 @@ RESERVED = frozenset(
         "product",
         "products",
         "public",
+        "redirects",
         "redoc",
+        "resolve",
         "resources",
         "robots-txt",
+        "routes",
+        "settings",
         "shop",
+        "signals",
         "sitemap-xml",
+        "tenants",
+        "users",
     }
 )
 _BETWEEN = re.compile(r"[^\w/]+|_+")
@@ -52,8 +65,8 @@ def clean_slug(text: str) -> str:
     hyphened = _BETWEEN.sub("-", folded)
     joined = _SLASHES.sub("/", _EDGES.sub("/", f"/{hyphened}"))
     slug = "/" + joined.strip("/-")
-    if len(slug) > LONGEST:
-        raise DataError(f"A path has at most {LONGEST} characters; this one has {len(slug)}.")
+    if len(slug) > LONGEST or len(slug.encode()) > MOST_BYTES:
+        raise DataError(f"A path has at most {LONGEST} characters and {MOST_BYTES} bytes.")
     if slug == "/" and text.strip(" /"):
         raise DataError(f"{text!r} holds no letter or digit that a path could be made of.")
     return slug

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, Protocol
 
-from solotable.errors import DataError, NotFound
+from solotable.errors import DataError, DeclarationError, NotFound
 
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
@@ -99,9 +99,15 @@ class FolderStorage:
 
 
 class BucketStorage:
-    """Keeps bytes in a bucket; `client` is boto3's, `boto3.client("s3", endpoint_url=...)`."""
+    """Keeps bytes in a bucket. `client` is boto3's, with signatures of version 4:
+
+    `boto3.client("s3", endpoint_url=..., config=Config(signature_version="s3v4"))`.
+    """
 
     def __init__(self, client: Any, bucket: str, *, prefix: str = "") -> None:
+        # Older signatures leave the length out, so that whoever has a URL could put any number of bytes.
+        if client.meta.config.signature_version != "s3v4":
+            raise DeclarationError("BucketStorage: make the client with Config(signature_version='s3v4').")
         self._client = client
         self._bucket = bucket
         self._prefix = prefix

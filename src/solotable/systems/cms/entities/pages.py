@@ -45,6 +45,7 @@ KEPT_VERSIONS = 200
 
 Title = Annotated[str, Field(min_length=1, max_length=200)]
 Slug = Annotated[str, Field(min_length=1, max_length=400)]
+Description = Annotated[str, Field(max_length=1000)]
 #: An item of DynamoDB has 400 KB; the rest of a page and of its snapshot fits beside these.
 Blocks = Annotated[list[dict[str, Any]], AfterValidator(within(350_000))]
 Seo = Annotated[dict[str, Any], AfterValidator(within(10_000))]
@@ -70,7 +71,7 @@ class Content(Entity, table=cms):
     title: Title
     kind: ContentKind = "page"
     status: ContentStatus = "draft"
-    description: Annotated[str, Field(max_length=1000)] = ""
+    description: Description = ""
     blocks: Annotated[Blocks, Json()] = Field(default_factory=list)
     seo: Annotated[Seo, Json()] = Field(default_factory=dict)
     restored_from: int | None = None

@@ -34,6 +34,9 @@ from solotable.systems.cms.json_sizes import within
 from solotable.systems.cms.table import OF_TENANT, SYSTEM, cms
 
 TenantStatus = Literal["active", "suspended", "closed"]
+TenantId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
+TenantName = Annotated[str, Field(min_length=1, max_length=200)]
+MOST_SETTINGS = 100_000
 Role = Literal["TENANT_ADMIN", "EDITOR", "CUSTOMER"]
 
 
@@ -45,11 +48,13 @@ class TenantConfig(Entity, table=cms, scope="global"):
     by_type = Key("SYSTEM#TYPE#TENANT", "{id}", index="GSI_Type")
     events = Outbox(title="name", snapshot=("name", "domain", "status"))
 
-    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
-    name: Annotated[str, Field(min_length=1, max_length=200)]
+    id: TenantId
+    name: TenantName
     domain: Annotated[str | None, Unique(normalise="casefold")] = None
     status: TenantStatus = "active"
-    settings: Annotated[dict[str, Any], AfterValidator(within(100_000)), Json()] = Field(default_factory=dict)
+    settings: Annotated[dict[str, Any], AfterValidator(within(MOST_SETTINGS)), Json()] = Field(
+        default_factory=dict
+    )
     created: Annotated[datetime | None, Created()] = None
     updated: Annotated[datetime | None, Updated()] = None
     version: Annotated[int, Version()] = 0

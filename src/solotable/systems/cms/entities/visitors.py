@@ -34,6 +34,8 @@ from solotable import (
 from solotable.systems.cms.json_sizes import within
 from solotable.systems.cms.table import OF_TENANT, cms
 
+#: Bytes of JSON that are kept with a lead.
+MOST_DATA = 20_000
 CommentStatus = Literal["pending", "approved", "rejected", "spam"]
 LeadStatus = Literal["new", "contacted", "qualified", "closed"]
 
@@ -112,7 +114,7 @@ class Lead(Entity, table=cms):
     name: Annotated[str, Field(max_length=200)] = ""
     status: LeadStatus = "new"
     source: Annotated[str, Field(max_length=200)] = ""
-    data: Annotated[dict[str, Any], AfterValidator(within(20_000)), Json()] = Field(default_factory=dict)
+    data: Annotated[dict[str, Any], AfterValidator(within(MOST_DATA)), Json()] = Field(default_factory=dict)
     submissions: int = 1
     last_submitted: datetime | None = None
     created: Annotated[datetime | None, Created()] = None

@@ -10,9 +10,8 @@ from typing import Any
 
 from fastapi import Depends
 
+from solotable.systems.cms.services import Forbidden
 from solotable.web import Kind, requires
-
-from ..services import Forbidden
 
 GLOBAL = ("GLOBAL_ADMIN",)
 ADMINS = ("TENANT_ADMIN", *GLOBAL)
@@ -21,7 +20,7 @@ READERS = ("RENDERER", *EDITORS)
 EVERYBODY = ("CUSTOMER", *READERS)
 
 #: For `install(problems=...)`.
-FORBIDDEN = {
+FORBIDDEN: dict[type[Exception], Kind] = {
     Forbidden: Kind(
         status=403, slug="forbidden", title="Forbidden", detail="The role does not allow this.", tell=True
     )

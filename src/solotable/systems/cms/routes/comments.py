@@ -1,4 +1,4 @@
-"""`/comments`: approved ones for everybody, all with addresses for editors. Posted by the renderer or editors."""
+"""`/comments`: approved ones for everybody, all with addresses for editors, who moderate them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, ConfigDict, Field
 
+from solotable.systems.cms.entities import Comment, CommentStatus, CommentSummary
+from solotable.systems.cms.services import Comments
 from solotable.web import Page, Paging, Visitor
 
-from ..entities import Comment, CommentStatus, CommentSummary
-from ..services import Comments
 from .access import EDITORS, READERS, allow
 from .bounds import Email, IdText, JsonRoute, Moment
 from .scope import Pepper, ReaderStore, SiteStore

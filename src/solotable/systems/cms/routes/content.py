@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
 
+from solotable.systems.cms.entities import Content, ContentStatus, ContentSummary
+from solotable.systems.cms.services import ContentDraft, ContentPatch, Contents, Moved, Routes
 from solotable.web import Page, Paging, etag
 
-from ..entities import Content, ContentStatus, ContentSummary
-from ..services import ContentDraft, ContentPatch, Contents, Moved, Routes
 from .access import ADMINS, EDITORS, READERS, allow
 from .bounds import JsonRoute
 from .scope import Expected, Id, SiteStore

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query
 
+from solotable.systems.cms.entities import Content, Route
+from solotable.systems.cms.services import Moved, Routes
 from solotable.web import Page, Paging
 
-from ..entities import Content, Route
-from ..services import Moved, Routes
 from .access import EDITORS, READERS, allow
 from .bounds import JsonRoute
 from .scope import SiteStore

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 from fastapi import Depends, HTTPException, Path, Request
 
 from solotable import ANY, AsyncDatabase, AsyncStore
+from solotable.systems.cms.services import Tenants
+from solotable.systems.cms.storage import Storage
 from solotable.web import (
     Caller,
     HostTenants,
@@ -23,17 +25,13 @@ from solotable.web import (
     TenantStore,
     Visitor,
     canonical_host,
-    choose_tenant,
-    current,
     database,
     host_store,
     host_tenant,
     request_id,
+    tenant,
     tenant_store,
 )
-
-from ..services import Tenants
-from ..storage import Storage
 
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$", examples=["01JD0QK7V3M8Z6X2T9R4C5B1AE"])]
 
@@ -90,12 +88,9 @@ async def acting_database(request: Request, principal: Caller) -> AsyncDatabase:
 async def reader_store(request: Request, principal: Visitor) -> AsyncStore:
     """Return the store of the credential's tenant, or without a credential that of the host name."""
     if principal.kind == "anonymous":
-        return await host_store(request, await host_tenant(request))
-    given = request.headers.getlist("x-tenant-id")
-    if len(given) > 1:
-        raise HTTPException(400, "x-tenant-id may be sent once.")
-    chosen = await open_tenant(request, choose_tenant(principal, given[0] if given else None))
-    return await tenant_store(request, principal, chosen)
+        return await host_store(request)
+    await open_tenant(request, await tenant(request))
+    return await tenant_store(request)
 
 
 async def visitor_store(request: Request, owner: Annotated[str, Depends(host_tenant)]) -> AsyncStore:
@@ -105,17 +100,17 @@ async def visitor_store(request: Request, owner: Annotated[str, Depends(host_ten
     """
     origin = request.headers.get("origin")
     if origin is not None:
-        host = canonical_host(urlsplit_netloc(origin))
+        host = canonical_host(netloc(origin))
         hosts = cast(HostTenants, request.app.state.hosts)
         if host is None or await hosts.owner(await database(request), host) != owner:
             raise HTTPException(403, "The Origin is not this site.")
-    return await host_store(request, owner)
+    return await host_store(request)
 
 
-def urlsplit_netloc(origin: str) -> str:
+def netloc(origin: str) -> str:
     """Return the host and port of an Origin; nothing for `null` and what is no URL.
 
-    >>> urlsplit_netloc("https://acme.example:8443"), urlsplit_netloc("null")
+    >>> netloc("https://acme.example:8443"), netloc("null")
     ('acme.example:8443', '')
     """
     try:
@@ -147,18 +142,3 @@ ActingDatabase = Annotated[AsyncDatabase, Depends(acting_database)]
 Files = Annotated[Storage, Depends(storage)]
 Pepper = Annotated[bytes, Depends(pepper)]
 Expected = Annotated[int | None, Depends(expected_version)]
-Principal = Caller
-__all__ = [
-    "ActingDatabase",
-    "Expected",
-    "Files",
-    "Id",
-    "OpenTenant",
-    "OpenTenants",
-    "Pepper",
-    "ReaderStore",
-    "SiteStore",
-    "VisitorStore",
-    "current",
-    "open_tenants",
-]

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, ConfigDict, Field
 
+from solotable.systems.cms.entities import Content
+from solotable.systems.cms.services import Versions, VersionSummary
 from solotable.web import Page, Paging, etag
 
-from ..entities import Content
-from ..services import Versions, VersionSummary
 from .access import EDITORS, allow
 from .bounds import JsonRoute
 from .scope import Expected, Id, SiteStore

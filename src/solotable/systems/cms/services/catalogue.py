@@ -8,6 +8,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable import ANY, AsyncStore, Page, Query
+from solotable.errors import DataError
 from solotable.systems.cms.entities.catalogue import (
     Context,
     ContextSummary,
@@ -18,6 +19,8 @@ from solotable.systems.cms.entities.catalogue import (
     SignalStatus,
     SignalSummary,
 )
+
+from .refusals import made
 
 EntityT = TypeVar("EntityT", bound=Product | Context | Signal)
 RowT = TypeVar("RowT", bound=BaseModel)
@@ -60,14 +63,17 @@ class SignalDraft(BaseModel):
 class _Kind(Generic[EntityT]):
     """What is the same for entities that have an id of their own and nothing along with them."""
 
-    def __init__(self, store: AsyncStore, entity: type[EntityT], id_field: str) -> None:
+    def __init__(
+        self, store: AsyncStore, entity: type[EntityT], id_field: str, draft: type[BaseModel]
+    ) -> None:
         self._store = store
         self._entity = entity
         self._id = id_field
+        self._fields = frozenset(draft.model_fields)
 
     async def create(self, draft: BaseModel) -> EntityT:
         """Make one."""
-        return await self._store.create(self._entity(**draft.model_dump()))
+        return await self._store.create(made(self._entity, **draft.model_dump()))
 
     async def get(self, id: str) -> EntityT:  # noqa: A002 - the name that every entity's id has
         """Return one, or raise NotFound."""
@@ -77,6 +83,8 @@ class _Kind(Generic[EntityT]):
         """Change the fields that are given."""
         if not changes:
             return await self.get(id)
+        if foreign := sorted(set(changes) - self._fields):
+            raise DataError(f"{self._entity.__name__}.{foreign[0]} is nothing that can be changed.")
         expected = ANY if version is None else version
         return await self._store.update(self._entity, version=expected, set=changes, **self._key(id))
 
@@ -97,7 +105,7 @@ class Products(_Kind[Product]):
     """The products of one tenant."""
 
     def __init__(self, store: AsyncStore) -> None:
-        super().__init__(store, Product, "product_id")
+        super().__init__(store, Product, "product_id", ProductDraft)
 
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[ProductSummary]:
         """Return products, newest first, without their descriptions."""
@@ -114,7 +122,7 @@ class Contexts(_Kind[Context]):
     """The contexts of one tenant."""
 
     def __init__(self, store: AsyncStore) -> None:
-        super().__init__(store, Context, "context_id")
+        super().__init__(store, Context, "context_id", ContextDraft)
 
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[ContextSummary]:
         """Return contexts, newest first, without their texts."""
@@ -125,7 +133,7 @@ class Signals(_Kind[Signal]):
     """The signals of one tenant."""
 
     def __init__(self, store: AsyncStore) -> None:
-        super().__init__(store, Signal, "signal_id")
+        super().__init__(store, Signal, "signal_id", SignalDraft)
 
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Signal]:
         """Return signals, newest first."""

@@ -19,13 +19,14 @@ from solotable.systems.cms.entities.pages import (
     ContentKind,
     ContentStatus,
     ContentSummary,
+    Description,
     Route,
     Seo,
     Title,
 )
 from solotable.systems.cms.slugs import free_slug
 
-from .refusals import first_reason
+from .refusals import first_reason, made
 
 
 class ContentDraft(BaseModel):
@@ -37,7 +38,7 @@ class ContentDraft(BaseModel):
     slug: str | None = None
     kind: ContentKind = "page"
     status: ContentStatus = "draft"
-    description: str = ""
+    description: Description = ""
     blocks: Blocks = []
     seo: Seo = {}
 
@@ -51,7 +52,7 @@ class ContentPatch(BaseModel):
     slug: str = ""
     kind: ContentKind = "page"
     status: ContentStatus = "draft"
-    description: str = ""
+    description: Description = ""
     blocks: Blocks = []
     seo: Seo = {}
 
@@ -69,12 +70,12 @@ class Contents:
     async def create(self, draft: ContentDraft) -> Content:
         """Make a page and its route; AlreadyExists if the path is taken, and nothing is written."""
         slug = free_slug(draft.title if draft.slug is None else draft.slug)
-        content = Content(**draft.model_dump(exclude={"slug"}), slug=slug)
+        content = made(Content, **draft.model_dump(exclude={"slug"}), slug=slug)
         with first_reason():
             async with self._store.transaction() as tx:
-                made = tx.create(content)
+                created = tx.create(content)
                 tx.create(Route(slug=slug, node_id=content.node_id))
-        return made
+        return created
 
     async def get(self, node_id: str) -> Content:
         """Return a page as it is now, or raise NotFound."""

@@ -17,6 +17,8 @@ from solotable.systems.cms.entities.catalogue import Asset, Resource
 from solotable.systems.cms.mime import ASSETS, RESOURCES, judge_bytes, judge_kind
 from solotable.systems.cms.storage import Storage
 
+from .refusals import made
+
 UPLOAD_SECONDS = 15 * 60
 DOWNLOAD_SECONDS = {"lead": 15 * 60, "purchase": 5 * 60}
 
@@ -97,8 +99,8 @@ class Assets(_Files[Asset]):
     async def announce(self, *, name: str, mime: str, size: int, alt: str = "") -> Announced:
         """Take in the metadata of a file whose bytes will come."""
         judge_kind(mime, size, ASSETS)
-        made = await self._store.create(Asset(name=name, mime=mime, size=size, alt=alt))
-        return self._announced(made.asset_id, made)
+        asset = await self._store.create(made(Asset, name=name, mime=mime, size=size, alt=alt))
+        return self._announced(asset.asset_id, asset)
 
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Asset]:
         """Return assets, newest first."""
@@ -116,8 +118,8 @@ class Resources(_Files[Resource]):
     ) -> Announced:
         """Take in the metadata of a file whose bytes will come."""
         judge_kind(mime, size, RESOURCES)
-        made = await self._store.create(Resource(name=name, mime=mime, size=size, gate=gate))
-        return self._announced(made.resource_id, made)
+        found = await self._store.create(made(Resource, name=name, mime=mime, size=size, gate=gate))
+        return self._announced(found.resource_id, found)
 
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Resource]:
         """Return resources, newest first."""

@@ -1,11 +1,26 @@
-"""What callers get when a transaction is refused: the reason, as if the one write had been made alone."""
+"""How services refuse: with the one reason that the caller can do something about, and never with a value."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
-from solotable.errors import SolotableError, TransactionFailed
+from pydantic import BaseModel, ValidationError
+
+from solotable.errors import DataError, SolotableError, TransactionFailed
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def made(model: type[ModelT], **fields: Any) -> ModelT:
+    """Return a model of what a caller gave, or a DataError that names the field and not its value."""
+    try:
+        return model(**fields)
+    except ValidationError as refused:
+        first = refused.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise DataError(f"{model.__name__}.{where}: {first['msg']}.") from None
 
 
 @contextmanager

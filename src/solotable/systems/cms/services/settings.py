@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from solotable import AsyncDatabase
-from solotable.systems.cms.entities.tenancy import TenantConfig
+from solotable.errors import DataError
+from solotable.systems.cms.entities.tenancy import MOST_SETTINGS, TenantConfig
+from solotable.systems.cms.json_sizes import within
 
 HIDDEN = "********"
 _SECRET = re.compile(
@@ -86,7 +88,10 @@ class Settings:
     async def merge(self, patch: Mapping[str, Any], *, version: int | None = None) -> dict[str, Any]:
         """Merge a change into the settings, and return them with secrets hidden."""
         current = await self._db.require(TenantConfig, id=self._tenant, consistent=True)
-        settings = merged(current.settings, patch)
+        try:
+            settings = within(MOST_SETTINGS)(merged(current.settings, patch))
+        except ValueError as refused:
+            raise DataError(f"The settings: this {refused}.") from None
         expected = current.version if version is None else version
         stored = await self._db.update(
             TenantConfig, id=self._tenant, version=expected, set={"settings": settings}

@@ -14,9 +14,15 @@ from pydantic import BaseModel, ConfigDict
 from solotable import AsyncDatabase, Page
 from solotable.errors import DataError
 from solotable.systems.cms.entities.pages import PROTECTED, Content, Route
-from solotable.systems.cms.entities.tenancy import TenantConfig, TenantStatus, TenantSummary
+from solotable.systems.cms.entities.tenancy import (
+    TenantConfig,
+    TenantId,
+    TenantName,
+    TenantStatus,
+    TenantSummary,
+)
 
-from .refusals import first_reason
+from .refusals import first_reason, made
 
 _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*")
 _TITLES = {"/": "Home", "/contact": "Contact"}
@@ -27,8 +33,8 @@ class TenantDraft(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    id: str
-    name: str
+    id: TenantId
+    name: TenantName
     domain: str | None = None
 
 
@@ -57,15 +63,15 @@ class Tenants:
     async def create(self, draft: TenantDraft) -> TenantConfig:
         """Make a tenant with `/` and `/contact`; NotUnique if its domain is another's."""
         domain = None if draft.domain is None else host_of(draft.domain)
-        config = TenantConfig(id=draft.id, name=draft.name, domain=domain)
+        config = made(TenantConfig, id=draft.id, name=draft.name, domain=domain)
         with first_reason():
             async with self._db.admin().transaction() as tx:
-                made = tx.create(config)
+                created = tx.create(config)
                 for slug in PROTECTED:
                     page = Content(tenant_id=draft.id, slug=slug, title=_TITLES[slug], status="published")
                     tx.create(page)
                     tx.create(Route(tenant_id=draft.id, slug=slug, node_id=page.node_id))
-        return made
+        return created
 
     async def get(self, tenant: str) -> TenantConfig:
         """Return a tenant by one GetItem, or raise NotFound."""

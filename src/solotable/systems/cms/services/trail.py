@@ -18,6 +18,7 @@ from solotable.systems.cms.entities.visitors import Comment, Consent, Lead
 from solotable.systems.cms.identity import pseudonym
 from solotable.systems.cms.moments import Now, now_ms
 
+from .refusals import first_reason
 from .visitors import tenant_of
 
 NOBODY = "Deleted"
@@ -40,7 +41,10 @@ class Trail:
 
 
 class Erasures:
-    """Forgetting people, for one tenant."""
+    """Forgetting people, for one tenant.
+
+    On AWS an index is some moments behind: repeat an erasure if the last comment is as young as that.
+    """
 
     def __init__(self, store: AsyncStore, *, now: Now = now_ms, pepper: bytes = b"") -> None:
         self._store = store
@@ -57,11 +61,13 @@ class Erasures:
             )
             comments += 1
         lead = await self._store.get(Lead, lead_id=digest, consistent=True)
-        async with self._store.transaction() as tx:
-            if lead is not None:
-                tx.delete(lead)
-            removed = {"leads": 0 if lead is None else 1, "comments": comments}
-            return tx.create(Erasure(at=self._now(), subject="lead", digest=digest, removed=removed))
+        removed = {"leads": 0 if lead is None else 1, "comments": comments}
+        with first_reason():
+            async with self._store.transaction() as tx:
+                if lead is not None:
+                    tx.delete(lead)
+                done = tx.create(Erasure(at=self._now(), subject="lead", digest=digest, removed=removed))
+        return done
 
     async def visitor(self, visitor_id: str) -> Erasure:
         """Forget a visitor: all consents go. May be repeated."""

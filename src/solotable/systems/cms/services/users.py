@@ -9,6 +9,8 @@ from solotable.errors import DataError
 from solotable.systems.cms.entities.tenancy import Role, User
 from solotable.systems.cms.identity import normalised
 
+from .refusals import made
+
 #: Who may do more stands higher; RENDERER is no person's role.
 RANKS = {"CUSTOMER": 0, "EDITOR": 1, "TENANT_ADMIN": 2, "GLOBAL_ADMIN": 3}
 
@@ -33,7 +35,7 @@ class Users:
     async def create(self, *, email: str, name: str = "", role: Role = "EDITOR") -> User:
         """Add somebody; NotUnique if their address is here already."""
         self._judge(role)
-        return await self._store.create(User(email=normalised(email), name=name, role=role))
+        return await self._store.create(made(User, email=normalised(email), name=name, role=role))
 
     async def get(self, user_id: str) -> User:
         """Return somebody, or raise NotFound."""

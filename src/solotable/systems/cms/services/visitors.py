@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from solotable import AsyncStore, Page
-from solotable.errors import AlreadyExists, DataError, NotFound
+from solotable.errors import AlreadyExists, DataError, NotFound, VersionConflict
 from solotable.systems.cms.entities.pages import Content
 from solotable.systems.cms.entities.visitors import (
+    MOST_DATA,
     Comment,
     CommentStatus,
     CommentSummary,
@@ -19,7 +20,13 @@ from solotable.systems.cms.entities.visitors import (
     LeadSummary,
 )
 from solotable.systems.cms.identity import label, normalised, pseudonym
+from solotable.systems.cms.json_sizes import within
 from solotable.systems.cms.moments import Now, now_ms
+
+from .refusals import made
+
+#: How often a submission that meets another one of the same address is made again.
+_ATTEMPTS = 10
 
 
 def tenant_of(store: AsyncStore) -> str:
@@ -47,7 +54,8 @@ class Comments:
         email = None if author_email is None else normalised(author_email)
         author = None if email is None else pseudonym(tenant_of(self._store), email, self._pepper)
         return await self._store.create(
-            Comment(
+            made(
+                Comment,
                 page_id=page_id,
                 at=self._now(),
                 page_title=page.title,
@@ -100,18 +108,28 @@ class Leads:
         """Take an address. Who is known already stays who they are: only what was missing is filled in."""
         address = normalised(email)
         lead_id, given = self.id_of(address), dict(data or {})
-        known = await self._store.get(Lead, lead_id=lead_id, consistent=True)
-        if known is None:
-            lead = Lead(lead_id=lead_id, email=address, label=label(address), name=name, source=source)
+        about = {"email": address, "label": label(address), "name": name, "source": source}
+        lead = made(Lead, lead_id=lead_id, data=given, **about)
+        for attempt in range(1, _ATTEMPTS + 1):
+            known = await self._store.get(Lead, lead_id=lead_id, consistent=True)
             try:
-                return await self._store.create(
-                    lead.model_copy(update={"data": given, "last_submitted": self._now()})
-                )
-            except AlreadyExists:  # another request was first
-                known = await self._store.require(Lead, lead_id=lead_id, consistent=True)
-        changes: dict[str, Any] = {"last_submitted": self._now(), "data": {**given, **known.data}}
-        if name and not known.name:
-            changes["name"] = name
+                if known is None:
+                    return await self._store.create(lead.model_copy(update={"last_submitted": self._now()}))
+                return await self._resubmitted(known, lead)
+            except (AlreadyExists, VersionConflict, NotFound):
+                if attempt == _ATTEMPTS:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _resubmitted(self, known: Lead, lead: Lead) -> Lead:
+        try:
+            data = within(MOST_DATA)({**lead.data, **known.data})
+        except ValueError:
+            # Said without a value: whoever knows an address is not told what was sent from it.
+            raise DataError("There is no room for more with this address.") from None
+        changes: dict[str, Any] = {"last_submitted": self._now(), "data": data}
+        if lead.name and not known.name:
+            changes["name"] = lead.name
         return await self._store.update(known, set=changes, add={"submissions": 1})
 
     async def find(self, email: str) -> Lead | None:
@@ -156,7 +174,8 @@ class Consents:
     ) -> Consent:
         """Record a decision under the time of the server; `claimed_at` is what the browser said."""
         return await self._store.create(
-            Consent(
+            made(
+                Consent,
                 visitor_id=visitor_id,
                 at=self._now(),
                 choices=dict(choices),

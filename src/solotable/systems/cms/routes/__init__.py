@@ -1,0 +1,24 @@
+"""The CMS over HTTP: thin routers over the services, one module for each part of the API.
+
+A route says who may ask (`access`), takes the store of the right tenant (`scope`), calls a service and
+returns what it gives. What must never happen is refused by the services, not here.
+"""
+
+from . import catalogue, comments, content, files, routing, site, tenants, users, versions, visitors
+
+#: In this order: the site answers every path that is left.
+ROUTERS = (
+    content.router,
+    versions.router,
+    routing.router,
+    comments.router,
+    visitors.router,
+    files.router,
+    files.bytes_router,
+    catalogue.router,
+    tenants.router,
+    users.router,
+    site.router,
+)
+
+__all__ = ["ROUTERS"]

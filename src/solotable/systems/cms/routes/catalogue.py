@@ -1,0 +1,190 @@
+"""`/products`, `/context`, `/signals`: what pages are made with; and the active products for everybody."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Query, Response
+from pydantic import BaseModel, Field
+
+from solotable.systems.cms.entities import (
+    Context,
+    ContextSummary,
+    Product,
+    ProductStatus,
+    ProductSummary,
+    Signal,
+    SignalStatus,
+    SignalSummary,
+)
+from solotable.systems.cms.services import (
+    ContextDraft,
+    Contexts,
+    ProductDraft,
+    Products,
+    SignalDraft,
+    Signals,
+)
+from solotable.web import HostStore, Page, Paging, etag
+
+from .access import ADMINS, EDITORS, PUBLIC, READERS, allow
+from .bounds import JsonRoute
+from .scope import Expected, Id, SiteStore
+
+Title = Annotated[str, Field(min_length=1, max_length=200)]
+router = APIRouter(tags=["catalogue"], route_class=JsonRoute)
+
+
+def changes_of(body: BaseModel) -> dict[str, Any]:
+    """Return the fields that were given: a field that is absent stays as it is."""
+    return {name: getattr(body, name) for name in body.model_fields_set}
+
+
+class ProductChange(ProductDraft):
+    """A change of a product; what is not given stays as it is."""
+
+    title: Title = ""
+
+
+class ContextChange(ContextDraft):
+    """A change of a context; what is not given stays as it is."""
+
+    title: Title = ""
+
+
+class SignalChange(SignalDraft):
+    """A change of a signal; what is not given stays as it is."""
+
+    title: Title = ""
+
+
+@router.get("/products", **allow(*READERS))
+async def list_products(
+    store: SiteStore,
+    paging: Paging,
+    status: Annotated[ProductStatus | None, Query(description="Only these.")] = None,
+) -> Page[ProductSummary]:
+    """List products, newest first, without their descriptions."""
+    products = Products(store)
+    if status is None:
+        found = await products.list(limit=paging.limit, cursor=paging.cursor)
+    else:
+        found = await products.in_status(status, limit=paging.limit, cursor=paging.cursor)
+    return Page[ProductSummary].of(found)
+
+
+@router.post("/products", status_code=201, **allow(*EDITORS))
+async def create_product(draft: ProductDraft, store: SiteStore, response: Response) -> Product:
+    """Make a product."""
+    made = await Products(store).create(draft)
+    response.headers["etag"] = etag(made.version)
+    return made
+
+
+@router.get("/products/{product_id}", **allow(*READERS))
+async def get_product(product_id: Id, store: SiteStore, response: Response) -> Product:
+    """Return a product."""
+    found = await Products(store).get(product_id)
+    response.headers["etag"] = etag(found.version)
+    return found
+
+
+@router.put("/products/{product_id}", **allow(*EDITORS))
+async def update_product(
+    product_id: Id, body: ProductChange, store: SiteStore, version: Expected, response: Response
+) -> Product:
+    """Change the fields that are given."""
+    stored = await Products(store).update(product_id, changes_of(body), version=version)
+    response.headers["etag"] = etag(stored.version)
+    return stored
+
+
+@router.delete("/products/{product_id}", status_code=204, **allow(*EDITORS))
+async def delete_product(product_id: Id, store: SiteStore, version: Expected) -> None:
+    """Delete a product."""
+    await Products(store).delete(product_id, version=version)
+
+
+@router.get("/public/products", **PUBLIC)
+async def list_active_products(store: HostStore, paging: Paging) -> Page[ProductSummary]:
+    """List the active products of the site."""
+    found = await Products(store).in_status("active", limit=paging.limit, cursor=paging.cursor)
+    return Page[ProductSummary].of(found)
+
+
+@router.get("/public/products/{product_id}", **PUBLIC)
+async def get_active_product(product_id: Id, store: HostStore) -> Product:
+    """Return an active product of the site."""
+    found = await Products(store).get(product_id)
+    if found.status != "active":
+        raise HTTPException(404, "There is no such item.")
+    return found
+
+
+@router.get("/context", **allow(*EDITORS))
+async def list_contexts(store: SiteStore, paging: Paging) -> Page[ContextSummary]:
+    """List contexts, newest first, without their texts."""
+    return Page[ContextSummary].of(await Contexts(store).list(limit=paging.limit, cursor=paging.cursor))
+
+
+@router.post("/context", status_code=201, **allow(*EDITORS))
+async def create_context(draft: ContextDraft, store: SiteStore, response: Response) -> Context:
+    """Make a context."""
+    made = await Contexts(store).create(draft)
+    response.headers["etag"] = etag(made.version)
+    return made
+
+
+@router.get("/context/{context_id}", **allow(*EDITORS))
+async def get_context(context_id: Id, store: SiteStore, response: Response) -> Context:
+    """Return a context."""
+    found = await Contexts(store).get(context_id)
+    response.headers["etag"] = etag(found.version)
+    return found
+
+
+@router.put("/context/{context_id}", **allow(*EDITORS))
+async def update_context(
+    context_id: Id, body: ContextChange, store: SiteStore, version: Expected, response: Response
+) -> Context:
+    """Change the fields that are given."""
+    stored = await Contexts(store).update(context_id, changes_of(body), version=version)
+    response.headers["etag"] = etag(stored.version)
+    return stored
+
+
+@router.delete("/context/{context_id}", status_code=204, **allow(*EDITORS))
+async def delete_context(context_id: Id, store: SiteStore, version: Expected) -> None:
+    """Delete a context."""
+    await Contexts(store).delete(context_id, version=version)
+
+
+@router.get("/signals", **allow(*ADMINS))
+async def list_signals(
+    store: SiteStore,
+    paging: Paging,
+    status: Annotated[SignalStatus | None, Query(description="Only these: the inbox.")] = None,
+) -> Page[Signal] | Page[SignalSummary]:
+    """List signals, newest first, or those in a status."""
+    signals = Signals(store)
+    if status is None:
+        return Page[Signal].of(await signals.list(limit=paging.limit, cursor=paging.cursor))
+    return Page[SignalSummary].of(await signals.inbox(status, limit=paging.limit, cursor=paging.cursor))
+
+
+@router.post("/signals", status_code=201, **allow(*ADMINS))
+async def create_signal(draft: SignalDraft, store: SiteStore, response: Response) -> Signal:
+    """Note a signal."""
+    made = await Signals(store).create(draft)
+    response.headers["etag"] = etag(made.version)
+    return made
+
+
+@router.put("/signals/{signal_id}", **allow(*ADMINS))
+async def update_signal(
+    signal_id: Id, body: SignalChange, store: SiteStore, version: Expected, response: Response
+) -> Signal:
+    """Change the fields that are given, such as the status."""
+    stored = await Signals(store).update(signal_id, changes_of(body), version=version)
+    response.headers["etag"] = etag(stored.version)
+    return stored

@@ -1,0 +1,180 @@
+"""An example for every body of the API, put into its OpenAPI document; the tests find a body without one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import FastAPI
+
+_ID = "01JD0QK7V3M8Z6X2T9R4C5B1AE"
+_AT = "2026-11-15T09:30:00Z"
+_BLOCKS = [{"type": "heading", "text": "Who we are"}, {"type": "text", "text": "A small team."}]
+_SUMMARY = {
+    "node_id": _ID,
+    "slug": "/about-us",
+    "title": "About us",
+    "kind": "page",
+    "status": "published",
+    "created": _AT,
+    "updated": _AT,
+    "version": 2,
+}
+_COMMENT = {
+    "page_id": _ID,
+    "at": _AT,
+    "comment_id": _ID,
+    "status": "approved",
+    "author_name": "Ben",
+    "body": "Well said.",
+}
+_PRODUCT = {
+    "title": "Mug",
+    "description": "Holds tea.",
+    "price": "12.50",
+    "currency": "EUR",
+    "status": "active",
+}
+_CONTEXT = {"title": "Voice", "kind": "brand", "text": "Short sentences."}
+_SIGNAL = {"title": "A question that comes often", "source": "support", "status": "new", "data": {}}
+_FILE = {"name": "logo.png", "mime": "image/png", "size": 2048}
+_USER = {"email": "eve@acme.example", "name": "Eve", "role": "EDITOR"}
+_TENANT = {"id": "acme", "name": "Acme", "domain": "acme.example"}
+_CONSENT = {"visitor_id": "v-81", "choices": {"analytics": False}, "policy_version": "2026-01"}
+_KEPT = {"tenant_id": "acme", "version": 1}
+
+EXAMPLES: dict[str, Any] = {
+    "Access": {"enabled": False},
+    "Announced": {"id": _ID, "upload_url": None},
+    "Asset": {**_KEPT, **_FILE, "asset_id": _ID, "status": "stored", "alt": "Our logo", "created": _AT},
+    "AuditEvent": {
+        "tenant_id": "acme",
+        "at": _AT,
+        "event_id": _ID,
+        "verb": "updated",
+        "actor": {"id": "u-17", "name": "Eve", "email": "eve@acme.example"},
+        "target": {"entity": "Content", "key": {"node_id": _ID}, "title": "About us"},
+        "snapshot": {"title": "About us", "status": "published"},
+        "changes": {"status": {"before": "draft", "after": "published"}},
+        "request_id": "r-1",
+    },
+    "Comment": {**_KEPT, **_COMMENT, "page_title": "About us", "author_email": "ben@example.org"},
+    "CommentSummary": _COMMENT,
+    "Consent": {**_CONSENT, "tenant_id": "acme", "at": _AT, "consent_id": _ID},
+    "Content": {**_SUMMARY, "tenant_id": "acme", "description": "Who we are", "blocks": _BLOCKS, "seo": {}},
+    "ContentDraft": {"title": "About us", "status": "published", "blocks": _BLOCKS},
+    "ContentPatch": {"title": "About the team", "slug": "/team"},
+    "ContentSummary": _SUMMARY,
+    "Context": {**_KEPT, **_CONTEXT, "context_id": _ID},
+    "ContextChange": {"text": "Short sentences, and few."},
+    "ContextDraft": _CONTEXT,
+    "ContextSummary": {"context_id": _ID, "title": "Voice", "kind": "brand", "version": 1},
+    "Erasure": {
+        **_KEPT,
+        "at": _AT,
+        "erasure_id": _ID,
+        "subject": "lead",
+        "digest": "9f2c",
+        "removed": {"leads": 1},
+    },
+    "Health": {"status": "ok"},
+    "Lead": {
+        **_KEPT,
+        "lead_id": "9f2c",
+        "email": "ann@example.org",
+        "label": "a***@example.org",
+        "status": "new",
+    },
+    "LeadChange": {"status": "contacted"},
+    "Message": {"email": "ann@example.org", "name": "Ann", "message": "Do you deliver?"},
+    "Moderation": {"page_id": _ID, "at": _AT, "comment_id": _ID, "status": "approved"},
+    "Moved": {"path": "/team", "to": "/about-us"},
+    "NewAsset": {**_FILE, "alt": "Our logo"},
+    "NewComment": {
+        "page_id": _ID,
+        "author_name": "Ben",
+        "author_email": "ben@example.org",
+        "body": "Well said.",
+    },
+    "NewConsent": _CONSENT,
+    "NewErasure": {"email": "ann@example.org"},
+    "NewLead": {"email": "ann@example.org", "name": "Ann", "source": "newsletter"},
+    "NewResource": {"name": "guide.pdf", "mime": "application/pdf", "size": 90210, "gate": "lead"},
+    "NewUser": _USER,
+    "Product": {**_KEPT, **_PRODUCT, "product_id": _ID},
+    "ProductChange": {"price": "11.00"},
+    "ProductDraft": _PRODUCT,
+    "ProductSummary": {
+        "product_id": _ID,
+        "title": "Mug",
+        "price": "12.50",
+        "currency": "EUR",
+        "status": "active",
+        "version": 1,
+    },
+    "PublicPage": {
+        "id": _ID,
+        "path": "/about-us",
+        "title": "About us",
+        "kind": "page",
+        "description": "Who we are",
+        "blocks": _BLOCKS,
+        "seo": {},
+        "updated": _AT,
+    },
+    "Received": {"received": True},
+    "Resource": {**_KEPT, **_FILE, "resource_id": _ID, "status": "stored", "gate": "lead", "created": _AT},
+    "Restoring": {"version": 1},
+    "Route": {**_KEPT, "slug": "/about-us", "node_id": _ID},
+    "Signal": {**_KEPT, **_SIGNAL, "signal_id": _ID},
+    "SignalChange": {"status": "done"},
+    "SignalDraft": _SIGNAL,
+    "SignalSummary": {"signal_id": _ID, "title": _SIGNAL["title"], "source": "support", "status": "new"},
+    "TenantChange": {"domain": "www.acme.example"},
+    "TenantDraft": _TENANT,
+    "TenantSummary": {**_TENANT, "status": "active"},
+    "User": {**_KEPT, **_USER, "user_id": "u-17", "enabled": True},
+    "UserChange": {"role": "TENANT_ADMIN"},
+    "VersionDifference": {
+        "before": 1,
+        "after": 2,
+        "changes": [{"field": "title", "before": "About", "after": "About us"}],
+    },
+    "VersionSummary": {"version": 1, "title": "About", "slug": "/about", "status": "draft", "updated": _AT},
+}
+#: For bodies that have no model of their own.
+SETTINGS = {"theme": "light", "mail": {"from": "hello@acme.example", "api_key": "********"}}
+
+
+def exemplified(app: FastAPI) -> None:
+    """Have an app's OpenAPI document carry the examples."""
+    make = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        document = make()
+        for name, schema in document["components"]["schemas"].items():
+            example = _example(name)
+            if example is not None:
+                schema["examples"] = [example]
+        for operation in document["paths"].get("/settings", {}).values():
+            _give(operation.get("requestBody", {}))
+            _give(operation["responses"]["200"])
+        _give(
+            document["paths"].get("/settings/secrets", {}).get("get", {}).get("responses", {}).get("200", {})
+        )
+        return document
+
+    # FastAPI documents this as the way to change the document.
+    app.openapi = openapi  # type: ignore[method-assign]
+
+
+def _give(body: dict[str, Any]) -> None:
+    for content in body.get("content", {}).values():
+        content["example"] = SETTINGS
+
+
+def _example(name: str) -> Any:
+    plain = name.removesuffix("-Input").removesuffix("-Output")
+    if plain.startswith("Page_"):
+        row = EXAMPLES.get(plain.removeprefix("Page_").removesuffix("_"))
+        return None if row is None else {"items": [row], "next_cursor": None}
+    return EXAMPLES.get(plain)

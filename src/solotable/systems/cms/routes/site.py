@@ -1,0 +1,154 @@
+"""The public site: `GET /{path}` (a page, or 301), `sitemap.xml`, `robots.txt`, `health`.
+
+The host name says whose site it is. A page is JSON, or HTML for who prefers that. What is not published
+is not there; a path that is written otherwise than the page's own is sent to that one.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse
+from pydantic import BaseModel
+
+from solotable.systems.cms.entities import Content, ContentKind, ContentSummary
+from solotable.systems.cms.services import Contents, Moved, Routes, Tenants
+from solotable.web import DatabaseDep, HostStore, HostTenant, not_modified
+
+from .access import PUBLIC
+from .bounds import JsonRoute
+from .markup import address, page_html, sitemap_xml
+
+router = APIRouter(tags=["site"], route_class=JsonRoute)
+
+#: The protocol of sitemaps allows no more in one file.
+MOST_IN_SITEMAP = 50_000
+_FRESH = {"cache-control": "public, max-age=60", "vary": "accept, host"}
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+class PublicPage(BaseModel):
+    """A page as everybody may see it."""
+
+    id: str
+    path: str
+    title: str
+    kind: ContentKind
+    description: str
+    blocks: list[dict[str, Any]]
+    seo: dict[str, Any]
+    updated: datetime | None
+
+
+class Health(BaseModel):
+    """That the application answers."""
+
+    status: str = "ok"
+
+
+def prefers_html(accept: str) -> bool:
+    """Say whether an Accept header would rather have HTML than JSON.
+
+    >>> prefers_html("text/html,*/*;q=0.8"), prefers_html("*/*")
+    (True, False)
+    """
+    weights = {"text/html": 0.0, "application/json": 0.0}
+    for part in accept.split(","):
+        kind, *parameters = (each.strip().lower() for each in part.split(";"))
+        if kind in weights:
+            given = next((each[2:] for each in parameters if each.startswith("q=")), "1")
+            try:
+                weights[kind] = float(given)
+            except ValueError:
+                weights[kind] = 0.0
+    return weights["text/html"] > weights["application/json"]
+
+
+async def base_url(request: Request, db: DatabaseDep, owner: str) -> str:
+    """Return where the tenant's site is, by its own domain and not by what the client says."""
+    domain = (await Tenants(db).get(owner)).domain or ""
+    port = request.url.port
+    shown = "" if port is None or port == _DEFAULT_PORTS.get(request.url.scheme) else f":{port}"
+    return f"{request.url.scheme}://{domain}{shown}"
+
+
+@router.get("/health", **PUBLIC)
+async def health() -> Health:
+    """Say that the application answers; the database is not asked."""
+    return Health()
+
+
+@router.get("/robots.txt", response_class=PlainTextResponse, **PUBLIC)
+async def robots(request: Request, db: DatabaseDep, owner: HostTenant) -> PlainTextResponse:
+    """Tell robots what is theirs to read."""
+    base = await base_url(request, db, owner)
+    text = f"User-agent: *\nAllow: /\nDisallow: /docs\n\nSitemap: {base}/sitemap.xml\n"
+    return PlainTextResponse(text, headers=_FRESH)
+
+
+@router.get(
+    "/sitemap.xml",
+    response_class=Response,
+    responses={
+        200: {"description": "A sitemap.", "content": {"application/xml": {"schema": {"type": "string"}}}}
+    },
+    **PUBLIC,
+)
+async def sitemap(request: Request, db: DatabaseDep, owner: HostTenant, store: HostStore) -> Response:
+    """List the published pages of the site."""
+    contents, found, cursor = Contents(store), list[ContentSummary](), None
+    while len(found) < MOST_IN_SITEMAP:
+        page = await contents.inbox("published", limit=100, cursor=cursor)
+        found.extend(page.items)
+        cursor = page.cursor
+        if cursor is None:
+            break
+    text = sitemap_xml(found[:MOST_IN_SITEMAP], base=await base_url(request, db, owner))
+    return Response(text, media_type="application/xml", headers=_FRESH)
+
+
+@router.get(
+    "/{path:path}",
+    response_model=PublicPage,
+    responses={
+        200: {"content": {"text/html": {"schema": {"type": "string"}}}},
+        301: {"description": "The page has another path now."},
+        304: {"description": "The page is the one that the client has."},
+    },
+    **PUBLIC,
+)
+async def render(
+    path: str, request: Request, db: DatabaseDep, owner: HostTenant, store: HostStore
+) -> Response:
+    """Serve the page at a path as JSON or HTML, or say where it is now."""
+    found = await Routes(store).resolve(f"/{path}")
+    if found is None:
+        raise HTTPException(404, "There is no page at this path.")
+    target = found.to if isinstance(found, Moved) else found.slug
+    if isinstance(found, Moved) or target != f"/{path}":
+        return RedirectResponse(address(target), status_code=301, headers=_FRESH)
+    return await represent(request, db, owner, found)
+
+
+async def represent(request: Request, db: DatabaseDep, owner: str, page: Content) -> Response:
+    """Return a page in the form that the client prefers."""
+    html = prefers_html(request.headers.get("accept", ""))
+    # Another page may come to this path with the same version, and HTML is not the JSON of it.
+    headers = {**_FRESH, "etag": f'"{page.node_id}-{page.version}-{"html" if html else "json"}"'}
+    if not_modified(request, headers["etag"]):
+        return Response(status_code=304, headers=headers)
+    if html:
+        return HTMLResponse(page_html(page, base=await base_url(request, db, owner)), headers=headers)
+    body = PublicPage(
+        id=page.node_id,
+        path=page.slug,
+        title=page.title,
+        kind=page.kind,
+        description=page.description,
+        blocks=page.blocks,
+        seo=page.seo,
+        updated=page.updated,
+    )
+    return JSONResponse(body.model_dump(mode="json"), headers=headers)

@@ -1,0 +1,112 @@
+"""`/tenants`, `/settings`: tenants for global administrators, a tenant's settings for its own.
+
+Secrets are shown by `/settings/secrets` alone. After a change the app asks again who owns a host.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, HTTPException, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from solotable.systems.cms.entities import TenantConfig, TenantStatus, TenantSummary
+from solotable.systems.cms.services import Settings, TenantDraft, Tenants
+from solotable.systems.cms.services.settings import redacted
+from solotable.web import Caller, HostTenants, Page, Paging, etag
+
+from .access import ADMINS, EDITORS, GLOBAL, READERS, allow
+from .bounds import JsonRoute, Tree
+from .scope import ActingDatabase, Expected, Id, OpenTenant, open_tenants
+
+router = APIRouter(tags=["tenants"], route_class=JsonRoute)
+
+
+class TenantChange(BaseModel):
+    """A change of a tenant; `domain: null` gives the domain back, `closed` is for good."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    domain: Annotated[str, Field(min_length=1, max_length=253)] | None = None
+    status: TenantStatus = "active"
+
+
+def summary(config: TenantConfig) -> TenantSummary:
+    """Return a tenant without its settings."""
+    return TenantSummary(id=config.id, name=config.name, domain=config.domain, status=config.status)
+
+
+def forget(request: Request, tenant: str) -> None:
+    """Have the app ask again for a tenant, and for all host names."""
+    cast(HostTenants, request.app.state.hosts).forget()
+    open_tenants(request).forget(tenant)
+
+
+@router.get("/tenants", **allow(*READERS))
+async def list_tenants(db: ActingDatabase, principal: Caller, paging: Paging) -> Page[TenantSummary]:
+    """List all tenants for who reaches all, and for others their own."""
+    tenants = Tenants(db)
+    if principal.tenants is None:
+        return Page[TenantSummary].of(await tenants.list(limit=paging.limit, cursor=paging.cursor))
+    if paging.cursor is not None:
+        raise HTTPException(400, "One's own tenants are on one page.")
+    found = await db.get_many(TenantConfig, [{"id": each} for each in sorted(principal.tenants)[:100]])
+    return Page[TenantSummary](items=[summary(each) for each in found if each is not None])
+
+
+@router.post("/tenants", status_code=201, **allow(*GLOBAL))
+async def create_tenant(draft: TenantDraft, db: ActingDatabase, request: Request) -> TenantSummary:
+    """Make a tenant with its `/` and `/contact`; a domain that is taken is a 409."""
+    made = await Tenants(db).create(draft)
+    forget(request, made.id)
+    return summary(made)
+
+
+@router.get("/tenants/{tenant}", **allow(*READERS))
+async def get_tenant(tenant: Id, db: ActingDatabase, principal: Caller, response: Response) -> TenantSummary:
+    """Return a tenant that the credential reaches."""
+    if not principal.reaches(tenant):
+        raise HTTPException(403, "The credential does not reach that tenant.")
+    found = await Tenants(db).get(tenant)
+    response.headers["etag"] = etag(found.version)
+    return summary(found)
+
+
+@router.put("/tenants/{tenant}", **allow(*GLOBAL))
+async def change_tenant(
+    tenant: Id, body: TenantChange, db: ActingDatabase, version: Expected, request: Request
+) -> TenantSummary:
+    """Give a tenant another domain, suspend it, or close it: one of these at a time."""
+    if len(body.model_fields_set) != 1:
+        raise HTTPException(422, "Send a domain or a status, one of the two.")
+    tenants = Tenants(db)
+    if "status" in body.model_fields_set:
+        if version is not None and (await tenants.get(tenant)).version != version:
+            raise HTTPException(412, "Somebody else changed it first; read it again.")
+        stored = await tenants.set_status(tenant, body.status)
+    else:
+        stored = await tenants.move(tenant, body.domain, version=version)
+    forget(request, tenant)
+    return summary(stored)
+
+
+@router.get("/settings", tags=["settings"], **allow(*EDITORS))
+async def get_settings(tenant: OpenTenant, db: ActingDatabase, response: Response) -> dict[str, Any]:
+    """Return the settings with secrets hidden."""
+    found = await Tenants(db).get(tenant)
+    response.headers["etag"] = etag(found.version)
+    return redacted(found.settings)
+
+
+@router.put("/settings", tags=["settings"], **allow(*ADMINS))
+async def merge_settings(
+    patch: Tree, tenant: OpenTenant, db: ActingDatabase, version: Expected
+) -> dict[str, Any]:
+    """Merge a change into the settings: what is not named stays, null removes, a hidden secret stays."""
+    return await Settings(db, tenant).merge(patch, version=version)
+
+
+@router.get("/settings/secrets", tags=["settings"], **allow(*ADMINS))
+async def get_secrets(tenant: OpenTenant, db: ActingDatabase) -> dict[str, Any]:
+    """Return the secrets as they are."""
+    return await Settings(db, tenant).secrets()

@@ -1,0 +1,163 @@
+"""`/leads`, `/contact`, `/consent(s)`, `/erasures`: what visitors send, and forgetting it.
+
+Visitors send without a credential, to the tenant of the host name. Their answers say that something was
+received and nothing else: who is known here already is not a stranger's to learn. No path holds an
+address (C0.13): a lead has an id, and an erasure names the address in its body.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Header
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from solotable.systems.cms.entities import Consent, Erasure, Lead, LeadStatus
+from solotable.systems.cms.moments import now_ms
+from solotable.systems.cms.services import Consents, Erasures, Leads
+from solotable.web import Page, Paging
+
+from .access import ADMINS, PUBLIC, allow
+from .bounds import Email, IdText, JsonRoute, Moment, Tree
+from .scope import Id, Pepper, SiteStore, VisitorStore
+
+router = APIRouter(tags=["visitors"], route_class=JsonRoute)
+
+
+class NewLead(BaseModel):
+    """An address that somebody leaves."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    email: Email
+    name: Annotated[str, Field(max_length=200)] = ""
+    source: Annotated[str, Field(max_length=200)] = ""
+    data: Tree = {}
+
+
+class Message(BaseModel):
+    """What somebody writes in the contact form."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    email: Email
+    name: Annotated[str, Field(max_length=200)] = ""
+    message: Annotated[str, Field(min_length=1, max_length=4000)]
+
+
+class NewConsent(BaseModel):
+    """What a visitor agreed to or refused, and which words were shown."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    visitor_id: IdText
+    choices: Annotated[dict[Annotated[str, Field(max_length=100)], bool], Field(min_length=1, max_length=50)]
+    policy_version: Annotated[str, Field(min_length=1, max_length=100)]
+    claimed_at: Moment | None = None
+
+
+class LeadChange(BaseModel):
+    """How far things are with somebody."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    status: LeadStatus
+
+
+class NewErasure(BaseModel):
+    """Whom to forget: an address, or a visitor's id."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    email: Email | None = None
+    visitor_id: IdText | None = None
+
+    @model_validator(mode="after")
+    def _one(self) -> NewErasure:
+        if (self.email is None) == (self.visitor_id is None):
+            raise ValueError("name an e-mail address or a visitor, one of the two")
+        return self
+
+
+class Received(BaseModel):
+    """That something was received."""
+
+    received: bool = True
+
+
+@router.post("/leads", status_code=202, **PUBLIC)
+async def capture_lead(body: NewLead, store: VisitorStore, pepper: Pepper) -> Received:
+    """Leave an address; somebody who is known already stays who they are."""
+    await Leads(store, pepper=pepper).capture(body.email, name=body.name, source=body.source, data=body.data)
+    return Received()
+
+
+@router.post("/contact", status_code=202, **PUBLIC)
+async def send_message(body: Message, store: VisitorStore, pepper: Pepper) -> Received:
+    """Send a message; it is kept with the lead of its sender, and is erased with it."""
+    at = now_ms().isoformat(timespec="milliseconds")
+    await Leads(store, pepper=pepper).capture(
+        body.email, name=body.name, source="contact", data={f"message {at}": body.message}
+    )
+    return Received()
+
+
+@router.post("/consent", status_code=201, **PUBLIC)
+async def record_consent(
+    body: NewConsent, store: VisitorStore, user_agent: Annotated[str, Header(include_in_schema=False)] = ""
+) -> Consent:
+    """Record a decision under the time of the server."""
+    return await Consents(store).record(
+        body.visitor_id,
+        choices=body.choices,
+        policy_version=body.policy_version,
+        claimed_at=body.claimed_at,
+        user_agent=user_agent,
+    )
+
+
+@router.get("/consents/{visitor_id}", **allow(*ADMINS))
+async def list_consents(visitor_id: Id, store: SiteStore, paging: Paging) -> Page[Consent]:
+    """List the decisions of a visitor, the latest first."""
+    found = await Consents(store).of_visitor(visitor_id, limit=paging.limit, cursor=paging.cursor)
+    return Page[Consent].of(found)
+
+
+@router.get("/leads", **allow(*ADMINS))
+async def list_leads(store: SiteStore, paging: Paging) -> Page[Lead]:
+    """List leads with their addresses."""
+    return Page[Lead].of(await Leads(store).list(limit=paging.limit, cursor=paging.cursor))
+
+
+@router.get("/leads/{lead_id}", **allow(*ADMINS))
+async def get_lead(lead_id: Id, store: SiteStore) -> Lead:
+    """Return a lead."""
+    return await Leads(store).get(lead_id)
+
+
+@router.put("/leads/{lead_id}", **allow(*ADMINS))
+async def change_lead(lead_id: Id, body: LeadChange, store: SiteStore) -> Lead:
+    """Say how far things are with somebody."""
+    return await Leads(store).set_status(lead_id, body.status)
+
+
+@router.delete("/leads/{lead_id}", **allow(*ADMINS))
+async def erase_lead(lead_id: Id, store: SiteStore, pepper: Pepper) -> Erasure:
+    """Forget somebody: the lead goes, and their comments become nobody's."""
+    lead = await Leads(store).get(lead_id)
+    return await Erasures(store, pepper=pepper).person(lead.email)
+
+
+@router.post("/erasures", status_code=201, **allow(*ADMINS))
+async def erase(body: NewErasure, store: SiteStore, pepper: Pepper) -> Erasure:
+    """Forget an address, or a visitor."""
+    erasures = Erasures(store, pepper=pepper)
+    if body.visitor_id is not None:
+        return await erasures.visitor(body.visitor_id)
+    return await erasures.person(body.email or "")
+
+
+@router.get("/erasures", **allow(*ADMINS))
+async def list_erasures(store: SiteStore, paging: Paging) -> Page[Erasure]:
+    """List what was erased, the latest first."""
+    return Page[Erasure].of(await Erasures(store).list(limit=paging.limit, cursor=paging.cursor))

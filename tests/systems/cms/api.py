@@ -1,0 +1,248 @@
+"""The CMS over HTTP for its suite: two tenants full of marked data, a key for every role, the route table.
+
+Every text of a tenant holds its mark, so a leak is a mark where it must not be. Requests are made from the
+app's own OpenAPI document, so that a route that is added is asked without being named here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
+from starlette.routing import BaseRoute
+
+from solotable.systems.cms.app import create_app
+from solotable.systems.cms.demo import deliver_audit
+from solotable.web import ApiKey, Auth
+
+ROLES = ("GLOBAL_ADMIN", "TENANT_ADMIN", "EDITOR", "RENDERER", "CUSTOMER")
+TENANTS = ("acme", "zeta")
+EVERYWHERE = ("GLOBAL_ADMIN", "RENDERER")
+GIF = b"GIF89a" + bytes(10)
+
+
+def mark(tenant: str) -> str:
+    """Return what every text of a tenant holds."""
+    return f"marked-by-{tenant}-7f3a"
+
+
+def key(role: str, tenant: str) -> str:
+    return f"key-of-{role}-{'all' if role in EVERYWHERE else tenant}-0123456789"
+
+
+def headers(role: str | None, tenant: str) -> dict[str, str]:
+    """Return the headers of somebody with a role in a tenant."""
+    if role is None:
+        return {}
+    named = {"x-tenant-id": tenant} if role in EVERYWHERE else {}
+    return {"x-api-key": key(role, tenant), **named}
+
+
+def auth() -> Auth:
+    keys: dict[str, ApiKey] = {}
+    for tenant in TENANTS:
+        for role in ROLES:
+            held = None if role in EVERYWHERE else [tenant]
+            secret = key(role, tenant)
+            email = f"{role.lower()}@{tenant}.example"
+            keys[secret] = ApiKey.of(secret, id=secret[7:-11], roles=[role], tenants=held, email=email)
+    return Auth(api_keys=keys.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One route by its method and path, as the app and its OpenAPI document have it."""
+
+    method: str
+    path: str
+    roles: tuple[str, ...]
+    document: Mapping[str, Any] = field(compare=False, hash=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path}"
+
+    @property
+    def public(self) -> bool:
+        return not self.roles
+
+    @property
+    def parameters(self) -> dict[str, Mapping[str, Any]]:
+        return {each["name"]: each for each in self.document.get("parameters", ())}
+
+
+def routes_of(app: FastAPI) -> list[APIRoute]:
+    """Return every API route of an app, also those of the routers that it includes."""
+
+    def flat(routes: list[BaseRoute]) -> Iterator[APIRoute]:
+        for route in routes:
+            if isinstance(route, APIRoute):
+                yield route
+            elif hasattr(route, "original_router"):  # FastAPI keeps included routers whole since 0.12x
+                yield from flat(route.original_router.routes)
+
+    return list(flat(app.router.routes))
+
+
+def operations(app: FastAPI) -> list[Operation]:
+    """Return the app's operations; a route that is not in the document fails here."""
+    paths = app.openapi()["paths"]
+    found = []
+    for route in routes_of(app):
+        for method in sorted(route.methods):
+            document = paths[re.sub(r":path\}", "}", route.path)][method.lower()]
+            found.append(Operation(method, route.path, tuple(document["x-roles"]), document))
+    return found
+
+
+@dataclass
+class Api:
+    """A running CMS, and what each tenant has in it."""
+
+    app: FastAPI
+    client: TestClient
+    url: str
+    ids: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def ask(
+        self, method: str, path: str, role: str | None = None, tenant: str = "acme", **more: Any
+    ) -> httpx.Response:
+        """Send a request as somebody; `more` goes to the client, and its headers come on top."""
+        given = {"host": f"{tenant}.example", **headers(role, tenant), **more.pop("headers", {})}
+        return self.client.request(method, path, headers=given, **more)
+
+    def send(
+        self,
+        operation: Operation,
+        role: str | None,
+        *,
+        tenant: str = "acme",
+        ids: Mapping[str, str] | None = None,
+        query: Mapping[str, str] | None = None,
+        extra: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        """Send an operation as its document describes it, about the things that `ids` names."""
+        known = self.ids[tenant] if ids is None else ids
+        path = re.sub(
+            r"\{(\w+)(?::path)?\}", lambda found: known.get(found[1], known["node_id"]), operation.path
+        )
+        params = {
+            name: known.get(name, "1")
+            for name, each in operation.parameters.items()
+            if each["in"] == "query" and (each.get("required") or name == "page_id")
+        }
+        body = self.body(operation, known)
+        return self.ask(
+            operation.method,
+            path,
+            role,
+            tenant,
+            params={**params, **(query or {})},
+            headers=dict(extra or {}),
+            **body,
+        )
+
+    def body(self, operation: Operation, known: Mapping[str, str]) -> dict[str, Any]:
+        content = operation.document.get("requestBody", {}).get("content", {})
+        if "application/octet-stream" in content:
+            return {"content": GIF}
+        if "application/json" not in content:
+            return {}
+        example = self.example(content["application/json"])
+        return {"json": {name: known.get(name, value) for name, value in example.items()}}
+
+    def example(self, content: Mapping[str, Any]) -> dict[str, Any]:
+        if "example" in content:
+            return dict(content["example"])
+        name = content["schema"]["$ref"].rpartition("/")[2]
+        return dict(self.app.openapi()["components"]["schemas"][name]["examples"][0])
+
+
+def fill(api: Api, tenant: str) -> None:
+    """Make two of everything in a tenant, all marked, and note the ids of the first."""
+    text, known = (
+        mark(tenant),
+        {"tenant": tenant, "path": "", "visitor_id": f"v-{tenant}", "before": "1", "after": "2"},
+    )
+
+    def made(
+        path: str, body: Mapping[str, Any], role: str | None = "TENANT_ADMIN", method: str = "POST"
+    ) -> Any:
+        answer = api.ask(method, path, role, tenant, json=dict(body))
+        assert answer.is_success, (path, answer.text)
+        return answer.json()
+
+    made("/tenants", {"id": tenant, "name": text, "domain": f"{tenant}.example"}, "GLOBAL_ADMIN")
+    made("/settings", {"note": text, "mail": {"api_key": text}}, method="PUT")
+    for count in range(2):
+        page = made(
+            "/content",
+            {"title": text, "slug": f"/p{count}", "status": "published", "blocks": [{"text": text}]},
+        )
+        for slug in ("q", "r"):
+            made(f"/content/{page['node_id']}", {"slug": f"/{slug}{count}"}, method="PUT")
+        comment = {
+            "page_id": page["node_id"],
+            "author_name": text,
+            "author_email": f"{text}@x.example",
+            "body": text,
+        }
+        for _ in range(2):
+            said = made("/comments", comment, "RENDERER")
+            judged = {name: said[name] for name in ("page_id", "at", "comment_id")}
+            made("/comments", {**judged, "status": "approved"}, method="PUT")
+        made("/comments", comment, "RENDERER")
+        product = made("/products", {"title": text, "description": text, "status": "active"})
+        context = made("/context", {"title": text, "text": text})
+        signal = made("/signals", {"title": text, "source": text})
+        lead = f"{text}{count}@x.example" if count else f"customer@{tenant}.example"
+        made("/leads", {"email": lead, "name": text}, None)
+        made("/consent", {"visitor_id": f"v-{tenant}", "choices": {"a": True}, "policy_version": text}, None)
+        user = made("/users", {"email": f"{text}{count}@x.example", "name": text})
+        made("/erasures", {"visitor_id": f"gone-{tenant}"})
+        file = {"name": f"{text}.gif", "mime": "image/gif", "size": len(GIF)}
+        asset, resource = made("/assets", file)["id"], made("/resources/upload", file)["id"]
+        for path in (f"/assets/{asset}/bytes", f"/resources/{resource}/bytes"):
+            assert api.ask("PUT", path, "TENANT_ADMIN", tenant, content=GIF).status_code == 200
+        if count:
+            continue
+        known |= {
+            "node_id": page["node_id"],
+            "version": "1",
+            "at": said["at"],
+            "comment_id": said["comment_id"],
+        }
+        known |= {
+            "page_id": page["node_id"],
+            "product_id": product["product_id"],
+            "context_id": context["context_id"],
+        }
+        known |= {"signal_id": signal["signal_id"], "user_id": user["user_id"], "path": "r0"}
+        known |= {"asset_id": asset, "resource_id": resource}
+    leads = api.ask("GET", "/leads", "TENANT_ADMIN", tenant).json()["items"]
+    known["lead_id"] = next(each["lead_id"] for each in leads if each["email"].startswith("customer@"))
+    api.ids[tenant] = known
+
+
+@contextmanager
+def running(folder: Path) -> Iterator[Api]:
+    """Start a CMS with both tenants full."""
+    url = f"sqlite:///{folder / 'cms.db'}?durability=relaxed"
+    app = create_app(url, auth=auth(), storage=folder / "files", cursor_secrets=[b"s" * 32])
+    with TestClient(app, follow_redirects=False, raise_server_exceptions=False) as client:
+        api = Api(app, client, url)
+        for tenant in TENANTS:
+            fill(api, tenant)
+        deliver_audit(url)
+        yield api
+
+
+#: For parametrize: the table of an app that was never started.
+OPERATIONS = operations(create_app("sqlite://"))

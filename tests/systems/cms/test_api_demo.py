@@ -1,0 +1,64 @@
+"""The demo: its data is there, its credentials work, and starting it again makes nothing twice."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from solotable.systems.cms import demo
+from solotable.systems.cms.app import create_app
+
+
+def test_the_demo_makes_two_tenants_and_says_what_to_try(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert demo.main(["--seed-only", "--folder", str(tmp_path)]) == 0
+    first = capsys.readouterr().out
+    assert len(re.findall(r"^  curl ", first, re.MULTILINE)) == 5
+    for role in ("GLOBAL_ADMIN", "TENANT_ADMIN", "EDITOR", "RENDERER", "CUSTOMER"):
+        assert re.search(rf"^  {role} ", first, re.MULTILINE)
+    records = dict(re.findall(r"^(\w+): (\d+) audit records$", first, re.MULTILINE))
+    assert records.keys() == {"acme", "globex"}
+    assert all(int(count) >= 10 for count in records.values())
+    assert demo.main(["--seed-only", "--folder", str(tmp_path)]) == 0
+    assert dict(re.findall(r"^(\w+): (\d+) audit records$", capsys.readouterr().out, re.MULTILINE)) == records
+
+
+def test_the_five_lines_answer_as_they_say(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'cms.db'}"
+    asyncio.run(demo.prepare(url))
+    keys = demo.credentials()
+    app = create_app(url, auth=demo.auth_of(keys), storage=tmp_path / "files")
+    lines = [line for line in demo.greeting(keys, port=8080).splitlines() if line.startswith("  curl")]
+    with TestClient(app, follow_redirects=False) as client:
+        answers = []
+        for line in lines:
+            given = dict(each.split(": ") for each in re.findall(r"-H '([^']+)'", line))
+            (path,) = re.findall(r"http://127.0.0.1:8080([^' ]*)", line)
+            answers.append(client.get(path, headers={name.lower(): value for name, value in given.items()}))
+    assert [each.status_code for each in answers] == [200, 301, 200, 403, 200]
+    assert answers[0].json()["title"] == "About us"
+    assert answers[1].headers["location"] == "/about-us"
+    assert answers[4].json()["items"][0]["actor"]["email"].endswith("@acme.example")
+
+
+def test_an_app_delivers_its_audit_trail_while_it_runs_and_when_it_ends(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'cms.db'}"
+    before = asyncio.run(demo.prepare(url))
+    keys = demo.credentials()
+    editor = next(each.key for each in keys if each.role == "EDITOR" and each.tenant == "acme")
+    app = create_app(url, auth=demo.auth_of(keys), storage=tmp_path / "files", deliver_seconds=30.0)
+    with TestClient(app) as client:
+        made = client.post("/content", headers={"x-api-key": editor}, json={"title": "Late"})
+        assert made.status_code == 201
+    after = asyncio.run(demo.prepare(url))
+    assert after == {**before, "acme": before["acme"] + 1}
+
+
+def test_delivery_needs_a_url() -> None:
+    with pytest.raises(TypeError, match="deliver_seconds"):
+        create_app(object(), deliver_seconds=1.0)  # type: ignore[arg-type]  # what is refused

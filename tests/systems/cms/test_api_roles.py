@@ -1,0 +1,165 @@
+"""Who may ask for what, over the app's own route table: every route with every role and with none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from solotable.systems.cms.app import create_app
+from solotable.systems.cms.slugs import RESERVED
+
+from .api import OPERATIONS, ROLES, Api, Operation, operations, routes_of, running
+
+G = {"GLOBAL_ADMIN"}
+A = G | {"TENANT_ADMIN"}
+E = A | {"EDITOR"}
+R = E | {"RENDERER"}
+#: The endpoints of system 0 as they are written in the requirements; RENDERER reads beside them.
+WRITTEN = {
+    "GET /content": R,
+    "POST /content": E,
+    "GET /content/{node_id}": R,
+    "PUT /content/{node_id}": E,
+    "GET /content/{node_id}/versions": E,
+    "POST /content/{node_id}/restore": E,
+    "GET /context": E,
+    "POST /context": E,
+    "GET /context/{context_id}": E,
+    "PUT /context/{context_id}": E,
+    "DELETE /context/{context_id}": E,
+    "GET /assets": R,
+    "POST /assets": E,
+    "GET /resources/list": E,
+    "GET /products": R,
+    "POST /products": E,
+    "GET /products/{product_id}": R,
+    "PUT /products/{product_id}": E,
+    "DELETE /products/{product_id}": E,
+    "GET /settings": E,
+    "GET /users": E,
+    "PUT /settings": A,
+    "GET /settings/secrets": A,
+    "GET /audit": A,
+    "GET /leads": A,
+    "DELETE /leads/{lead_id}": A,
+    "POST /resources/upload": A,
+    "POST /signals": A,
+    "GET /signals": A,
+    "PUT /signals/{signal_id}": A,
+    "POST /users": A,
+    "PUT /users/{user_id}": A,
+    "DELETE /users/{user_id}": A,
+    "PUT /users/{user_id}/status": A,
+    "POST /tenants": G,
+    "GET /tenants": R,
+    "GET /comments": set(),
+    "POST /comments": R,
+    "PUT /comments": E,
+    "POST /leads": set(),
+    "POST /contact": set(),
+    "POST /consent": set(),
+    "GET /resources/{resource_id}/download": A | {"CUSTOMER"},
+    "GET /{path:path}": set(),
+    "GET /sitemap.xml": set(),
+    "GET /robots.txt": set(),
+}
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """A CMS that only refused requests meet."""
+    with running(tmp_path_factory.mktemp("refused")) as made:
+        yield made
+
+
+@pytest.fixture(scope="module")
+def used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """A CMS that is changed by every test."""
+    with running(tmp_path_factory.mktemp("used")) as made:
+        yield made
+
+
+def test_the_written_endpoints_are_there_with_their_roles() -> None:
+    found = {str(each): set(each.roles) for each in OPERATIONS}
+    assert {name: found.get(name) for name in WRITTEN} == WRITTEN
+
+
+def test_every_route_says_who_may_ask_and_is_documented() -> None:
+    app = create_app("sqlite://")
+    documented = {(method.upper(), path) for path, item in app.openapi()["paths"].items() for method in item}
+    assert len(documented) == len(OPERATIONS) == sum(len(each.methods) for each in routes_of(app))
+
+
+def test_a_route_without_roles_is_found() -> None:
+    app = create_app("sqlite://")
+
+    @app.get("/forgotten")
+    async def forgotten() -> None: ...
+
+    with pytest.raises(KeyError, match="x-roles"):
+        operations(app)
+
+
+def test_no_page_can_lie_in_the_shadow_of_a_route() -> None:
+    first = {each.path.split("/")[1] for each in OPERATIONS if each.method == "GET"}
+    own = {each.replace(".", "-") for each in first if not each.startswith("{")}
+    assert own - RESERVED == set()
+
+
+@pytest.mark.parametrize("operation", [each for each in OPERATIONS if not each.public], ids=str)
+def test_who_lacks_the_role_is_refused(api: Api, operation: Operation) -> None:
+    answers = {role: api.send(operation, role) for role in ROLES if role not in operation.roles}
+    assert {role: answer.status_code for role, answer in answers.items()} == dict.fromkeys(answers, 403)
+    nobody = api.send(operation, None)
+    assert nobody.status_code == 401
+    assert "bearer" in nobody.headers["www-authenticate"].lower()
+    assert api.send(operation, None, extra={"x-api-key": "wrong"}).status_code == 401
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=str)
+def test_who_has_the_role_is_let_in(used: Api, operation: Operation) -> None:
+    for role in operation.roles or (None,):
+        answer = used.send(operation, role, tenant="zeta")
+        assert answer.status_code not in (401, 403), (role, answer.text)
+        assert answer.status_code < 500, (role, answer.text)
+
+
+@pytest.mark.parametrize("operation", [each for each in OPERATIONS if each.method == "GET"], ids=str)
+def test_reading_succeeds_for_who_may(api: Api, operation: Operation) -> None:
+    role = next((role for role in ("TENANT_ADMIN", "GLOBAL_ADMIN") if role in operation.roles), None)
+    answer = api.send(operation, role)
+    assert answer.status_code == 200, answer.text
+
+
+def test_who_reaches_several_tenants_names_one(api: Api) -> None:
+    for role in ("GLOBAL_ADMIN", "RENDERER"):
+        answer = api.client.get("/content", headers={"x-api-key": f"key-of-{role}-all-0123456789"})
+        assert answer.status_code == 400
+        assert "x-tenant-id" in answer.json()["detail"]
+
+
+def test_a_tenant_that_is_not_there_is_not_begun_by_a_typing_error(api: Api) -> None:
+    answer = api.ask(
+        "POST", "/content", "GLOBAL_ADMIN", "acme", json={"title": "x"}, headers={"x-tenant-id": "acmee"}
+    )
+    assert answer.status_code == 404
+
+
+def test_nobody_changes_their_own_role_or_manages_a_higher_one(api: Api) -> None:
+    ids = api.ids["acme"]
+    as_editor = api.ask("PUT", f"/users/{ids['user_id']}", "EDITOR", json={"role": "TENANT_ADMIN"})
+    assert as_editor.status_code == 403
+    own = api.ask("POST", "/users", "TENANT_ADMIN", json={"email": "x@y.example", "role": "GLOBAL_ADMIN"})
+    assert own.status_code == 422  # no role that can be given
+
+
+def test_a_customer_downloads_what_a_lead_may_have_and_nothing_behind_a_purchase(used: Api) -> None:
+    file = {"name": 'a"\r\n.gif', "mime": "image/gif", "size": 16, "gate": "purchase"}
+    gated = used.ask("POST", "/resources/upload", "TENANT_ADMIN", json=file).json()["id"]
+    used.ask("PUT", f"/resources/{gated}/bytes", "TENANT_ADMIN", content=b"GIF89a" + bytes(10))
+    assert used.ask("GET", f"/resources/{gated}/download", "CUSTOMER").status_code == 403
+    assert used.ask("GET", f"/resources/{gated}/download", "TENANT_ADMIN").status_code == 200
+    free = used.ask("GET", f"/resources/{used.ids['acme']['resource_id']}/download", "CUSTOMER")
+    assert free.status_code == 200
+    assert free.headers["content-disposition"].startswith("attachment")

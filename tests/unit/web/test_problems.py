@@ -1,0 +1,215 @@
+"""Every error is a problem of one kind: the right status, nothing of ours in the body."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from fastapi import FastAPI, HTTPException
+from fastapi.testclient import TestClient
+from pydantic import BaseModel
+
+from solotable import errors
+from solotable.web import Kind, install
+from solotable.web.problems import KINDS, kind_of
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SECRET = "internal-detail-4711"
+
+#: One of each error, and its status; a new error must be put in here and in KINDS.
+CASES: list[tuple[errors.SolotableError, int]] = [
+    (errors.SolotableError(SECRET), 500),
+    (errors.DeclarationError(SECRET), 500),
+    (errors.DataError("Thing.name is empty."), 422),
+    (errors.ItemTooLarge("Thing has 500 KB.", size=500_000, largest=[(SECRET, 1)]), 422),
+    (errors.NewerShape(SECRET, shape=3, known=2), 500),
+    (errors.UnknownEntity(SECRET, tag=SECRET, item={}), 500),
+    (errors.NotFound(SECRET), 404),
+    (errors.NotUnique(SECRET, field="email", value=SECRET, holder={"id": SECRET}), 409),
+    (errors.FeedTrimmed(SECRET, consumer=SECRET, since=NOW), 500),
+    (errors.LeaseHeld(SECRET, name=SECRET, owner=SECRET, until=NOW), 409),
+    (errors.LeaseLost(SECRET, name=SECRET, token=1), 409),
+    (errors.TenantViolation(SECRET), 403),
+    (errors.CursorRejected(SECRET), 400),
+    (errors.BatchIncomplete(SECRET, leftovers=[SECRET]), 503),
+    (errors.EngineError(SECRET), 500),
+    (errors.NotOurFile(SECRET), 500),
+    (errors.ReadOnly(SECRET), 503),
+    (errors.StorageFull(SECRET), 507),
+    (errors.Corrupt(SECRET), 500),
+    (errors.NotConfigured(SECRET), 500),
+    (errors.TransportError(SECRET), 503),
+    (errors.OutcomeUnknown(SECRET), 503),
+    (errors.ServiceError("ValidationException", SECRET), 500),
+    (errors.ConditionFailed(SECRET, item={"PK": {"S": SECRET}}), 409),
+    (errors.AlreadyExists(SECRET, item={"PK": {"S": SECRET}}), 409),
+    (errors.VersionConflict(SECRET, item=None, mine=SECRET, theirs=SECRET), 409),
+    (errors.TransactionCancelled([{"Code": "ConditionalCheckFailed"}]), 409),
+    (errors.TransactionFailed(SECRET, reasons=[{"Code": "ConditionalCheckFailed"}], failures=[]), 409),
+    (errors.TableNotFound(SECRET), 500),
+    (errors.Throttled("ThrottlingException", SECRET), 429),
+]
+
+
+class Body(BaseModel):
+    """What is sent."""
+
+    name: str
+    card: int
+
+
+def every_error() -> set[type[Exception]]:
+    found = {value for value in vars(errors).values() if isinstance(value, type)}
+    return {each for each in found if issubclass(each, errors.SolotableError)}
+
+
+def ask(error: Exception, headers: dict[str, str] | None = None, **settings: Any) -> Any:
+    app = FastAPI()
+    install(app, **settings)
+
+    @app.get("/fails")
+    async def fails() -> None:
+        raise error
+
+    with TestClient(app) as http:
+        return http.get("/fails", headers=headers)
+
+
+def test_every_error_has_a_kind_and_a_case() -> None:
+    assert set(KINDS) == every_error()
+    assert {type(error) for error, _ in CASES} == every_error()
+
+
+@pytest.mark.parametrize(("error", "status"), CASES, ids=lambda each: type(each).__name__)
+def test_an_error_is_a_problem(error: errors.SolotableError, status: int) -> None:
+    answer = ask(error)
+    body = answer.json()
+    assert answer.status_code == body["status"] == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert set(body) >= {"type", "title", "status", "detail", "instance", "request_id"}
+    assert body["type"] == "urn:problem:solotable:" + kind_of(error).slug
+    assert body["instance"] == "/fails"
+    assert body["request_id"] == answer.headers["x-request-id"]
+    assert SECRET not in answer.text
+    assert "Traceback" not in answer.text
+
+
+def test_what_will_pass_says_when_to_try_again() -> None:
+    for error in (errors.Throttled("ThrottlingException", "x"), errors.TransportError("x")):
+        assert ask(error).headers["retry-after"] == "1"
+    # A write that may have been done is not to be repeated blindly.
+    assert "retry-after" not in ask(errors.OutcomeUnknown("x")).headers
+
+
+def test_a_version_conflict_is_412_for_those_who_sent_if_match() -> None:
+    conflict = errors.VersionConflict("x", item=None, mine=None, theirs=None)
+    assert ask(conflict).status_code == 409
+    assert ask(conflict, {"if-match": '"3"'}).status_code == 412
+    # Only that: a name that is taken is a conflict whatever was sent.
+    assert ask(errors.AlreadyExists("x"), {"if-match": '"3"'}).status_code == 409
+
+
+def _failed(error: errors.SolotableError) -> errors.TransactionFailed:
+    reasons = [{"Code": "ConditionalCheckFailed"}]
+    return errors.TransactionFailed("x", reasons=reasons, failures=[SimpleNamespace(error=error)])
+
+
+def test_a_transaction_fails_as_its_first_failure_does() -> None:
+    taken = errors.NotUnique("x", field="email", value="v", holder=None)
+    answer = ask(_failed(taken))
+    assert (answer.status_code, answer.json()["field"]) == (409, "email")
+    assert ask(_failed(errors.NotFound("x"))).status_code == 404
+    conflict = errors.VersionConflict("x", item=None, mine=None, theirs=None)
+    assert ask(_failed(conflict), {"if-match": '"1"'}).status_code == 412
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("ConditionalCheckFailed", 409),
+        ("TransactionConflict", 409),
+        ("ProvisionedThroughputExceeded", 429),
+        ("ThrottlingError", 429),
+        ("ValidationError", 500),
+    ],
+)
+def test_a_cancelled_transaction_is_what_its_reasons_say(code: str, status: int) -> None:
+    assert ask(errors.TransactionCancelled([{"Code": "None"}, {"Code": code}])).status_code == status
+
+
+def test_a_service_error_that_will_pass_is_503() -> None:
+    assert ask(errors.ServiceError("InternalServerError", "x", status=500)).status_code == 503
+
+
+def test_what_nobody_foresaw_is_500_without_internals(caplog: pytest.LogCaptureFixture) -> None:
+    answer = ask(RuntimeError(SECRET))
+    assert answer.status_code == 500
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    assert SECRET not in answer.text
+    # The log has it, under the id that the caller was told.
+    assert SECRET in caplog.text
+    assert answer.json()["request_id"] in caplog.text
+
+
+def test_http_refusals_are_problems() -> None:
+    answer = ask(HTTPException(418, "No coffee.", headers={"x-tea": "yes"}))
+    assert (answer.status_code, answer.json()["detail"]) == (418, "No coffee.")
+    assert answer.headers["x-tea"] == "yes"
+    assert ask(HTTPException(403, {"a": SECRET})).json()["detail"] == "Forbidden."
+    assert ask(HTTPException(599, "x")).json()["title"] == "Refused"
+    assert ask(HTTPException(304)).content == b""
+
+
+def test_a_path_that_is_not_there_and_a_method_that_is_not_allowed_are_problems() -> None:
+    app = FastAPI()
+    install(app)
+
+    @app.get("/there")
+    async def there() -> None: ...
+
+    with TestClient(app) as http:
+        for answer, status in ((http.get("/n\u00f6 pe"), 404), (http.delete("/there"), 405)):
+            assert answer.status_code == answer.json()["status"] == status
+        assert http.get("/n\u00f6 pe").json()["instance"] == "/n%C3%B6%20pe"
+
+
+def test_input_that_is_not_valid_is_told_by_place_and_not_repeated() -> None:
+    app = FastAPI()
+    install(app)
+
+    @app.post("/bodies")
+    async def post(body: Body) -> None: ...
+
+    @app.get("/inside")
+    async def inside() -> None:
+        Body.model_validate({"name": "x", "card": SECRET})
+
+    with TestClient(app) as http:
+        for answer in (http.post("/bodies", json={"name": "x", "card": SECRET}), http.get("/inside")):
+            assert answer.status_code == 422
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert answer.json()["errors"][0]["where"][-1] == "card"
+            assert SECRET not in answer.text
+        for broken in (b"{", b"\xff", b"[" * 50_000, b'{"name": "\\ud800", "card": 1e999}'):
+            answer = http.post("/bodies", content=broken, headers={"content-type": "application/json"})
+            assert answer.status_code in (400, 422)
+            assert answer.json()["status"] == answer.status_code
+
+
+def test_errors_of_an_app_can_be_kinds_too() -> None:
+    class Closed(Exception):
+        """An error of an app."""
+
+    kind = Kind(status=423, slug="closed", title="Closed", detail="The shop is closed.")
+    answer = ask(Closed(SECRET), problems={Closed: kind})
+    assert (answer.status_code, answer.json()["detail"]) == (423, "The shop is closed.")
+    gone = Kind(status=410, slug="gone", title="Gone", detail="Gone.")
+    assert ask(errors.NotFound("x"), problems={errors.NotFound: gone}).status_code == 410
+
+
+def test_texts_that_json_cannot_hold_do_no_harm() -> None:
+    assert ask(errors.DataError("lone \ud800 half")).status_code == 422
+    assert len(ask(errors.DataError("x" * 100_000)).json()["detail"]) == 500
