@@ -406,6 +406,8 @@ def _json(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
             # Pydantic's reader ends at some 200 levels: what it could not read back is not written.
             if text.count("[") + text.count("{") > _DEEPEST_JSON:
                 adapter.validate_json(text)
+        except RecursionError:
+            raise DataError(f"{where} is nested too deeply to be read back from JSON; flatten it.") from None
         except REFUSALS as refused:
             raise unfit(where, value, refused) from refused
         return {"S": text}

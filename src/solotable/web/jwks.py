@@ -12,6 +12,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,9 +27,19 @@ _FEWEST_BITS = 2048
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
+class _StayHere(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: one could lead to a place that the settings would have refused."""
+
+    def redirect_request(self, *args: Any, **more: Any) -> None:
+        return None
+
+
+_opener = urllib.request.build_opener(_StayHere)
+
+
 def fetch(url: str) -> bytes:
     """Return what a URL answers; blocking."""
-    with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310  # judged by the settings
+    with _opener.open(url, timeout=_TIMEOUT_SECONDS) as answer:
         body: bytes = answer.read(_LARGEST_BYTES + 1)
     return body
 
@@ -84,7 +95,7 @@ class JwksCache:
     async def _refresh(self) -> None:
         try:
             keys = parse(await asyncio.to_thread(self._settings.fetch, self._settings.url))
-        except (OSError, ValueError, RecursionError):
+        except (OSError, HTTPException, ValueError, RecursionError):
             return
         else:
             self._keys, self._fetched = keys, self._settings.clock()

@@ -96,7 +96,7 @@ def operations(app: FastAPI) -> list[Operation]:
     paths = app.openapi()["paths"]
     found = []
     for route in routes_of(app):
-        for method in sorted(route.methods):
+        for method in sorted(route.methods or ()):
             document = paths[re.sub(r":path\}", "}", route.path)][method.lower()]
             found.append(Operation(method, route.path, tuple(document["x-roles"]), document))
     return found
@@ -116,7 +116,8 @@ class Api:
     ) -> httpx.Response:
         """Send a request as somebody; `more` goes to the client, and its headers come on top."""
         given = {"host": f"{tenant}.example", **headers(role, tenant), **more.pop("headers", {})}
-        return self.client.request(method, path, headers=given, **more)
+        answer: httpx.Response = self.client.request(method, path, headers=given, **more)
+        return answer
 
     def send(
         self,
@@ -194,6 +195,7 @@ def fill(api: Api, tenant: str) -> None:
             "author_email": f"{text}@x.example",
             "body": text,
         }
+        said: dict[str, str] = {}
         for _ in range(2):
             said = made("/comments", comment, "RENDERER")
             judged = {name: said[name] for name in ("page_id", "at", "comment_id")}

@@ -62,3 +62,12 @@ def test_an_app_delivers_its_audit_trail_while_it_runs_and_when_it_ends(tmp_path
 def test_delivery_needs_a_url() -> None:
     with pytest.raises(TypeError, match="deliver_seconds"):
         create_app(object(), deliver_seconds=1.0)  # type: ignore[arg-type]  # what is refused
+
+
+def test_without_authentication_only_the_public_site_answers(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'cms.db'}"
+    asyncio.run(demo.prepare(url))
+    with TestClient(create_app(url), base_url="http://acme.localhost") as client:
+        assert client.get("/about-us").status_code == 200
+        assert client.get("/content").status_code == 401
+        assert client.get("/content", headers={"x-api-key": "anything"}).status_code == 401

@@ -136,8 +136,9 @@ def test_cursors_visit_every_item_once_and_the_last_page_has_none(api: Api) -> N
             break
         cursor = {"cursor": page["next_cursor"]}
     assert seen == [each["node_id"] for each in whole["items"]]
-    forged = page["next_cursor"] or whole["items"][0]["node_id"]
-    problem(api.ask("GET", "/content", "EDITOR", params={"cursor": forged}), 400)
+    for forged in (seen[0], cursor["cursor"][:-1], "A" + cursor["cursor"], cursor["cursor"].swapcase()):
+        problem(api.ask("GET", "/content", "EDITOR", params={"cursor": forged}), 400)
+    problem(api.ask("GET", "/products", "EDITOR", params=cursor), 400)
 
 
 def test_s0_16_no_list_carries_blocks_or_addresses_for_those_who_may_not_see_them(api: Api) -> None:
@@ -196,7 +197,8 @@ def test_bodies_that_are_too_large_or_too_deep_are_refused(api: Api) -> None:
 
 def test_s0_12_the_host_name_chooses_the_site(api: Api) -> None:
     def title(host: str) -> httpx.Response:
-        return api.client.get("/r0", headers={"host": host})
+        answer: httpx.Response = api.client.get("/r0", headers={"host": host})
+        return answer
 
     for host, tenant in (
         ("acme.example", "acme"),

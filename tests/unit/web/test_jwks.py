@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
+from http.client import IncompleteRead
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import jwt as pyjwt
@@ -12,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from solotable.errors import TransportError
 from solotable.web import JwksSettings
-from solotable.web.jwks import JwksCache, parse
+from solotable.web.jwks import JwksCache, fetch, parse
 
 ONE = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 TWO = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -29,7 +32,7 @@ class Provider:
     def __init__(self, *kids: str) -> None:
         self.now = 0.0
         self.fetches = 0
-        self.answer: bytes | OSError = b""
+        self.answer: bytes | Exception = b""
         self.offer(*kids)
         settings = JwksSettings(url="https://id.example/keys", fetch=self.fetch, clock=lambda: self.now)
         self.cache = JwksCache(settings)
@@ -39,7 +42,7 @@ class Provider:
 
     def fetch(self, url: str) -> bytes:
         self.fetches += 1
-        if isinstance(self.answer, OSError):
+        if isinstance(self.answer, Exception):
             raise self.answer
         return self.answer
 
@@ -79,8 +82,10 @@ def test_a_withdrawn_key_goes_even_when_nobody_asks_for_another() -> None:
     assert not provider.knows("old")
 
 
-@pytest.mark.parametrize("answer", [OSError("down"), b"", b"<html>", b"[]", b'{"keys": []}', b"[" * 100_000])
-def test_keys_are_kept_through_an_outage_but_not_for_ever(answer: bytes | OSError) -> None:
+@pytest.mark.parametrize(
+    "answer", [OSError("down"), IncompleteRead(b"{"), b"", b"<html>", b"[]", b'{"keys": []}', b"[" * 100_000]
+)
+def test_keys_are_kept_through_an_outage_but_not_for_ever(answer: bytes | Exception) -> None:
     provider = Provider("a")
     assert provider.knows("a")
     provider.answer = answer
@@ -129,3 +134,27 @@ def test_only_rsa_keys_for_signatures_are_taken() -> None:
 def test_a_document_that_is_too_large_is_refused() -> None:
     with pytest.raises(ValueError, match="too large"):
         parse(b" " * 1_000_001)
+
+
+class Elsewhere(BaseHTTPRequestHandler):
+    """A provider that sends callers to another place of this machine, where there are keys."""
+
+    def do_GET(self) -> None:
+        there = self.path == "/there"
+        self.send_response(200 if there else 302)
+        self.send_header("location", "/there")
+        self.end_headers()
+        self.wfile.write(b"keys" if there else b"")
+
+    def log_message(self, *args: Any) -> None:
+        """Say nothing."""
+
+
+def test_keys_are_fetched_where_the_settings_say_and_nowhere_else() -> None:
+    with HTTPServer(("127.0.0.1", 0), Elsewhere) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        place = f"http://127.0.0.1:{server.server_port}"
+        assert fetch(f"{place}/there") == b"keys"
+        with pytest.raises(OSError, match="302"):
+            fetch(f"{place}/moved")
+        server.shutdown()

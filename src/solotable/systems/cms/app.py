@@ -11,7 +11,7 @@ import contextlib
 import logging
 import tempfile
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -20,6 +20,7 @@ from solotable import AsyncDatabase, connect
 from solotable.errors import SolotableError
 from solotable.jobs.deliver import deliver
 from solotable.web import Auth, install, lifespan
+from solotable.web.lifespan import Lifespan
 
 from .mime import MB
 from .routes import ROUTERS
@@ -57,13 +58,13 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
 ) -> FastAPI:
     """Return the CMS over a URL, or over a database that is open.
 
-    `storage` is where bytes go, by default a folder that ends with the machine's temporary files.
+    `storage` is where bytes go, a folder or a Storage; by default they end with the app.
     `deliver_seconds` delivers the audit trail in this process that often; without it
     `solotable deliver` does, in one of its own. `pepper` is mixed into the digests of addresses.
     """
     if deliver_seconds is not None and not isinstance(source, str):
         raise TypeError("deliver_seconds needs a URL: delivery opens a connection of its own.")
-    during = None if deliver_seconds is None else delivery(str(source), deliver_seconds)
+    during = _during(None if deliver_seconds is None else str(source), deliver_seconds or 0.0, storage)
     app = FastAPI(
         title="CMS",
         version="1",
@@ -72,7 +73,6 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     )
     app.state.open_tenants = OpenTenants()
     app.state.pepper = pepper
-    app.state.storage = _storage(storage)
     for router in ROUTERS:
         app.include_router(router)
     install(
@@ -90,43 +90,48 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     return app
 
 
-def _storage(given: Storage | str | Path | None) -> Storage:
-    if given is None:
-        return FolderStorage(Path(tempfile.gettempdir()) / "solotable-cms")
-    return FolderStorage(given) if isinstance(given, (str, Path)) else given
-
-
-class delivery:  # noqa: N801 - it is called like the function that it stands for
-    """A lifespan in which the audit trail is delivered every so often, in a thread of its own."""
-
-    def __init__(self, url: str, seconds: float) -> None:
-        self._url = url
-        self._seconds = seconds
+def _during(url: str | None, seconds: float, storage: Storage | str | Path | None) -> Lifespan:
+    """Return what is there while the app runs: where bytes go, and the delivery of the audit trail."""
 
     @asynccontextmanager
-    async def __call__(self, app: FastAPI) -> AsyncIterator[None]:
-        """Deliver while the app runs, and once more when it ends."""
-        stopping = asyncio.Event()
-        task = asyncio.create_task(self._follow(stopping))
-        try:
+    async def span(app: FastAPI) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            given = storage
+            if given is None:
+                given = stack.enter_context(tempfile.TemporaryDirectory(prefix="solotable-cms-"))
+            app.state.storage = FolderStorage(given) if isinstance(given, (str, Path)) else given
+            if url is not None:
+                await stack.enter_async_context(_delivering(url, seconds))
             yield
-        finally:
-            stopping.set()
-            await task
 
-    async def _follow(self, stopping: asyncio.Event) -> None:
-        while True:
+    return span
+
+
+@asynccontextmanager
+async def _delivering(url: str, seconds: float) -> AsyncIterator[None]:
+    """Deliver every so often, and once more at the end."""
+    stopping = asyncio.Event()
+
+    async def follow() -> None:
+        last = False
+        while not last:
             last = stopping.is_set()
-            await asyncio.to_thread(self._deliver)
-            if last:
-                return
+            await asyncio.to_thread(_deliver, url)
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stopping.wait(), self._seconds)
+                await asyncio.wait_for(stopping.wait(), seconds)
 
-    def _deliver(self) -> None:
-        try:
-            with connect(self._url, cms) as db:
-                deliver(db, [audit_sink()])
-        except SolotableError:
-            # No request waits for the trail, and none fails on it; what is left is delivered next time.
-            log.exception("the audit trail was not delivered")
+    task = asyncio.create_task(follow())
+    try:
+        yield
+    finally:
+        stopping.set()
+        await task
+
+
+def _deliver(url: str) -> None:
+    try:
+        with connect(url, cms) as db:
+            deliver(db, [audit_sink()])
+    except SolotableError:
+        # No request waits for the trail, and none fails on it; what is left is delivered next time.
+        log.exception("the audit trail was not delivered")

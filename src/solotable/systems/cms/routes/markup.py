@@ -30,14 +30,14 @@ def address(path: str) -> str:
     return "/" + quote(path.lstrip("/"), safe="/-._~")
 
 
-def page_html(page: Content, *, base: str) -> str:
-    """Return a page as HTML."""
+def page_html(page: Content) -> str:
+    """Return a page as HTML; its canonical address is relative, as a page is read without its tenant."""
     lines = [
         "<!doctype html>",
         '<html><head><meta charset="utf-8">',
         f"<title>{escape(page.title)}</title>",
         f'<meta name="description" content="{escape(page.description)}">',
-        f'<link rel="canonical" href="{escape(base + address(page.slug))}">',
+        f'<link rel="canonical" href="{escape(address(page.slug))}">',
         '<meta name="viewport" content="width=device-width, initial-scale=1"></head><body><main>',
         f"<h1>{escape(page.title)}</h1>",
         *(line for block in page.blocks for line in _block(block, 0)),

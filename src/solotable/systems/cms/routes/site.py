@@ -119,9 +119,7 @@ async def sitemap(request: Request, db: DatabaseDep, owner: HostTenant, store: H
     },
     **PUBLIC,
 )
-async def render(
-    path: str, request: Request, db: DatabaseDep, owner: HostTenant, store: HostStore
-) -> Response:
+async def render(path: str, request: Request, store: HostStore) -> Response:
     """Serve the page at a path as JSON or HTML, or say where it is now."""
     found = await Routes(store).resolve(f"/{path}")
     if found is None:
@@ -129,10 +127,10 @@ async def render(
     target = found.to if isinstance(found, Moved) else found.slug
     if isinstance(found, Moved) or target != f"/{path}":
         return RedirectResponse(address(target), status_code=301, headers=_FRESH)
-    return await represent(request, db, owner, found)
+    return represent(request, found)
 
 
-async def represent(request: Request, db: DatabaseDep, owner: str, page: Content) -> Response:
+def represent(request: Request, page: Content) -> Response:
     """Return a page in the form that the client prefers."""
     html = prefers_html(request.headers.get("accept", ""))
     # Another page may come to this path with the same version, and HTML is not the JSON of it.
@@ -140,7 +138,7 @@ async def represent(request: Request, db: DatabaseDep, owner: str, page: Content
     if not_modified(request, headers["etag"]):
         return Response(status_code=304, headers=headers)
     if html:
-        return HTMLResponse(page_html(page, base=await base_url(request, db, owner)), headers=headers)
+        return HTMLResponse(page_html(page), headers=headers)
     body = PublicPage(
         id=page.node_id,
         path=page.slug,
