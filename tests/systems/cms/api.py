@@ -97,7 +97,7 @@ def operations(app: FastAPI) -> list[Operation]:
     found = []
     for route in routes_of(app):
         for method in sorted(route.methods or ()):
-            document = paths[re.sub(r":path\}", "}", route.path)][method.lower()]
+            document = paths[re.sub(r":\w+\}", "}", route.path)][method.lower()]
             found.append(Operation(method, route.path, tuple(document["x-roles"]), document))
     return found
 
@@ -132,7 +132,7 @@ class Api:
         """Send an operation as its document describes it, about the things that `ids` names."""
         known = self.ids[tenant] if ids is None else ids
         path = re.sub(
-            r"\{(\w+)(?::path)?\}", lambda found: known.get(found[1], known["node_id"]), operation.path
+            r"\{(\w+)(?::\w+)?\}", lambda found: known.get(found[1], known["node_id"]), operation.path
         )
         params = {
             name: known.get(name, "1")

@@ -60,7 +60,7 @@ WRITTEN = {
     "POST /contact": set(),
     "POST /consent": set(),
     "GET /resources/{resource_id}/download": A | {"CUSTOMER"},
-    "GET /{path:path}": set(),
+    "GET /{path:page}": set(),
     "GET /sitemap.xml": set(),
     "GET /robots.txt": set(),
 }

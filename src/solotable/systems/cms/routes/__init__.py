@@ -6,8 +6,9 @@ returns what it gives. What must never happen is refused by the services, not he
 
 from . import catalogue, comments, content, files, routing, site, tenants, users, versions, visitors
 
-#: In this order: the site answers every path that is left.
+#: The site first: pages are what is asked for most.
 ROUTERS = (
+    site.router,
     content.router,
     versions.router,
     routing.router,
@@ -18,7 +19,6 @@ ROUTERS = (
     catalogue.router,
     tenants.router,
     users.router,
-    site.router,
 )
 
 __all__ = ["ROUTERS"]

@@ -26,6 +26,8 @@ class JsonRoute(APIRoute):
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """Return the handler behind a counter of bytes."""
         handle = super().get_route_handler()
+        if self.methods is not None and self.methods <= {"GET", "HEAD"}:
+            return handle
 
         async def counted(request: Request) -> Response:
             received = 0

@@ -6,21 +6,43 @@ is not there; a path that is written otherwise than the page's own is sent to th
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter, HTTPException, Request, Response
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse
+from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from pydantic import BaseModel
+from starlette.convertors import Convertor, register_url_convertor
 
 from solotable.systems.cms.entities import Content, ContentKind, ContentSummary
 from solotable.systems.cms.services import Contents, Moved, Routes, Tenants
-from solotable.web import DatabaseDep, HostStore, HostTenant, not_modified
+from solotable.systems.cms.slugs import RESERVED
+from solotable.web import DatabaseDep, HostStore, HostTenant, database, host_tenant, not_modified
 
 from .access import PUBLIC
 from .bounds import JsonRoute
 from .markup import address, page_html, sitemap_xml
 
+
+class PagePath(Convertor[str]):
+    """Paths that a page may have: none that begins as the application's own do.
+
+    So the site can be asked first, and a page need not be held against every route of the API.
+    """
+
+    regex = rf"(?!(?:{'|'.join(re.escape(each.replace('-', '.')) for each in sorted(RESERVED))})(?:/|$)).*"
+
+    def convert(self, value: str) -> str:
+        """Return the path as it is."""
+        return value
+
+    def to_string(self, value: str) -> str:
+        """Return the path as it is."""
+        return value
+
+
+register_url_convertor("page", PagePath())
 router = APIRouter(tags=["site"], route_class=JsonRoute)
 
 #: The protocol of sitemaps allows no more in one file.
@@ -74,6 +96,51 @@ async def base_url(request: Request, db: DatabaseDep, owner: str) -> str:
     return f"{request.url.scheme}://{domain}{shown}"
 
 
+@router.get(
+    "/{path:page}",
+    response_model=PublicPage,
+    responses={
+        200: {"content": {"text/html": {"schema": {"type": "string"}}}},
+        301: {"description": "The page has another path now."},
+        304: {"description": "The page is the one that the client has."},
+    },
+    **PUBLIC,
+)
+async def render(path: str, request: Request) -> Response:
+    """Serve the page at a path as JSON or HTML, or say where it is now."""
+    # Not by a dependency, and nobody is acting: a page is what is asked for most, and this is a fifth less work.
+    store = (await database(request)).tenant(await host_tenant(request))
+    found = await Routes(store).resolve(f"/{path}")
+    if found is None:
+        raise HTTPException(404, "There is no page at this path.")
+    target = found.to if isinstance(found, Moved) else found.slug
+    if isinstance(found, Moved) or target != f"/{path}":
+        return RedirectResponse(address(target), status_code=301, headers=_FRESH)
+    return represent(request, found)
+
+
+def represent(request: Request, page: Content) -> Response:
+    """Return a page in the form that the client prefers."""
+    html = prefers_html(request.headers.get("accept", ""))
+    # Another page may come to this path with the same version, and HTML is not the JSON of it.
+    headers = {**_FRESH, "etag": f'"{page.node_id}-{page.version}-{"html" if html else "json"}"'}
+    if not_modified(request, headers["etag"]):
+        return Response(status_code=304, headers=headers)
+    if html:
+        return HTMLResponse(page_html(page), headers=headers)
+    body = PublicPage.model_construct(  # validated when it was read
+        id=page.node_id,
+        path=page.slug,
+        title=page.title,
+        kind=page.kind,
+        description=page.description,
+        blocks=page.blocks,
+        seo=page.seo,
+        updated=page.updated,
+    )
+    return Response(body.model_dump_json(), media_type="application/json", headers=headers)
+
+
 @router.get("/health", **PUBLIC)
 async def health() -> Health:
     """Say that the application answers; the database is not asked."""
@@ -107,46 +174,3 @@ async def sitemap(request: Request, db: DatabaseDep, owner: HostTenant, store: H
             break
     text = sitemap_xml(found[:MOST_IN_SITEMAP], base=await base_url(request, db, owner))
     return Response(text, media_type="application/xml", headers=_FRESH)
-
-
-@router.get(
-    "/{path:path}",
-    response_model=PublicPage,
-    responses={
-        200: {"content": {"text/html": {"schema": {"type": "string"}}}},
-        301: {"description": "The page has another path now."},
-        304: {"description": "The page is the one that the client has."},
-    },
-    **PUBLIC,
-)
-async def render(path: str, request: Request, store: HostStore) -> Response:
-    """Serve the page at a path as JSON or HTML, or say where it is now."""
-    found = await Routes(store).resolve(f"/{path}")
-    if found is None:
-        raise HTTPException(404, "There is no page at this path.")
-    target = found.to if isinstance(found, Moved) else found.slug
-    if isinstance(found, Moved) or target != f"/{path}":
-        return RedirectResponse(address(target), status_code=301, headers=_FRESH)
-    return represent(request, found)
-
-
-def represent(request: Request, page: Content) -> Response:
-    """Return a page in the form that the client prefers."""
-    html = prefers_html(request.headers.get("accept", ""))
-    # Another page may come to this path with the same version, and HTML is not the JSON of it.
-    headers = {**_FRESH, "etag": f'"{page.node_id}-{page.version}-{"html" if html else "json"}"'}
-    if not_modified(request, headers["etag"]):
-        return Response(status_code=304, headers=headers)
-    if html:
-        return HTMLResponse(page_html(page), headers=headers)
-    body = PublicPage(
-        id=page.node_id,
-        path=page.slug,
-        title=page.title,
-        kind=page.kind,
-        description=page.description,
-        blocks=page.blocks,
-        seo=page.seo,
-        updated=page.updated,
-    )
-    return JSONResponse(body.model_dump(mode="json"), headers=headers)
