@@ -7,7 +7,7 @@ between an entity and its stored item.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -40,16 +40,20 @@ _NAMED_FIELDS = 3
 class UniqueRule(Trait):
     """A field whose values are unique: among a tenant's entities, or within some of their fields."""
 
-    def __init__(self, attribute: Attribute, within: tuple[Attribute, ...], normalise: str) -> None:
+    def __init__(
+        self, attribute: Attribute, within: tuple[Attribute, ...], normalise: str, ends: tuple[str, ...]
+    ) -> None:
         self.name = self.field = attribute.field
         self.attribute = attribute
         self.within = within
         self.normalise = normalise
+        #: The fields that say when the entity ends, and its lock with it.
+        self.ends = ends
 
     @property
     def depends(self) -> tuple[str, ...]:
-        """The fields that the lock's key is made of."""
-        return (self.field, *(each.field for each in self.within))
+        """The fields that the lock's key and its end are made of."""
+        return (self.field, *(each.field for each in self.within), *self.ends)
 
     def key_of(self, values: Mapping[str, Any]) -> tuple[str, ...] | None:
         """Return the parts of the lock's key; None while the field has no value."""
@@ -355,10 +359,20 @@ def _traits(entity: type[Entity], draft: Draft) -> tuple[Trait, ...]:
                 f"{draft.name}.{each} follows every change of the entity and needs its version; "
                 f"add a field: version: Annotated[int, Version()] = 0."
             )
-    return (*_uniques(draft.name, draft.attributes), *(trait.bind(draft) for trait in declared.values()))
+    bound = tuple(trait.bind(draft) for trait in declared.values())
+    return (*_uniques(draft.name, draft.attributes, _ends(draft, bound)), *bound)
 
 
-def _uniques(name: str, attributes: Mapping[str, Attribute]) -> tuple[UniqueRule, ...]:
+def _ends(draft: Draft, traits: Iterable[Trait]) -> tuple[str, ...]:
+    """Return the fields that say when an entity ends: its time to live, and what fills that in."""
+    own = [name for name, attribute in draft.attributes.items() if attribute.ttl]
+    filled = [each.since for each in traits if isinstance(each, Retention) and each.period is not None]
+    return (*own, *filled)
+
+
+def _uniques(
+    name: str, attributes: Mapping[str, Attribute], ends: tuple[str, ...]
+) -> tuple[UniqueRule, ...]:
     rules = []
     for attribute in attributes.values():
         marker = attribute.unique
@@ -376,7 +390,7 @@ def _uniques(name: str, attributes: Mapping[str, Attribute]) -> tuple[UniqueRule
                     f"{attributes[each].kind or 'several types'}; only texts, numbers and bytes can."
                 )
         within = tuple(attributes[each] for each in marker.within)
-        rules.append(UniqueRule(attribute, within, marker.normalise))
+        rules.append(UniqueRule(attribute, within, marker.normalise, ends))
     return tuple(rules)
 
 

@@ -264,7 +264,13 @@ def _judge_count(count: int) -> None:
 
 
 def _judge(steps: Sequence[_Step]) -> None:
-    _judge_count(len(steps))
+    own = sum(step.companion is None for step in steps)
+    if len(steps) > max(own, MOST_TRANSACTION_ACTIONS):
+        raise DataError(
+            f"A transaction has at most {MOST_TRANSACTION_ACTIONS} actions; this one has {len(steps)}: {own} "
+            f"of yours, and {len(steps) - own} that are written along with them, as locks and snapshots are; "
+            f"make several."
+        )
     seen: dict[str, _Step] = {}
     total = 0
     for step in steps:
