@@ -11,11 +11,12 @@ from collections import Counter as Tally
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from pydantic import Field
 
 from solotable import (
     ANY,
@@ -44,7 +45,6 @@ from solotable.flows.ask import Retries
 from solotable.flows.recast import stale_keys
 from solotable.jobs.backfill import backfill
 from solotable.jobs.purge import purge
-from solotable.jobs.recount import recount
 from solotable.protocol.encode import items as decode_items
 from solotable.protocol.requests import Scan
 from solotable.values import Item
@@ -105,8 +105,8 @@ class Book(Entity, table=library, shape=2):
     isbn: Annotated[str | None, Unique()] = None
     title: str = ""
     kind: str | None = "novel"
-    tags: set[str] = set()
-    notes: list[str] = []
+    tags: set[str] = Field(default_factory=set)
+    notes: list[str] = Field(default_factory=list)
     shelf: str | None = None
     price: int = 1
     sold_at: datetime | None = None
@@ -191,7 +191,7 @@ class Everything(RuleBasedStateMachine):
             return False
         self.committed += writes
         for item in self.tagged("Book"):
-            book = Book.plan().load(item)
+            book = cast(Book, Book.plan().load(item))
             self.versions[book.book_id, book.version] = content(book)
         return True
 
@@ -246,8 +246,10 @@ class Everything(RuleBasedStateMachine):
 
     @rule(book_id=books)
     def undelete(self, book_id: str) -> None:
-        hidden = any(item["book_id"]["S"] == book_id and "_deleted_at" in item for item in self.tagged("Book"))
-        assert self.attempt(lambda: self.db.undelete(Book, book_id=book_id)) == hidden
+        mine = [item for item in self.tagged("Book") if item["book_id"]["S"] == book_id]
+        # What is held past its grace stays, but is not to be had back.
+        in_time = any("_purge_at" in item and int(item["_purge_at"]["N"]) > self.now for item in mine)
+        assert self.attempt(lambda: self.db.undelete(Book, book_id=book_id)) == in_time
 
     @rule(book_id=books, version=st.integers(1, 3))
     def restore(self, book_id: str, version: int) -> None:
@@ -266,11 +268,12 @@ class Everything(RuleBasedStateMachine):
         """Two writes together, sent twice under one token."""
         self.tokens += 1
         found = {book_id: self.db.get(Book, book_id=book_id) for book_id in ("a", "b")}
-        writes = sum(verb != "delete" or found[book_id] is not None for book_id, verb in zip(found, verbs))
+        planned = dict(zip(found, verbs, strict=True))
+        writes = sum(planned[book_id] != "delete" or found[book_id] is not None for book_id in found)
 
         def step() -> None:
             with self.db.transaction(token=f"t{self.tokens}") as tx:
-                for book_id, verb in zip(found, verbs, strict=True):
+                for book_id, verb in planned.items():
                     there = found[book_id] or Book(book_id=book_id)
                     if verb == "update":
                         tx.update(Book, book_id=book_id, version=ANY, **change)
@@ -292,7 +295,11 @@ class Everything(RuleBasedStateMachine):
         done = purge(self.base.admin())
         assert done.problems == []
         left = {item["book_id"]["S"] for item in self.tagged("Book")}
-        due = {each["book_id"]["S"] for each in was if "_purge_at" in each and int(each["_purge_at"]["N"]) <= self.now}
+        due = {
+            each["book_id"]["S"]
+            for each in was
+            if "_purge_at" in each and int(each["_purge_at"]["N"]) <= self.now
+        }
         assert left == {item["book_id"]["S"] for item in was} - (due - held)
 
     @rule()

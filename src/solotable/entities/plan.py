@@ -370,9 +370,7 @@ def _ends(draft: Draft, traits: Iterable[Trait]) -> tuple[str, ...]:
     return (*own, *filled)
 
 
-def _uniques(
-    name: str, attributes: Mapping[str, Attribute], ends: tuple[str, ...]
-) -> tuple[UniqueRule, ...]:
+def _uniques(name: str, attributes: Mapping[str, Attribute], ends: tuple[str, ...]) -> tuple[UniqueRule, ...]:
     rules = []
     for attribute in attributes.values():
         marker = attribute.unique

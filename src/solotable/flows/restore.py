@@ -48,8 +48,8 @@ def plan_restore(place: Place, version: int, *, over: int | None = None) -> Flow
         raise missing(place, version)
     if scope.has_passed(plan, old.item):
         raise DataError(
-            f"Version {version} of {place.title} ended at {getattr(old.entity, plan.ttl or '')}; restored, it "
-            f"would be gone at once."
+            f"Version {version} of {place.title} ended at {getattr(old.entity, plan.ttl or '')}; "
+            f"restored, it would be gone at once."
         )
     intent = intend(scope, _restored(place, old, version, None, last))
     write = yield from plan_put(scope, intent, create=True)

@@ -56,7 +56,7 @@ def _ends_otherwise(change: Change) -> bool:
     end = change.plan.ttl
     if end is None or change.before is None or change.after is None:
         return False
-    return getattr(change.before.entity, end) != getattr(change.after.entity, end)
+    return bool(getattr(change.before.entity, end) != getattr(change.after.entity, end))
 
 
 def _taken(
