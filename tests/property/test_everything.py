@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, cast
 
@@ -50,12 +51,13 @@ from solotable.protocol.requests import Scan
 from solotable.values import Item
 
 DAY = 86_400
-before = Table("Library", tenant="tenant_id", ttl="expires_at", stream=True, indexes=[Index("GSI1")])
-library = Table("Library", tenant="tenant_id", ttl="expires_at", stream=True, indexes=[Index("GSI1")])
+before = Table("Library", tenant="tenant_id", ttl="expires_at", stream=True, indexes=[Index("GSI1"), Index("GSI2")])
+library = Table("Library", tenant="tenant_id", ttl="expires_at", stream=True, indexes=[Index("GSI1"), Index("GSI2")])
 
 
 class OldShelf(Entity, table=before, tag="Shelf"):
     key = Key("TENANT#{tenant_id}", "SHELF#{shelf}")
+    deletion = SoftDelete(grace=timedelta(days=60))
     tenant_id: str = FROM_SCOPE
     shelf: str
     books: Annotated[int, Counter()] = 0
@@ -85,6 +87,7 @@ class OldBook(Entity, table=before, tag="Book", shape=1):
 
 class Shelf(Entity, table=library):
     key = Key("TENANT#{tenant_id}", "SHELF#{shelf}")
+    deletion = SoftDelete(grace=timedelta(days=60), cascade=("Book",))
     tenant_id: str = FROM_SCOPE
     shelf: str
     books: Annotated[int, Counter()] = 0
@@ -94,6 +97,7 @@ class Shelf(Entity, table=library):
 class Book(Entity, table=library, shape=2):
     key = Key("TENANT#{tenant_id}", "BOOK#{book_id}#LATEST")
     by_kind = Key("TENANT#{tenant_id}#KIND#{kind}", "{title}#{book_id}", index="GSI1", shards=3)
+    by_shelf = Key("TENANT#{tenant_id}#SHELF#{shelf}", "{book_id}", index="GSI2", shards=2)
     history = History("BOOK#{book_id}#v{version:06d}", restored_from="restored_from")
     events = Outbox(title="title")
     in_shelf = Counted(Shelf, "books")
@@ -216,7 +220,7 @@ class Everything(RuleBasedStateMachine):
     def makes(self, book_id: str, values: dict[str, Any], step: Callable[[], object]) -> None:
         taken = {item["isbn"]["S"] for item in self.tagged("Book") if "S" in item.get("isbn", {})}
         free = book_id not in {item["book_id"]["S"] for item in self.tagged("Book")}
-        allowed = free and values["isbn"] not in taken and values["shelf"] != "none such"
+        allowed = free and values["isbn"] not in taken and self.is_there(values["shelf"])
         assert self.attempt(step) == allowed
 
     @rule(book_id=books, change=changes)
@@ -241,15 +245,34 @@ class Everything(RuleBasedStateMachine):
 
     @rule(book_id=books)
     def delete(self, book_id: str) -> None:
-        there = self.db.get(Book, book_id=book_id) is not None
-        assert self.attempt(lambda: self.db.delete(Book, book_id=book_id, version=ANY), int(there))
+        there = self.db.get(Book, book_id=book_id)
+        counted = there is None or self.is_there(there.shelf)
+        step = partial(self.db.delete, Book, book_id=book_id, version=ANY)
+        assert self.attempt(step, int(there is not None)) == counted
 
     @rule(book_id=books)
     def undelete(self, book_id: str) -> None:
         mine = [item for item in self.tagged("Book") if item["book_id"]["S"] == book_id]
         # What is held past its grace stays, but is not to be had back.
         in_time = any("_purge_at" in item and int(item["_purge_at"]["N"]) > self.now for item in mine)
-        assert self.attempt(lambda: self.db.undelete(Book, book_id=book_id)) == in_time
+        shelf = mine[0].get("shelf", {}).get("S") if mine else None
+        allowed = in_time and self.is_there(shelf)
+        assert self.attempt(lambda: self.db.undelete(Book, book_id=book_id)) == allowed
+
+    @rule(shelf=st.sampled_from(["left", "right"]))
+    def delete_a_shelf(self, shelf: str) -> None:
+        assert self.attempt(lambda: self.db.delete(Shelf, shelf=shelf), 0)
+
+    @rule(shelf=st.sampled_from(["left", "right"]))
+    def undelete_a_shelf(self, shelf: str) -> None:
+        self.attempt(lambda: self.db.undelete(Shelf, shelf=shelf), 0)
+
+    @rule(shelf=st.sampled_from(["left", "right"]))
+    def create_a_shelf(self, shelf: str) -> None:
+        self.attempt(lambda: self.db.create(Shelf(shelf=shelf)), 0)
+
+    def is_there(self, shelf: str | None) -> bool:
+        return shelf is None or self.db.get(Shelf, shelf=shelf) is not None
 
     @rule(book_id=books, version=st.integers(1, 3))
     def restore(self, book_id: str, version: int) -> None:
@@ -287,7 +310,7 @@ class Everything(RuleBasedStateMachine):
         if self.attempt(step, writes):
             assert self.attempt(step, 0)
 
-    @rule(days=st.sampled_from([1, 31]))
+    @rule(days=st.sampled_from([1, 31, 61]))
     def purge(self, days: int) -> None:
         self.now += days * DAY
         held = {item["book_id"]["S"] for item in self.tagged("Book") if "_held" in item}
@@ -300,7 +323,13 @@ class Everything(RuleBasedStateMachine):
             for each in was
             if "_purge_at" in each and int(each["_purge_at"]["N"]) <= self.now
         }
-        assert left == {item["book_id"]["S"] for item in was} - (due - held)
+        shelves = {item["shelf"]["S"] for item in self.tagged("Shelf")}
+        cascaded = {
+            each["book_id"]["S"]
+            for each in was
+            if each.get("shelf", {}).get("S", "left") not in shelves and "_shape" in each
+        }
+        assert left - cascaded == {item["book_id"]["S"] for item in was} - (due - held) - cascaded
 
     @rule()
     def backfill(self) -> None:
@@ -317,13 +346,12 @@ class Everything(RuleBasedStateMachine):
         self.counters_fit(items, live)
         self.history_fits(items, found)
         tickets = [key(item["_ticket"]["M"]["key"]["M"]) for item in items if item["_type"]["S"] == "_purge"]
-        assert sorted(tickets) == sorted(key(item) for item in found if "_deleted_at" in item)
+        assert sorted(tickets) == sorted(key(item) for item in items if "_deleted_at" in item)
         assert sum(item["_type"]["S"] == "_outbox" for item in items) == self.committed
         plan = Book.plan()
         for item in items:
             if item not in live:
-                assert "GSI1PK" not in item
-                assert "GSI1SK" not in item
+                assert not {"GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK"} & item.keys()
             elif "_shape" in item:
                 assert stale_keys(plan, item, plan.load(item)) == {}
                 assert "genre" not in item

@@ -20,6 +20,7 @@ from solotable import (
     Key,
     Names,
     Outbox,
+    Redirect,
     Retention,
     SoftDelete,
     Store,
@@ -74,6 +75,7 @@ class Pass(Entity, table=shop):
 class Sign(Entity, table=shop):
     key = Key("TENANT#{tenant_id}", "SIGN#{path}")
     names = Names("path")
+    deletion = SoftDelete(grace=timedelta(days=7))
     tenant_id: str = FROM_SCOPE
     path: str
     version: Annotated[int, Version()] = 0
@@ -154,6 +156,21 @@ def test_a_restored_version_does_not_end_at_once(db: Store, opening: Opening) ->
     with pytest.raises(DataError, match="would be gone at once"):
         db.history(Offer, offer_id="1").restore(1)
     assert db.history(Offer, offer_id="1").restore(2).text == "new"
+
+
+def test_a_deleted_entity_keeps_its_former_names_until_it_is_purged(
+    base: Database, db: Store, opening: Opening
+) -> None:
+    db.create(Sign(path="/a"))
+    names = db.names(Sign)
+    sign = names.rename("/a", to="/b", version=ANY)
+    db.delete(sign)
+    with pytest.raises(DataError, match="former name of '/b', which was deleted"):
+        names.release("/a")
+    assert db.undelete(Sign, path="/b") == sign
+    assert names.resolve("/a", follow=True) == Redirect(name="/a", to="/b", entity=sign)
+    names.release("/a")
+    assert names.aliases("/b") == []
 
 
 def test_a_token_tells_what_patterns_have_prepared_apart(db: Store) -> None:
