@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter as Tally
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Annotated, Any, cast
 
 from hypothesis import settings
@@ -51,8 +51,12 @@ from solotable.protocol.requests import Scan
 from solotable.values import Item
 
 DAY = 86_400
-before = Table("Library", tenant="tenant_id", ttl="expires_at", stream=True, indexes=[Index("GSI1"), Index("GSI2")])
-library = Table("Library", tenant="tenant_id", ttl="expires_at", stream=True, indexes=[Index("GSI1"), Index("GSI2")])
+before = Table(
+    "Library", tenant="tenant_id", ttl="expires_at", stream=True, indexes=[Index("GSI1"), Index("GSI2")]
+)
+library = Table(
+    "Library", tenant="tenant_id", ttl="expires_at", stream=True, indexes=[Index("GSI1"), Index("GSI2")]
+)
 
 
 class OldShelf(Entity, table=before, tag="Shelf"):

@@ -30,6 +30,7 @@ from solotable import (
 )
 from solotable.errors import DataError, NotUnique
 from solotable.jobs.backfill import backfill
+from solotable.jobs.purge import purge
 
 from .opening import Opening
 
@@ -65,10 +66,11 @@ class Pass(Entity, table=shop):
     """Without a version: an update of other fields than those of the lock reads nothing."""
 
     key = Key("TENANT#{tenant_id}", "PASS#{pass_id}")
+    retention = Retention(timedelta(hours=1), since="used")
     tenant_id: str = FROM_SCOPE
     pass_id: str
     code: Annotated[str, Unique()]
-    note: str = ""
+    used: datetime | None = None
     expires: Annotated[datetime | None, TTL()] = None
 
 
@@ -88,6 +90,32 @@ class Note(Entity, table=shop):
     tenant_id: str = FROM_SCOPE
     note_id: str
     text: str
+
+
+class Fair(Entity, table=shop):
+    key = Key("TENANT#{tenant_id}", "FAIR#{fair_id}")
+    deletion = SoftDelete(grace=timedelta(days=1), cascade=("Booth",))
+    tenant_id: str = FROM_SCOPE
+    fair_id: str
+
+
+class Guild(Entity, table=shop):
+    key = Key("TENANT#{tenant_id}", "GUILD#{guild_id}")
+    deletion = SoftDelete(grace=timedelta(days=30))
+    tenant_id: str = FROM_SCOPE
+    guild_id: str
+    booths: Annotated[int, Counter()] = 0
+
+
+class Booth(Entity, table=shop):
+    """Goes with its fair, and is counted by its guild."""
+
+    key = Key("TENANT#{tenant_id}#FAIR#{fair_id}", "BOOTH#{booth_id}")
+    counted = Counted(Guild, "booths")
+    tenant_id: str = FROM_SCOPE
+    fair_id: str
+    booth_id: str
+    guild_id: str
 
 
 class NoteBefore(Entity, table=shop_before, tag="Note"):
@@ -126,11 +154,14 @@ def test_a_lock_lasts_as_long_as_its_holder_whose_end_is_put_off(db: Store, open
 def test_a_lock_ends_with_a_holder_that_got_an_end_later(db: Store, opening: Opening) -> None:
     db.create(Pass(pass_id="1", code="c"))
     db.update(Pass, pass_id="1", set={"expires": opening.clock.at(60)})
+    db.create(Pass(pass_id="3", code="d"))
+    db.update(Pass, pass_id="3", set={"used": opening.clock.at(0)})
     db.create(Offer(offer_id="1", code="o"))
     db.update(Offer, offer_id="1", version=ANY, set={"sold": opening.clock.at(0)})
     opening.clock.seconds += 3601
     assert db.get(Offer, offer_id="1") is None
     db.create(Pass(pass_id="2", code="c"))
+    db.create(Pass(pass_id="4", code="d"))
     db.create(Offer(offer_id="2", code="o"))
 
 
@@ -171,6 +202,20 @@ def test_a_deleted_entity_keeps_its_former_names_until_it_is_purged(
     assert names.resolve("/a", follow=True) == Redirect(name="/a", to="/b", entity=sign)
     names.release("/a")
     assert names.aliases("/b") == []
+
+
+def test_a_purged_child_leaves_the_counter_of_a_parent_that_is_deleted_for_now(
+    base: Database, db: Store, opening: Opening
+) -> None:
+    db.create(Fair(fair_id="f"))
+    db.create(Guild(guild_id="g"))
+    for booth_id in ("1", "2"):
+        db.create(Booth(fair_id="f", booth_id=booth_id, guild_id="g"))
+    db.delete(Guild, guild_id="g")
+    db.delete(Fair, fair_id="f")
+    opening.clock.seconds += 2 * 86_400
+    assert purge(opening.beside(shop).admin()).removed == {"Fair": 1, "Booth": 2}
+    assert db.undelete(Guild, guild_id="g").booths == 0
 
 
 def test_a_token_tells_what_patterns_have_prepared_apart(db: Store) -> None:

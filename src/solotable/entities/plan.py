@@ -7,7 +7,7 @@ between an entity and its stored item.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +47,7 @@ class UniqueRule(Trait):
         self.attribute = attribute
         self.within = within
         self.normalise = normalise
-        #: The fields that say when the entity ends, and its lock with it.
+        #: The field that says when the entity ends, and its lock with it; none without a time to live.
         self.ends = ends
 
     @property
@@ -359,19 +359,12 @@ def _traits(entity: type[Entity], draft: Draft) -> tuple[Trait, ...]:
                 f"{draft.name}.{each} follows every change of the entity and needs its version; "
                 f"add a field: version: Annotated[int, Version()] = 0."
             )
-    bound = tuple(trait.bind(draft) for trait in declared.values())
-    return (*_uniques(draft.name, draft.attributes, _ends(draft, bound)), *bound)
+    return (*_uniques(draft.name, draft.attributes), *(trait.bind(draft) for trait in declared.values()))
 
 
-def _ends(draft: Draft, traits: Iterable[Trait]) -> tuple[str, ...]:
-    """Return the fields that say when an entity ends: its time to live, and what fills that in."""
-    own = [name for name, attribute in draft.attributes.items() if attribute.ttl]
-    filled = [each.since for each in traits if isinstance(each, Retention) and each.period is not None]
-    return (*own, *filled)
-
-
-def _uniques(name: str, attributes: Mapping[str, Attribute], ends: tuple[str, ...]) -> tuple[UniqueRule, ...]:
+def _uniques(name: str, attributes: Mapping[str, Attribute]) -> tuple[UniqueRule, ...]:
     rules = []
+    ends = tuple(each.field for each in attributes.values() if each.ttl)
     for attribute in attributes.values():
         marker = attribute.unique
         if marker is None:
