@@ -218,6 +218,25 @@ def test_a_purged_child_leaves_the_counter_of_a_parent_that_is_deleted_for_now(
     assert db.undelete(Guild, guild_id="g").booths == 0
 
 
+def test_a_child_does_not_come_in_the_transaction_that_deletes_its_parent(
+    db: Store, opening: Opening
+) -> None:
+    db.create(Guild(guild_id="g"))
+    db.create(Booth(fair_id="f", booth_id="0", guild_id="g"))
+    was = opening.raw(shop)
+    with (  # noqa: PT012 - the end of the block raises
+        pytest.raises(DataError, match="is counted by what #1 delete Guild"),
+        db.transaction() as tx,
+    ):
+        tx.delete(Guild, guild_id="g")
+        tx.create(Booth(fair_id="f", booth_id="1", guild_id="g"))
+    assert opening.raw(shop) == was
+    with db.transaction() as tx:
+        tx.delete(Guild, guild_id="g")
+        tx.delete(Booth, fair_id="f", booth_id="0")
+    assert db.undelete(Guild, guild_id="g").booths == 0
+
+
 def test_a_token_tells_what_patterns_have_prepared_apart(db: Store) -> None:
     offer = db.create(Offer(offer_id="1", text="one"))
     db.update(offer, set={"text": "two"})
