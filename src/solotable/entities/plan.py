@@ -40,16 +40,20 @@ _NAMED_FIELDS = 3
 class UniqueRule(Trait):
     """A field whose values are unique: among a tenant's entities, or within some of their fields."""
 
-    def __init__(self, attribute: Attribute, within: tuple[Attribute, ...], normalise: str) -> None:
+    def __init__(
+        self, attribute: Attribute, within: tuple[Attribute, ...], normalise: str, ends: tuple[str, ...]
+    ) -> None:
         self.name = self.field = attribute.field
         self.attribute = attribute
         self.within = within
         self.normalise = normalise
+        #: The field that says when the entity ends, and its lock with it; none without a time to live.
+        self.ends = ends
 
     @property
     def depends(self) -> tuple[str, ...]:
-        """The fields that the lock's key is made of."""
-        return (self.field, *(each.field for each in self.within))
+        """The fields that the lock's key and its end are made of."""
+        return (self.field, *(each.field for each in self.within), *self.ends)
 
     def key_of(self, values: Mapping[str, Any]) -> tuple[str, ...] | None:
         """Return the parts of the lock's key; None while the field has no value."""
@@ -360,6 +364,7 @@ def _traits(entity: type[Entity], draft: Draft) -> tuple[Trait, ...]:
 
 def _uniques(name: str, attributes: Mapping[str, Attribute]) -> tuple[UniqueRule, ...]:
     rules = []
+    ends = tuple(each.field for each in attributes.values() if each.ttl)
     for attribute in attributes.values():
         marker = attribute.unique
         if marker is None:
@@ -376,7 +381,7 @@ def _uniques(name: str, attributes: Mapping[str, Attribute]) -> tuple[UniqueRule
                     f"{attributes[each].kind or 'several types'}; only texts, numbers and bytes can."
                 )
         within = tuple(attributes[each] for each in marker.within)
-        rules.append(UniqueRule(attribute, within, marker.normalise))
+        rules.append(UniqueRule(attribute, within, marker.normalise, ends))
     return tuple(rules)
 
 

@@ -41,7 +41,7 @@ from .purge import MOST_ACTIONS, Removal, Run, chunks, due, forget, is_due, remo
 from .read import fetch
 from .scope import Scope
 from .tickets import Ticket, digest_of, held_by, ticket_key
-from .write import Change, Stored, as_stored
+from .write import Change, Companion, Stored, as_stored
 
 #: How often children are read again because somebody wrote to them.
 _ATTEMPTS = 12
@@ -194,7 +194,9 @@ def _with_belongings(run: Run, removal: Removal, item: Item, above: tuple[str, .
             case Names():
                 along += [each.action for each in names.redirects(scope, trait, change)]
             case Counted() if DELETED_AT not in item and trait.of.tag not in above:
-                along = _added(along, (each.action for each in counters.shares(scope, trait, change)))
+                along = _added(
+                    along, (_anyway(trait, each) for each in counters.shares(scope, trait, change))
+                )
             case History():
                 place = history.place_of(scope, plan, _key_values(plan, item))
                 removed += yield from history.purge(place)
@@ -227,6 +229,14 @@ def _added(along: list[WriteAction], more: Iterable[WriteAction]) -> list[WriteA
         else:
             found.append(action)
     return found
+
+
+def _anyway(trait: Counted, share: Companion) -> WriteAction:
+    """Return what a child leaves of a counter, also of a parent that is deleted but can be had back."""
+    parent = trait.of
+    there = Compare("=", Attr((parent.table.tag,)), Const(parent.tag_value))
+    assert isinstance(share.action, UpdateItem)
+    return replace(share.action, condition=there)
 
 
 def _children(plan: Plan) -> tuple[Plan, ...]:

@@ -220,6 +220,13 @@ class _Step:
         return self.write.companions[self.companion].table or self.write.plan.table
 
     @property
+    def removes(self) -> bool:
+        """Whether the item is gone afterwards, or hidden by a delete that can be taken back."""
+        if isinstance(self.action, DeleteItem):
+            return True
+        return self.companion is None and self.write.verb == "delete" and isinstance(self.action, UpdateItem)
+
+    @property
     def title(self) -> str:
         if self.companion is None:
             return self.write.title
@@ -237,7 +244,7 @@ def _merged(steps: Sequence[_Step]) -> list[_Step]:
         together = None
         if step.companion is not None and step.write.companions[step.companion].adds:
             assert isinstance(step.action, UpdateItem)
-            if isinstance(first.action, DeleteItem) and step.write.companions[step.companion].needs:
+            if first.removes and step.write.companions[step.companion].needs:
                 raise DataError(
                     f"#{step.position + 1} {capital(step.write.title)} is counted by what "
                     f"#{first.position + 1} {first.title} removes; leave one of them out."
@@ -264,7 +271,13 @@ def _judge_count(count: int) -> None:
 
 
 def _judge(steps: Sequence[_Step]) -> None:
-    _judge_count(len(steps))
+    own = sum(step.companion is None for step in steps)
+    if len(steps) > max(own, MOST_TRANSACTION_ACTIONS):
+        raise DataError(
+            f"A transaction has at most {MOST_TRANSACTION_ACTIONS} actions; this one has {len(steps)}: {own} "
+            f"of yours, and {len(steps) - own} that are written along with them, as locks and snapshots are; "
+            f"make several."
+        )
     seen: dict[str, _Step] = {}
     total = 0
     for step in steps:

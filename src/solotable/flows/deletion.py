@@ -35,6 +35,7 @@ from .ask import Flow, ask
 from .companions import companions_of, depends_on
 from .outbox import stamp
 from .read import not_found
+from .recast import stale_keys
 from .scope import Scope, decoded
 from .tickets import Ticket, ticket_put, ticket_removed
 from .write import (
@@ -127,8 +128,13 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
         raise NotFound(f"{not_found(plan, arguments)} It was deleted, and the time to undelete it is over.")
     aside: Item = item.get(KEYS_ASIDE, {}).get("M", {})
     gone = [name for name in (DELETED_AT, PURGE_AT, KEYS_ASIDE) if name in item]
-    original = {name: value for name, value in item.items() if name not in gone} | aside
-    after = Stored(original, plan.load(original))
+    bare = {name: value for name, value in item.items() if name not in gone}
+    entity = plan.load(bare | aside)
+    if not plan.shapes.differs(item):
+        # A backfill that came by meanwhile could not mend keys that are nowhere.
+        fresh = aside | stale_keys(plan, bare | aside, entity)
+        aside = {name: value for name, value in fresh.items() if value is not None}
+    after = Stored(bare | aside, entity)
     scope.judge(plan, after.entity)
     actions: list[Action] = [Assign((name,), Const(value)) for name, value in aside.items()]
     actions += [Remove((name,)) for name in gone]

@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from solotable.entities.deletion import DELETED_AT
 from solotable.entities.names import ALIASES, Names, Redirect
 from solotable.entities.plan import Plan
 from solotable.errors import AlreadyExists, ConditionFailed, DataError, NotFound, SolotableError
@@ -33,7 +34,6 @@ from .write import (
     all_of,
     as_stored,
     expected_version,
-    stored,
     unchanged,
     version_is,
 )
@@ -100,7 +100,7 @@ def plan_release(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wri
         raise NotFound(f"{alias!r} is no former name of a {plan.name}; there is nothing to release.")
     name = trait.target(item)
     freed = DeleteItem(table=table, key=key, condition=leads_to(plan, trait, name), returns_on_failure=True)
-    holder = yield from stored(scope, plan, key_at(plan, trait, arguments, name))
+    holder = yield from _holder(scope, plan, trait, arguments, name)
     if holder is None:
         return Write(plan=plan, verb="release", given=arguments, action=freed)
 
@@ -127,6 +127,23 @@ def plan_release(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wri
         derived_from=facts,
         carried=carried_by(plan, holder),
     )
+
+
+def _holder(
+    scope: Scope, plan: Plan, trait: Names, arguments: Mapping[str, Any], name: str
+) -> Flow[Stored | None]:
+    """Return the entity that a former name leads to; None if it is gone, but not if it can be had back."""
+    item = yield from _item(scope, plan, key_at(plan, trait, arguments, name))
+    entity = None if item is None else scope.admit(plan, item)
+    if item is None or entity is not None:
+        return None if item is None else Stored(item, entity)
+    is_ours = plan.deletion is not None and item.get(plan.table.tag) == plan.tag_value
+    if is_ours and DELETED_AT in item and not scope.has_passed(plan, item):
+        raise DataError(
+            f"Release {plan.name} {trait.field}={arguments[trait.field]!r}: it is a former name of {name!r}, "
+            f"which was deleted and keeps its names until it is purged; undelete() it first."
+        )
+    return None
 
 
 def resolve(

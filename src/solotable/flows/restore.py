@@ -46,6 +46,11 @@ def plan_restore(place: Place, version: int, *, over: int | None = None) -> Flow
         raise not_found(plan, place.values)
     if old is None:
         raise missing(place, version)
+    if scope.has_passed(plan, old.item):
+        raise DataError(
+            f"Version {version} of {place.title} ended at {getattr(old.entity, plan.ttl or '')}; "
+            f"restored, it would be gone at once."
+        )
     intent = intend(scope, _restored(place, old, version, None, last))
     write = yield from plan_put(scope, intent, create=True)
     companions = (revived(place, last) if is_marker(place, each) else each for each in write.companions)
@@ -59,6 +64,9 @@ def _restored(place: Place, old: Stored, version: int, current: Stored | None, n
     update: dict[str, Any] = {plan.version or "": number}
     if current is not None and plan.created is not None:
         update[plan.created] = getattr(current.entity, plan.created)
+    if current is not None and plan.ttl is not None and place.scope.has_passed(plan, old.item):
+        # The old end has passed: with it the entity would be gone at once.
+        update[plan.ttl] = getattr(current.entity, plan.ttl)
     if place.trait.restored_from is not None:
         update[place.trait.restored_from] = version
     entity: Entity = old.entity.model_copy(update=update)

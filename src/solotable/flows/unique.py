@@ -33,7 +33,7 @@ def locks(scope: Scope, rule: UniqueRule, change: Change) -> Iterator[Companion]
         return
     old = None if change.before is None else _name(plan, rule, change.before.entity)
     new = None if change.after is None else _name(plan, rule, change.after.entity)
-    if old == new and not _moved(change):
+    if old == new and not _moved(change) and not _ends_otherwise(change):
         return
     if old == new and new is not None and change.before is not None and change.after is not None:
         yield _taken(scope, plan, rule, new, change.after.entity, _holder(plan, change.before.entity))
@@ -49,6 +49,14 @@ def _moved(change: Change) -> bool:
     if change.before is None or change.after is None:
         return False
     return _holder(change.plan, change.before.entity) != _holder(change.plan, change.after.entity)
+
+
+def _ends_otherwise(change: Change) -> bool:
+    """Whether the entity's time to live is another than before: its lock ends when it does."""
+    end = change.plan.ttl
+    if end is None or change.before is None or change.after is None:
+        return False
+    return bool(getattr(change.before.entity, end) != getattr(change.after.entity, end))
 
 
 def _taken(

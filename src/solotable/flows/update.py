@@ -121,7 +121,8 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
     shapes = plan.shapes
     recasts = recasts or bool(shapes.downgrades)
     needed = _unknown_parts(plan, wanted, values)
-    derives = follows(plan, wanted.changed)
+    ending = _end_actions(plan, wanted)
+    derives = follows(plan, (*wanted.changed, plan.ttl or "") if ending else wanted.changed)
     before = None
     derived_from: dict[str, AttributeValue | None] = {}
     if needed or derives or recasts or wanted.judged:
@@ -147,7 +148,7 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
         *wanted.actions,
         *_index_actions(plan, wanted, values),
         *_own_actions(scope, plan),
-        *_end_actions(plan, wanted),
+        *ending,
     )
     # DynamoDB: an update that only takes something away makes no item; the condition says so of all.
     change = Update(actions, creates=not all(isinstance(one, (Remove, Delete)) for one in actions))

@@ -26,7 +26,9 @@ class _Prepared(Generic[E]):
 
     def restoring(self, version: int, *, over: int | None = None) -> Planned:
         """Return the restoring of a version as part of a transaction: `tx.include(...)`."""
-        return Planned(self._place.scope, lambda: plan_restore(self._place, version, over=over))
+        place = self._place
+        asked = ("restore", place.plan.tag, place.key, version, over)
+        return Planned(place.scope, lambda: plan_restore(place, version, over=over), asked)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._place.title})"

@@ -7,6 +7,7 @@ from typing import Any, Generic, TypeVar
 
 from solotable.entities.entity import Entity
 from solotable.entities.names import Redirect
+from solotable.entities.plan import Plan
 from solotable.errors import DataError
 from solotable.flows import commit, rename
 from solotable.flows.names import names_of
@@ -19,6 +20,11 @@ from .drive import AsyncEngine, arun, run
 from .work import Planned
 
 E = TypeVar("E", bound=Entity)
+
+
+def _named(plan: Plan, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of an entity, or of a caller's words, says which one it is."""
+    return {name: value for name, value in given.items() if name in plan.primary.parts}
 
 
 class _Named(Generic[E]):
@@ -39,13 +45,19 @@ class _Named(Generic[E]):
         else:
             plan, given = self._plan, self._given(name, key)
         return Planned(
-            self._scope, lambda: rename.plan_rename(self._scope, plan, given, to=to, version=version)
+            self._scope,
+            lambda: rename.plan_rename(self._scope, plan, given, to=to, version=version),
+            ("rename", plan.tag, _named(plan, given), to, version),
         )
 
     def releasing(self, name: str | None = None, /, **key: Any) -> Planned:
         """Return the giving up of a former name as part of a transaction: `tx.include(...)`."""
         given = self._given(name, key)
-        return Planned(self._scope, lambda: rename.plan_release(self._scope, self._plan, given))
+        return Planned(
+            self._scope,
+            lambda: rename.plan_release(self._scope, self._plan, given),
+            ("release", self._plan.tag, _named(self._plan, given)),
+        )
 
     def _given(self, name: str | None, key: Mapping[str, Any]) -> Mapping[str, Any]:
         if name is None:

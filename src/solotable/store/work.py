@@ -30,6 +30,8 @@ class Planned:
 
     scope: Scope
     planner: Planner
+    #: What the caller asked for, in the caller's own words.
+    asked: tuple[object, ...]
 
 
 class TransactionWork:
@@ -108,7 +110,7 @@ class TransactionWork:
                 raise TenantViolation(
                     "This was prepared by another store; take it from that of the transaction."
                 )
-            self._add(each.planner, None, ("include",))
+            self._add(each.planner, None, each.asked)
 
     def check_lease(self, lease: LeaseState) -> None:
         """Require that a lease is still ours when the transaction is done, or raise LeaseLost."""
