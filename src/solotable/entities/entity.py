@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict
 from solotable.errors import DeclarationError
 from solotable.values import Item
 
+from .build import build_plan
 from .keys import Key
 from .patterns import Pattern
-from .plan import Plan, build_plan
+from .plan import Plan
 from .shapes import Downgrade, Newer, Upgrade
 from .table import Table
 from .traits import Trait

@@ -16,8 +16,9 @@ from solotable.entities.deletion import DELETED_AT, HELD, PURGE_AT, PURGING
 from solotable.entities.history import History
 from solotable.entities.keys import AccessPath
 from solotable.entities.names import Names
-from solotable.entities.plan import Plan, UniqueRule
+from solotable.entities.plan import Plan
 from solotable.entities.sides import Composed
+from solotable.entities.unique import UniqueRule
 from solotable.errors import ConditionFailed, TransactionCancelled
 from solotable.expressions.ast import (
     And,

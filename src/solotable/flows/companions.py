@@ -10,8 +10,9 @@ from solotable.entities.deletion import SoftDelete
 from solotable.entities.history import History
 from solotable.entities.names import Names
 from solotable.entities.outbox import Outbox
-from solotable.entities.plan import Plan, UniqueRule
+from solotable.entities.plan import Plan
 from solotable.entities.traits import Trait
+from solotable.entities.unique import UniqueRule
 
 from . import counters, history, names, outbox, unique
 from .scope import Scope

@@ -13,8 +13,9 @@ from typing import Any
 from solotable.entities.deletion import HELD
 from solotable.entities.history import History
 from solotable.entities.names import Names
-from solotable.entities.plan import Plan, UniqueRule
+from solotable.entities.plan import Plan
 from solotable.entities.table import Table
+from solotable.entities.unique import UniqueRule
 from solotable.errors import TransactionCancelled
 from solotable.expressions.ast import (
     And,

@@ -11,7 +11,8 @@ from hashlib import sha256
 from typing import Any
 
 from solotable.entities.codec import escape
-from solotable.entities.plan import Plan, UniqueRule
+from solotable.entities.plan import Plan
+from solotable.entities.unique import UniqueRule
 from solotable.errors import NotUnique, SolotableError
 from solotable.expressions.ast import Attr, Compare, Condition, Const, Exists, Not, Or
 from solotable.protocol.requests import DeleteItem, PutItem

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from solotable.entities.entity import Entity
-from solotable.entities.plan import Plan, UniqueRule
+from solotable.entities.plan import Plan
+from solotable.entities.unique import UniqueRule
 from solotable.errors import DeclarationError, SolotableError, TransactionCancelled
 from solotable.expressions.ast import And, Condition, Exists
 from solotable.flows import unique

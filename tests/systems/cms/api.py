@@ -85,7 +85,7 @@ def routes_of(app: FastAPI) -> list[APIRoute]:
         for route in routes:
             if isinstance(route, APIRoute):
                 yield route
-            elif hasattr(route, "original_router"):  # FastAPI keeps included routers whole since 0.12x
+            elif hasattr(route, "original_router"):  # newer FastAPIs keep included routers whole
                 yield from flat(route.original_router.routes)
 
     return list(flat(app.router.routes))

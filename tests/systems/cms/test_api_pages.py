@@ -11,6 +11,8 @@ from xml.etree import ElementTree
 import httpx
 import pytest
 
+from solotable.systems.cms.routes.site import PublicPage
+
 from .api import GIF, OPERATIONS, Api, mark, running
 
 PAYLOADS = (
@@ -245,6 +247,12 @@ def test_what_is_not_published_is_not_there(api: Api) -> None:
     assert api.ask("GET", "/resolve", "RENDERER", params={"path": "/draft-only"}).status_code == 404
     shown = api.ask("GET", "/resolve", "RENDERER", params={"path": "/draft-only", "preview": "true"})
     assert shown.json()["title"] == "Draft"
+
+
+def test_a_page_is_what_the_document_says(api: Api) -> None:
+    body = api.ask("GET", "/r0").json()
+    assert PublicPage.model_validate(body, strict=False).model_dump(mode="json") == body
+    assert body["updated"].endswith("Z")
 
 
 def test_a_page_that_the_browser_has_is_not_sent_again(api: Api) -> None:
