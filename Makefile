@@ -11,7 +11,7 @@ READY := .venv/.ready
 SOURCES := src tests bench examples docs/generate.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check torture conformance bench demo fmt lock clean
+.PHONY: help setup test check torture conformance bench demo tour fmt lock clean
 
 help: ## Say what the targets do.
 	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
@@ -40,14 +40,16 @@ torture: $(READY) ## The long forms: 500 kills, failing disks, 5,000 damaged fil
 	TORTURE=long $(BIN)/python -m pytest -q -s tests/torture
 
 conformance: $(READY) ## Play the cases on the engine and on DynamoDB Local (TARGET=both), and compare the two.
-	$(BIN)/python -m pytest -n auto tests/conformance tests/differential tests/store --target=$(TARGET)
+	$(BIN)/python -m pytest -n auto tests/conformance tests/differential tests/store tests/systems --target=$(TARGET)
 
 bench: $(READY) ## Measure the engine.
 	$(BIN)/python -m bench
 
-demo: $(READY) ## Two tours: the store, then the engine beneath it.
+demo: $(READY) ## A CMS of two tenants on http://127.0.0.1:8080, with credentials and calls to try; Ctrl-C stops it.
+	$(BIN)/python -m solotable.systems.cms.demo
+
+tour: $(READY) ## Two tours in the terminal: the store, then the engine beneath it.
 	$(BIN)/python examples/surveys.py
-	@echo
 	$(BIN)/python examples/engine_tour.py
 
 fmt: $(READY) ## Format, and fix what lint can fix.

@@ -8,7 +8,8 @@ from __future__ import annotations
 try:
     from .auth import ApiKey, Auth
     from .etags import IfMatch, RequiredIfMatch, etag, if_match, not_modified
-    from .hosts import HostTenants, canonical_host
+    from .hostnames import canonical_host
+    from .hosts import HostTenants
     from .install import install
     from .jwks import JwksSettings
     from .jwt import JwtSettings

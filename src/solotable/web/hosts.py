@@ -8,59 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import re
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
-from functools import lru_cache
 
-import idna
 from fastapi import HTTPException, Request
 
 from solotable.errors import DeclarationError
 from solotable.store import AsyncDatabase
 
+from .hostnames import canonical_host
+
 #: From a canonical host name to its tenant, None when nobody owns it.
 ResolveHost = Callable[[AsyncDatabase, str], Awaitable[str | None]]
 
-_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
-_LONGEST_HOST = 253
 _LONGEST_HEADER = 1100
-_MOST_FORMS = 4096
-
-
-@lru_cache(_MOST_FORMS)
-def canonical_host(text: str) -> str | None:
-    """Return a host name as it is compared and stored, None when it is none.
-
-    >>> canonical_host("WWW.Example.ORG.:8080")
-    'www.example.org'
-    >>> canonical_host("münchen.example")
-    'xn--mnchen-3ya.example'
-    >>> canonical_host("[::1]:80")
-    '[::1]'
-    """
-    name, colon, port = text.rpartition(":") if re.search(r":[0-9]*$", text) else (text, "", "")
-    if colon and port and not 0 < int(port[:6]) < 65536:
-        return None
-    if name.startswith("["):
-        return _address(name)
-    name = name.lower().removesuffix(".")
-    if not name.isascii():
-        try:
-            name = idna.encode(name, uts46=True).decode()
-        except idna.IDNAError:
-            return None
-    if len(name) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in name.split(".")):
-        return None
-    return name
-
-
-def _address(name: str) -> str | None:
-    try:
-        return f"[{ipaddress.IPv6Address(name.removeprefix('[').removesuffix(']')).compressed}]"
-    except ValueError:
-        return None
 
 
 def _values(request: Request, wanted: bytes) -> list[bytes]:

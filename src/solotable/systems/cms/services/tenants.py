@@ -21,6 +21,7 @@ from solotable.systems.cms.entities.tenancy import (
     TenantStatus,
     TenantSummary,
 )
+from solotable.web.hostnames import canonical_host
 
 from .refusals import first_reason, made
 
@@ -41,15 +42,11 @@ class TenantDraft(BaseModel):
 def host_of(text: str) -> str:
     """Return a host name as tenants are found by it: lower case, ASCII, no port and no dot behind.
 
-    >>> host_of("WWW.Example.org.:8080"), host_of("bücher.example")
-    ('www.example.org', 'xn--bcher-kva.example')
+    >>> host_of("WWW.Example.org.:8080"), host_of("straße.example")
+    ('www.example.org', 'xn--strae-oqa.example')
     """
-    bare = text.strip().lower().partition(":")[0].removesuffix(".")
-    try:
-        host = bare.encode("idna").decode()
-    except UnicodeError:
-        host = ""
-    if len(host) > 253 or not _HOST.fullmatch(host):
+    host = canonical_host(text.strip())
+    if host is None or not _HOST.fullmatch(host):
         raise DataError(f"{text[:300]!r} is no host name.")
     return host
 

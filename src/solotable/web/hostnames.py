@@ -1,0 +1,47 @@
+"""Host names in their one canonical form: lower case, ASCII by UTS 46, no port, no dot behind."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from functools import lru_cache
+
+import idna
+
+_MOST_FORMS = 4096
+_LONGEST_HOST = 253
+_LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
+
+
+@lru_cache(_MOST_FORMS)
+def canonical_host(text: str) -> str | None:
+    """Return a host name as it is compared and stored, None when it is none.
+
+    >>> canonical_host("WWW.Example.ORG.:8080")
+    'www.example.org'
+    >>> canonical_host("münchen.example")
+    'xn--mnchen-3ya.example'
+    >>> canonical_host("[::1]:80")
+    '[::1]'
+    """
+    name, colon, port = text.rpartition(":") if re.search(r":[0-9]*$", text) else (text, "", "")
+    if colon and port and not 0 < int(port[:6]) < 65536:
+        return None
+    if name.startswith("["):
+        return _address(name)
+    name = name.lower().removesuffix(".")
+    if not name.isascii():
+        try:
+            name = idna.encode(name, uts46=True).decode()
+        except idna.IDNAError:
+            return None
+    if len(name) > _LONGEST_HOST or not all(_LABEL.fullmatch(label) for label in name.split(".")):
+        return None
+    return name
+
+
+def _address(name: str) -> str | None:
+    try:
+        return f"[{ipaddress.IPv6Address(name.removeprefix('[').removesuffix(']')).compressed}]"
+    except ValueError:
+        return None
