@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from . import chart, commits, in_process, limits, models, patterns, peers, report, start, wire
+from . import chart, cms, commits, in_process, limits, models, patterns, peers, report, start, wire
 from .limits import Verdict
 from .load import CONNECTIONS, generator_name
 from .peers import Mode
@@ -191,6 +191,24 @@ def run_patterns(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     return verdicts
 
 
+def run_cms(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """Pages of the CMS through HTTP beside a constant."""
+    print("pages of the CMS through HTTP, uvicorn with one worker", flush=True)
+    figures = cms.measure(folder, quick=chosen.quick)
+    if figures is None:
+        say(["  missing: wrk is not here"])
+        return limits.cms_verdicts({})
+    for place, rates in figures.items():
+        share = rates["page"] / rates["constant"]
+        print(
+            f"  {place:<20}{rates['constant']:>9,.0f}/s constant{rates['page']:>9,.0f}/s pages{share:>8.0%}"
+        )
+    say([])
+    verdicts = limits.cms_verdicts(figures)
+    keep(chosen, "cms", report.record("the CMS through HTTP, requests a second", figures, verdicts))
+    return verdicts
+
+
 def keep(chosen: argparse.Namespace, name: str, stored: dict[str, Any]) -> None:
     """Write a part's record, and say where."""
     print(f"written to {report.save(chosen.out, name, {**stored, 'quick': chosen.quick})}\n", flush=True)
@@ -203,6 +221,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path], list[Verdict]]] = {
     "start": run_start,
     "models": run_models,
     "patterns": run_patterns,
+    "cms": run_cms,
 }
 
 

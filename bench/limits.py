@@ -26,6 +26,8 @@ DISK_LIMITS = {"Dynoxide": 1.0, "DynamoDB Local": 3.0}
 #: Durable commits: times raw SQLite with one caller.
 COMMIT_LIMITS = {ONE: 0.8, SIXTEEN: 4.0}
 START_SECONDS_LIMIT = 0.5
+#: Pages through HTTP, as a share of a constant's rate.
+CMS_SHARE_LIMIT = 0.5
 #: The data patterns: times as many plain writes in one transaction; items a second of the jobs.
 PATTERN_LIMIT = 2.5
 JOB_RATE_LIMIT = 5_000
@@ -276,6 +278,23 @@ def pattern_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
                 limit=f"{JOB_RATE_LIMIT:,} items/s",
                 shown=f"{rate:,.0f}/s",
                 good=rate >= JOB_RATE_LIMIT,
+            )
+        )
+    return verdicts
+
+
+def cms_verdicts(figures: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
+    """Judge the CMS: its pages beside a constant of the same app."""
+    verdicts = []
+    for place in ("embedded engine", "wire server"):
+        rates = figures.get(place)
+        share = None if rates is None else rates["page"] / rates["constant"]
+        verdicts.append(
+            _judge(
+                what=f"pages, {place}",
+                limit=f"{CMS_SHARE_LIMIT:.0%} of a constant",
+                shown="no figure" if share is None else f"{share:.0%}",
+                good=None if share is None else share >= CMS_SHARE_LIMIT,
             )
         )
     return verdicts
