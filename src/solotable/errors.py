@@ -148,7 +148,7 @@ class LeaseLost(SolotableError):
 
 
 class TenantViolation(SolotableError):
-    """A call that would have reached outside its tenant; nothing was read or written."""
+    """A call that would have reached outside its tenant, or a stored item that names another one."""
 
 
 class CursorRejected(SolotableError):

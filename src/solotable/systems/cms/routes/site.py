@@ -111,7 +111,7 @@ async def base_url(request: Request, db: DatabaseDep, owner: str) -> str:
 )
 async def render(path: str, request: Request) -> Response:
     """Serve the page at a path as JSON or HTML, or say where it is now."""
-    # Not by a dependency, and nobody is acting: pages are asked for most, and this is a fifth less work.
+    # Not by a dependency, and nobody is acting: pages are asked for most, and solving dependencies costs.
     store = (await database(request)).tenant(await host_tenant(request))
     found = await Routes(store).resolve(f"/{path}")
     if found is None:
