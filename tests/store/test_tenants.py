@@ -17,6 +17,7 @@ from solotable.errors import (
     TransactionFailed,
     VersionConflict,
 )
+from solotable.protocol.requests import PutItem
 
 from .models import Book, Loan, Photo, Score, Section, Setting, Survey, board, library, surveyor
 from .opening import Opening
@@ -264,3 +265,16 @@ def test_the_admins_store_is_a_type_of_its_own() -> None:
 @pytest.mark.parametrize("store", [Store, AdminStore, AsyncStore, AsyncAdminStore])
 def test_only_the_database_is_closed(store: type) -> None:
     assert not {"close", "__enter__", "__aenter__"} & set(dir(store))
+
+
+@pytest.mark.parametrize("verb", ["update", "delete"])
+def test_a_planted_item_that_names_another_tenant_is_not_written(
+    db: Store, opening: Opening, verb: str
+) -> None:
+    db.put(Book(book_id="b", title="t", author="a"))
+    planted = {**opening.only(Book), "tenant_id": {"S": "other"}}
+    opening.engine.handle(PutItem(table=opening.prefix + library.name, item=planted))
+    change = {"set": {"title": "mine"}} if verb == "update" else {}
+    with pytest.raises(TenantViolation):
+        getattr(db, verb)(Book, book_id="b", **change)
+    assert opening.only(Book) == planted

@@ -185,13 +185,23 @@ class Scope:
         """Return the condition that there is such an item, and that it is not hidden."""
         # By its tag: what another entity keeps under the same key is not this one's to change.
         there: Condition = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
-        shown = [each for each in (self.alive(plan), self.undeleted(plan)) if each is not None]
+        shown = [
+            each for each in (self.own(plan), self.alive(plan), self.undeleted(plan)) if each is not None
+        ]
         return And((there, *shown)) if shown else there
+
+    def own(self, plan: Plan) -> Condition | None:
+        """Return the condition that an item names the scope's tenant, whatever key it lies under."""
+        if self.tenant is None or plan.tenant is None:
+            return None
+        return Compare("=", Attr((plan.attributes[plan.tenant].wire,)), Const({"S": self.tenant}))
 
     def not_anothers(self, plan: Plan) -> Condition:
         """Return the condition that no other entity keeps an item under the same key."""
         tag = (plan.table.tag,)
-        return Or((Not(Exists(tag)), Compare("=", Attr(tag), Const(plan.tag_value))))
+        ours: Condition = Compare("=", Attr(tag), Const(plan.tag_value))
+        own = self.own(plan)
+        return Or((Not(Exists(tag)), ours if own is None else And((ours, own))))
 
     def token(self, given: str | None, *kind: str) -> str:
         """Return the token of a transaction: a new one, or the caller's, made its own tenant's and tables'.
