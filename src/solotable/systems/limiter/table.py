@@ -10,5 +10,6 @@ limiter = Table(
     tenant="namespace",
     ttl="expires",
     stream=True,
+    flat=True,
     indexes=[Index("GSI1")],
 )
