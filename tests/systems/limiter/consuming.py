@@ -32,7 +32,7 @@ def micros(moment: datetime) -> int:
 
 def bucket_key(entity: str, resource: str, shard: int = 0, namespace: str = NAMESPACE) -> Item:
     """Return the key of a bucket."""
-    return {"PK": {"S": f"{namespace}#BUCKET#{entity}#{resource}#{shard}"}, "SK": {"S": "BUCKET"}}
+    return {"PK": {"S": f"{namespace}#BUCKET#{entity}#{resource}#{shard:02d}"}, "SK": {"S": "BUCKET"}}
 
 
 def consuming(

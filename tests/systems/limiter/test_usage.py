@@ -418,7 +418,7 @@ def test_a_bucket_that_cannot_be_read_stops_the_counting_there(counting: Countin
         }
     )
     for _ in range(2):
-        with pytest.raises(DataError, match="'acme#BUCKET#eve#gpt#0' cannot be read"):
+        with pytest.raises(DataError, match="'acme#BUCKET#eve#gpt#00' cannot be read"):
             counting.count()
 
 

@@ -23,7 +23,7 @@ from tests.torture.size import SEED, amount
 
 from .consuming import opened
 
-ROUNDS = amount(6, 60)
+ROUNDS = amount(4, 60)
 ROOT = Path(__file__).parents[3]
 
 pytestmark = pytest.mark.timeout(amount(240, 3600))

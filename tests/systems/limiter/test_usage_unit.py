@@ -211,7 +211,7 @@ def test_a_write_that_consumes_nothing_is_no_event() -> None:
     [{"at": {"N": "1e40"}}, {"at": {"S": "x"}}, {"consumed_rpm": {"S": "1"}}, {"consumed_rpm": {"N": "1.5"}}],
 )
 def test_a_bucket_that_cannot_be_read_is_refused_by_its_key(wrong: Item) -> None:
-    with pytest.raises(DataError, match=r"change 0+1 of bucket 'acme#BUCKET#ann#gpt#0' cannot be read"):
+    with pytest.raises(DataError, match=r"change 0+1 of bucket 'acme#BUCKET#ann#gpt#00' cannot be read"):
         fold([record(1, None, {**image(DAY, consumed_rpm=1), **wrong})])
 
 

@@ -41,20 +41,20 @@ from solotable.values import Item
 
 from .entities import RESERVED, FlatEntity
 from .names import entity_name
-from .settings import conflict
+from .settings import conflict, every
 from .table import limiter
 
 Status = Literal["active", "deleted", "purging"]
 _AT_ONCE = 1_000
-#: The store's own partitions that name their tenant first.
-_OF_TENANTS = frozenset({"AUDIT", "COUNTER", "OUTBOX"})
+#: The store's own partitions, and how many parts follow the kind where the first one is a tenant.
+_OF_TENANTS = {"AUDIT": 1, "OUTBOX": 1, "LEASE": 2, "TOKEN": 2, "COUNTER": 3}
 
 
 class Namespace(FlatEntity, table=limiter, scope="global"):
     """A namespace: its name is its key, `id` is the tenant that everything in it belongs to."""
 
     key = Key("NAMESPACES", "NAMESPACE#{name}")
-    by_id = Key("NAMESPACE#{id}", "NAMESPACE", index="GSI1")
+    by_id = Key("NAMESPACES", "ID#{id}", index="GSI1")
     events = Outbox(title="name", snapshot=("id", "name", "status"))
 
     name: str
@@ -198,26 +198,23 @@ def purge_step(scope: Scope, name: str) -> Flow[Purging]:
 def orphans(scope: Scope) -> Flow[Orphans]:
     """Count the items of namespaces that are not registered, by reading the whole table."""
     found = Orphans()
-    known: dict[str, bool] = {RESERVED: True}
     start: Item | None = None
     while True:
         part = yield from _part(scope, start)
         found.looked_at += part.looked_at
-        for _, owner in part.owned:
-            if owner is None:
-                continue
-            if owner not in known:
-                known[owner] = (yield from name_of(scope, owner)) is not None
-            if not known[owner]:
-                found.items[owner] += 1
+        found.items.update(owner for _, owner in part.owned if owner is not None)
         start = part.last_key
         if start is None:
-            return found
+            break
+    # Asked last: what was registered meanwhile is no orphan.
+    for known in (yield from _ids(scope)):
+        del found.items[known]
+    return found
 
 
 def purge_orphan(scope: Scope, namespace_id: str) -> Flow[int]:
     """Remove every item of an id that is not registered, and return how many there were."""
-    if namespace_id == RESERVED or (yield from name_of(scope, namespace_id)) is not None:
+    if namespace_id in (yield from _ids(scope)):
         raise DataError(f"{namespace_id!r} is the id of a namespace; delete and purge that by its name.")
     removed = 0
     start: Item | None = None
@@ -238,6 +235,12 @@ def namespace_name(given: str) -> str:
         return entity_name(given)
     except DataError as refused:
         raise DataError(str(refused).replace("An entity", "A namespace", 1)) from None
+
+
+def _ids(scope: Scope) -> Flow[set[str]]:
+    """Return every id that is registered, the reserved one too; the index could be behind."""
+    known = yield from every(scope, Namespace.listed().consistent())
+    return {RESERVED, *(each.id for each in known)}
 
 
 def _turned(scope: Scope, name: str, before: Status, after: Status, changes: Changes) -> Flow[Namespace]:
@@ -288,8 +291,8 @@ def _owner(item: Item) -> str | None:
     named: str | None = item.get("namespace", {}).get("S")
     if named is not None:
         return named
-    kind, _, rest = item["PK"]["S"].partition("#")
-    return unescape(rest.partition("#")[0]) if rest and kind in _OF_TENANTS else None
+    kind, *parts = item["PK"]["S"].split("#")
+    return unescape(parts[0]) if len(parts) == _OF_TENANTS.get(kind) else None
 
 
 def _removal(scope: Scope, key: Item) -> Write:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 from solotable.flows.ask import Flow
 from solotable.flows.read import fetch
@@ -23,6 +23,8 @@ from .entities import LimitedEntity, OnUnavailable, StoredLimits
 from .limits import Limits
 from .names import DEFAULT, entity_name, resource_name
 
+KeyT = TypeVar("KeyT")
+ValueT = TypeVar("ValueT")
 Source = Literal["entity-resource", "entity", "resource", "system"]
 #: For so long after a change of our own, what is loaded is read consistently.
 _SETTLING_SECONDS = 5.0
@@ -211,7 +213,7 @@ def _composed(entity: LimitedEntity | None, levels: tuple[_Level, ...]) -> Setti
     )
 
 
-def _bounded(kept: dict, key: object, value: object, most: int) -> None:  # type: ignore[type-arg]  # of either kind
+def _bounded(kept: dict[KeyT, ValueT], key: KeyT, value: ValueT, most: int) -> None:
     """Put an entry last; the first ones make room."""
     kept.pop(key, None)
     while len(kept) >= most:

@@ -6,7 +6,7 @@ alone. Deleting an entity is refused while it has children; its limits go with i
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, TypeVar
 
@@ -92,7 +92,7 @@ def delete_entity(scope: Scope, entity_id: str) -> Flow[LimitedEntity]:
         family = yield from read.get(scope, Family, given, consistent=True)
         if family is not None and family.children:
             raise _has_children(entity_id, family.children)
-    stored = yield from _every(scope, StoredLimits.of_owner(entity_id).consistent())
+    stored = yield from every(scope, StoredLimits.of_owner(entity_id).consistent())
     for each in stored:
         if each.state is not None:
             yield from _emptied(scope, each.owner, each.resource)
@@ -172,7 +172,7 @@ def delete_limits(
 def limited_resources(scope: Scope, *, entity: str | None = None) -> Flow[list[StoredLimits]]:
     """Return the levels that are set for an entity, or for all, by resource; `_default_` is all of them."""
     owner, _ = level(entity, None)
-    found = yield from _every(scope, StoredLimits.of_owner(owner).consistent())
+    found = yield from every(scope, StoredLimits.of_owner(owner).consistent())
     return [each for each in found if each.state is not None]
 
 
@@ -189,7 +189,7 @@ def level(entity: str | None, resource: str | None) -> tuple[str, str]:
     return owner, on
 
 
-def judged(make: Any) -> Any:
+def judged(make: Callable[[], EntityT]) -> EntityT:
     """Return an entity that is made of what callers gave, or say in one sentence what does not fit."""
     try:
         return make()
@@ -217,6 +217,19 @@ def changed(scope: Scope, planner: commit.Planner) -> Flow[Any]:
             if attempt == _ATTEMPTS:
                 raise
         yield scope.retries.wait(attempt)
+
+
+def every(scope: Scope, asked: Query[EntityT]) -> Flow[list[EntityT]]:
+    """Return all rows of a query, for what is small or a job's."""
+    prepared = query.prepare(scope, asked)
+    found: list[EntityT] = []
+    start = None
+    while True:
+        some = yield from query.rows(scope, prepared, start, None)
+        found += some.rows
+        start = some.last_key
+        if start is None:
+            return found
 
 
 def _creating(scope: Scope, entity: Entity) -> commit.Planner:
@@ -256,18 +269,6 @@ def _next_revision(scope: Scope, before: StoredLimits | None) -> int:
     # A clock that stands or goes back must not make a change look old.
     now = int(scope.clock() * MICROSECONDS)
     return now if before is None else max(now, before.revision + 1)
-
-
-def _every(scope: Scope, asked: Query[EntityT]) -> Flow[list[EntityT]]:
-    prepared = query.prepare(scope, asked)
-    found: list[EntityT] = []
-    start = None
-    while True:
-        some = yield from query.rows(scope, prepared, start, None)
-        found += some.rows
-        start = some.last_key
-        if start is None:
-            return found
 
 
 def _unfit_parent(parent: str, there: LimitedEntity | None) -> ServiceError | SolotableError:

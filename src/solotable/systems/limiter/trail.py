@@ -22,6 +22,7 @@ from solotable.entities.keys import Key
 from solotable.entities.patterns import pattern
 from solotable.entities.queries import Query
 from solotable.entities.retention import Retention
+from solotable.errors import DataError
 from solotable.flows import query
 from solotable.flows.ask import Flow
 from solotable.flows.scope import Scope
@@ -136,6 +137,8 @@ def archive(scope: Scope, file: BinaryIO, *, before: datetime, since: datetime |
 
     The same records give the same bytes. Nothing is removed: the time to live does that.
     """
+    if since is not None and since >= before:
+        raise DataError(f"An archive ends after it begins; {since} to {before} was given.")
     asked = AuditRecord.key.query()
     asked = asked.before(at=before) if since is None else asked.between(at=(since, before))
     prepared = query.prepare(scope, asked)

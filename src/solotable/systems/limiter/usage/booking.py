@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from hashlib import blake2b
 from typing import Any
 
 from solotable.errors import TransactionCancelled
@@ -126,7 +125,7 @@ def _send(scope: Scope, place: ShardPlace, rows: Additions, first: str, last: st
     request = TransactWriteItems(
         actions=actions,
         token=scope.token(None),
-        fingerprint=blake2b(repr(actions).encode(), digest_size=16).digest(),
+        fingerprint=f"{place.shard} {first} {last}".encode(),
     )
     yield from ask(request, scope.retries)
 

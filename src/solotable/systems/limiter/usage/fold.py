@@ -14,6 +14,7 @@ from typing import NamedTuple
 from solotable.errors import DataError
 from solotable.flows.changes import is_own as has_tag
 from solotable.flows.streams import Record
+from solotable.systems.limiter.bucket import Bucket
 from solotable.systems.limiter.table import limiter
 from solotable.values import Item
 
@@ -22,7 +23,7 @@ from .windows import Window, starts_at
 
 CONSUMED = "consumed_"
 EVENTS = "events"
-_BUCKET = "Bucket"
+_BUCKET = Bucket.plan().tag
 _NONE: Item = {}
 
 
