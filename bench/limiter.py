@@ -12,6 +12,7 @@ import os
 import statistics
 import subprocess
 import sys
+import threading
 import venv
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -27,6 +28,7 @@ from .peers import CACHE, ROOT, Contender, Dynoxide, Missing, Solotable
 FILES = {"relaxed file": "?durability=relaxed", "durable file": ""}
 ENDPOINTS = "HTTP on the loopback, in memory; a table for each limiter, with its own keys, indexes and stream"
 _FETCH_SECONDS = 600
+_PATIENCE_SECONDS = 120
 #: A driver without a region or credentials would look for them outside.
 _LOCAL = {
     "AWS_ACCESS_KEY_ID": "local",
@@ -207,7 +209,13 @@ def _end(process: subprocess.Popen[str]) -> None:
 def _line(process: subprocess.Popen[str], log: Path) -> dict[str, Any]:
     stdout: IO[str] | None = process.stdout
     assert stdout is not None
-    line = stdout.readline()
+    # One that hangs is ended, and its pipe with it.
+    patience = threading.Timer(_PATIENCE_SECONDS, process.kill)
+    patience.start()
+    try:
+        line = stdout.readline()
+    finally:
+        patience.cancel()
     if not line:
         process.wait()
         raise Missing(_last_line(log))

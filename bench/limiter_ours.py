@@ -12,7 +12,7 @@ import sys
 from solotable import __version__
 from solotable.connect import Url, ensure, open_engine
 from solotable.systems.limiter import AsyncLimiter, Limit, Limiter
-from solotable.systems.limiter.table import limiter as table
+from solotable.systems.limiter import limiter as table
 
 from .limiter_rounds import CONSUME, RATES, RESOURCE, aserve, serve
 
@@ -36,27 +36,27 @@ def main(url: str, kind: str) -> None:
 
 
 def _blocking(url: str) -> None:
-    with table.open(url) as store:
-        limiter = Limiter(store.tenant("bench"))
-        limiter.set_limits(_LIMITS)
+    limiter = Limiter.open(url, "bench")
+    limiter.set_limits(_LIMITS)
 
-        def acquire(entity: str) -> None:
-            with limiter.acquire(entity, RESOURCE, CONSUME):
-                pass
+    def acquire(entity: str) -> None:
+        with limiter.acquire(entity, RESOURCE, CONSUME):
+            pass
 
-        serve(acquire, _ABOUT)
+    serve(acquire, _ABOUT)
+    limiter.close()
 
 
 async def _awaited(url: str) -> None:
-    async with table.open_async(url) as store:
-        limiter = AsyncLimiter(store.tenant("bench"))
-        await limiter.set_limits(_LIMITS)
+    limiter = AsyncLimiter.open(url, "bench")
+    await limiter.set_limits(_LIMITS)
 
-        async def acquire(entity: str) -> None:
-            async with limiter.acquire(entity, RESOURCE, CONSUME):
-                pass
+    async def acquire(entity: str) -> None:
+        async with limiter.acquire(entity, RESOURCE, CONSUME):
+            pass
 
-        await aserve(acquire, _ABOUT)
+    await aserve(acquire, _ABOUT)
+    await limiter.close()
 
 
 if __name__ == "__main__":

@@ -327,7 +327,7 @@ def limiter_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
             ours = _limiter(figures, place, OURS, kind, "cpu_us")
             peer = _limiter(figures, place, ZAE, kind, "cpu_us")
             times = {each: peer[each] / ours[each] for each in ours if each in peer}
-            verdicts.append(_times(f"per CPU second, {place}, {kind}", LIMITER_WIRE_LIMIT, times))
+            verdicts.append(_times(f"CPU, {place}, {kind}", LIMITER_WIRE_LIMIT, times))
     return verdicts
 
 

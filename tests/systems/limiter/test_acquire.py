@@ -94,7 +94,7 @@ def test_a_lease_takes_more_gives_back_and_ends(place: Place, mode: str) -> None
 
 def test_an_exception_gives_everything_back(place: Place, mode: str) -> None:
     ours = known(place, mode)
-    with pytest.raises(KeyboardInterrupt), ours.acquire("u", "gpt-4", {"rpm": 1, "tpm": 500}) as lease:
+    with pytest.raises(KeyboardInterrupt), ours.acquire("u", "gpt-4", {"rpm": 1, "tpm": 500}) as lease:  # noqa: PT012 - the block is the test
         lease.consume(tpm=100)
         lease.adjust(tpm=9000)
         raise KeyboardInterrupt
@@ -293,7 +293,7 @@ def test_c1_14_available_is_the_minimum_of_child_and_parent(place: Place, family
 
 
 def test_an_exception_gives_back_to_the_parent_too(place: Place, family: Any) -> None:
-    with pytest.raises(ZeroDivisionError), family.acquire("u", "gpt-4", {"rpm": 4}) as lease:
+    with pytest.raises(ZeroDivisionError), family.acquire("u", "gpt-4", {"rpm": 4}) as lease:  # noqa: PT012 - the block is the test
         lease.consume(rpm=2)
         raise ZeroDivisionError
     assert family.available("org", "gpt-4") == {"rpm": 15}
@@ -370,9 +370,8 @@ def test_names_that_are_none_are_refused_in_one_sentence(
     place: Place, mode: str, entity: Any, resource: Any
 ) -> None:
     ours = known(place, mode)
-    with pytest.raises(DataError, match="is named by 1 to"):
-        with ours.acquire(entity, resource, {"rpm": 1}):
-            pass
+    with pytest.raises(DataError, match="is named by 1 to"), ours.acquire(entity, resource, {"rpm": 1}):
+        pass
     assert place.sent() == []
 
 

@@ -9,11 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from solotable import Database
+from solotable.connect import over
 from solotable.engines import sqlite
+from solotable.protocol.encode import items as decode_items
+from solotable.protocol.requests import Scan
 from solotable.systems.limiter import Limit, Limiter, RateLimitExceeded
 from solotable.systems.limiter.gauge import Gauge, rules_from, rules_of
 from solotable.systems.limiter.limits import LONGEST_PERIOD_SECONDS, MOST_TOKENS, limits_of
 from solotable.systems.limiter.table import limiter
+from solotable.values import Item
 from tests.store.opening import START, Clock
 
 SECOND = 1_000_000
@@ -69,8 +74,6 @@ def test_the_bucket_does_what_an_exact_model_does(
     clock = Clock()
     now = int(START) * SECOND
     engine = sqlite.open(sqlite.MEMORY, clock=clock)
-    from solotable.connect import over
-
     db = over(engine, [limiter], clock=clock)
     ours = Limiter(db, "acme", limits=[limit], remember_rejections=0.0)
     # What the limiter makes of the clock is what the model is told.
@@ -110,11 +113,8 @@ def test_the_bucket_does_what_an_exact_model_does(
     engine.close()
 
 
-def _items(db):  # type: ignore[no-untyped-def]
-    from solotable.protocol.encode import items
-    from solotable.protocol.requests import Scan
-
-    return items(db.engine.handle(Scan(table="Limiter")).items)
+def _items(db: Database) -> list[Item]:
+    return decode_items(db.engine.handle(Scan(table="Limiter")).items or ())
 
 
 def test_c1_8_no_remainder_is_lost_however_often_a_slow_limit_is_written() -> None:

@@ -160,6 +160,14 @@ def test_after_a_change_of_our_own_the_cache_asks_consistently(place: Place, dri
     assert not asked.tables[0].consistent
 
 
+def test_one_entity_that_is_forgotten_sees_the_levels_of_all_anew(place: Place, drive: Drive) -> None:
+    cache = SettingsCache(60, place.clock)
+    drive(resolve(place.scope, "acct", "gpt-4", cache=cache))
+    run(set_limits(place.scope, [RPM], resource="gpt-4"), place.beside().engine)
+    cache.invalidate("acct")  # its bucket showed a higher revision
+    assert drive(resolve(place.scope, "acct", "gpt-4", cache=cache)).limits == (RPM,)
+
+
 def test_an_answer_that_was_asked_for_before_an_invalidation_is_not_kept(place: Place) -> None:
     cache = SettingsCache(60, place.clock)
 
@@ -199,7 +207,9 @@ def test_an_entity_is_forgotten_alone_or_with_all() -> None:
     cache.invalidate("a")
     assert cache.get("a", "x") is cache.get("a", "y") is None
     assert cache.get("b", "x") is not None
-    assert cache.shared("x") is not None
+    assert cache.shared("x") is None  # what it shares may be what has changed
+    cache.invalidate("nobody")
+    cache.keep("a", "x", Settings(), levels={"x": None})
     cache.invalidate()
     assert cache.get("b", "x") is None
     assert cache.shared("x") is None

@@ -14,6 +14,7 @@ from solotable.entities.table import STREAM
 from solotable.errors import CursorRejected, DataError, FeedTrimmed, OutcomeUnknown
 from solotable.protocol.engine import Engine
 from solotable.protocol.requests import Control, DeleteItem, PutItem, Request, TransactWriteItems
+from solotable.systems.limiter import Limit, RateLimitExceeded
 from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import (
     Booked,
@@ -28,6 +29,7 @@ from solotable.testing.layer import Layer
 
 from .conftest import Drive, Mode
 from .consuming import bucket_key, consuming
+from .either import either
 from .ground import ACME, ZETA, Place
 
 DAY = datetime(2035, 1, 1, tzinfo=UTC)
@@ -267,6 +269,16 @@ def test_more_rows_than_a_transaction_has_are_several(counting: Counting) -> Non
     }
 
 
+def test_more_limits_than_an_update_takes_are_several(counting: Counting) -> None:
+    # Names of limits are whatever calls give, ten at a time.
+    for n in range(0, 150, 10):
+        counting.consume(DAY, more={f"a-rather-long-name-of-a-limit-{n + each}": 1_000 for each in range(10)})
+    assert counting.count() == Booked(records=15, rows=6, transactions=2)
+    (row,) = counting.rows("hour").values()
+    assert row.pop("events") == 15
+    assert list(row.values()) == [1_000] * 150
+
+
 def test_with_nothing_new_nothing_is_written(counting: Counting) -> None:
     counting.consume(DAY, rpm=1_000)
     counting.count()
@@ -296,7 +308,9 @@ def test_s1_1_rows_and_marks_are_flat_and_expire(counting: Counting) -> None:
         }.items()
     }
     marks = counting.place.raw("_usage")
-    assert len(marks) == 1
+    # Records are gone from a stream after a day.
+    month = counting.place.clock.seconds + 30 * 24 * 3600
+    assert [mark["expires"] for mark in marks] == [{"N": str(int(month))}]
     for item in [*rows, *marks]:
         assert {kind for value in item.values() for kind in value} <= {"S", "N"}
     assert counting.rows("hour") == {DAY: {"events": 1, "rpm": 1_000, "x.y-z": 5}}
@@ -489,3 +503,33 @@ def test_a_stream_that_was_turned_off_and_on_again_has_marks_of_its_own(counting
     counting.count(recover=True)
     assert counting.rows("hour") == {DAY: {"events": 2, "rpm": 3_000}}
     assert len(counting.place.raw("_usage")) == 2
+
+
+def test_what_leases_consume_adjust_and_give_back_is_what_usage_says(counting: Counting, mode: Mode) -> None:
+    limits = [Limit.per_minute("rpm", 100), Limit.per_minute("tpm", 10_000)]
+    limiter_, clock = either(counting.place, mode, limits=limits), counting.place.clock
+    clock.seconds = (DAY + HOUR - timedelta(seconds=10)).timestamp()
+    with limiter_.acquire("ann", "gpt", {"rpm": 1, "tpm": 500}) as lease:
+        lease.consume(tpm=100)
+        lease.adjust(tpm=50)
+    with limiter_.acquire("ann", "gpt", {"rpm": 1, "tpm": 500}) as lease:
+        clock.seconds += 10
+        lease.release(tpm=200)
+
+    def work() -> None:
+        with limiter_.acquire("ann", "gpt", {"rpm": 1, "tpm": 700}):
+            # What was refused is not consumed, and what an error gives back is not either.
+            with pytest.raises(RateLimitExceeded), limiter_.acquire("ann", "gpt", {"tpm": 9_999}):
+                pass
+            raise Enough
+
+    with pytest.raises(Enough):
+        work()
+    counting.count()
+    found = limiter_.usage(entity="ann", resource="gpt", window="hour")
+    assert [(row.start - DAY, row.tokens) for row in found] == [
+        (timedelta(0), {"rpm": 2, "tpm": 1_150}),
+        (HOUR, {"rpm": 0, "tpm": -200}),
+    ]
+    summary = limiter_.usage_summary(entity="ann", window="day")
+    assert {name: each.total for name, each in summary.limits.items()} == {"rpm": 2, "tpm": 950}

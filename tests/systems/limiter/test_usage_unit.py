@@ -222,6 +222,13 @@ def test_a_transaction_has_at_most_99_rows_and_its_mark() -> None:
         rows, at = fitting(records, at)
         sizes.append(len(rows))
     assert sizes == [99, 99, 99, 3]
+    # Another hour of the same day would be the hundredth row.
+    one, late = (
+        image(DAY, "user-1", consumed_rpm=1),
+        image(DAY + timedelta(hours=1), "user-1", consumed_rpm=2),
+    )
+    rows, end = fitting([*records[:33], record(34, one, late)], 0)
+    assert (len(rows), end) == (99, 33)
 
 
 def test_many_records_of_few_buckets_are_few_rows() -> None:
@@ -322,6 +329,18 @@ def test_c1_5_any_batching_and_any_redelivery_give_the_plain_sum(
         stored = engine.handle(Scan(table=scope.table(limiter), consistent=True))
         assert shown(list(decode_items(stored.items or ()))) == total
     assert booked == len(records)
+
+
+def test_c1_5_a_mark_is_of_one_shard_of_one_stream() -> None:
+    records = [record(1, None, image(DAY, consumed_rpm=5))]
+    places = [ShardPlace("stream/1", "s1"), ShardPlace("stream/1", "s2"), ShardPlace("stream/2", "s1")]
+    with sqlite.open(sqlite.MEMORY, clock=CLOCK) as engine:
+        scope = over(engine, [limiter], Url("sqlite", "test"), clock=CLOCK).scope.of_admin()
+        done = [run(book(scope, place, records), engine).records for place in (*places, *places)]
+        stored = engine.handle(Scan(table=scope.table(limiter), consistent=True))
+        found = shown(list(decode_items(stored.items or ())))
+    assert done == [1, 1, 1, 0, 0, 0]
+    assert set(map(repr, found.values())) == {repr({"events": 3, "tokens_rpm": 15})}
 
 
 def rows(*amounts: tuple[int, int], window: Window = "hour", entity: str = "ann") -> list[Usage]:

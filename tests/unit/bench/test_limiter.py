@@ -36,8 +36,8 @@ def test_in_process_is_judged_by_the_peers_best_endpoint_and_our_worst_workload(
     )
     assert judged["acquires, relaxed file, sync"] == ("not reached", "18.0x, one hot entity")
     assert judged["acquires, durable file, async"] == ("reached", "5.0x, 100 entities")
-    assert judged["per CPU second, slow server, sync"] == ("reached", "2.0x, 100 entities")
-    assert judged["per CPU second, quick server, sync"][0] == "not reached"
+    assert judged["CPU, slow server, sync"] == ("reached", "2.0x, 100 entities")
+    assert judged["CPU, quick server, sync"][0] == "not reached"
 
 
 @pytest.mark.parametrize("absent", ["zae-limiter", "solotable"])

@@ -9,7 +9,7 @@ tokens from the child: fewer are admitted then, never more.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from solotable.flows.ask import Flow
@@ -105,7 +105,8 @@ def _rules(room: Room, settings: Settings, given: Limits | None) -> Rules | None
         return rules_of(given, 0)
     if settings.limits is not None:
         return rules_of(settings.limits, settings.revision)
-    return rules_of(room.limits, 0) if room.limits else None
+    # Stored limits that were deleted count as older than these.
+    return rules_of(room.limits, settings.revision) if room.limits else None
 
 
 def _judge(target: Target) -> None:
@@ -179,8 +180,14 @@ def adjust(desk: Desk, grant: Grant, amounts: Mapping[str, int]) -> Flow[None]:
             yield from settle(desk, taken, theirs)
 
 
-def consume(desk: Desk, grant: Grant, more: Mapping[str, Amount]) -> Flow[dict[str, int]]:
-    """Take more for a grant from every limit, or raise RateLimitExceeded and take none."""
+def back(desk: Desk, grants: Sequence[Grant]) -> Flow[None]:
+    """Give back everything that was taken, to where it was taken from (C1.14)."""
+    for grant in reversed(grants):
+        yield from adjust(desk, grant, {name: -amount for name, amount in grant.amounts.items()})
+
+
+def consume(desk: Desk, grant: Grant, more: Mapping[str, Amount]) -> Flow[Grant]:
+    """Take more for a call from every limit, or raise RateLimitExceeded and take none."""
     first = grant.taken[0]
     amounts = wanted(first.ask.rules.limits, more)
     found = []
@@ -191,7 +198,9 @@ def consume(desk: Desk, grant: Grant, more: Mapping[str, Amount]) -> Flow[dict[s
     outcome = yield from _take_all(desk, found)
     if isinstance(outcome, RateLimitExceeded):
         raise outcome
-    return amounts
+    # Whoever takes more goes by the limits of the call, so that they cannot be outdated.
+    assert outcome is not None
+    return outcome
 
 
 def _known_to_refuse(desk: Desk, target: Target, now: int) -> State | None:

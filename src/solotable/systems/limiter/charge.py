@@ -121,12 +121,13 @@ def through(desk: Desk, known: Known, shard: int, ask: Ask) -> Flow[Outcome]:
         return Refused(met)
     with known.lane(now) as lane:
         for attempt in range(_ATTEMPTS):
-            state = known.shards.get(shard)
+            state = known.shards.get(shard) or _guessed(known, shard, ask.rules, now)
             request, takes = _request(desk, known, shard, ask, lane, state, now)
             try:
                 reply = yield request
             except ConditionFailed as refused:
-                outcome = _met(known, shard, ask, lane, refused.item, desk.now())
+                level = 0 if state is None else state.level
+                outcome = _met(known, shard, ask, lane, level, refused.item, desk.now())
                 if outcome is not None:
                     return outcome
                 if attempt > 2:
@@ -161,13 +162,23 @@ def _remembered(desk: Desk, known: Known, shard: int, ask: Ask, now: int) -> Sta
     return state if state.short(ask.rules, ask.costs(state.level), now) else None
 
 
-def _met(known: Known, shard: int, ask: Ask, lane: Lane, item: Item | None, now: int) -> Outcome | None:
+def _guessed(known: Known, shard: int, rules: Rules, now: int) -> State | None:
+    """Return a full shard of the level that others have; None for a bucket that may be new."""
+    if known.depth == 0 and shard == 0:
+        return None
+    used = {name: gauge.full(now) for name, gauge in rules.gauges.items()}
+    return State(known.depth, rules.text, rules.revision, used, now, 0, 0, {})
+
+
+def _met(
+    known: Known, shard: int, ask: Ask, lane: Lane, level: int, item: Item | None, now: int
+) -> Outcome | None:
     """Judge the item that a write met; None: write again, knowing it."""
-    before = known.shards.get(shard)
     if item is None:
         known.forget(shard)
         if shard:
             return Gone()
+        known.depth = 0
         # C1.6: a bucket that is gone is full; there is nothing to give back to, and no ghost is made.
         only_back = not ask.admit and all(amount < 0 for amount in ask.amounts.values())
         return Charged(None) if only_back else None
@@ -183,7 +194,7 @@ def _met(known: Known, shard: int, ask: Ask, lane: Lane, item: Item | None, now:
         # Whoever settles does so by the limits that there are; whoever asks may bring newer ones.
         older = state.revision > ask.rules.revision and not ask.final
         return Outdated() if older or not ask.admit else None
-    if ask.admit and not ask.wide and state.level != (before.level if before else 0):
+    if ask.admit and not ask.wide and state.level != level:
         return Gone()
     if ask.admit and state.at <= now + TOLERATED_SKEW and state.short(ask.rules, ask.costs(state.level), now):
         return Refused(state)

@@ -106,6 +106,11 @@ class Core:
         """The namespace that everything here belongs to."""
         return self._scope.tenant or ""
 
+    @property
+    def room(self) -> Room:
+        """Its parts, for flows of one's own."""
+        return self._room
+
     def invalidate_config_cache(self) -> None:
         """Forget which limits hold; they are read again at the next call."""
         self._room.cache.invalidate()

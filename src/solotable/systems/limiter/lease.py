@@ -21,7 +21,7 @@ from solotable.flows.ask import Flow
 from solotable.protocol.engine import Engine
 from solotable.store.drive import AsyncEngine, Inline, arun, run
 
-from .acquire import Grant, Room, acquire, adjust, consume
+from .acquire import Grant, Room, acquire, adjust, back, consume
 from .entities import OnUnavailable
 from .errors import LeaseExpired, LimiterUnavailable, LimitStatus
 from .limits import MILLI, Amount, Limit, wanted
@@ -67,8 +67,8 @@ class _Lease:
     def __init__(self, room: Room, order: Order) -> None:
         self._room = room
         self._order = order
-        #: None before the block, after it, and where no limits could be asked.
-        self._grant: Grant | None = None
+        #: What was taken, the first for the call itself; none where no limits could be asked.
+        self._grants: list[Grant] = []
         self._open = False
         self._consumed: dict[str, int] = {}
         self._pending: dict[str, int] = {}
@@ -82,12 +82,17 @@ class _Lease:
     @property
     def limited(self) -> bool:
         """Whether limits were asked; not where the table could not be, and that is allowed."""
-        return self._grant is not None
+        return bool(self._grants)
+
+    @property
+    def grant(self) -> Grant | None:
+        """What was taken and from where, for whoever settles it after the block; None without limits."""
+        return self._grants[0] if self._grants else None
 
     @property
     def statuses(self) -> list[LimitStatus]:
         """Every limit of the call as it was left, and those of a parent that is charged too."""
-        return [] if self._grant is None else self._grant.statuses(self._room.desk.now())
+        return self._grants[-1].statuses(self._room.desk.now()) if self._grants else []
 
     def adjust(self, **amounts: Amount) -> None:
         """Take more than was asked for, or less; never refused. Written when the block ends."""
@@ -99,9 +104,9 @@ class _Lease:
 
     def _note(self, amounts: Mapping[str, Amount], sign: int) -> None:
         self._judge_open()
-        if self._grant is None:
+        if not self._grants:
             return
-        known = self._grant.taken[0].ask.rules.limits
+        known = self._grants[0].taken[0].ask.rules.limits
         for name, amount in wanted(known, amounts, signed=True).items():
             self._pending[name] = self._pending.get(name, 0) + sign * amount
 
@@ -115,37 +120,36 @@ class _Lease:
 
     def _began(self, grant: Grant | None) -> None:
         self._open = True
-        self._grant = grant
         if grant is not None:
-            self._consumed = dict(grant.amounts)
+            self._took(grant)
 
-    def _more(self, amounts: Mapping[str, Amount]) -> Flow[dict[str, int]] | None:
+    def _more(self, amounts: Mapping[str, Amount]) -> Flow[Grant] | None:
         self._judge_open()
-        return None if self._grant is None else consume(self._room.desk, self._grant, amounts)
+        return consume(self._room.desk, self._grants[0], amounts) if self._grants else None
 
-    def _took(self, amounts: Mapping[str, int]) -> None:
+    def _took(self, grant: Grant) -> None:
+        self._grants.append(grant)
+        self._add(grant.amounts)
+
+    def _add(self, amounts: Mapping[str, int]) -> None:
         for name, amount in amounts.items():
             self._consumed[name] = self._consumed.get(name, 0) + amount
 
     def _end(self, failed: bool) -> Flow[None] | None:
         """Return what is still to be written: everything back, or what was adjusted."""
         self._open = False
-        grant = self._grant
-        if grant is None:
-            return None
+        pending, self._pending = self._pending, {}
+        desk = self._room.desk
         if failed:
-            owed = {name: -amount for name, amount in self._consumed.items() if amount}
-            self._consumed, self._pending = {}, {}
-        else:
-            owed = {name: amount for name, amount in self._pending.items() if amount}
-            self._took(self._pending)
-            self._pending = {}
-        return adjust(self._room.desk, grant, owed) if owed else None
+            self._consumed = {}
+            return back(desk, self._grants) if self._grants else None
+        self._add(pending)
+        return adjust(desk, self._grants[0], pending) if any(pending.values()) else None
 
     def _allows(self, error: SolotableError) -> bool:
         """Whether to go on without limits; otherwise it is raised what a caller sees."""
         if not is_unavailable(error):
-            raise error
+            raise error from None
         if self._choice() == "allow":
             log.warning("The limiter is unavailable, and calls are allowed: %s", error)
             return True
@@ -204,7 +208,7 @@ class AsyncLease(_Lease):
 
     async def __aenter__(self) -> Self:
         try:
-            grant = await self._whole(self._begin(), lambda grant: self._back(grant, grant.amounts))
+            grant = await self._whole(self._begin(), self._back)
         except SolotableError as error:
             self._allows(error)
             self._began(None)
@@ -232,15 +236,14 @@ class AsyncLease(_Lease):
         if flow is None:
             return
         try:
-            taken = await self._whole(flow, lambda taken: self._back(self._grant, taken))
+            taken = await self._whole(flow, self._back)
         except SolotableError as error:
             self._allows(error)
         else:
             self._took(taken)
 
-    def _back(self, grant: Grant | None, amounts: Mapping[str, int]) -> Flow[None]:
-        assert grant is not None
-        return adjust(self._room.desk, grant, {name: -amount for name, amount in amounts.items()})
+    def _back(self, grant: Grant) -> Flow[None]:
+        return back(self._room.desk, [grant])
 
     async def _whole(
         self, flow: Flow[ResultT], undo: Callable[[ResultT], Flow[None]] | None = None

@@ -67,6 +67,8 @@ class SettingsCache:
         self._clock = clock
         self._most = most
         self._kept: dict[tuple[str, str], tuple[float, Settings]] = {}
+        #: By entity, the resources that are kept: one entity is forgotten without looking at all of them.
+        self._resources: dict[str, set[str]] = {}
         self._shared: dict[str, tuple[float, StoredLimits | None]] = {}
         self._lock = threading.Lock()
         self._hits = 0
@@ -105,27 +107,38 @@ class SettingsCache:
         with self._lock:
             if era is not None and era != self._era:
                 return
-            _bounded(self._kept, (entity, resource), (min(end, until), settings), self._most)
+            gone = _bounded(self._kept, (entity, resource), (min(end, until), settings), self._most)
+            for key in gone:
+                self._unlist(key)
+            self._resources.setdefault(entity, set()).add(resource)
             for name, stored in (levels or {}).items():
                 _bounded(self._shared, name, (end, stored), self._most)
 
     def invalidate(self, entity: str | None = None) -> None:
-        """Forget everything, or what is known of one entity."""
+        """Forget everything, or what is known of one entity and the levels that it shares with others."""
         with self._lock:
             self._era += 1
             self._settled_at = self._clock() + _SETTLING_SECONDS
+            self._shared.clear()
             if entity is None:
                 self._kept.clear()
-                self._shared.clear()
+                self._resources.clear()
                 return
-            for key in [key for key in self._kept if key[0] == entity]:
-                del self._kept[key]
+            for resource in self._resources.pop(entity, ()):
+                del self._kept[entity, resource]
 
     @property
     def on_unavailable(self) -> OnUnavailable | None:
         """What the system's settings said last, however old that is: now they may be out of reach."""
         found = self._shared.get(DEFAULT)
         return None if found is None or found[1] is None else found[1].on_unavailable
+
+    def _unlist(self, key: tuple[str, str]) -> None:
+        entity, resource = key
+        listed = self._resources[entity]
+        listed.discard(resource)
+        if not listed:
+            del self._resources[entity]
 
     @property
     def era(self) -> int:
@@ -213,9 +226,12 @@ def _composed(entity: LimitedEntity | None, levels: tuple[_Level, ...]) -> Setti
     )
 
 
-def _bounded(kept: dict[KeyT, ValueT], key: KeyT, value: ValueT, most: int) -> None:
-    """Put an entry last; the first ones make room."""
+def _bounded(kept: dict[KeyT, ValueT], key: KeyT, value: ValueT, most: int) -> list[KeyT]:
+    """Put an entry last; the first ones make room, and are returned."""
     kept.pop(key, None)
+    gone: list[KeyT] = []
     while len(kept) >= most:
-        del kept[next(iter(kept))]
+        gone.append(next(iter(kept)))
+        del kept[gone[-1]]
     kept[key] = value
+    return gone

@@ -82,7 +82,12 @@ def take(desk: Desk, known: Known, ask: Ask) -> Flow[Taken | Refused | Outdated]
                 known.depth = max(0, shard.bit_length() - 1)
             continue
         refused[shard] = outcome
-        if known.depth == 0 or len(refused) >= min(_LOOKS, 1 << known.depth):
+        if known.depth == 0:
+            return outcome
+        if not _has_room(ask, known.depth):
+            # So much at once is more often in all shards together than in one.
+            return (yield from _take_wide(desk, known, ask))
+        if len(refused) >= min(_LOOKS, 1 << known.depth):
             return _soonest(refused, ask, desk.now())
         roll = _other(roll, refused, known.depth)
     raise LimiterUnavailable(

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from solotable.errors import DataError
-from solotable.flows.changes import is_own as has_tag
 from solotable.flows.streams import Record
 from solotable.systems.limiter.bucket import Bucket
 from solotable.systems.limiter.table import limiter
@@ -23,7 +22,7 @@ from .windows import Window, starts_at
 
 CONSUMED = "consumed_"
 EVENTS = "events"
-_BUCKET = Bucket.plan().tag
+_BUCKET = Bucket.plan().tag_value
 _NONE: Item = {}
 
 
@@ -43,7 +42,7 @@ Additions = dict[Slot, dict[str, int]]
 
 def is_consumption(record: Record) -> bool:
     """Whether a change of the table moved what a bucket has consumed."""
-    return has_tag(limiter, record.after, _BUCKET) and bool(_moved(record))
+    return _is_bucket(record.after) and bool(_moved(record))
 
 
 def fold(records: Iterable[Record]) -> Additions:
@@ -59,7 +58,7 @@ def fold(records: Iterable[Record]) -> Additions:
 
 def additions(record: Record) -> Sequence[tuple[Slot, dict[str, int]]]:
     """Return what one record adds to its hour, its day and its month; nothing where it consumed nothing."""
-    if not has_tag(limiter, record.after, _BUCKET):
+    if not _is_bucket(record.after):
         return ()
     amounts = _moved(record)
     if not amounts:
@@ -73,9 +72,13 @@ def additions(record: Record) -> Sequence[tuple[Slot, dict[str, int]]]:
     return [(Slot(*who, window, start), {EVENTS: 1, **amounts}) for window, start in windows]
 
 
+def _is_bucket(item: Item | None) -> bool:
+    return item is not None and item.get(limiter.tag) == _BUCKET
+
+
 def _moved(record: Record) -> dict[str, int]:
     """Return by how much each counter that moved did so, under the names that rows have."""
-    before = record.before if has_tag(limiter, record.before, _BUCKET) else None
+    before = record.before if _is_bucket(record.before) else None
     was, now = before or _NONE, record.after or _NONE
     found: dict[str, int] = {}
     try:

@@ -25,6 +25,8 @@ class UsageRow(Entity, table=limiter, tag="Usage"):
     """What one entity used of one resource in one window."""
 
     key = Key("{namespace}#USAGE#{entity}", "{window}#{start:s}#{resource}")
+    # DynamoDB: what one partition of an index takes, 1,000 units a second, bounds how quickly the usage of a
+    # resource is counted; buckets are not in the index, so no acquire waits for it.
     by_resource = Key("{namespace}#USAGE#{resource}", "{window}#{start:s}#{entity}", index="GSI1")
 
     namespace: str = FROM_SCOPE
