@@ -57,7 +57,7 @@ def writes_of(place: Place, limits: list[Limit]) -> list[UpdateItem]:
     return [each for each in sent if isinstance(each, UpdateItem)]
 
 
-def test_s1_3_s1_1_a_bucket_is_flat_however_it_is_written(place: Place) -> None:
+def test_s1_3_a_bucket_is_flat_however_it_is_written(place: Place) -> None:
     writes_of(place, [RPM, TPM])
     (bucket,) = place.raw("Bucket")
     assert {kind for value in bucket.values() for kind in value} == {"S", "N"}
@@ -122,7 +122,7 @@ def test_s1_6_a_set_of_a_map_and_an_add_below_it_overlap(place: Place) -> None:
     assert refused.value.code == "ValidationException"
 
 
-def test_s1_7_s1_9_many_first_writers_make_one_item_and_the_exact_sum(place: Place) -> None:
+def test_s1_7_the_second_writer_keeps_the_first_resource_and_the_counters_sum(place: Place) -> None:
     def write(writer: int) -> None:
         update(
             place,
@@ -142,7 +142,7 @@ def test_s1_7_s1_9_many_first_writers_make_one_item_and_the_exact_sum(place: Pla
     assert (found["rpm"], found["total_events"]) == ({"N": "72"}, {"N": "24"})
 
 
-def test_s1_8_c1_4_only_what_an_item_is_is_guarded(place: Place, mode: str) -> None:
+def test_s1_8_only_what_an_item_is_is_guarded(place: Place, mode: str) -> None:
     ours = either(place, mode, limits=[RPM])
     for _ in range(2):
         place.clock.seconds += 1
@@ -155,6 +155,32 @@ def test_s1_8_c1_4_only_what_an_item_is_is_guarded(place: Place, mode: str) -> N
     assert {names[alias] for alias in guarded} == {"_type", "entity", "resource", "namespace", "shard"}
     (bucket,) = place.raw("Bucket")
     assert bucket["at"] == {"N": str(int(place.clock() * 1_000_000))}
+
+
+def test_s1_9_many_first_acquires_make_one_bucket_and_the_exact_sum(place: Place) -> None:
+    many = [either(place, "sync", limits=[RPM], shard_above=None) for _ in range(8)]
+
+    def first(ours: Any) -> None:
+        with ours.acquire("u", "r", {"rpm": 3}):
+            pass
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(first, many))
+    (bucket,) = place.raw("Bucket")
+    assert (bucket["consumed_rpm"], bucket["writes"]) == ({"N": "24000"}, {"N": "8"})
+
+
+def test_c1_4_what_changes_is_not_guarded_and_so_not_ignored(place: Place, mode: str) -> None:
+    ours = either(place, mode, limits=[RPM])
+    with ours.acquire("u", "r", {"rpm": 1}):
+        pass
+    before = place.raw("Bucket")[0]
+    place.clock.seconds += 3600
+    with ours.acquire("u", "r", {"rpm": 1}, limits=[Limit.per_minute("rpm", 50)]):
+        pass
+    after = place.raw("Bucket")[0]
+    for name in ("at", "expires", "rules", "used_rpm"):
+        assert before[name] != after[name]
 
 
 def test_c1_1_an_add_begins_at_zero_and_a_sum_of_nothing_is_refused(place: Place) -> None:
