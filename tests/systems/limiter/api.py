@@ -1,6 +1,6 @@
 """The limiter over HTTP for its suite: two namespaces full of marked data, and a key for every role.
 
-Every name of a namespace holds its mark, so a leak is a mark where it must not be.
+Texts of a namespace hold its mark and its numbers are its own, so a leak is a mark where it must not be.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ ROLES = ("GLOBAL_OPERATOR", "OPERATOR", "APP")
 NAMESPACES = ("acme", "zeta")
 EVERYWHERE = ("GLOBAL_OPERATOR",)
 MODEL = "echo-1"
-PLENTY = [
-    {"name": "rpm", "refill": 100_000, "period_seconds": 60},
-    {"name": "tpm", "refill": 10_000_000, "period_seconds": 60},
-]
+#: Numbers that are in a namespace's limits, leases and usage, and nowhere else.
+NUMBERS = {"acme": 7_654_301, "zeta": 7_654_303}
 
 
 def mark(namespace: str) -> str:
-    """Return what every name of a namespace holds."""
+    """Return what every text of a namespace holds."""
     return f"marked-by-{namespace}-7f3a"
+
+
+def marks(namespace: str) -> tuple[str, ...]:
+    """Return what tells of a namespace, wherever it is."""
+    return mark(namespace), str(NUMBERS[namespace])
 
 
 def key(role: str, namespace: str) -> str:
@@ -91,7 +94,11 @@ def made_app(source: str, **options: Any) -> FastAPI:
 
 def fill(api: Api, namespace: str) -> None:
     """Make two of everything in a namespace, all marked, and note the names of the first."""
-    text = mark(namespace)
+    text, number = mark(namespace), NUMBERS[namespace]
+    plenty = [
+        {"name": "rpm", "refill": 100_000, "period_seconds": 60},
+        {"name": "tpm", "refill": number, "capacity": number * 10_000, "period_seconds": 60},
+    ]
 
     def made(path: str, body: Any, method: str = "POST", **more: Any) -> Any:
         answer = api.ask(method, path, "OPERATOR", namespace, json=body, **more)
@@ -100,26 +107,26 @@ def fill(api: Api, namespace: str) -> None:
 
     registered = api.ask("POST", "/namespaces", "GLOBAL_OPERATOR", namespace, json={"name": namespace})
     assert registered.status_code == 201, registered.text
-    made("/defaults/system", {"limits": PLENTY}, "PUT")
+    made("/defaults/system", {"limits": plenty}, "PUT")
     lease = ""
     for count in range(2):
-        org, user, resource = f"{text}-org{count}", f"{text}-user{count}", f"{text}-r{count}"
+        org, user, resource = f"{namespace}-org{count}", f"{namespace}-user{count}", f"{namespace}-r{count}"
         made("/api/entities", {"entity_id": org, "name": text})
         for child in (user, f"{user}-b"):
             made("/api/entities", {"entity_id": child, "name": text, "parent": org, "cascade": True})
-        made(f"/api/limits/{user}", {"limits": PLENTY}, "PUT")
-        made(f"/api/limits/{user}", {"limits": PLENTY}, "PUT", params={"resource": resource})
-        made(f"/defaults/resources/{resource}", {"limits": PLENTY}, "PUT")
-        for on in (resource, MODEL):
-            body = {"entity": user, "resource": on, "consume": {"rpm": 1, "tpm": 500}}
+        made(f"/api/limits/{user}", {"limits": plenty}, "PUT")
+        for on in (resource, f"{namespace}-r{1 - count}", MODEL):
+            made(f"/api/limits/{user}", {"limits": plenty}, "PUT", params={"resource": on})
+            body = {"entity": user, "resource": on, "consume": {"rpm": 1, "tpm": number}}
             lease = made("/acquire", body)["lease"]["lease_id"]
+        made(f"/defaults/resources/{resource}", {"limits": plenty}, "PUT")
     api.ids[namespace] = {
-        "any": f"{text}-user0",
-        "entity": f"{text}-user0",
-        "entity_id": f"{text}-new",
-        "user": f"{text}-user0",
-        "parent": f"{text}-org0",
-        "resource": f"{text}-r0",
+        "any": f"{namespace}-user0",
+        "entity": f"{namespace}-user0",
+        "entity_id": f"{namespace}-new",
+        "user": f"{namespace}-user0",
+        "parent": f"{namespace}-org0",
+        "resource": f"{namespace}-r0",
         "lease_id": lease,
         "name": namespace,
         "consume": "rpm:1",

@@ -90,6 +90,9 @@ def test_a_lease_takes_more_gives_back_and_ends(place: Place, mode: str) -> None
     for use in (lease.consume, lease.adjust, lease.release):
         with pytest.raises(LeaseExpired):
             use(tpm=1)
+    with pytest.raises(LeaseExpired):
+        lease.__enter__()
+    assert ours.available("u", "gpt-4") == {"rpm": 10, "tpm": 1600}
 
 
 def test_an_exception_gives_everything_back(place: Place, mode: str) -> None:

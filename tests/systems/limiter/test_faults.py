@@ -180,6 +180,20 @@ def test_c1_14_on_unavailable_covers_what_is_written_at_the_end(
     assert "could not take back" in raised.value.__notes__[0]
 
 
+def test_a_parent_that_cannot_be_asked_leaves_the_child_as_it_was(
+    place: Place, ours: Any, faults: Faults
+) -> None:
+    ours.create_entity("org")
+    ours.create_entity("kid", parent="org", cascade=True)
+    ours.available("kid", "r")
+    faults.unreachable("UpdateItem", after=1, times=5)
+    with pytest.raises(LimiterUnavailable), ours.acquire("kid", "r", {"rpm": 1}):
+        pass
+    faults.clear()
+    assert consumed(place) == 0
+    assert ours.available("kid", "r") == {"rpm": 10}
+
+
 def test_settings_that_cannot_be_read_are_unavailable_too(place: Place, ours: Any, faults: Faults) -> None:
     ours.set_limits([RPM], on_unavailable="allow")
     ours.available("u", "r")

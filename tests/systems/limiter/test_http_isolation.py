@@ -14,7 +14,7 @@ import pytest
 
 from tests.systems.http import Operation
 
-from .api import EVERYWHERE, MODEL, OPERATIONS, ROLES, Api, mark, running
+from .api import EVERYWHERE, MODEL, NUMBERS, OPERATIONS, ROLES, Api, marks, running
 
 LISTS = [each for each in OPERATIONS if "cursor" in each.parameters]
 SCOPED = [each for each in OPERATIONS if "x-tenant-id" in each.parameters]
@@ -26,7 +26,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
     """A limiter that callers of acme attack; at the end everything of zeta is as it was."""
     with running(tmp_path_factory.mktemp("attacked")) as made:
         before = everything(made, "zeta")
-        assert sum(mark("zeta") in each for each in before.values()) > 8
+        assert sum(any(mark in each for mark in marks("zeta")) for each in before.values()) > 12
         yield made
         assert everything(made, "zeta") == before
 
@@ -45,17 +45,13 @@ def everything(api: Api, namespace: str) -> dict[str, str]:
 
 def judge(answer: httpx.Response) -> None:
     assert answer.status_code < 500, answer.text
-    assert mark("zeta") not in answer.text.replace(str(answer.request.url.path), "")
-
-
-def judge_nothing_known(answer: httpx.Response) -> None:
-    """Names of the other namespace are nobody's here: at most they are told back with what is new about them."""
-    assert answer.status_code < 500, answer.text
-    assert '"consumed":' not in answer.text or answer.status_code == 201
+    for each in marks("zeta"):
+        assert each not in answer.text
+        assert each not in str(answer.headers)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_s1_20_a_header_reaches_no_other_namespace(api: Api, operation: Operation) -> None:
+def test_a_header_reaches_no_other_namespace(api: Api, operation: Operation) -> None:
     for role in ("OPERATOR", "APP"):
         for trick in TRICKS:
             answer = api.send(operation, role, extra={"x-tenant-id": trick})
@@ -65,25 +61,18 @@ def test_s1_20_a_header_reaches_no_other_namespace(api: Api, operation: Operatio
 
 
 @pytest.mark.parametrize("operation", SCOPED, ids=str)
-def test_s1_20_names_of_another_namespace_are_not_there(api: Api, operation: Operation) -> None:
-    ids = {
-        **api.ids["zeta"],
-        "entity_id": f"{mark('zeta')}-made-in-acme",
-        "parent": api.ids["acme"]["parent"],
-    }
+def test_names_of_another_namespace_are_not_there(api: Api, operation: Operation) -> None:
     for role in ROLES:
-        judge_nothing_known(api.send(operation, role, ids=ids))
+        judge(api.send(operation, role, ids=api.ids["zeta"]))
 
 
 @pytest.mark.parametrize("operation", [each for each in OPERATIONS if "{lease_id}" in each.path], ids=str)
-def test_s1_20_a_lease_of_another_namespace_is_not_there(api: Api, operation: Operation) -> None:
-    before = api.left(f"{mark('zeta')}-user0", "zeta")
+def test_a_lease_of_another_namespace_is_not_there(api: Api, operation: Operation) -> None:
     for role in ROLES:
         answer = api.send(operation, role, ids=api.ids["zeta"])
         assert answer.status_code == 404, (role, answer.text)
     lease = api.ask("GET", f"/leases/{api.ids['zeta']['lease_id']}", "APP", "zeta").json()
-    assert (lease["consumed"], lease["ended"]) == ({"rpm": 1, "tpm": 500}, None)
-    assert api.left(f"{mark('zeta')}-user0", "zeta") >= before or before["rpm"] <= 100_000
+    assert (lease["consumed"], lease["ended"]) == ({"rpm": 1, "tpm": NUMBERS["zeta"]}, None)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +89,7 @@ def foreign_cursors(api: Api) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("operation", [each for each in LISTS if each in SCOPED], ids=str)
-def test_s1_20_cursors_of_another_namespace_are_refused(
+def test_cursors_of_another_namespace_are_refused(
     api: Api, operation: Operation, foreign_cursors: dict[str, str]
 ) -> None:
     for role in ("OPERATOR", *EVERYWHERE):
@@ -111,7 +100,7 @@ def test_s1_20_cursors_of_another_namespace_are_refused(
 
 
 @pytest.mark.parametrize("operation", [each for each in SCOPED if "requestBody" in each.document], ids=str)
-def test_s1_20_no_body_names_a_namespace(api: Api, operation: Operation) -> None:
+def test_no_body_names_a_namespace(api: Api, operation: Operation) -> None:
     body = api.body(operation, api.ids["acme"])["json"]
     path = re.sub(r"\{(\w+)(?::\w+)?\}", lambda found: api.ids["acme"][found[1]], operation.path)
     answer = api.ask(operation.method, path, "OPERATOR", json={**body, "namespace": "zeta"})

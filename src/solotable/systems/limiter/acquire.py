@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from solotable.errors import SolotableError
 from solotable.flows.ask import Flow
 
 from .bucket import State
@@ -147,27 +149,33 @@ def _take_all(desk: Desk, found: list[Target]) -> Flow[Grant | RateLimitExceeded
         if (state := _known_to_refuse(desk, target, now)) is not None:
             return _exceeded(found, target, state, now)
     for target in found:
-        outcome: Taken | Refused | Outdated
-        if target.ask.amounts:
-            outcome = yield from take(desk, target.known, target.ask)
-        else:
-            outcome = Taken(target.known, target.ask, (0,), target.known.shards.get(0))
+        try:
+            outcome = yield from _taken(desk, target)
+        except SolotableError:
+            with suppress(SolotableError):
+                yield from _undo(desk, done)
+            raise
         if isinstance(outcome, Taken):
             done.append(outcome)
             continue
-        for each in reversed(done):
-            yield from give_back(desk, each, each.ask.amounts)
+        yield from _undo(desk, done)
         if isinstance(outcome, Outdated):
             return None
         return _exceeded(found, target, outcome.state, desk.now())
     return Grant(tuple(done), found[0].ask.amounts)
 
 
-def give_back(desk: Desk, taken: Taken, amounts: Mapping[str, int]) -> Flow[None]:
-    """Give tokens back to the bucket that they were taken from."""
-    back = {name: -amount for name, amount in amounts.items() if amount}
-    if back:
-        yield from settle(desk, taken, back)
+def _taken(desk: Desk, target: Target) -> Flow[Taken | Refused | Outdated]:
+    if target.ask.amounts:
+        return (yield from take(desk, target.known, target.ask))
+    return Taken(target.known, target.ask, (0,), target.known.shards.get(0))
+
+
+def _undo(desk: Desk, done: Sequence[Taken]) -> Flow[None]:
+    for each in reversed(done):
+        back = {name: -amount for name, amount in each.ask.amounts.items()}
+        if back:
+            yield from settle(desk, each, back)
 
 
 def adjust(desk: Desk, grant: Grant, amounts: Mapping[str, int]) -> Flow[None]:
@@ -184,23 +192,6 @@ def back(desk: Desk, grants: Sequence[Grant]) -> Flow[None]:
     """Give back everything that was taken, to where it was taken from (C1.14)."""
     for grant in reversed(grants):
         yield from adjust(desk, grant, {name: -amount for name, amount in grant.amounts.items()})
-
-
-def consume(desk: Desk, grant: Grant, more: Mapping[str, Amount]) -> Flow[Grant]:
-    """Take more for a call from every limit, or raise RateLimitExceeded and take none."""
-    first = grant.taken[0]
-    amounts = wanted(first.ask.rules.limits, more)
-    found = []
-    for taken in grant.taken:
-        shared = {name: amount for name, amount in amounts.items() if name in taken.ask.rules.gauges}
-        found.append(Target(taken.known, Ask(taken.ask.rules, shared, final=True)))
-        _judge(found[-1])
-    outcome = yield from _take_all(desk, found)
-    if isinstance(outcome, RateLimitExceeded):
-        raise outcome
-    # Whoever takes more goes by the limits of the call, so that they cannot be outdated.
-    assert outcome is not None
-    return outcome
 
 
 def _known_to_refuse(desk: Desk, target: Target, now: int) -> State | None:

@@ -21,7 +21,7 @@ from solotable.flows.ask import Flow
 from solotable.protocol.engine import Engine
 from solotable.store.drive import AsyncEngine, Inline, arun, run
 
-from .acquire import Grant, Room, acquire, adjust, back, consume
+from .acquire import Grant, Room, acquire, adjust, back
 from .entities import OnUnavailable
 from .errors import LeaseExpired, LimiterUnavailable, LimitStatus
 from .limits import MILLI, Amount, Limit, wanted
@@ -69,7 +69,7 @@ class _Lease:
         self._order = order
         #: What was taken, the first for the call itself; none where no limits could be asked.
         self._grants: list[Grant] = []
-        self._open = False
+        self._begun = self._open = False
         self._consumed: dict[str, int] = {}
         self._pending: dict[str, int] = {}
 
@@ -115,8 +115,14 @@ class _Lease:
             raise LeaseExpired
 
     def _begin(self) -> Flow[Grant]:
+        if self._begun:
+            raise LeaseExpired
+        self._begun = True
+        return self._asking(self._order.consume)
+
+    def _asking(self, amounts: Mapping[str, Amount]) -> Flow[Grant]:
         order = self._order
-        return acquire(self._room, order.entity, order.resource, order.consume, order.limits)
+        return acquire(self._room, order.entity, order.resource, amounts, order.limits)
 
     def _began(self, grant: Grant | None) -> None:
         self._open = True
@@ -125,7 +131,7 @@ class _Lease:
 
     def _more(self, amounts: Mapping[str, Amount]) -> Flow[Grant] | None:
         self._judge_open()
-        return consume(self._room.desk, self._grants[0], amounts) if self._grants else None
+        return self._asking(amounts) if self._grants else None
 
     def _took(self, grant: Grant) -> None:
         self._grants.append(grant)
