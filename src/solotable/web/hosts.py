@@ -22,8 +22,6 @@ from .hostnames import canonical_host
 #: From a canonical host name to its tenant, None when nobody owns it.
 ResolveHost = Callable[[AsyncDatabase, str], Awaitable[str | None]]
 
-_LONGEST_HEADER = 1100
-
 
 def _values(request: Request, wanted: bytes) -> list[bytes]:
     return [value for name, value in request.scope["headers"] if name == wanted]
@@ -43,8 +41,7 @@ class Proxies:
         names = _values(request, b"host")
         if self._networks and self._trusts(request):
             names = _values(request, b"x-forwarded-host") or names
-        # Longer than any name with a port: nothing of that size is worth remembering its form.
-        if len(names) != 1 or len(names[0]) > _LONGEST_HEADER:
+        if len(names) != 1:
             return None
         try:
             # Names that are not ASCII are sent as UTF-8.

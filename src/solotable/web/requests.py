@@ -73,7 +73,9 @@ class Edge:
             await self._app(scope, receive, send)
             return
         identity = _identity(scope)
-        scope.setdefault("state", {})["request_id"] = identity
+        # A copy: a server that hands the same state to two requests must not hand on who asked first.
+        scope["state"] = {**scope.get("state", {}), "request_id": identity}
+        scope["state"].pop("principal", None)
         started = False
 
         async def sending(message: Message) -> None:
