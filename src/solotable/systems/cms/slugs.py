@@ -49,7 +49,7 @@ RESERVED = frozenset(
         "users",
     }
 )
-_BETWEEN = re.compile(r"[^\w/]+|_+")
+_BETWEEN = re.compile(r"(?:[^\w/]|_)+")
 _SLASHES = re.compile(r"/+")
 _EDGES = re.compile(r"-*/-*")
 
