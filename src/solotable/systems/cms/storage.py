@@ -92,6 +92,9 @@ class FolderStorage:
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
+                file.flush()
+                # The table says "stored" for good after this, also when the power fails.
+                os.fsync(handle)
             Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)

@@ -18,7 +18,7 @@ from solotable.systems.cms.services import Consents, Erasures, Leads
 from solotable.web import Page, Paging
 
 from .access import ADMINS, PUBLIC, allow
-from .bounds import Email, IdText, JsonRoute, Moment, Tree
+from .bounds import Email, JsonRoute, Moment, Tree, VisitorId
 from .scope import Id, Pepper, SiteStore, VisitorStore
 
 router = APIRouter(tags=["visitors"], route_class=JsonRoute)
@@ -50,7 +50,7 @@ class NewConsent(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    visitor_id: IdText
+    visitor_id: VisitorId
     choices: Annotated[dict[Annotated[str, Field(max_length=100)], bool], Field(min_length=1, max_length=50)]
     policy_version: Annotated[str, Field(min_length=1, max_length=100)]
     claimed_at: Moment | None = None
@@ -70,7 +70,7 @@ class NewErasure(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     email: Email | None = None
-    visitor_id: IdText | None = None
+    visitor_id: VisitorId | None = None
 
     @model_validator(mode="after")
     def _one(self) -> NewErasure:

@@ -12,7 +12,7 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from solotable import AsyncStore, Page
-from solotable.errors import DataError, NotFound
+from solotable.errors import AlreadyExists, DataError, NotFound
 from solotable.systems.cms.entities.catalogue import Asset, Resource
 from solotable.systems.cms.mime import ASSETS, RESOURCES, judge_bytes, judge_kind
 from solotable.systems.cms.storage import Storage
@@ -50,6 +50,9 @@ class _Files(Generic[FileT]):
     async def upload(self, id: str, data: bytes) -> FileT:  # noqa: A002
         """Take the bytes of an announced file; they are judged by what was announced."""
         found = await self._store.require(self._entity, consistent=True, **self._key(id))
+        if found.status == "stored":
+            # They are served as immutable, and may lie in caches for a year.
+            raise AlreadyExists(f"The bytes of {self._entity.__name__} {id!r} are here; announce another.")
         if len(data) != found.size:
             raise DataError(f"{found.size} bytes were announced, and {len(data)} have come.")
         judge_bytes(found.mime, data)
