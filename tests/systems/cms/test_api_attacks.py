@@ -72,3 +72,31 @@ def test_bytes_that_are_served_for_ever_are_not_replaced(api: Api) -> None:
     path = f"/assets/{api.ids['acme']['asset_id']}"
     assert api.ask("PUT", f"{path}/bytes", "EDITOR", content=b"GIF89a" + b"x" * 10).status_code == 409
     assert api.ask("GET", f"/public{path}").content == GIF
+
+
+def test_addresses_of_a_site_are_those_that_its_visitors_see() -> None:
+    key = ApiKey.of("of-all-tenants-0123456789", id="all", roles=["GLOBAL_ADMIN"], tenants=None)
+    app = create_app("sqlite://", auth=Auth(api_keys=[key]), trusted_hosts=["10.0.0.0/8"], hsts_seconds=60)
+    forwarded = {"host": "127.0.0.1:8080", "x-forwarded-host": "acme.example", "x-forwarded-proto": "https"}
+    with TestClient(app, client=("10.1.1.1", 5)) as client:
+        draft = {"id": "acme", "name": "Acme", "domain": "acme.example"}
+        client.post("/tenants", headers={"x-api-key": "of-all-tenants-0123456789"}, json=draft)
+        answer = client.get("/robots.txt", headers=forwarded)
+        assert "Sitemap: https://acme.example/sitemap.xml" in answer.text
+        assert answer.headers["strict-transport-security"] == "max-age=60"
+        assert "<loc>https://acme.example/</loc>" in client.get("/sitemap.xml", headers=forwarded).text
+        at_port = client.get("/robots.txt", headers={**forwarded, "x-forwarded-host": "acme.example:8443"})
+        assert "https://acme.example:8443/sitemap.xml" in at_port.text
+        odd = client.get("/robots.txt", headers={**forwarded, "x-forwarded-proto": "javascript"})
+        assert "Sitemap: http://acme.example/sitemap.xml" in odd.text
+    with TestClient(app, client=("192.0.2.1", 5)) as client:
+        client.post("/tenants", headers={"x-api-key": "of-all-tenants-0123456789"}, json=draft)
+        said = client.get("/robots.txt", headers={**forwarded, "host": "acme.example"})
+        assert "Sitemap: http://acme.example/sitemap.xml" in said.text
+        assert "strict-transport-security" not in said.headers
+
+
+def test_c0_14_no_address_comes_into_the_trail_as_the_source_of_a_lead(api: Api) -> None:
+    sent = {"email": "src@x.example", "source": "mail to src@x.example"}
+    assert api.ask("POST", "/leads", json=sent).status_code == 422
+    assert api.ask("POST", "/leads", json={**sent, "source": "newsletter"}).status_code == 202
