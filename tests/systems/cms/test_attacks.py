@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,18 @@ from hypothesis import strategies as st
 from solotable import ANY
 from solotable.errors import AlreadyExists, DataError, NotFound, VersionConflict
 from solotable.protocol.requests import GetItem, TransactWriteItems
-from solotable.systems.cms import Content, ContentPatch, Forbidden, Moved, Route, TenantConfig, Users
+from solotable.systems.cms import (
+    Assets,
+    BucketStorage,
+    Content,
+    ContentPatch,
+    FolderStorage,
+    Forbidden,
+    Moved,
+    Route,
+    TenantConfig,
+    Users,
+)
 from solotable.systems.cms.app import create_app
 from solotable.systems.cms.services.settings import HIDDEN, merged, redacted, secrets_of
 from solotable.systems.cms.slugs import clean_slug
@@ -31,6 +43,20 @@ def test_s0_22_a_clean_path_is_its_own_spelling(text: str) -> None:
     except DataError:
         return
     assert clean_slug(slug) == slug
+
+
+def test_s0_22_a_text_that_is_far_too_long_is_refused_before_it_is_folded(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folded: list[int] = []
+    monkeypatch.setattr(
+        "solotable.systems.cms.slugs.unicodedata.normalize",
+        lambda _, text: folded.append(len(text)) or text,
+    )
+    with pytest.raises(DataError, match="at most 300"):
+        # Half a megabyte of these marks would take minutes.
+        clean_slug("a" + "\u0301\u0316" * 250_000)
+    assert folded == []
 
 
 def test_s0_5_a_page_is_found_under_the_path_that_it_was_given(site: Site) -> None:
@@ -167,6 +193,60 @@ def test_bytes_that_are_here_are_not_replaced(site: Site, tmp_path: Path) -> Non
     with pytest.raises(AlreadyExists):
         site.run(assets.upload(made.id, PNG[:-1] + b"1"))
     assert site.run(assets.read(made.id))[1] == PNG
+
+
+class _Bucket:
+    """As much of boto3's S3 client as reading takes."""
+
+    class meta:  # noqa: N801  # boto3's name
+        class config:  # noqa: N801
+            signature_version = "s3v4"
+
+    class exceptions:  # noqa: N801
+        class NoSuchKey(Exception):
+            """That there is no such object."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = data
+        self.ranges: list[str] = []
+
+    def get_object(self, *, Bucket: str, Key: str, Range: str) -> dict[str, Any]:  # noqa: N803
+        self.ranges.append(Range)
+        return {"Body": BytesIO(self.data[:16])}
+
+    def head_object(self, *, Bucket: str, Key: str) -> dict[str, Any]:  # noqa: N803
+        return {"ContentLength": len(self.data)}
+
+    def generate_presigned_url(self, *_: Any, **__: Any) -> str:
+        return "https://bucket.example/signed"
+
+
+def test_bytes_that_went_past_us_are_judged_as_well(site: Site) -> None:
+    for data, good in ((PNG, True), (b"<svg onload=alert(1)>".ljust(len(PNG)), False)):
+        bucket = _Bucket(data)
+        assets = Assets(site.acme.store, BucketStorage(bucket, "b"))
+        made = site.run(assets.announce(name="a.png", mime="image/png", size=len(PNG)))
+        if good:
+            assert site.run(assets.confirm(made.id)).status == "stored"
+        else:
+            with pytest.raises(DataError, match="not of type"):
+                site.run(assets.confirm(made.id))
+            assert site.run(assets.get(made.id)).status == "pending"
+        assert bucket.ranges == ["bytes=0-15"]
+
+
+def test_the_beginning_of_a_file_in_a_folder_is_judged(site: Site, tmp_path: Path) -> None:
+    storage = FolderStorage(tmp_path)
+    assets = Assets(site.acme.store, storage)
+    made = site.run(assets.announce(name="a.png", mime="image/png", size=len(PNG)))
+    key = site.run(assets.get(made.id)).storage_key
+    with pytest.raises(NotFound):
+        site.run(storage.beginning(key))
+    site.run(storage.put(key, b"GIF89a".ljust(len(PNG)), mime="image/png"))
+    with pytest.raises(DataError, match="not of type"):
+        site.run(assets.confirm(made.id))
+    site.run(storage.put(key, PNG, mime="image/png"))
+    assert site.run(assets.confirm(made.id)).status == "stored"
 
 
 def test_c0_12_a_trail_that_no_delivery_could_reach_is_refused() -> None:

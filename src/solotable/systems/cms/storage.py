@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from solotable.errors import DataError, DeclarationError, NotFound
 
+_BEGINNING = 16
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
@@ -26,6 +27,9 @@ class Storage(Protocol):
 
     async def get(self, key: str) -> bytes:
         """Return bytes, or raise NotFound."""
+
+    async def beginning(self, key: str) -> bytes:
+        """Return the first bytes, enough to see what they are, or raise NotFound."""
 
     async def delete(self, key: str) -> None:
         """Forget bytes; nothing happens if there are none."""
@@ -57,6 +61,13 @@ class FolderStorage:
         except FileNotFoundError:
             raise NotFound(f"There are no bytes under {key!r}.") from None
 
+    async def beginning(self, key: str) -> bytes:
+        """Read the beginning of a file, or raise NotFound."""
+        try:
+            return await asyncio.to_thread(self._first, self._path(key))
+        except FileNotFoundError:
+            raise NotFound(f"There are no bytes under {key!r}.") from None
+
     async def delete(self, key: str) -> None:
         """Remove a file."""
         await asyncio.to_thread(self._path(key).unlink, missing_ok=True)
@@ -85,6 +96,10 @@ class FolderStorage:
         if not path.parent.resolve().is_relative_to(self._folder) or path.is_symlink():
             raise DataError(f"{key!r} leads out of the storage.")
         return path
+
+    def _first(self, path: Path) -> bytes:
+        with path.open("rb") as file:
+            return file.read(_BEGINNING)
 
     def _write(self, path: Path, data: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -121,8 +136,15 @@ class BucketStorage:
 
     async def get(self, key: str) -> bytes:
         """Get an object, or raise NotFound."""
+        return await self._got(key)
+
+    async def beginning(self, key: str) -> bytes:
+        """Get the beginning of an object, or raise NotFound."""
+        return await self._got(key, Range=f"bytes=0-{_BEGINNING - 1}")
+
+    async def _got(self, key: str, **more: str) -> bytes:
         try:
-            found = await asyncio.to_thread(self._client.get_object, **self._named(key))
+            found = await asyncio.to_thread(self._client.get_object, **self._named(key), **more)
         except self._client.exceptions.NoSuchKey:
             raise NotFound(f"There are no bytes under {key!r}.") from None
         body: bytes = await asyncio.to_thread(found["Body"].read)

@@ -60,10 +60,11 @@ class _Files(Generic[FileT]):
         return await self._store.update(found, set={"status": "stored"})
 
     async def confirm(self, id: str) -> FileT:  # noqa: A002
-        """Say that bytes went past us to a URL: they are looked up, not believed."""
+        """Say that bytes went past us to a URL: they are looked up and judged, not believed."""
         found = await self._store.require(self._entity, consistent=True, **self._key(id))
         if await self._storage.size(found.storage_key) != found.size:
             raise DataError(f"The {found.size} bytes that were announced are not there.")
+        judge_bytes(found.mime, await self._storage.beginning(found.storage_key))
         return await self._store.update(found, set={"status": "stored"})
 
     async def read(self, id: str) -> tuple[FileT, bytes]:  # noqa: A002
