@@ -100,3 +100,23 @@ def test_c0_14_no_address_comes_into_the_trail_as_the_source_of_a_lead(api: Api)
     sent = {"email": "src@x.example", "source": "mail to src@x.example"}
     assert api.ask("POST", "/leads", json=sent).status_code == 422
     assert api.ask("POST", "/leads", json={**sent, "source": "newsletter"}).status_code == 202
+
+
+def test_s0_7_comments_are_shown_as_long_as_their_page_is(api: Api) -> None:
+    page = api.ask("POST", "/content", "EDITOR", json={"title": "Talk", "status": "published"}).json()
+    said = {"page_id": page["node_id"], "author_name": "Vi", "body": "Hello"}
+    made = api.ask("POST", "/comments", "RENDERER", json=said).json()
+    judged = {name: made[name] for name in ("page_id", "at", "comment_id")}
+    api.ask("PUT", "/comments", "EDITOR", json={**judged, "status": "approved"})
+    path, query = f"/content/{page['node_id']}", {"page_id": page["node_id"]}
+
+    def shown(role: str | None = None) -> int:
+        return len(api.ask("GET", "/comments", role, params=query).json()["items"])
+
+    assert (shown(), shown("CUSTOMER"), shown("EDITOR")) == (1, 1, 1)
+    api.ask("PUT", path, "EDITOR", json={"status": "draft"})
+    assert (shown(), shown("CUSTOMER"), shown("EDITOR")) == (0, 0, 1)
+    api.ask("PUT", path, "EDITOR", json={"status": "published"})
+    assert shown() == 1
+    api.ask("DELETE", path, "EDITOR")
+    assert (shown(), shown("EDITOR")) == (0, 1)

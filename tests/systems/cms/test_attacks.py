@@ -49,10 +49,12 @@ def test_s0_22_a_text_that_is_far_too_long_is_refused_before_it_is_folded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folded: list[int] = []
-    monkeypatch.setattr(
-        "solotable.systems.cms.slugs.unicodedata.normalize",
-        lambda _, text: folded.append(len(text)) or text,
-    )
+
+    def normalize(_: str, text: str) -> str:
+        folded.append(len(text))
+        return text
+
+    monkeypatch.setattr("solotable.systems.cms.slugs.unicodedata.normalize", normalize)
     with pytest.raises(DataError, match="at most 300"):
         # Half a megabyte of these marks would take minutes.
         clean_slug("a" + "\u0301\u0316" * 250_000)
@@ -63,6 +65,18 @@ def test_s0_5_a_page_is_found_under_the_path_that_it_was_given(site: Site) -> No
     page = site.page("/snake_ case__-x")
     assert page.slug == "/snake-case-x"
     assert site.run(site.acme.routes.resolve(page.slug)) == page
+
+
+def test_c0_2_whether_a_page_is_published_is_asked_of_the_index(site: Site) -> None:
+    page = site.page("/a", blocks=[{"text": "x" * 100_000}])
+    site.sent()
+    contents = site.acme.contents
+    assert site.run(contents.is_published(page.node_id))
+    assert not site.run(contents.is_published(page.node_id[:-1]))
+    assert not site.run(site.zeta.contents.is_published(page.node_id))
+    assert site.sent() == ["Query"] * 3
+    site.run(contents.update(page.node_id, ContentPatch(status="archived")))
+    assert not site.run(contents.is_published(page.node_id))
 
 
 def moving_beside(site: Site, page: Content) -> Callable[[], None]:

@@ -84,6 +84,11 @@ class Contents:
         """Return a page as it is now, or raise NotFound."""
         return await self._store.require(Content, node_id=node_id)
 
+    async def is_published(self, node_id: str) -> bool:
+        """Say whether everybody may see a page, without reading its blocks."""
+        found = await self._store.first(Content.shown_as(node_id))
+        return found is not None and found.node_id == node_id and found.status == "published"
+
     async def update(self, node_id: str, patch: ContentPatch, *, version: int | None = None) -> Content:
         """Change a page and return it; the version it had becomes a snapshot.
 
