@@ -120,3 +120,22 @@ def test_s0_7_comments_are_shown_as_long_as_their_page_is(api: Api) -> None:
     assert shown() == 1
     api.ask("DELETE", path, "EDITOR")
     assert (shown(), shown("EDITOR")) == (0, 1)
+
+
+def test_files_are_handed_out_piece_by_piece_with_their_length(
+    api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def whole(*_: object) -> bytes:
+        raise AssertionError("a file was read whole")
+
+    monkeypatch.setattr("solotable.systems.cms.storage.FolderStorage.get", whole)
+    ids = api.ids["acme"]
+    asked = {
+        f"/public/assets/{ids['asset_id']}": None,
+        f"/resources/{ids['resource_id']}/download": "TENANT_ADMIN",
+    }
+    for path, role in asked.items():
+        answer = api.ask("GET", path, role)
+        assert (answer.status_code, answer.content) == (200, GIF)
+        assert answer.headers["content-length"] == str(len(GIF))
+        assert answer.headers["content-type"] == "image/gif"

@@ -10,13 +10,24 @@ import asyncio
 import os
 import re
 import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Protocol
 
 from solotable.errors import DataError, DeclarationError, NotFound
 
 _BEGINNING = 16
+_PIECE = 256 * 1024
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+async def _pieces(file: Any) -> AsyncIterator[bytes]:
+    """Yield what a file or a body of a bucket has, and close it."""
+    try:
+        while piece := await asyncio.to_thread(file.read, _PIECE):
+            yield piece
+    finally:
+        file.close()
 
 
 class Storage(Protocol):
@@ -27,6 +38,9 @@ class Storage(Protocol):
 
     async def get(self, key: str) -> bytes:
         """Return bytes, or raise NotFound."""
+
+    async def stream(self, key: str) -> AsyncIterator[bytes]:
+        """Return bytes piece by piece, or raise NotFound before the first: a film is in no memory whole."""
 
     async def beginning(self, key: str) -> bytes:
         """Return the first bytes, enough to see what they are, or raise NotFound."""
@@ -58,6 +72,13 @@ class FolderStorage:
         """Read a file, or raise NotFound."""
         try:
             return await asyncio.to_thread(self._path(key).read_bytes)
+        except FileNotFoundError:
+            raise NotFound(f"There are no bytes under {key!r}.") from None
+
+    async def stream(self, key: str) -> AsyncIterator[bytes]:
+        """Read a file piece by piece, or raise NotFound."""
+        try:
+            return _pieces(await asyncio.to_thread(self._path(key).open, "rb"))
         except FileNotFoundError:
             raise NotFound(f"There are no bytes under {key!r}.") from None
 
@@ -136,19 +157,26 @@ class BucketStorage:
 
     async def get(self, key: str) -> bytes:
         """Get an object, or raise NotFound."""
-        return await self._got(key)
+        return await self._read(key)
+
+    async def stream(self, key: str) -> AsyncIterator[bytes]:
+        """Get an object piece by piece, or raise NotFound."""
+        return _pieces(await self._body(key))
 
     async def beginning(self, key: str) -> bytes:
         """Get the beginning of an object, or raise NotFound."""
-        return await self._got(key, Range=f"bytes=0-{_BEGINNING - 1}")
+        return await self._read(key, Range=f"bytes=0-{_BEGINNING - 1}")
 
-    async def _got(self, key: str, **more: str) -> bytes:
+    async def _read(self, key: str, **more: str) -> bytes:
+        body: bytes = await asyncio.to_thread((await self._body(key, **more)).read)
+        return body
+
+    async def _body(self, key: str, **more: str) -> Any:
         try:
             found = await asyncio.to_thread(self._client.get_object, **self._named(key), **more)
         except self._client.exceptions.NoSuchKey:
             raise NotFound(f"There are no bytes under {key!r}.") from None
-        body: bytes = await asyncio.to_thread(found["Body"].read)
-        return body
+        return found["Body"]
 
     async def delete(self, key: str) -> None:
         """Delete an object."""

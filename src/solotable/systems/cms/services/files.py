@@ -7,6 +7,7 @@ after a purchase.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -71,6 +72,11 @@ class _Files(Generic[FileT]):
         """Return a file and its bytes."""
         found = await self._stored(id)
         return found, await self._storage.get(found.storage_key)
+
+    async def stream(self, id: str) -> tuple[FileT, AsyncIterator[bytes]]:  # noqa: A002
+        """Return a file and its bytes, piece by piece."""
+        found = await self._stored(id)
+        return found, await self._storage.stream(found.storage_key)
 
     async def delete(self, id: str) -> None:  # noqa: A002
         """Delete a file: first the metadata, so that nothing leads to bytes that are gone."""
