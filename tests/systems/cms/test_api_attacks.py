@@ -68,6 +68,12 @@ def test_c0_13_an_address_is_no_visitors_id(api: Api) -> None:
     assert api.ask("POST", "/consent", json={**consent, "visitor_id": "v.1:2-3_4"}).status_code == 201
 
 
+@pytest.mark.parametrize("said", ["yes", "off", 1, 0, None])
+def test_c0_4_a_consent_is_true_or_false_and_nothing_that_reads_like_it(api: Api, said: object) -> None:
+    consent = {"visitor_id": "strict", "choices": {"a": said}, "policy_version": "1"}
+    assert api.ask("POST", "/consent", json=consent).status_code == 422
+
+
 def test_bytes_that_are_served_for_ever_are_not_replaced(api: Api) -> None:
     path = f"/assets/{api.ids['acme']['asset_id']}"
     assert api.ask("PUT", f"{path}/bytes", "EDITOR", content=b"GIF89a" + b"x" * 10).status_code == 409

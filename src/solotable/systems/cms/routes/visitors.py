@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Header
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from solotable.systems.cms.entities import Consent, Erasure, Lead, LeadStatus
 from solotable.systems.cms.moments import now_ms
@@ -52,7 +52,10 @@ class NewConsent(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     visitor_id: VisitorId
-    choices: Annotated[dict[Annotated[str, Field(max_length=100)], bool], Field(min_length=1, max_length=50)]
+    #: Strictly true or false: a legal record holds no reading of "yes".
+    choices: Annotated[
+        dict[Annotated[str, Field(max_length=100)], StrictBool], Field(min_length=1, max_length=50)
+    ]
     policy_version: Annotated[str, Field(min_length=1, max_length=100)]
     claimed_at: Moment | None = None
 
