@@ -213,3 +213,17 @@ def test_errors_of_an_app_can_be_kinds_too() -> None:
 def test_texts_that_json_cannot_hold_do_no_harm() -> None:
     assert ask(errors.DataError("lone \ud800 half")).status_code == 422
     assert len(ask(errors.DataError("x" * 100_000)).json()["detail"]) == 500
+
+
+def test_types_are_the_same_on_every_python() -> None:
+    # RFC 9110's names; Python 3.11 and 3.12 have those before it.
+    for status, slug in ((413, "content-too-large"), (422, "unprocessable-content")):
+        assert ask(HTTPException(status, "x")).json()["type"] == f"urn:problem:solotable:{slug}"
+
+
+def test_the_instance_is_the_path_as_it_was_asked_for() -> None:
+    app = FastAPI()
+    install(app)
+    with TestClient(app) as http:
+        for asked in ("/a%23b", "/a%3Fb", "/a%5Cb"):
+            assert http.get(asked).json()["instance"] == asked

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from solotable.systems.cms.entities import TenantConfig, TenantStatus, TenantSummary
 from solotable.systems.cms.services import Settings, TenantDraft, Tenants
 from solotable.systems.cms.services.settings import redacted
-from solotable.web import Caller, HostTenants, Page, Paging, etag
+from solotable.web import Caller, HostTenants, Page, Paging, Principal, etag
 
 from .access import ADMINS, EDITORS, GLOBAL, READERS, allow
 from .bounds import JsonRoute, Tree
@@ -36,6 +36,12 @@ def summary(config: TenantConfig) -> TenantSummary:
     return TenantSummary(id=config.id, name=config.name, domain=config.domain, status=config.status)
 
 
+def reached(principal: Principal, tenant: str) -> None:
+    """Refuse a tenant that the credential does not reach: a role alone opens none."""
+    if not principal.reaches(tenant):
+        raise HTTPException(403, "The credential does not reach that tenant.")
+
+
 def forget(request: Request, tenant: str) -> None:
     """Have the app ask again for a tenant, and for all host names."""
     cast(HostTenants, request.app.state.hosts).forget()
@@ -55,8 +61,11 @@ async def list_tenants(db: ActingDatabase, principal: Caller, paging: Paging) ->
 
 
 @router.post("/tenants", status_code=201, **allow(*GLOBAL))
-async def create_tenant(draft: TenantDraft, db: ActingDatabase, request: Request) -> TenantSummary:
+async def create_tenant(
+    draft: TenantDraft, db: ActingDatabase, principal: Caller, request: Request
+) -> TenantSummary:
     """Make a tenant with its `/` and `/contact`; a domain that is taken is a 409."""
+    reached(principal, draft.id)
     made = await Tenants(db).create(draft)
     forget(request, made.id)
     return summary(made)
@@ -65,8 +74,7 @@ async def create_tenant(draft: TenantDraft, db: ActingDatabase, request: Request
 @router.get("/tenants/{tenant}", **allow(*READERS))
 async def get_tenant(tenant: Id, db: ActingDatabase, principal: Caller, response: Response) -> TenantSummary:
     """Return a tenant that the credential reaches."""
-    if not principal.reaches(tenant):
-        raise HTTPException(403, "The credential does not reach that tenant.")
+    reached(principal, tenant)
     found = await Tenants(db).get(tenant)
     response.headers["etag"] = etag(found.version)
     return summary(found)
@@ -74,9 +82,15 @@ async def get_tenant(tenant: Id, db: ActingDatabase, principal: Caller, response
 
 @router.put("/tenants/{tenant}", **allow(*GLOBAL))
 async def change_tenant(
-    tenant: Id, body: TenantChange, db: ActingDatabase, version: Expected, request: Request
+    tenant: Id,
+    body: TenantChange,
+    db: ActingDatabase,
+    principal: Caller,
+    version: Expected,
+    request: Request,
 ) -> TenantSummary:
     """Give a tenant another domain, suspend it, or close it: one of these at a time."""
+    reached(principal, tenant)
     if len(body.model_fields_set) != 1:
         raise HTTPException(422, "Send a domain or a status, one of the two.")
     tenants = Tenants(db)

@@ -47,7 +47,7 @@ class Access(BaseModel):
 
 def managed(store: SiteStore, principal: Caller) -> Users:
     """Return the people of a tenant, as the caller may manage them."""
-    return Users(store, manager_id=principal.id, roles=principal.roles)
+    return Users(store, manager_id=principal.id, manager_email=principal.email, roles=principal.roles)
 
 
 @router.get("/users", tags=["users"], **allow(*EDITORS))

@@ -10,6 +10,7 @@ address; of a visitor, all consents are deleted. What remains is an `Erasure` wi
 from __future__ import annotations
 
 import hashlib
+import hmac
 
 from solotable import AsyncStore, Page
 from solotable.jobs.sinks import AuditSink
@@ -76,7 +77,8 @@ class Erasures:
             async for consent in self._store.all(Consent.of_visitor(visitor_id)):
                 batch.delete(consent)
                 consents += 1
-        digest = hashlib.sha256(f"{tenant_of(self._store)}\0{visitor_id}".encode()).hexdigest()[:40]
+        said = f"{tenant_of(self._store)}\0{visitor_id}".encode()
+        digest = hmac.new(self._pepper, said, hashlib.sha256).hexdigest()[:40]
         return await self._store.create(
             Erasure(at=self._now(), subject="visitor", digest=digest, removed={"consents": consents})
         )
