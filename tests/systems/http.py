@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import httpx
 from fastapi import FastAPI
@@ -84,8 +84,7 @@ class Api:
     ) -> httpx.Response:
         """Send a request as somebody; `more` goes to the client, and its headers come on top."""
         given = {**self.headers_of(role, tenant), **more.pop("headers", {})}
-        answer: httpx.Response = self.client.request(method, path, headers=given, **more)
-        return answer
+        return cast(httpx.Response, self.client.request(method, path, headers=given, **more))
 
     def send(
         self,
