@@ -19,6 +19,7 @@ import uvicorn
 from solotable import AsyncDatabase
 from solotable.errors import TransportError
 from solotable.systems.limiter import AsyncLimiter, Limit, limiter
+from solotable.systems.limiter.app import server_of
 from solotable.systems.limiter.watch import StreamSettings, Watch, events
 
 from .api import MODEL, headers, made_app, running
@@ -33,8 +34,7 @@ def served(folder: Path, stream: StreamSettings) -> Iterator[tuple[str, uvicorn.
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    config = uvicorn.Config(app, port=port, log_level="warning", timeout_graceful_shutdown=1)
-    server = uvicorn.Server(config)
+    server = server_of(app, port=port)
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
@@ -56,7 +56,7 @@ def acquire(base: str, namespace: str, entity: str) -> None:
 
 
 def test_a_stream_tells_the_buckets_of_its_namespace_and_ends(tmp_path: Path) -> None:
-    stream = StreamSettings(heartbeat_seconds=0.2, most_seconds=3.0)
+    stream = StreamSettings(heartbeat_seconds=0.2, most_seconds=4.0)
     with served(tmp_path, stream) as (base, _):
         path = f"{base}/api/dashboard/stream"
         with httpx.stream("GET", path, headers=headers("OPERATOR", "acme"), timeout=20) as answer:
@@ -83,9 +83,8 @@ def test_a_server_that_stops_ends_its_streams(tmp_path: Path) -> None:
             assert next(lines) == "retry: 2000"
             server.should_exit = True
             started = time.monotonic()
-            with pytest.raises(httpx.HTTPError):
-                list(lines)
-            assert time.monotonic() - started < 10
+            assert set(lines) <= {"", ": alive"}
+            assert time.monotonic() - started < 4
 
 
 def watching(work: Any) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import string
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
@@ -225,6 +227,17 @@ def test_a_refusal_has_the_form_of_every_other_problem() -> None:
     scope["server"] = ("x.example", 80)
     theirs = problem(Request(scope), kind, **refusal.members)
     assert json.loads(refusal.body("/ä", "r-1")) == json.loads(bytes(theirs.body))
+
+
+def test_the_middleware_needs_no_framework() -> None:
+    program = (
+        "import sys\n"
+        "for name in ('fastapi', 'starlette', 'jwt'): sys.modules[name] = None\n"
+        "import solotable.systems.limiter.middleware\n"
+    )
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own
+    assert done.returncode == 0, done.stderr
 
 
 def test_no_limits_have_no_headers() -> None:

@@ -21,6 +21,7 @@ from .errors import (
     NoLimits,
     RateLimitExceeded,
 )
+from .held import HeldLeases, StoredLease
 from .lease import AsyncLease, Lease
 from .limits import Limit
 from .names import DEFAULT
@@ -31,6 +32,7 @@ __all__ = [
     "AsyncLease",
     "AsyncLimiter",
     "Bucket",
+    "HeldLeases",
     "Lease",
     "LeaseExpired",
     "Limit",
@@ -41,6 +43,7 @@ __all__ = [
     "NeverSatisfiable",
     "NoLimits",
     "RateLimitExceeded",
+    "StoredLease",
     "StoredLimits",
     "limiter",
 ]

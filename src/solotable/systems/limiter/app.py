@@ -10,7 +10,7 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from fastapi import FastAPI
 
@@ -29,6 +29,11 @@ from .table import limiter
 from .trail import audit_sink
 from .usage import aggregate
 from .watch import StreamSettings, Watch
+
+if TYPE_CHECKING:
+    import socket
+
+    import uvicorn
 
 MOST_BYTES = 100_000
 
@@ -70,6 +75,19 @@ def create_app(
     return app
 
 
+def server_of(app: FastAPI, *, port: int, host: str = "127.0.0.1") -> uvicorn.Server:
+    """Return a server that ends the streams of events when it stops; uvicorn alone would wait for them."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            app.state.watch.close()
+            await super().shutdown(sockets)
+
+    config = uvicorn.Config(app, host=host, port=port, log_level="warning", timeout_graceful_shutdown=5)
+    return Server(config)
+
+
 def _during(url: str | None, seconds: float) -> Lifespan:
     """Return what is there while the app runs: the reader of changes, and the jobs."""
 
@@ -83,7 +101,7 @@ def _during(url: str | None, seconds: float) -> Lifespan:
                 async with _working(url, seconds):
                     yield
         finally:
-            await app.state.watch.close()
+            app.state.watch.close()
 
     return span
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import secrets
 import sys
 import tempfile
@@ -23,7 +24,7 @@ from solotable.errors import AlreadyExists
 from solotable.store.drive import arun
 from solotable.web import ApiKey, Auth
 
-from .app import create_app, do_jobs
+from .app import create_app, do_jobs, server_of
 from .awaiting import AsyncLimiter
 from .chat import router
 from .limits import Limit
@@ -132,7 +133,7 @@ def greeting(keys: Sequence[Credential], *, port: int) -> str:
             "Keys, sent as x-api-key (who reaches all namespaces names one with x-tenant-id):",
             *rows,
             "",
-            "Try, the first one five times for a 429:",
+            "Try, the first one until a 429 comes:",
             f"  curl -si {app} {json_} -d '{said}' {base}/v1/chat/completions",
             f"  curl -s {app} {json_} -d '{taken}' {base}/acquire",
             f"  curl -s {app} '{base}/api/dashboard/availability/user-1?resource=echo-1'",
@@ -167,16 +168,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         if given.seed_only:
             return 0
-        import uvicorn
-
-        uvicorn.run(
-            demo_app(url, keys, jobs_seconds=1.0),
-            host="127.0.0.1",
-            port=given.port,
-            log_level="warning",
-            # Streams of events are open for minutes; Ctrl-C does not wait for them.
-            timeout_graceful_shutdown=1,
-        )
+        with contextlib.suppress(KeyboardInterrupt):
+            server_of(demo_app(url, keys, jobs_seconds=1.0), port=given.port).run()
     return 0
 
 

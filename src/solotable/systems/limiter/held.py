@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Annotated
@@ -92,7 +92,7 @@ class Wish:
     entity: str
     resource: str
     consume: Mapping[str, Amount]
-    limits: Iterable[Limit] | None = None
+    limits: Sequence[Limit] | None = None
     on_unavailable: OnUnavailable | None = None
 
     def digest(self) -> str:

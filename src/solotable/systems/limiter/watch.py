@@ -16,7 +16,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from solotable import AsyncDatabase, Changed
-from solotable.errors import SolotableError
 from solotable.store.changes import AsyncChanges
 
 from .bucket import Bucket
@@ -58,6 +57,7 @@ class Watch:
                 async for _ in changes:
                     pass  # it stands at the end now
                 self._task = asyncio.create_task(self._read(changes))
+                self._task.add_done_callback(self._ended)
             self._queues.setdefault(namespace, set()).add(queue)
         try:
             yield queue
@@ -66,25 +66,27 @@ class Watch:
             if not self._queues[namespace]:
                 del self._queues[namespace]
             if not self._queues:
-                await self.close()
+                self._stop()
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Stop reading, and send everybody away."""
+        self._stop()
+        self._dismiss()
+
+    def _stop(self) -> None:
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-        self._dismiss()
 
     async def _read(self, changes: AsyncChanges[Changed[Bucket]]) -> None:
-        try:
-            while True:
-                async for change in changes:
-                    self._tell(change)
-                await asyncio.sleep(self._poll_seconds)
-        except SolotableError:
-            log.exception("the changes of buckets cannot be read")
+        while True:
+            async for change in changes:
+                self._tell(change)
+            await asyncio.sleep(self._poll_seconds)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled():
+            log.error("the changes of buckets cannot be read", exc_info=task.exception())
             self._dismiss()
 
     def _tell(self, change: Changed[Bucket]) -> None:

@@ -1,0 +1,137 @@
+"""Leases that are kept in the table, as HTTP has them: what they cost, shards, buckets that are gone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from solotable.errors import NotFound, VersionConflict
+from solotable.protocol.requests import DeleteItem
+from solotable.systems.limiter import AsyncLimiter, LeaseExpired, Limit
+from solotable.systems.limiter.held import HeldLeases, StoredLease, Wish
+from solotable.systems.limiter.shards import halve, join, look
+
+from .ground import ACME, Place
+
+LIMITS = [Limit.per_day("rpm", 100), Limit.per_day("tpm", 10_000)]
+
+
+class Process:
+    """A process with a memory of its own."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.limiter = AsyncLimiter(place.adb, ACME, limits=LIMITS)
+        self.leases = HeldLeases(place.adb, self.limiter)
+
+    def acquire(self, *, key: str | None = None, **consume: float) -> StoredLease:
+        wish = Wish(entity="u", resource="r", consume=consume)
+        held = self.place.wait(self.leases.acquire(wish, key=key))
+        assert held.lease is not None
+        return held.lease
+
+    def adjust(self, lease: StoredLease, **consumed: float) -> StoredLease:
+        return self.place.wait(self.leases.adjust(lease.lease_id, consumed))
+
+    def end(self, lease: StoredLease, *, keep: bool = False) -> StoredLease:
+        return self.place.wait(self.leases.end(lease.lease_id, keep=keep))
+
+    def left(self) -> Mapping[str, int]:
+        return self.place.wait(self.limiter.available("u", "r"))
+
+    def known(self) -> Any:
+        return self.limiter.room.desk.memory.of("u", "r")
+
+
+def test_what_a_lease_costs(place: Place) -> None:
+    process = Process(place)
+    process.acquire(rpm=1)
+    place.sent()
+    lease = process.acquire(rpm=1, tpm=500)
+    assert place.spent() == (0, 2)
+    process.adjust(lease, tpm=120)
+    assert place.spent() == (1, 2)
+    process.adjust(lease, tpm=120)
+    assert place.spent() == (1, 0)
+    process.end(lease, keep=True)
+    assert place.spent() == (1, 1)
+    keyed = process.acquire(rpm=1, key="k")
+    assert place.sent() == ["GetItem", "UpdateItem", "PutItem"]
+    process.end(keyed)
+    assert place.sent() == ["GetItem", "UpdateItem", "UpdateItem"]
+    (item,) = [each for each in place.raw("StoredLease") if each["lease_id"]["S"] == lease.lease_id]
+    assert {kind for value in item.values() for kind in value} <= {"S", "N"}
+
+
+def test_a_shard_that_another_process_took_from_is_settled(place: Place) -> None:
+    taker, other = Process(place), Process(place)
+    taker.acquire(rpm=1, tpm=1_000)
+    place.run(halve(taker.limiter.room.desk, taker.known(), 0, taker.known().shards[0]))
+    before = other.left()
+    lease = taker.acquire(rpm=1, tpm=1_000)
+    assert lease.places[0].shards == (0,)
+    moved = lease.model_copy(update={"places": [lease.places[0].model_copy(update={"shards": (1,)})]})
+    place.wait(place.adb.tenant(ACME).put(moved))
+    other.adjust(lease, tpm=500)
+    assert other.left() == {"rpm": before["rpm"] - 1, "tpm": before["tpm"] - 500}
+    assert (other.known().shards[1].used["tpm"]) < (other.known().shards[0].used["tpm"])
+    # Joined meanwhile, the shard that has all but its highest bit is settled.
+    third = Process(place)
+    place.run(look(third.limiter.room.desk, third.known()))
+    place.run(join(third.limiter.room.desk, third.known(), 1, third.known().shards[1]))
+    Process(place).end(lease)
+    left = Process(place).left()
+    assert left["rpm"] in (before["rpm"] - 1, before["rpm"])
+    assert left["tpm"] in (before["tpm"] - 1, before["tpm"])
+    assert len(place.raw("Bucket")) == 1
+
+
+def test_all_shards_of_a_wide_lease_are_settled(place: Place) -> None:
+    taker = Process(place)
+    taker.acquire(rpm=1)
+    place.run(halve(taker.limiter.room.desk, taker.known(), 0, taker.known().shards[0]))
+    before = Process(place).left()
+    lease = taker.acquire(tpm=6_000)
+    assert lease.places[0].shards == (0, 1)
+    assert Process(place).left()["tpm"] == before["tpm"] - 6_000
+    Process(place).end(lease)
+    assert Process(place).left() == before
+
+
+def test_c1_6_nothing_is_given_back_to_a_bucket_that_is_gone(place: Place) -> None:
+    process = Process(place)
+    lease, other = process.acquire(rpm=1, tpm=500), process.acquire(rpm=1, tpm=500)
+    (bucket,) = place.raw("Bucket")
+    gone = DeleteItem(table=place.table, key={name: bucket[name] for name in ("PK", "SK")})
+    place.engine.handle(gone)
+    Process(place).end(lease)
+    assert place.raw("Bucket") == []
+    # What is taken beyond it is taken from a new one.
+    Process(place).adjust(other, tpm=700)
+    assert Process(place).left() == {"rpm": 100, "tpm": 9_800}
+
+
+def test_a_lease_that_was_replaced_meanwhile_is_read_again(place: Place) -> None:
+    one, two = Process(place), Process(place)
+    lease = one.acquire(rpm=1, tpm=500)
+    with pytest.raises(VersionConflict):
+        place.wait(one.leases.adjust(lease.lease_id, {"tpm": 1}, version=7))
+    assert two.adjust(lease, tpm=300).version == 2
+    assert one.adjust(lease, tpm=200).version == 3
+    assert one.left()["tpm"] == 9_800
+    assert two.end(lease).ended is not None
+    with pytest.raises(LeaseExpired):
+        one.adjust(lease, tpm=1)
+    assert one.left() == {"rpm": 100, "tpm": 10_000}
+
+
+def test_a_lease_is_forgotten_after_an_hour(place: Place) -> None:
+    process = Process(place)
+    lease = process.acquire(rpm=1)
+    place.clock.seconds += 3_599
+    assert process.place.wait(process.leases.get(lease.lease_id)) == lease
+    place.clock.seconds += 2
+    with pytest.raises(NotFound):
+        process.adjust(lease, rpm=2)
