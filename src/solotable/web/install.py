@@ -21,7 +21,7 @@ from solotable.errors import DeclarationError, SolotableError
 from .auth import Auth
 from .hosts import HostTenants, Proxies, ResolveHost
 from .openapi import described
-from .problems import Kind, kind_of, kind_of_status, members_of, problem
+from .problems import Kind, detail_of, kind_of, kind_of_status, members_of, problem
 from .requests import Edge, EdgeSettings
 
 log = logging.getLogger("solotable.web")
@@ -92,8 +92,7 @@ def _handle(app: FastAPI, more: Mapping[type[Exception], Kind]) -> None:
         kind = kind_of(error, conditional="if-match" in request.headers, more=more)
         if kind.status >= 500:
             log.error("request %s failed", request.state.request_id, exc_info=error)
-        detail = str(error) if kind.tell else None
-        return problem(request, kind, detail=detail, **members_of(error))
+        return problem(request, kind, detail=detail_of(error, kind), **members_of(error))
 
     app.add_exception_handler(SolotableError, failed)
     for each in more:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from solotable.errors import DataError
+from .refusals import Refused
 
 LONGEST = 300
 #: DynamoDB: a sort key has up to 1024 bytes.
@@ -66,9 +66,9 @@ def clean_slug(text: str) -> str:
     joined = _SLASHES.sub("/", _EDGES.sub("/", f"/{hyphened}"))
     slug = "/" + joined.strip("/-")
     if len(slug) > LONGEST or len(slug.encode()) > MOST_BYTES:
-        raise DataError(f"A path has at most {LONGEST} characters and {MOST_BYTES} bytes.")
+        raise Refused(f"A path has at most {LONGEST} characters and {MOST_BYTES} bytes.")
     if slug == "/" and text.strip(" /"):
-        raise DataError(f"{text!r} holds no letter or digit that a path could be made of.")
+        raise Refused("There is no letter or digit that a path could be made of.")
     return slug
 
 
@@ -77,5 +77,5 @@ def free_slug(text: str) -> str:
     slug = clean_slug(text)
     first = slug[1:].partition("/")[0]
     if first in RESERVED:
-        raise DataError(f"{slug!r} begins with /{first}, which is not a page's; choose another path.")
+        raise Refused(f"What begins with /{first} is not a page's; choose another path.")
     return slug

@@ -7,7 +7,6 @@ into the trail up to a day later; repeat it then, if the trail is to go as well.
 from __future__ import annotations
 
 from solotable import AsyncDatabase
-from solotable.errors import DataError
 from solotable.expressions.ast import KeyTerm
 from solotable.flows.ask import Flow, ask
 from solotable.flows.own import own_partition
@@ -17,6 +16,7 @@ from solotable.protocol.replies import Page
 from solotable.protocol.requests import BatchDelete, BatchWriteItem, Query
 from solotable.store.drive import arun
 from solotable.systems.cms.entities.tenancy import TenantConfig, User
+from solotable.systems.cms.refusals import Refused
 from solotable.systems.cms.table import cms
 
 _AT_ONCE = 25
@@ -26,7 +26,7 @@ async def erase(db: AsyncDatabase, tenant: str) -> int:
     """Remove all data of a closed tenant, and return how many items that were."""
     config = await db.get(TenantConfig, id=tenant, consistent=True)
     if config is not None and config.status != "closed":
-        raise DataError(f"Tenant {tenant!r} is {config.status}; close it first.")
+        raise Refused(f"Tenant {tenant!r} is {config.status}; close it first.")
     store = db.tenant(tenant)
     # First those that have locks elsewhere, which go with them.
     async for user in store.all(User.of_tenant()):

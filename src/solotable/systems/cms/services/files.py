@@ -12,12 +12,11 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from solotable import AsyncStore, Page
-from solotable.errors import DataError, NotFound
+from solotable.errors import NotFound
 from solotable.systems.cms.entities.catalogue import Asset, Resource
 from solotable.systems.cms.mime import ASSETS, RESOURCES, judge_bytes, judge_kind
+from solotable.systems.cms.refusals import Refused, made
 from solotable.systems.cms.storage import Storage
-
-from .refusals import made
 
 UPLOAD_SECONDS = 15 * 60
 DOWNLOAD_SECONDS = {"lead": 15 * 60, "purchase": 5 * 60}
@@ -51,7 +50,7 @@ class _Files(Generic[FileT]):
         """Take the bytes of an announced file; they are judged by what was announced."""
         found = await self._store.require(self._entity, consistent=True, **self._key(id))
         if len(data) != found.size:
-            raise DataError(f"{found.size} bytes were announced, and {len(data)} have come.")
+            raise Refused(f"{found.size} bytes were announced, and {len(data)} have come.")
         judge_bytes(found.mime, data)
         await self._storage.put(found.storage_key, data, mime=found.mime)
         return await self._store.update(found, set={"status": "stored"})
@@ -60,7 +59,7 @@ class _Files(Generic[FileT]):
         """Say that bytes went past us to a URL: they are looked up, not believed."""
         found = await self._store.require(self._entity, consistent=True, **self._key(id))
         if await self._storage.size(found.storage_key) != found.size:
-            raise DataError(f"The {found.size} bytes that were announced are not there.")
+            raise Refused(f"The {found.size} bytes that were announced are not there.")
         return await self._store.update(found, set={"status": "stored"})
 
     async def read(self, id: str) -> tuple[FileT, bytes]:  # noqa: A002

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from solotable import AsyncDatabase
-from solotable.errors import DataError
 from solotable.systems.cms.entities.tenancy import MOST_SETTINGS, TenantConfig
 from solotable.systems.cms.json_sizes import within
+from solotable.systems.cms.refusals import Refused
 
 HIDDEN = "********"
 _SECRET = re.compile(
@@ -91,7 +91,7 @@ class Settings:
         try:
             settings = within(MOST_SETTINGS)(merged(current.settings, patch))
         except ValueError as refused:
-            raise DataError(f"The settings: this {refused}.") from None
+            raise Refused(f"The settings: this {refused}.") from None
         expected = current.version if version is None else version
         stored = await self._db.update(
             TenantConfig, id=self._tenant, version=expected, set={"settings": settings}

@@ -21,9 +21,8 @@ from solotable.systems.cms.entities.tenancy import (
     TenantStatus,
     TenantSummary,
 )
+from solotable.systems.cms.refusals import Refused, first_reason, made
 from solotable.web.hostnames import canonical_host
-
-from .refusals import first_reason, made
 
 _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*")
 _TITLES = {"/": "Home", "/contact": "Contact"}
@@ -47,7 +46,7 @@ def host_of(text: str) -> str:
     """
     host = canonical_host(text.strip())
     if host is None or not _HOST.fullmatch(host):
-        raise DataError(f"{text[:300]!r} is no host name.")
+        raise Refused("This is no host name.")
     return host
 
 
@@ -103,7 +102,7 @@ class Tenants:
             return await self.close(tenant)
         current = await self._db.require(TenantConfig, id=tenant, consistent=True)
         if current.status == "closed":
-            raise DataError(f"Tenant {tenant!r} is closed.")
+            raise Refused(f"Tenant {tenant!r} is closed.")
         return await self._db.update(current, set={"status": status})
 
     async def close(self, tenant: str) -> TenantConfig:

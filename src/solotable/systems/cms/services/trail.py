@@ -17,8 +17,8 @@ from solotable.systems.cms.entities.trail import AuditEvent, Erasure
 from solotable.systems.cms.entities.visitors import Comment, Consent, Lead
 from solotable.systems.cms.identity import pseudonym
 from solotable.systems.cms.moments import Now, now_ms
+from solotable.systems.cms.refusals import first_reason
 
-from .refusals import first_reason
 from .visitors import tenant_of
 
 NOBODY = "Deleted"

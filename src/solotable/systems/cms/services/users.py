@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from solotable import AsyncStore, Page
-from solotable.errors import DataError
 from solotable.systems.cms.entities.tenancy import Role, User
 from solotable.systems.cms.identity import normalised
-
-from .refusals import made
+from solotable.systems.cms.refusals import Refused, made
 
 #: Who may do more stands higher; RENDERER is no person's role.
 RANKS = {"CUSTOMER": 0, "EDITOR": 1, "TENANT_ADMIN": 2, "GLOBAL_ADMIN": 3}
 
 
-class Forbidden(DataError):
+class Forbidden(Refused):
     """Somebody may not do this to somebody else; nothing was written."""
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from solotable import AsyncStore, Page
-from solotable.errors import AlreadyExists, DataError, NotFound, VersionConflict
+from solotable.errors import AlreadyExists, NotFound, VersionConflict
 from solotable.systems.cms.entities.pages import Content
 from solotable.systems.cms.entities.visitors import (
     MOST_DATA,
@@ -22,8 +22,7 @@ from solotable.systems.cms.entities.visitors import (
 from solotable.systems.cms.identity import label, normalised, pseudonym
 from solotable.systems.cms.json_sizes import within
 from solotable.systems.cms.moments import Now, now_ms
-
-from .refusals import made
+from solotable.systems.cms.refusals import Refused, made
 
 #: How often a submission that meets another one of the same address is made again.
 _ATTEMPTS = 10
@@ -32,7 +31,7 @@ _ATTEMPTS = 10
 def tenant_of(store: AsyncStore) -> str:
     """Return the tenant of a store; what has none cannot be asked for visitors' data."""
     if store.tenant_id is None:
-        raise DataError("Visitors belong to a tenant; take the store from db.tenant(...).")
+        raise Refused("Visitors belong to a tenant; take the store from db.tenant(...).")
     return store.tenant_id
 
 
@@ -126,7 +125,7 @@ class Leads:
             data = within(MOST_DATA)({**lead.data, **known.data})
         except ValueError:
             # Said without a value: whoever knows an address is not told what was sent from it.
-            raise DataError("There is no room for more with this address.") from None
+            raise Refused("There is no room for more with this address.") from None
         changes: dict[str, Any] = {"last_submitted": self._now(), "data": data}
         if lead.name and not known.name:
             changes["name"] = lead.name
