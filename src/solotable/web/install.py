@@ -23,6 +23,7 @@ from .hosts import HostTenants, Proxies, ResolveHost
 from .openapi import described
 from .problems import Kind, detail_of, kind_of, kind_of_status, members_of, problem
 from .requests import Edge, EdgeSettings
+from .standing import Standing, Standings
 
 log = logging.getLogger("solotable.web")
 
@@ -46,16 +47,20 @@ def install(  # noqa: PLR0913  # one call with names for everything; each has a 
     hsts_seconds: int = 0,
     cors_origins: Iterable[str] = (),
     problems: Mapping[type[Exception], Kind] | None = None,
+    standing: Standing | None = None,
+    standing_ttl_seconds: float = 30.0,
 ) -> None:
     """Fit an app with everything of this room, before it serves its first request.
 
     `resolve_host(database, host)` returns the tenant of a host name for `host_tenant`.
     `trusted_hosts` are the addresses of proxies whose X-Forwarded-Host is believed. `problems` maps
-    errors of your own, or changes what an error of solotable is.
+    errors of your own, or changes what an error of solotable is. `standing(database, principal, tenant)`
+    returns the roles that somebody with a token has by now.
     """
     if isinstance(cors_origins, str) or isinstance(trusted_hosts, str):
         raise DeclarationError("cors_origins and trusted_hosts are lists of texts, not one text.")
     app.state.auth = auth
+    app.state.standings = None if standing is None else Standings(standing, ttl_seconds=standing_ttl_seconds)
     app.state.hosts = None
     proxies = Proxies(trusted_hosts)
     if resolve_host is not None:

@@ -115,7 +115,13 @@ class Api:
         self, method: str, path: str, role: str | None = None, tenant: str = "acme", **more: Any
     ) -> httpx.Response:
         """Send a request as somebody; `more` goes to the client, and its headers come on top."""
-        given = {"host": f"{tenant}.example", **headers(role, tenant), **more.pop("headers", {})}
+        site = f"{tenant}.example"
+        given = {
+            "host": site,
+            "origin": f"https://{site}",
+            **headers(role, tenant),
+            **more.pop("headers", {}),
+        }
         answer: httpx.Response = self.client.request(method, path, headers=given, **more)
         return answer
 
@@ -206,6 +212,8 @@ def fill(api: Api, tenant: str) -> None:
         signal = made("/signals", {"title": text, "source": text})
         lead = f"{text}{count}@x.example" if count else f"customer@{tenant}.example"
         made("/leads", {"email": lead, "name": text}, None)
+        for _ in range(2):
+            made("/contact", {"email": lead, "name": text, "message": text}, None)
         made("/consent", {"visitor_id": f"v-{tenant}", "choices": {"a": True}, "policy_version": text}, None)
         user = made("/users", {"email": f"{text}{count}@x.example", "name": text})
         made("/erasures", {"visitor_id": f"gone-{tenant}"})

@@ -105,7 +105,7 @@ def send(api: Api, case: Any, known: dict[str, str] | None) -> httpx.Response:
         kwargs["content"] = data
     try:
         answer: httpx.Response = api.client.request(
-            **kwargs, headers={**safe, **headers("GLOBAL_ADMIN", "acme")}
+            **kwargs, headers={**safe, "origin": "http://acme.example", **headers("GLOBAL_ADMIN", "acme")}
         )
     except httpx.InvalidURL:  # longer than the client itself sends
         reject()

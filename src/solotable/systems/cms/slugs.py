@@ -30,6 +30,7 @@ RESERVED = frozenset(
         "erasures",
         "health",
         "leads",
+        "messages",
         "openapi-json",
         "orders",
         "product",

@@ -96,16 +96,19 @@ class Tenants:
             TenantConfig, id=tenant, version=expected, set={"domain": host_of(domain)}
         )
 
-    async def set_status(self, tenant: str, status: TenantStatus) -> TenantConfig:
+    async def set_status(
+        self, tenant: str, status: TenantStatus, *, version: int | None = None
+    ) -> TenantConfig:
         """Suspend a tenant, or serve it again; one that is closed stays closed."""
-        if status == "closed":
-            return await self.close(tenant)
         current = await self._db.require(TenantConfig, id=tenant, consistent=True)
-        if current.status == "closed":
+        expected = current.version if version is None else version
+        if current.status == "closed" and expected == current.version and status != "closed":
             raise Refused(f"Tenant {tenant!r} is closed.")
-        return await self._db.update(current, set={"status": status})
+        gone = ["domain"] if status == "closed" else []
+        return await self._db.update(
+            TenantConfig, id=tenant, version=expected, set={"status": status}, remove=gone
+        )
 
-    async def close(self, tenant: str) -> TenantConfig:
+    async def close(self, tenant: str, *, version: int | None = None) -> TenantConfig:
         """Stop serving a tenant for good, and give its domain back."""
-        current = await self._db.require(TenantConfig, id=tenant, consistent=True)
-        return await self._db.update(current, set={"status": "closed"}, remove=["domain"])
+        return await self.set_status(tenant, "closed", version=version)
