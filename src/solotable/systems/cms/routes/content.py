@@ -8,11 +8,11 @@ from fastapi import APIRouter, Query, Request, Response
 
 from solotable.systems.cms.entities import Content, ContentStatus, ContentSummary
 from solotable.systems.cms.services import ContentDraft, ContentPatch, Contents, Moved, Routes
-from solotable.web import Page, Paging, etag
+from solotable.web import Page, Paging
 
 from .access import ADMINS, EDITORS, READERS, allow
 from .bounds import JsonRoute
-from .scope import Expected, Id, SiteStore
+from .scope import Expected, Id, SiteStore, tagged
 from .sitemaps import refresh
 
 router = APIRouter(prefix="/content", tags=["content"], route_class=JsonRoute)
@@ -47,16 +47,13 @@ async def create_content(
     made = await Contents(store).create(draft)
     refresh(request, store)
     response.headers["location"] = f"/content/{made.node_id}"
-    response.headers["etag"] = etag(made.version)
-    return made
+    return tagged(response, made)
 
 
 @router.get("/{node_id}", **allow(*READERS))
 async def get_content(node_id: Id, store: SiteStore, response: Response) -> Content:
     """Return a page as it is now."""
-    found = await Contents(store).get(node_id)
-    response.headers["etag"] = etag(found.version)
-    return found
+    return tagged(response, await Contents(store).get(node_id))
 
 
 @router.put("/{node_id}", **allow(*EDITORS))
@@ -71,8 +68,7 @@ async def update_content(
     """Change the fields that are given; a new slug leaves a redirect at the old path."""
     stored = await Contents(store).update(node_id, patch, version=version)
     refresh(request, store)
-    response.headers["etag"] = etag(stored.version)
-    return stored
+    return tagged(response, stored)
 
 
 @router.delete("/{node_id}", status_code=204, **allow(*EDITORS))
@@ -87,8 +83,7 @@ async def recover_content(node_id: Id, store: SiteStore, response: Response, req
     """Give a deleted page back, under the path it had."""
     found = await Contents(store).recover(node_id)
     refresh(request, store)
-    response.headers["etag"] = etag(found.version)
-    return found
+    return tagged(response, found)
 
 
 @router.delete("/{node_id}/versions", status_code=204, **allow(*ADMINS))

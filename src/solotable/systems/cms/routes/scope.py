@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Annotated, cast
+from typing import Annotated, Protocol, TypeVar, cast
 from urllib.parse import urlsplit
 
-from fastapi import Depends, HTTPException, Path, Request
+from fastapi import Depends, HTTPException, Path, Request, Response
 
 from solotable import ANY, AsyncDatabase, AsyncStore
 from solotable.systems.cms.services import Tenants
@@ -25,6 +25,7 @@ from solotable.web import (
     Visitor,
     canonical_host,
     database,
+    etag,
     host_store,
     host_tenant,
     request_id,
@@ -33,6 +34,15 @@ from solotable.web import (
 )
 from solotable.web.kept import Kept
 
+
+class Versioned(Protocol):
+    """What has a version."""
+
+    @property
+    def version(self) -> int: ...
+
+
+VersionedT = TypeVar("VersionedT", bound=Versioned)
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$", examples=["01JD0QK7V3M8Z6X2T9R4C5B1AE"])]
 
 
@@ -127,6 +137,12 @@ async def pepper(request: Request) -> bytes:
 async def expected_version(expected: IfMatch) -> int | None:
     """Return the version of If-Match; None when any will do."""
     return None if expected is None or expected is ANY else cast(int, expected)
+
+
+def tagged(response: Response, stored: VersionedT) -> VersionedT:
+    """Return what a route answers with, its version in the entity tag."""
+    response.headers["etag"] = etag(stored.version)
+    return stored
 
 
 SiteStore = Annotated[AsyncStore, Depends(site_store)]
