@@ -29,10 +29,25 @@ class Place:
         return load_tables(self.models)
 
     def opened(
-        self, tables: Sequence[Table], own: Table, *, makes: bool = False, secret: str | None = None
+        self,
+        tables: Sequence[Table],
+        own: Table,
+        *,
+        makes: bool = False,
+        metered: bool = False,
+        secret: str | None = None,
     ) -> AbstractContextManager[Opened]:
         """Open the database within the scope; see `database.opened`."""
-        return opened(self.db, tables, own, tenant=self.tenant, admin=self.admin, makes=makes, secret=secret)
+        return opened(
+            self.db,
+            tables,
+            own,
+            tenant=self.tenant,
+            admin=self.admin,
+            makes=makes,
+            metered=metered,
+            secret=secret,
+        )
 
 
 def place_options(command: CommandT) -> CommandT:

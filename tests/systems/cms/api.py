@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
@@ -113,7 +113,7 @@ class Api:
 
     def ask(
         self, method: str, path: str, role: str | None = None, tenant: str = "acme", **more: Any
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         """Send a request as somebody; `more` goes to the client, and its headers come on top."""
         site = f"{tenant}.example"
         given = {
@@ -122,7 +122,7 @@ class Api:
             **headers(role, tenant),
             **more.pop("headers", {}),
         }
-        answer: httpx.Response = self.client.request(method, path, headers=given, **more)
+        answer: httpx2.Response = self.client.request(method, path, headers=given, **more)
         return answer
 
     def send(
@@ -134,7 +134,7 @@ class Api:
         ids: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         extra: Mapping[str, str] | None = None,
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         """Send an operation as its document describes it, about the things that `ids` names."""
         known = self.ids[tenant] if ids is None else ids
         path = re.sub(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import httpx
+import httpx2
 import pytest
 
 from solotable import connect
@@ -48,7 +48,7 @@ def create(api: Api, **draft: Any) -> dict[str, Any]:
     return found
 
 
-def problem(answer: httpx.Response, status: int) -> dict[str, Any]:
+def problem(answer: httpx2.Response, status: int) -> dict[str, Any]:
     """Return a problem after a look at its form."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
@@ -203,8 +203,8 @@ def test_bodies_that_are_too_large_or_too_deep_are_refused(api: Api) -> None:
 
 
 def test_s0_12_the_host_name_chooses_the_site(api: Api) -> None:
-    def title(host: str) -> httpx.Response:
-        answer: httpx.Response = api.client.get("/r0", headers={"host": host})
+    def title(host: str) -> httpx2.Response:
+        answer: httpx2.Response = api.client.get("/r0", headers={"host": host})
         return answer
 
     for host, tenant in (

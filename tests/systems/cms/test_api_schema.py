@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import jsonschema_rs
 import pytest
 import schemathesis
@@ -82,7 +82,7 @@ def test_the_examples_fit_their_schemas(name: str) -> None:
         jsonschema_rs.Draft202012Validator(schema).validate(example)
 
 
-def send(api: Api, case: Any, known: dict[str, str] | None) -> httpx.Response:
+def send(api: Api, case: Any, known: dict[str, str] | None) -> httpx2.Response:
     """Send a generated request; with `known` it is about things that are there."""
     if known is not None:
         case.path_parameters = {
@@ -104,10 +104,10 @@ def send(api: Api, case: Any, known: dict[str, str] | None) -> httpx.Response:
     if isinstance(data, bytes):
         kwargs["content"] = data
     try:
-        answer: httpx.Response = api.client.request(
+        answer: httpx2.Response = api.client.request(
             **kwargs, headers={**safe, "origin": "http://acme.example", **headers("GLOBAL_ADMIN", "acme")}
         )
-    except httpx.InvalidURL:  # longer than the client itself sends
+    except httpx2.InvalidURL:  # longer than the client itself sends
         reject()
     return answer
 
