@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from . import chart, cms, commits, in_process, limits, models, patterns, peers, report, start, wire
+from . import chart, cms, commits, in_process, limiter, limits, models, patterns, peers, report, start, wire
 from .limits import Verdict
 from .load import CONNECTIONS, generator_name
 from .peers import Mode
@@ -209,6 +209,19 @@ def run_cms(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     return verdicts
 
 
+def run_limiter(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """Our rate limiter beside zae-limiter, over local endpoints and in process."""
+    print("rate limiters: acquires of two limits, all admitted; async is 16 callers on one loop", flush=True)
+    found = limiter.measure(folder, quick=chosen.quick)
+    say(f"  {name:<18}{version}" for name, version in found.versions.items())
+    say(limiter.table(found.figures))
+    say([f"  missing: {name}: {why}" for name, why in found.missing.items()])
+    verdicts = limits.limiter_verdicts(found.figures)
+    facts = {"versions": found.versions, "missing": found.missing, "endpoints": limiter.ENDPOINTS}
+    keep(chosen, "limiter", report.record("rate limiters", found.figures, verdicts, **facts))
+    return verdicts
+
+
 def keep(chosen: argparse.Namespace, name: str, stored: dict[str, Any]) -> None:
     """Write a part's record, and say where."""
     print(f"written to {report.save(chosen.out, name, {**stored, 'quick': chosen.quick})}\n", flush=True)
@@ -222,6 +235,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path], list[Verdict]]] = {
     "models": run_models,
     "patterns": run_patterns,
     "cms": run_cms,
+    "limiter": run_limiter,
 }
 
 

@@ -11,8 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from .commits import MANY, ONE, RAW, SIXTEEN
+from .limiter_rounds import KINDS
 
 OURS = "solotable"
+ZAE = "zae-limiter"
 Outcome = Literal["reached", "not reached", "not judged"]
 
 #: In process: times the raw call, and times itself at the small size.
@@ -31,6 +33,9 @@ CMS_SHARE_LIMIT = 0.5
 #: The data patterns: times as many plain writes in one transaction; items a second of the jobs.
 PATTERN_LIMIT = 2.5
 JOB_RATE_LIMIT = 5_000
+#: The rate limiter: times zae-limiter's acquires a second by the file, and a CPU second over the wire.
+LIMITER_LIMITS = {"relaxed file": 20.0, "durable file": 5.0}
+LIMITER_WIRE_LIMIT = 2.0
 #: The modelling layer: times the engine's own request, times bare boto3's CPU, times the peers' rate.
 MODEL_LIMIT = 2.0
 BOTO3_LIMIT = 1.1
@@ -265,6 +270,48 @@ def _least(what: str, ratio: float | None, limit: float, beside: str) -> Verdict
         shown="no figure" if ratio is None else f"{ratio:.2f}x",
         good=None if ratio is None else ratio >= limit,
         unknown=[beside] if ratio is None else [],
+    )
+
+
+def limiter_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
+    """Judge the rate limiter beside zae-limiter, kind by kind, by the workload that suits it least.
+
+    In process it is zae-limiter on whichever endpoint serves it best; over the wire, on the same.
+    """
+    verdicts = []
+    endpoints = [place for place in figures if place not in LIMITER_LIMITS]
+    for place, limit in LIMITER_LIMITS.items():
+        for kind in KINDS:
+            ours = _limiter(figures, place, OURS, kind, "rate")
+            peers = [_limiter(figures, each, ZAE, kind, "rate") for each in endpoints]
+            best = {
+                workload: max(each[workload] for each in peers if each) for workload in ours if any(peers)
+            }
+            verdicts.append(
+                _times(f"acquires, {place}, {kind}", limit, {each: ours[each] / best[each] for each in best})
+            )
+    for place in endpoints:
+        for kind in KINDS:
+            ours = _limiter(figures, place, OURS, kind, "cpu_us")
+            peer = _limiter(figures, place, ZAE, kind, "cpu_us")
+            times = {each: peer[each] / ours[each] for each in ours if each in peer}
+            verdicts.append(_times(f"CPU, {place}, {kind}", LIMITER_WIRE_LIMIT, times))
+    return verdicts
+
+
+def _limiter(figures: Mapping[str, Any], place: str, name: str, kind: str, member: str) -> dict[str, float]:
+    found = figures.get(place, {}).get(name, {}).get(kind, {})
+    return {workload: figure[member] for workload, figure in found.items()}
+
+
+def _times(what: str, limit: float, times: Mapping[str, float]) -> Verdict:
+    least = min(times, key=times.__getitem__, default=None)
+    return _judge(
+        what=what,
+        limit=f"{limit:g}x {ZAE}",
+        shown="no figure" if least is None else f"{times[least]:.1f}x, {least}",
+        good=None if least is None else times[least] >= limit,
+        unknown=() if times else (f"{ZAE} or {OURS}",),
     )
 
 

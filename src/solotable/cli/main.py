@@ -30,6 +30,7 @@ _COMMANDS = {
     "explain": "solotable.cli.explain",
     "get": "solotable.cli.reads:get",
     "indexes": "solotable.cli.listings:indexes",
+    "limiter": "solotable.cli.limiter",
     "lint": "solotable.cli.lint",
     "locks": "solotable.cli.repair:locks",
     "patterns": "solotable.cli.patterns",
@@ -65,10 +66,16 @@ def every_command() -> Iterator[tuple[str, click.Command]]:
     context = click.Context(_root)
     for name in _root.list_commands(context):
         command = _root.get_command(context, name)
-        if isinstance(command, click.Group):
-            yield from ((f"{name} {each}", below) for each, below in command.commands.items())
-        elif command is not None:
-            yield name, command
+        if command is not None:
+            yield from _leaves(name, command)
+
+
+def _leaves(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        for each, below in command.commands.items():
+            yield from _leaves(f"{name} {each}", below)
+    else:
+        yield name, command
 
 
 def _show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) -> None:

@@ -10,10 +10,11 @@ import idna
 
 _MOST_FORMS = 4096
 _LONGEST_HOST = 253
+#: Longer than any name with a port, however it is written.
+_LONGEST_TEXT = 1100
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 
 
-@lru_cache(_MOST_FORMS)
 def canonical_host(text: str) -> str | None:
     """Return a host name as it is compared and stored, None when it is none.
 
@@ -24,6 +25,12 @@ def canonical_host(text: str) -> str | None:
     >>> canonical_host("[::1]:80")
     '[::1]'
     """
+    # What is no name by its length alone takes no place among the forms that are remembered.
+    return None if len(text) > _LONGEST_TEXT else _form(text)
+
+
+@lru_cache(_MOST_FORMS)
+def _form(text: str) -> str | None:
     name, colon, port = text.rpartition(":") if re.search(r":[0-9]*$", text) else (text, "", "")
     if colon and port and not 0 < int(port[:6]) < 65536:
         return None

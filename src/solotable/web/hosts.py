@@ -1,18 +1,20 @@
 """Host names: their one canonical form, and which tenant owns one, cached.
 
 The `Host` header is what a client says, so it opens only what is public of a tenant.
-`X-Forwarded-Host` is read only from the addresses that the app trusts.
+`X-Forwarded-Host` and `X-Forwarded-Proto` are read only from the addresses that the app trusts.
 """
 
 from __future__ import annotations
 
 import asyncio
 import ipaddress
+import re
 import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterable
 
 from fastapi import HTTPException, Request
+from starlette.types import Scope
 
 from solotable.errors import DeclarationError
 from solotable.store import AsyncDatabase
@@ -22,15 +24,15 @@ from .hostnames import canonical_host
 #: From a canonical host name to its tenant, None when nobody owns it.
 ResolveHost = Callable[[AsyncDatabase, str], Awaitable[str | None]]
 
-_LONGEST_HEADER = 1100
+_PORT = re.compile(r"[0-9]{1,5}")
 
 
-def _values(request: Request, wanted: bytes) -> list[bytes]:
-    return [value for name, value in request.scope["headers"] if name == wanted]
+def _values(scope: Scope, wanted: bytes) -> list[bytes]:
+    return [value for name, value in scope["headers"] if name == wanted]
 
 
 class Proxies:
-    """The addresses whose `X-Forwarded-Host` is believed."""
+    """The addresses whose `X-Forwarded-Host` and `X-Forwarded-Proto` are believed."""
 
     def __init__(self, trusted: Iterable[str] = ()) -> None:
         try:
@@ -40,23 +42,37 @@ class Proxies:
 
     def host_of(self, request: Request) -> str | None:
         """Return the canonical host that a request is for, None when it names none or several."""
-        names = _values(request, b"host")
-        if self._networks and self._trusts(request):
-            names = _values(request, b"x-forwarded-host") or names
-        # Longer than any name with a port: nothing of that size is worth remembering its form.
-        if len(names) != 1 or len(names[0]) > _LONGEST_HEADER:
+        given = self._given(request.scope)
+        return None if given is None else canonical_host(given)
+
+    def port_of(self, request: Request) -> int | None:
+        """Return the port that the client asked, None when it named none."""
+        port = (self._given(request.scope) or "").rpartition(":")[2]
+        return int(port) if _PORT.fullmatch(port) else None
+
+    def scheme_of(self, scope: Scope) -> str | None:
+        """Return the scheme that a proxy says the client used, None when none that is trusted says so."""
+        if not self._trusts(scope):
             return None
+        said = _values(scope, b"x-forwarded-proto")
+        return said[0].decode() if said in ([b"http"], [b"https"]) else None
+
+    def _given(self, scope: Scope) -> str | None:
+        names = _values(scope, b"host")
+        if self._trusts(scope):
+            names = _values(scope, b"x-forwarded-host") or names
         try:
             # Names that are not ASCII are sent as UTF-8.
-            return canonical_host(names[0].decode())
+            return names[0].decode() if len(names) == 1 else None
         except UnicodeError:
             return None
 
-    def _trusts(self, request: Request) -> bool:
-        if request.client is None:
+    def _trusts(self, scope: Scope) -> bool:
+        client = scope.get("client")
+        if not self._networks or client is None:
             return False
         try:
-            address = ipaddress.ip_address(request.client.host)
+            address = ipaddress.ip_address(client[0])
         except ValueError:
             return False
         return any(address in network for network in self._networks)
@@ -99,6 +115,10 @@ class HostTenants:
         if owner is None:
             raise HTTPException(404, "No site has this host name.")
         return owner
+
+    def port_of(self, request: Request) -> int | None:
+        """Return the port that a request's host was asked at, None for that of its scheme."""
+        return self._proxies.port_of(request)
 
     async def owner(self, database: AsyncDatabase, host: str) -> str | None:
         """Return the owner of a canonical host name, from memory while it is fresh."""

@@ -53,9 +53,9 @@ def install(  # noqa: PLR0913  # one call with names for everything; each has a 
     """Fit an app with everything of this room, before it serves its first request.
 
     `resolve_host(database, host)` returns the tenant of a host name for `host_tenant`.
-    `trusted_hosts` are the addresses of proxies whose X-Forwarded-Host is believed. `problems` maps
-    errors of your own, or changes what an error of solotable is. `standing(database, principal, tenant)`
-    returns the roles that somebody with a token has by now.
+    `trusted_hosts` are the addresses of proxies whose X-Forwarded-Host and -Proto are believed.
+    `problems` maps errors of your own, or changes what an error of solotable is.
+    `standing(database, principal, tenant)` returns the roles that somebody with a token has by now.
     """
     if isinstance(cors_origins, str) or isinstance(trusted_hosts, str):
         raise DeclarationError("cors_origins and trusted_hosts are lists of texts, not one text.")
@@ -74,6 +74,7 @@ def install(  # noqa: PLR0913  # one call with names for everything; each has a 
     settings = EdgeSettings(
         max_body_bytes=max_body_bytes,
         hsts_seconds=hsts_seconds,
+        proxies=proxies,
         docs=frozenset(path for path in (app.docs_url, app.redoc_url) if path),
         **({} if security_headers is None else {"security_headers": security_headers}),
     )

@@ -144,7 +144,8 @@ class Verifier:
         # A bool is an int to Python, and NaN is never later than anything.
         if any(type(moment) not in (int, float) or moment != moment for moment in (expires, begins, issued)):  # noqa: PLR0124
             return False
-        return bool(now < expires + leeway and begins <= now + leeway and issued <= now + leeway)
+        # An int of hundreds of digits can be compared with a float, but not added to one.
+        return bool(now - leeway < expires and begins <= now + leeway and issued <= now + leeway)
 
     def _judge(self, claims: dict[str, Any]) -> Principal | None:
         settings = self._settings

@@ -20,6 +20,13 @@ from solotable import errors
 MEDIA_TYPE = "application/problem+json"
 _LONGEST_DETAIL = 500
 _PREFIX = "urn:problem:solotable:"
+#: RFC 9110 renamed these, and Python 3.13 follows it: a type must not change with the Python beneath.
+_PHRASES = {
+    413: "Content Too Large",
+    414: "URI Too Long",
+    416: "Range Not Satisfiable",
+    422: "Unprocessable Content",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -192,7 +199,7 @@ def problem(
         "title": kind.title,
         "status": kind.status,
         "detail": (kind.detail if detail is None else detail)[:_LONGEST_DETAIL],
-        "instance": quote(request.url.path),
+        "instance": quote(request.scope["path"], errors="replace"),
         "request_id": request.scope.get("state", {}).get("request_id"),
         **members,
     }
@@ -206,7 +213,7 @@ def problem(
 def kind_of_status(status: int) -> Kind:
     """Return the kind of a plain HTTP status."""
     try:
-        title = HTTPStatus(status).phrase
+        title = _PHRASES.get(status) or HTTPStatus(status).phrase
     except ValueError:
         title = "Refused"
     slug = title.lower().replace(" ", "-").replace("'", "")

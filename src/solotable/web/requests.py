@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from solotable.ids import new_id
 
+from .hosts import Proxies
 from .problems import INTERNAL, kind_of_status, problem
 
 log = logging.getLogger("solotable.web")
@@ -56,6 +57,7 @@ class EdgeSettings:
     hsts_seconds: int = 0
     #: Paths whose pages are FastAPI's own documentation.
     docs: frozenset[str] = frozenset()
+    proxies: Proxies = field(default_factory=Proxies)
 
 
 class Edge:
@@ -73,7 +75,10 @@ class Edge:
             await self._app(scope, receive, send)
             return
         identity = _identity(scope)
-        scope.setdefault("state", {})["request_id"] = identity
+        # A copy: a server that hands the same state to two requests must not hand on who asked first.
+        scope["state"] = {**scope.get("state", {}), "request_id": identity}
+        scope["state"].pop("principal", None)
+        scope["scheme"] = self._settings.proxies.scheme_of(scope) or scope["scheme"]
         started = False
 
         async def sending(message: Message) -> None:

@@ -7,7 +7,7 @@ credential reaches and can never add one. Nothing here reads a tenant from a bod
 from __future__ import annotations
 
 import re
-from typing import Annotated, Final, cast
+from typing import Annotated, Final
 
 from fastapi import Depends, HTTPException, Request
 
@@ -31,7 +31,13 @@ async def database(request: Request) -> AsyncDatabase:
 
 def opened(request: Request) -> AsyncDatabase:
     """Return the same outside of a dependency."""
-    return cast(AsyncDatabase, request.app.state.database)
+    found: AsyncDatabase | None = getattr(request.app.state, "database", None)
+    if found is None:
+        raise RuntimeError(
+            "The app has no open database: FastAPI(lifespan=lifespan(url, table)), and a TestClient runs "
+            "the lifespan in a `with` block only."
+        )
+    return found
 
 
 async def anyone(request: Request) -> Principal:

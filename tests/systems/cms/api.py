@@ -1,27 +1,22 @@
 """The CMS over HTTP for its suite: two tenants full of marked data, a key for every role, the route table.
 
-Every text of a tenant holds its mark, so a leak is a mark where it must not be. Requests are made from the
-app's own OpenAPI document, so that a route that is added is asked without being named here.
+Every text of a tenant holds its mark, so a leak is a mark where it must not be.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx2
-from fastapi import FastAPI
-from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
-from starlette.routing import BaseRoute
 
 from solotable.systems.cms.app import create_app
 from solotable.systems.cms.demo import deliver_audit
 from solotable.web import ApiKey, Auth
+from tests.systems import http
+from tests.systems.http import Operation, operations
 
 ROLES = ("GLOBAL_ADMIN", "TENANT_ADMIN", "EDITOR", "RENDERER", "CUSTOMER")
 TENANTS = ("acme", "zeta")
@@ -57,119 +52,21 @@ def auth() -> Auth:
     return Auth(api_keys=keys.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """One route by its method and path, as the app and its OpenAPI document have it."""
+class Api(http.Api):
+    """A running CMS; the host name is that of the tenant's site."""
 
-    method: str
-    path: str
-    roles: tuple[str, ...]
-    document: Mapping[str, Any] = field(compare=False, hash=False, repr=False)
-
-    def __str__(self) -> str:
-        return f"{self.method} {self.path}"
-
-    @property
-    def public(self) -> bool:
-        return not self.roles
-
-    @property
-    def parameters(self) -> dict[str, Mapping[str, Any]]:
-        return {each["name"]: each for each in self.document.get("parameters", ())}
-
-
-def routes_of(app: FastAPI) -> list[APIRoute]:
-    """Return every API route of an app, also those of the routers that it includes."""
-
-    def flat(routes: list[BaseRoute]) -> Iterator[APIRoute]:
-        for route in routes:
-            if isinstance(route, APIRoute):
-                yield route
-            elif hasattr(route, "original_router"):  # newer FastAPIs keep included routers whole
-                yield from flat(route.original_router.routes)
-
-    return list(flat(app.router.routes))
-
-
-def operations(app: FastAPI) -> list[Operation]:
-    """Return the app's operations; a route that is not in the document fails here."""
-    paths = app.openapi()["paths"]
-    found = []
-    for route in routes_of(app):
-        for method in sorted(route.methods or ()):
-            document = paths[re.sub(r":\w+\}", "}", route.path)][method.lower()]
-            found.append(Operation(method, route.path, tuple(document["x-roles"]), document))
-    return found
-
-
-@dataclass
-class Api:
-    """A running CMS, and what each tenant has in it."""
-
-    app: FastAPI
-    client: TestClient
-    url: str
-    ids: dict[str, dict[str, str]] = field(default_factory=dict)
-
-    def ask(
-        self, method: str, path: str, role: str | None = None, tenant: str = "acme", **more: Any
-    ) -> httpx2.Response:
-        """Send a request as somebody; `more` goes to the client, and its headers come on top."""
+    def headers_of(self, role: str | None, tenant: str) -> dict[str, str]:
         site = f"{tenant}.example"
-        given = {
-            "host": site,
-            "origin": f"https://{site}",
-            **headers(role, tenant),
-            **more.pop("headers", {}),
-        }
-        answer: httpx2.Response = self.client.request(method, path, headers=given, **more)
-        return answer
+        return {"host": site, "origin": f"https://{site}", **headers(role, tenant)}
 
-    def send(
-        self,
-        operation: Operation,
-        role: str | None,
-        *,
-        tenant: str = "acme",
-        ids: Mapping[str, str] | None = None,
-        query: Mapping[str, str] | None = None,
-        extra: Mapping[str, str] | None = None,
-    ) -> httpx2.Response:
-        """Send an operation as its document describes it, about the things that `ids` names."""
-        known = self.ids[tenant] if ids is None else ids
-        path = re.sub(
-            r"\{(\w+)(?::\w+)?\}", lambda found: known.get(found[1], known["node_id"]), operation.path
-        )
-        params = {
-            name: known.get(name, "1")
-            for name, each in operation.parameters.items()
-            if each["in"] == "query" and (each.get("required") or name == "page_id")
-        }
-        body = self.body(operation, known)
-        return self.ask(
-            operation.method,
-            path,
-            role,
-            tenant,
-            params={**params, **(query or {})},
-            headers=dict(extra or {}),
-            **body,
-        )
+    def is_about(self, name: str) -> bool:
+        return name == "page_id"
 
     def body(self, operation: Operation, known: Mapping[str, str]) -> dict[str, Any]:
         content = operation.document.get("requestBody", {}).get("content", {})
         if "application/octet-stream" in content:
             return {"content": GIF}
-        if "application/json" not in content:
-            return {}
-        example = self.example(content["application/json"])
-        return {"json": {name: known.get(name, value) for name, value in example.items()}}
-
-    def example(self, content: Mapping[str, Any]) -> dict[str, Any]:
-        if "example" in content:
-            return dict(content["example"])
-        name = content["schema"]["$ref"].rpartition("/")[2]
-        return dict(self.app.openapi()["components"]["schemas"][name]["examples"][0])
+        return super().body(operation, known)
 
 
 def fill(api: Api, tenant: str) -> None:
@@ -224,6 +121,7 @@ def fill(api: Api, tenant: str) -> None:
         if count:
             continue
         known |= {
+            "any": page["node_id"],
             "node_id": page["node_id"],
             "version": "1",
             "at": said["at"],

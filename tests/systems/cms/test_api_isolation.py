@@ -11,7 +11,9 @@ from collections.abc import Iterator
 import httpx2
 import pytest
 
-from .api import EVERYWHERE, OPERATIONS, ROLES, Api, Operation, headers, mark, running
+from tests.systems.http import Operation
+
+from .api import EVERYWHERE, OPERATIONS, ROLES, Api, headers, mark, running
 
 LISTS = [each for each in OPERATIONS if "cursor" in each.parameters]
 TRICKS = (

@@ -294,7 +294,7 @@ def test_settings_hide_secrets_and_merge_deeply(site: Site) -> None:
     del shown["hooks"]
     shown = site.run(settings.merge(shown))
     assert shown["theme"] == {"dark": True, "font": "serif"}
-    assert site.run(settings.secrets()) == {"mail": {"apiKey": "k-1"}}
+    assert site.run(settings.secrets()) == {"mail": {"apiKey": "k-1"}, "hooks": [{"token": "t"}]}
     assert site.run(settings.merge({"theme": None})).get("theme") is None
     assert "k-1" not in repr(site.run(site.tenants.list()))
     site.deliver()

@@ -85,3 +85,9 @@ def test_cursors_that_were_made_up_are_refused(cursor: str) -> None:
         answer = http.get("/things", params={"cursor": cursor})
         assert answer.status_code == 400
         assert answer.json()["type"].endswith(":cursor-rejected")
+
+
+def test_an_app_that_was_not_started_says_what_is_missing(caplog: pytest.LogCaptureFixture) -> None:
+    http = TestClient(shop.make(), headers={"x-api-key": shop.EDITOR_KEY})
+    assert http.get("/things").status_code == 500
+    assert "in a `with` block only" in caplog.text

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 
 from solotable.errors import DeclarationError
 from solotable.store import AsyncDatabase
-from solotable.web import HostTenants, canonical_host
+from solotable.web import HostTenants, canonical_host, hostnames
 from solotable.web.hosts import Proxies
 
 from . import app as shop
@@ -190,3 +190,10 @@ def test_a_failure_is_not_remembered() -> None:
         directory.owner("shop.example")
     directory.owners = owners
     assert directory.owner("shop.example") == "acme"
+
+
+def test_a_text_that_is_too_long_for_a_name_is_not_remembered() -> None:
+    # An Origin may have 64 KB, and thousands of them would be kept.
+    before = hostnames._form.cache_info().currsize
+    assert canonical_host("a" * 60_000) is None
+    assert hostnames._form.cache_info().currsize == before

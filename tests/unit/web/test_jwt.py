@@ -171,6 +171,12 @@ def test_a_claim_that_is_wrong_refuses_the_token(changes: dict[str, Any]) -> Non
     assert verified(HS, by_hand({"alg": "HS256"}, claims, SECRET.encode())) is None
 
 
+@pytest.mark.parametrize(("claim", "good"), [("exp", True), ("nbf", False), ("iat", False)])
+def test_a_time_beyond_all_floats_is_only_late(claim: str, good: bool) -> None:
+    token = by_hand({"alg": "HS256"}, CLAIMS | {claim: 10**400}, SECRET.encode())
+    assert (verified(HS, token) is not None) == good
+
+
 @pytest.mark.parametrize(
     "changes", [{"exp": NOW - 29}, {"nbf": NOW + 29}, {"iat": NOW + 29}, {"aud": ["x", "shop"]}]
 )

@@ -229,3 +229,17 @@ def test_stored_data_that_does_not_fit_is_ours_to_mend(caplog: pytest.LogCapture
     assert SECRET not in answer.text
     assert SECRET in caplog.text
     assert answer.json()["request_id"] in caplog.text
+
+
+def test_types_are_the_same_on_every_python() -> None:
+    # RFC 9110's names; Python 3.11 and 3.12 have those before it.
+    for status, slug in ((413, "content-too-large"), (422, "unprocessable-content")):
+        assert ask(HTTPException(status, "x")).json()["type"] == f"urn:problem:solotable:{slug}"
+
+
+def test_the_instance_is_the_path_as_it_was_asked_for() -> None:
+    app = FastAPI()
+    install(app)
+    with TestClient(app) as http:
+        for asked in ("/a%23b", "/a%3Fb", "/a%5Cb"):
+            assert http.get(asked).json()["instance"] == asked

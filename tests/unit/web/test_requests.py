@@ -68,7 +68,11 @@ def test_the_id_and_the_caller_are_in_the_audit() -> None:
 
 
 def _play(
-    app: FastAPI, headers: list[tuple[bytes, bytes]], chunks: list[bytes], path: str = "/raw"
+    app: FastAPI,
+    headers: list[tuple[bytes, bytes]],
+    chunks: list[bytes],
+    path: str = "/raw",
+    **more: Any,
 ) -> list[dict[str, Any]]:
     """Send a body in chunks, as servers hand it on, and return what is answered."""
     scope = {
@@ -84,6 +88,7 @@ def _play(
         "headers": headers,
         "client": ("10.1.1.1", 1),
         "server": ("127.0.0.1", 80),
+        **more,
     }
     sent: list[dict[str, Any]] = []
     given: list[Message] = [
@@ -192,3 +197,14 @@ def test_cors_is_off_unless_origins_are_named() -> None:
 def test_one_text_is_no_list_of_origins() -> None:
     with pytest.raises(DeclarationError):
         install(FastAPI(), cors_origins="https://a.example")
+
+
+def test_who_asked_is_not_handed_on_by_a_server_that_shares_its_state() -> None:
+    app = shop.make()
+    shared: dict[str, Any] = {"of": "the lifespan"}
+    answers = []
+    for headers in ([(b"x-api-key", shop.EDITOR_KEY.encode())], [], [(b"x-api-key", b"wrong")]):
+        sent = _play(app, headers, [b""], path="/me", method="GET", state=shared)
+        answers.append(sent[0]["status"])
+    assert answers == [200, 401, 401]
+    assert shared == {"of": "the lifespan"}

@@ -17,7 +17,7 @@ from pathlib import Path
 from fastapi import FastAPI
 
 from solotable import AsyncDatabase, connect
-from solotable.errors import SolotableError
+from solotable.connect import Url
 from solotable.jobs.deliver import deliver
 from solotable.web import Auth, Principal, Standing, install, lifespan
 from solotable.web.lifespan import Lifespan
@@ -74,8 +74,10 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     `deliver_seconds` delivers the audit trail in this process that often; without it
     `solotable deliver` does, in one of its own. `pepper` is mixed into the digests of addresses.
     """
-    if deliver_seconds is not None and not isinstance(source, str):
-        raise TypeError("deliver_seconds needs a URL: delivery opens a connection of its own.")
+    if deliver_seconds is not None and not _opens_again(source):
+        raise TypeError(
+            "deliver_seconds needs a URL that is not in memory: delivery opens a connection of its own."
+        )
     during = _during(None if deliver_seconds is None else str(source), deliver_seconds or 0.0, storage)
     app = FastAPI(
         title="CMS",
@@ -102,6 +104,14 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     )
     exemplified(app)
     return app
+
+
+def _opens_again(source: str | AsyncDatabase) -> bool:
+    """Say whether a second connection to a source meets the same data."""
+    if not isinstance(source, str):
+        return False
+    url = Url.parse(source)
+    return url.scheme != "sqlite" or url.path is not None
 
 
 def _during(url: str | None, seconds: float, storage: Storage | str | Path | None) -> Lifespan:
@@ -146,6 +156,6 @@ def _deliver(url: str) -> None:
     try:
         with connect(url, cms) as db:
             deliver(db, [audit_sink()])
-    except SolotableError:
+    except Exception:
         # No request waits for the trail, and none fails on it; what is left is delivered next time.
         log.exception("the audit trail was not delivered")

@@ -166,8 +166,8 @@ def greeting(keys: Sequence[Credential], *, port: int) -> str:
     rows = [f"  {each.role:<13} {each.tenant or 'all tenants':<12} {each.key}" for each in keys]
     return "\n".join(
         [
-            f"The CMS is at {base}, its documentation at {base}/docs",
             f"Sites: http://acme.localhost:{port}/about-us and http://globex.localhost:{port}/about-us",
+            f"The API's documentation: {base}/docs (its scripts come from a CDN)",
             "",
             "Keys, sent as x-api-key (who reaches all tenants names one with x-tenant-id):",
             *rows,
@@ -211,6 +211,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         import uvicorn
 
+        sys.stdout.write("\nCtrl-C stops it.\n")
+        sys.stdout.flush()
         app = create_app(url, auth=auth_of(keys), storage=folder / "files", deliver_seconds=1.0)
         uvicorn.run(app, host="127.0.0.1", port=given.port, log_level="warning")
     return 0

@@ -10,6 +10,9 @@ from .refusals import Refused
 LONGEST = 300
 #: DynamoDB: a sort key has up to 1024 bytes.
 MOST_BYTES = 900
+#: What is longer is no path however it is folded, and folding takes the square of a run of marks.
+_LONGEST_TEXT = 4 * LONGEST
+_TOO_LONG = f"A path has at most {LONGEST} characters and {MOST_BYTES} bytes."
 #: Paths that shops and the application itself answer; a page there would be in the shadow, or cast one.
 RESERVED = frozenset(
     {
@@ -50,7 +53,7 @@ RESERVED = frozenset(
         "users",
     }
 )
-_BETWEEN = re.compile(r"[^\w/]+|_+")
+_BETWEEN = re.compile(r"(?:[^\w/]|_)+")
 _SLASHES = re.compile(r"/+")
 _EDGES = re.compile(r"-*/-*")
 
@@ -61,13 +64,15 @@ def clean_slug(text: str) -> str:
     >>> clean_slug("About Us!"), clean_slug("//Blog//Ünser 1. Post/"), clean_slug("/")
     ('/about-us', '/blog/ünser-1-post', '/')
     """
+    if len(text) > _LONGEST_TEXT:
+        raise Refused(_TOO_LONG)
     # Compatibility forms first, or a full-width slash would become one after the cleaning.
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     hyphened = _BETWEEN.sub("-", folded)
     joined = _SLASHES.sub("/", _EDGES.sub("/", f"/{hyphened}"))
     slug = "/" + joined.strip("/-")
     if len(slug) > LONGEST or len(slug.encode()) > MOST_BYTES:
-        raise Refused(f"A path has at most {LONGEST} characters and {MOST_BYTES} bytes.")
+        raise Refused(_TOO_LONG)
     if slug == "/" and text.strip(" /"):
         raise Refused("There is no letter or digit that a path could be made of.")
     return slug

@@ -10,12 +10,24 @@ import asyncio
 import os
 import re
 import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, Protocol
 
 from solotable.errors import DataError, DeclarationError, NotFound
 
+_BEGINNING = 16
+_PIECE = 256 * 1024
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+
+async def _pieces(file: Any) -> AsyncIterator[bytes]:
+    """Yield what a file or a body of a bucket has, and close it."""
+    try:
+        while piece := await asyncio.to_thread(file.read, _PIECE):
+            yield piece
+    finally:
+        file.close()
 
 
 class Storage(Protocol):
@@ -26,6 +38,12 @@ class Storage(Protocol):
 
     async def get(self, key: str) -> bytes:
         """Return bytes, or raise NotFound."""
+
+    async def stream(self, key: str) -> AsyncIterator[bytes]:
+        """Return bytes piece by piece, or raise NotFound before the first: a film is in no memory whole."""
+
+    async def beginning(self, key: str) -> bytes:
+        """Return the first bytes, enough to see what they are, or raise NotFound."""
 
     async def delete(self, key: str) -> None:
         """Forget bytes; nothing happens if there are none."""
@@ -54,6 +72,20 @@ class FolderStorage:
         """Read a file, or raise NotFound."""
         try:
             return await asyncio.to_thread(self._path(key).read_bytes)
+        except FileNotFoundError:
+            raise NotFound(f"There are no bytes under {key!r}.") from None
+
+    async def stream(self, key: str) -> AsyncIterator[bytes]:
+        """Read a file piece by piece, or raise NotFound."""
+        try:
+            return _pieces(await asyncio.to_thread(self._path(key).open, "rb"))
+        except FileNotFoundError:
+            raise NotFound(f"There are no bytes under {key!r}.") from None
+
+    async def beginning(self, key: str) -> bytes:
+        """Read the beginning of a file, or raise NotFound."""
+        try:
+            return await asyncio.to_thread(self._first, self._path(key))
         except FileNotFoundError:
             raise NotFound(f"There are no bytes under {key!r}.") from None
 
@@ -86,12 +118,19 @@ class FolderStorage:
             raise DataError(f"{key!r} leads out of the storage.")
         return path
 
+    def _first(self, path: Path) -> bytes:
+        with path.open("rb") as file:
+            return file.read(_BEGINNING)
+
     def _write(self, path: Path, data: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=".incoming-")
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
+                file.flush()
+                # The table says "stored" for good after this, also when the power fails.
+                os.fsync(handle)
             Path(name).replace(path)
         except BaseException:
             Path(name).unlink(missing_ok=True)
@@ -118,12 +157,26 @@ class BucketStorage:
 
     async def get(self, key: str) -> bytes:
         """Get an object, or raise NotFound."""
+        return await self._read(key)
+
+    async def stream(self, key: str) -> AsyncIterator[bytes]:
+        """Get an object piece by piece, or raise NotFound."""
+        return _pieces(await self._body(key))
+
+    async def beginning(self, key: str) -> bytes:
+        """Get the beginning of an object, or raise NotFound."""
+        return await self._read(key, Range=f"bytes=0-{_BEGINNING - 1}")
+
+    async def _read(self, key: str, **more: str) -> bytes:
+        body: bytes = await asyncio.to_thread((await self._body(key, **more)).read)
+        return body
+
+    async def _body(self, key: str, **more: str) -> Any:
         try:
-            found = await asyncio.to_thread(self._client.get_object, **self._named(key))
+            found = await asyncio.to_thread(self._client.get_object, **self._named(key), **more)
         except self._client.exceptions.NoSuchKey:
             raise NotFound(f"There are no bytes under {key!r}.") from None
-        body: bytes = await asyncio.to_thread(found["Body"].read)
-        return body
+        return found["Body"]
 
     async def delete(self, key: str) -> None:
         """Delete an object."""

@@ -87,6 +87,12 @@ class Content(Entity, table=cms):
 
     @pattern
     @classmethod
+    def shown_as(cls, node_id: str) -> Query[ContentSummary]:
+        """What lists show of one page: its status costs half a read unit, whatever its blocks weigh."""
+        return cls.by_type.query(node_id=node_id).select(ContentSummary)
+
+    @pattern
+    @classmethod
     def in_status(cls, status: ContentStatus) -> Query[ContentSummary]:
         """The pages in a status, oldest first: the work inbox."""
         return cls.by_status.query(status=status).select(ContentSummary)

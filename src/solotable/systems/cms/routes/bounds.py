@@ -75,3 +75,5 @@ Tree = Annotated[dict[str, Any], AfterValidator(shallow)]
 Moment = Annotated[AwareDatetime, AfterValidator(_in_our_time)]
 Email = Annotated[str, Field(min_length=3, max_length=254)]
 IdText = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$")]
+#: C0.13: it is part of a key, so an e-mail address is none.
+VisitorId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,128}$")]

@@ -8,7 +8,7 @@ from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.cms.entities import Comment, CommentStatus, CommentSummary
-from solotable.systems.cms.services import Comments
+from solotable.systems.cms.services import Comments, Contents
 from solotable.web import Page, Paging, Visitor
 
 from .access import EDITORS, READERS, allow
@@ -62,6 +62,9 @@ async def list_comments(
         return Page[Comment].of(found)
     if page_id is None or status not in (None, "approved"):
         raise HTTPException(422, "Send page_id; without an editor's role only approved comments are shown.")
+    # With a page that is withdrawn or deleted its comments are not there either.
+    if not await Contents(store).is_published(page_id):
+        return Page[CommentSummary](items=[])
     shown = await comments.shown(page_id, limit=paging.limit, cursor=paging.cursor)
     return Page[CommentSummary].of(shown)
 

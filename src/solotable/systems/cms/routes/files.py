@@ -9,7 +9,7 @@ import re
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, HTTPException, Request, Response
-from fastapi.responses import RedirectResponse
+from fastapi.responses import RedirectResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.cms.entities import Asset, Resource
@@ -104,10 +104,10 @@ async def delete_asset(asset_id: Id, store: SiteStore, files: Files) -> None:
 @router.get("/public/assets/{asset_id}", response_class=Response, responses=AS_BYTES, **PUBLIC)
 async def serve_asset(asset_id: Id, store: HostStore, files: Files) -> Response:
     """Serve an asset of the site."""
-    asset, data = await Assets(store, files).read(asset_id)
+    asset, pieces = await Assets(store, files).stream(asset_id)
     # Bytes under an id never change: another file has another id.
-    headers = {"cache-control": "public, max-age=31536000, immutable"}
-    return Response(data, media_type=asset.mime, headers=headers)
+    headers = {"cache-control": "public, max-age=31536000, immutable", "content-length": str(asset.size)}
+    return StreamingResponse(pieces, media_type=asset.mime, headers=headers)
 
 
 @router.get("/resources/list", **allow(*EDITORS))
@@ -164,7 +164,7 @@ async def download_resource(
     url = await resources.hand_out(resource_id)
     if url is not None:
         return RedirectResponse(url, status_code=307)
-    _, data = await resources.read(resource_id)
+    _, pieces = await resources.stream(resource_id)
     name = re.sub(r"[^\w. -]", "_", found.name, flags=re.ASCII)
-    headers = {"content-disposition": f'attachment; filename="{name}"'}
-    return Response(data, media_type=found.mime, headers=headers)
+    headers = {"content-disposition": f'attachment; filename="{name}"', "content-length": str(found.size)}
+    return StreamingResponse(pieces, media_type=found.mime, headers=headers)

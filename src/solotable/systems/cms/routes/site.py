@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
@@ -19,7 +19,15 @@ from starlette.convertors import Convertor, register_url_convertor
 from solotable.systems.cms.entities import Content, ContentKind
 from solotable.systems.cms.services import Moved, Routes, Tenants
 from solotable.systems.cms.slugs import RESERVED
-from solotable.web import DatabaseDep, HostStore, HostTenant, database, host_tenant, not_modified
+from solotable.web import (
+    DatabaseDep,
+    HostStore,
+    HostTenant,
+    HostTenants,
+    database,
+    host_tenant,
+    not_modified,
+)
 
 from .access import PUBLIC
 from .bounds import JsonRoute
@@ -100,7 +108,7 @@ def prefers_html(accept: str) -> bool:
 async def base_url(request: Request, db: DatabaseDep, owner: str) -> str:
     """Return where the tenant's site is, by its own domain and not by what the client says."""
     domain = (await Tenants(db).get(owner)).domain or ""
-    port = request.url.port
+    port = cast(HostTenants, request.app.state.hosts).port_of(request)
     shown = "" if port is None or port == _DEFAULT_PORTS.get(request.url.scheme) else f":{port}"
     return f"{request.url.scheme}://{domain}{shown}"
 

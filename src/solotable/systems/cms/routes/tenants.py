@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from solotable.systems.cms.entities import TenantConfig, TenantStatus, TenantSummary
 from solotable.systems.cms.services import Settings, TenantDraft, TenantErasure, Tenants, erase
 from solotable.systems.cms.services.settings import redacted
-from solotable.web import Caller, HostTenants, Page, Paging, etag
+from solotable.web import Caller, HostTenants, Page, Paging, Principal, etag
 
 from .access import ADMINS, EDITORS, GLOBAL, READERS, allow
 from .bounds import JsonRoute, Tree
@@ -48,6 +48,12 @@ def summary(config: TenantConfig) -> TenantSummary:
     return TenantSummary(id=config.id, name=config.name, domain=config.domain, status=config.status)
 
 
+def reached(principal: Principal, tenant: str) -> None:
+    """Refuse a tenant that the credential does not reach: a role alone opens none."""
+    if not principal.reaches(tenant):
+        raise HTTPException(403, "The credential does not reach that tenant.")
+
+
 def forget(request: Request, tenant: str) -> None:
     """Have the app ask again for a tenant, and for all host names."""
     cast(HostTenants, request.app.state.hosts).forget()
@@ -69,9 +75,10 @@ async def list_tenants(db: ActingDatabase, principal: Caller, paging: Paging) ->
 
 @router.post("/tenants", status_code=201, **allow(*GLOBAL))
 async def create_tenant(
-    draft: TenantDraft, db: ActingDatabase, request: Request, response: Response
+    draft: TenantDraft, db: ActingDatabase, principal: Caller, request: Request, response: Response
 ) -> TenantSummary:
     """Make a tenant with its `/` and `/contact`; a domain that is taken is a 409."""
+    reached(principal, draft.id)
     made = await Tenants(db).create(draft)
     forget(request, made.id)
     response.headers["etag"] = etag(made.version)
@@ -81,8 +88,7 @@ async def create_tenant(
 @router.get("/tenants/{tenant}", **allow(*READERS))
 async def get_tenant(tenant: Id, db: ActingDatabase, principal: Caller, response: Response) -> TenantSummary:
     """Return a tenant that the credential reaches."""
-    if not principal.reaches(tenant):
-        raise HTTPException(403, "The credential does not reach that tenant.")
+    reached(principal, tenant)
     found = await Tenants(db).get(tenant)
     response.headers["etag"] = etag(found.version)
     return summary(found)
@@ -93,11 +99,13 @@ async def change_tenant(
     tenant: Id,
     body: TenantChange,
     db: ActingDatabase,
+    principal: Caller,
     version: Expected,
     request: Request,
     response: Response,
 ) -> TenantSummary:
     """Give a tenant another domain, suspend it, or close it: one of these at a time."""
+    reached(principal, tenant)
     if len(body.model_fields_set) != 1:
         raise HTTPException(422, "Send a domain or a status, one of the two.")
     tenants = Tenants(db)
@@ -116,9 +124,16 @@ async def change_tenant(
     **allow(*GLOBAL),
 )
 async def erase_tenant(
-    tenant: Id, body: Confirmation, db: ActingDatabase, files: Files, request: Request, response: Response
+    tenant: Id,
+    body: Confirmation,
+    db: ActingDatabase,
+    principal: Caller,
+    files: Files,
+    request: Request,
+    response: Response,
 ) -> TenantErasure:
     """Erase a closed tenant for good, files too; 202 when there is more: repeat it until it is done."""
+    reached(principal, tenant)
     if body.confirm != tenant:
         raise HTTPException(422, "To confirm it, send the tenant's id in `confirm`.")
     done = await erase(db, tenant, storage=files, most=MOST_AT_ONCE)

@@ -11,14 +11,14 @@ from __future__ import annotations
 from typing import Annotated
 
 from fastapi import APIRouter, Header
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from solotable.systems.cms.entities import Consent, Erasure, Lead, LeadStatus, Message, MessageSummary
 from solotable.systems.cms.services import Consents, Erasures, Leads
 from solotable.web import Page, Paging
 
 from .access import ADMINS, FORM, allow
-from .bounds import Email, IdText, JsonRoute, Moment, Tree
+from .bounds import Email, JsonRoute, Moment, Tree, VisitorId
 from .scope import Id, Pepper, SiteStore, VisitorStore
 
 router = APIRouter(tags=["visitors"], route_class=JsonRoute)
@@ -31,7 +31,8 @@ class NewLead(BaseModel):
 
     email: Email
     name: Annotated[str, Field(max_length=200)] = ""
-    source: Annotated[str, Field(max_length=200)] = ""
+    #: It comes into the audit trail, which outlives an erasure: no address.
+    source: Annotated[str, Field(max_length=200, pattern=r"^[^@]*$")] = ""
     data: Tree = {}
 
 
@@ -50,8 +51,11 @@ class NewConsent(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    visitor_id: IdText
-    choices: Annotated[dict[Annotated[str, Field(max_length=100)], bool], Field(min_length=1, max_length=50)]
+    visitor_id: VisitorId
+    #: Strictly true or false: a legal record holds no reading of "yes".
+    choices: Annotated[
+        dict[Annotated[str, Field(max_length=100)], StrictBool], Field(min_length=1, max_length=50)
+    ]
     policy_version: Annotated[str, Field(min_length=1, max_length=100)]
     claimed_at: Moment | None = None
 
@@ -70,7 +74,7 @@ class NewErasure(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     email: Email | None = None
-    visitor_id: IdText | None = None
+    visitor_id: VisitorId | None = None
 
     @model_validator(mode="after")
     def _one(self) -> NewErasure:

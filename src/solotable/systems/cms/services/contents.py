@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from solotable import ANY, AsyncStore, Page
-from solotable.errors import NotFound
+from solotable.errors import NotFound, VersionConflict
 from solotable.systems.cms.entities.pages import (
     Blocks,
     Content,
@@ -26,6 +26,9 @@ from solotable.systems.cms.entities.pages import (
 )
 from solotable.systems.cms.refusals import Refused, first_reason, made
 from solotable.systems.cms.slugs import free_slug
+
+#: How often a move that meets another one of the same page is made again.
+_ATTEMPTS = 10
 
 
 class ContentDraft(BaseModel):
@@ -80,6 +83,11 @@ class Contents:
         """Return a page as it is now, or raise NotFound."""
         return await self._store.require(Content, node_id=node_id)
 
+    async def is_published(self, node_id: str) -> bool:
+        """Say whether everybody may see a page, without reading its blocks."""
+        found = await self._store.first(Content.shown_as(node_id))
+        return found is not None and found.node_id == node_id and found.status == "published"
+
     async def update(self, node_id: str, patch: ContentPatch, *, version: int | None = None) -> Content:
         """Change a page and return it; the version it had becomes a snapshot.
 
@@ -96,8 +104,19 @@ class Contents:
 
     async def _move(self, node_id: str, changes: dict[str, Any], version: int | None) -> Content:
         changes["slug"] = free_slug(changes["slug"])
-        current = await self._store.require(Content, node_id=node_id, consistent=True)
-        expected = current.version if version is None else version
+        for attempt in range(1, _ATTEMPTS + 1):
+            current = await self._store.require(Content, node_id=node_id, consistent=True)
+            try:
+                return await self._moved(current, changes, current.version if version is None else version)
+            except (NotFound, VersionConflict) as refused:
+                # Somebody else moved it: the route that was read is elsewhere, the page is not gone.
+                meant = version is not None and isinstance(refused, VersionConflict)
+                if meant or attempt == _ATTEMPTS:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _moved(self, current: Content, changes: dict[str, Any], expected: int) -> Content:
+        node_id = current.node_id
         if changes["slug"] == current.slug:
             return await self._store.update(Content, node_id=node_id, version=expected, set=changes)
         renaming = self._store.names(Route).renaming(current.slug, to=changes["slug"], version=ANY)

@@ -7,12 +7,13 @@ after a purchase.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import Any, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from solotable import AsyncStore, Page
-from solotable.errors import NotFound
+from solotable.errors import AlreadyExists, NotFound
 from solotable.systems.cms.entities.catalogue import Asset, Resource
 from solotable.systems.cms.mime import ASSETS, RESOURCES, judge_bytes, judge_kind
 from solotable.systems.cms.refusals import Refused, made
@@ -49,6 +50,9 @@ class _Files(Generic[FileT]):
     async def upload(self, id: str, data: bytes) -> FileT:  # noqa: A002
         """Take the bytes of an announced file; they are judged by what was announced."""
         found = await self._store.require(self._entity, consistent=True, **self._key(id))
+        if found.status == "stored":
+            # They are served as immutable, and may lie in caches for a year.
+            raise AlreadyExists(f"The bytes of {self._entity.__name__} {id!r} are here; announce another.")
         if len(data) != found.size:
             raise Refused(f"{found.size} bytes were announced, and {len(data)} have come.")
         judge_bytes(found.mime, data)
@@ -56,16 +60,22 @@ class _Files(Generic[FileT]):
         return await self._store.update(found, set={"status": "stored"})
 
     async def confirm(self, id: str) -> FileT:  # noqa: A002
-        """Say that bytes went past us to a URL: they are looked up, not believed."""
+        """Say that bytes went past us to a URL: they are looked up and judged, not believed."""
         found = await self._store.require(self._entity, consistent=True, **self._key(id))
         if await self._storage.size(found.storage_key) != found.size:
             raise Refused(f"The {found.size} bytes that were announced are not there.")
+        judge_bytes(found.mime, await self._storage.beginning(found.storage_key))
         return await self._store.update(found, set={"status": "stored"})
 
     async def read(self, id: str) -> tuple[FileT, bytes]:  # noqa: A002
         """Return a file and its bytes."""
         found = await self._stored(id)
         return found, await self._storage.get(found.storage_key)
+
+    async def stream(self, id: str) -> tuple[FileT, AsyncIterator[bytes]]:  # noqa: A002
+        """Return a file and its bytes, piece by piece."""
+        found = await self._stored(id)
+        return found, await self._storage.stream(found.storage_key)
 
     async def delete(self, id: str) -> None:  # noqa: A002
         """Delete a file: first the metadata, so that nothing leads to bytes that are gone."""

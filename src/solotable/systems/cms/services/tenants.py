@@ -89,6 +89,8 @@ class Tenants:
     async def move(self, tenant: str, domain: str | None, *, version: int | None = None) -> TenantConfig:
         """Give a tenant another domain, or none; NotUnique if it is another's."""
         current = await self._db.require(TenantConfig, id=tenant, consistent=True)
+        if current.status == "closed":
+            raise Refused(f"Tenant {tenant!r} is closed.")
         expected = current.version if version is None else version
         if domain is None:
             return await self._db.update(TenantConfig, id=tenant, version=expected, remove=["domain"])

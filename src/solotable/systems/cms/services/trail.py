@@ -11,6 +11,7 @@ digest, as proof.
 from __future__ import annotations
 
 import hashlib
+import hmac
 
 from solotable import AsyncStore, Page, Query
 from solotable.errors import NotFound, VersionConflict
@@ -88,7 +89,8 @@ class Erasures:
     async def visitor(self, visitor_id: str) -> Erasure:
         """Forget a visitor: all consents go. May be repeated."""
         consents = await self._forget_all(Consent.of_visitor(visitor_id))
-        digest = hashlib.sha256(f"{tenant_of(self._store)}\0{visitor_id}".encode()).hexdigest()[:40]
+        said = f"{tenant_of(self._store)}\0{visitor_id}".encode()
+        digest = hmac.new(self._pepper, said, hashlib.sha256).hexdigest()[:40]
         return await self._store.create(
             Erasure(at=self._now(), subject="visitor", digest=digest, removed={"consents": consents})
         )

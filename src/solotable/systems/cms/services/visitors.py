@@ -143,8 +143,8 @@ class Leads:
         try:
             data = within(MOST_DATA)({**lead.data, **known.data})
         except ValueError:
-            # Said without a value: whoever knows an address is not told what was sent from it.
-            raise Refused("There is no room for more with this address.") from None
+            # Not a refusal: it would tell a stranger that the address is known, and how much of it.
+            data = known.data
         changes: dict[str, Any] = {"last_submitted": lead.last_submitted, "data": data}
         if lead.name and not known.name:
             changes["name"] = lead.name

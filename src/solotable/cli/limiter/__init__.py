@@ -1,0 +1,26 @@
+"""`solotable limiter`: entities, limits, usage, the audit trail and namespaces of a rate limiter's table.
+
+A command parses, calls and prints; what it does is in `solotable.systems.limiter`, which is imported when a
+command is run and not before.
+"""
+
+from __future__ import annotations
+
+import click
+
+from .audit import audit
+from .bucket import acquire, available, bucket
+from .defaults import resource, system
+from .entity import entity
+from .limits import limits
+from .namespace import namespace
+from .usage import usage
+
+
+@click.group("limiter")
+def command() -> None:
+    """Administer a rate limiter: limits and who has them, usage, audit trail, namespaces."""
+
+
+for _each in (acquire, audit, available, bucket, entity, limits, namespace, resource, system, usage):
+    command.add_command(_each)

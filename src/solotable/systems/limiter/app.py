@@ -1,0 +1,120 @@
+"""The limiter as an app: routers, the web layer around them, and the jobs of usage and audit beside them.
+
+`create_app` decides nothing that a caller could forget: without `auth` only `/health` answers.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Unpack
+
+from fastapi import FastAPI
+
+from solotable import AsyncDatabase, connect
+from solotable.errors import SolotableError
+from solotable.jobs.deliver import deliver
+from solotable.web import Auth, install, lifespan
+from solotable.web.lifespan import Lifespan
+
+from .core import Options
+from .dependency import limit_problems
+from .routes import ROUTERS
+from .routes.access import PROBLEMS
+from .routes.scope import OpenNamespaces
+from .table import limiter
+from .trail import audit_sink
+from .usage import aggregate
+from .watch import StreamSettings, Watch
+
+MOST_BYTES = 100_000
+
+log = logging.getLogger("solotable.limiter")
+
+
+def create_app(
+    source: str | AsyncDatabase,
+    *,
+    auth: Auth | None = None,
+    cursor_secrets: Sequence[bytes] = (),
+    lease_seconds: float = 3600.0,
+    jobs_seconds: float | None = None,
+    stream: StreamSettings | None = None,
+    cors_origins: Iterable[str] = (),
+    **options: Unpack[Options],
+) -> FastAPI:
+    """Return the limiter over a URL, or over a database that is open; options are those of AsyncLimiter.
+
+    `jobs_seconds` counts usage and delivers the audit trail in this process that often; without it
+    jobs of their own do. A lease that nobody ends is forgotten after `lease_seconds`.
+    """
+    if jobs_seconds is not None and not isinstance(source, str):
+        raise TypeError("jobs_seconds needs a URL: the jobs open a connection of their own.")
+    during = _during(None if jobs_seconds is None else str(source), jobs_seconds or 0.0)
+    app = FastAPI(
+        title="Limiter",
+        version="1",
+        summary="Rate limits of many namespaces on one table.",
+        lifespan=lifespan(source, limiter, cursor_secrets=cursor_secrets, during=during),
+    )
+    app.state.open_namespaces = OpenNamespaces(options)
+    app.state.lease_seconds = lease_seconds
+    app.state.stream = stream or StreamSettings()
+    for router in ROUTERS:
+        app.include_router(router)
+    install(app, auth=auth, cors_origins=cors_origins, max_body_bytes=MOST_BYTES, problems=PROBLEMS)
+    limit_problems(app)
+    return app
+
+
+def _during(url: str | None, seconds: float) -> Lifespan:
+    """Return what is there while the app runs: the reader of changes, and the jobs."""
+
+    @asynccontextmanager
+    async def span(app: FastAPI) -> AsyncIterator[None]:
+        app.state.watch = Watch(app.state.database)
+        try:
+            if url is None:
+                yield
+            else:
+                async with _working(url, seconds):
+                    yield
+        finally:
+            await app.state.watch.close()
+
+    return span
+
+
+@asynccontextmanager
+async def _working(url: str, seconds: float) -> AsyncIterator[None]:
+    """Do the jobs every so often, and once more at the end."""
+    stopping = asyncio.Event()
+
+    async def follow() -> None:
+        last = False
+        while not last:
+            last = stopping.is_set()
+            await asyncio.to_thread(do_jobs, url)
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), seconds)
+
+    task = asyncio.create_task(follow())
+    try:
+        yield
+    finally:
+        stopping.set()
+        await task
+
+
+def do_jobs(url: str) -> None:
+    """Count usage and deliver the audit trail, as far as there is anything to do."""
+    try:
+        with connect(url, limiter) as db:
+            deliver(db, [audit_sink()])
+            aggregate(db)
+    except SolotableError:
+        # No request waits for these, and none fails on them; what is left is done next time.
+        log.exception("usage and the audit trail were not brought up to date")

@@ -1,0 +1,93 @@
+"""A bucket's item in the table, and what a reader makes of it.
+
+The entity has what every bucket has. Each limit adds two attributes, `used_<limit>` and `consumed_<limit>`,
+and each writer one that begins with `~` and goes again after some minutes (see `memory`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated
+
+from solotable import FROM_SCOPE, TTL, Entity, Key
+from solotable.values import Item
+
+from .gauge import Rules, rules_from
+from .table import limiter
+
+#: How the attributes of writers begin.
+LANE = "~"
+
+
+class Bucket(Entity, table=limiter):
+    """The tokens of one entity for one resource, or one shard of them."""
+
+    key = Key("{namespace}#BUCKET#{entity}#{resource}#{shard:02d}", "BUCKET")
+
+    namespace: str = FROM_SCOPE
+    entity: str
+    resource: str
+    shard: int = 0
+    #: How often the bucket was halved to make this shard.
+    level: int = 0
+    #: The limits that it is reckoned with, and when they were set, in microseconds; 0: by a call.
+    rules: str
+    revision: int = 0
+    #: When it was last written, in microseconds, and how often.
+    at: int
+    writes: int
+    expires: Annotated[datetime | None, TTL()] = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What is known of a shard's item."""
+
+    level: int
+    text: str
+    revision: int
+    used: Mapping[str, int]
+    at: int
+    writes: int
+    #: When it was seen, by our own clock.
+    seen: int
+    #: The attributes of writers, with the number of each one's last write.
+    lanes: Mapping[str, int]
+
+    @property
+    def rules(self) -> Rules:
+        """The limits that the item is reckoned with."""
+        return rules_from(self.text, self.revision)
+
+    def short(self, rules: Rules, costs: Mapping[str, int], now: int) -> list[str]:
+        """Return the limits that do not have enough now."""
+        found = []
+        for name, cost in costs.items():
+            gauge = rules.gauges[name]
+            used = self.used.get(name)
+            if used is not None and max(used, gauge.full(now)) + cost > now * gauge.rate:
+                found.append(name)
+        return found
+
+
+def read(item: Item, now: int) -> State:
+    """Return what a stored item says."""
+    used: dict[str, int] = {}
+    lanes: dict[str, int] = {}
+    for name, value in item.items():
+        if name[:5] == "used_":
+            used[name[5:]] = int(value["N"])
+        elif name[0] == LANE:
+            lanes[name] = int(value["N"])
+    return State(
+        level=int(item["level"]["N"]),
+        text=item["rules"]["S"],
+        revision=int(item["revision"]["N"]),
+        used=used,
+        at=int(item["at"]["N"]),
+        writes=int(item["writes"]["N"]),
+        seen=now,
+        lanes=lanes,
+    )

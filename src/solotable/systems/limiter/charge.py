@@ -1,0 +1,336 @@
+"""Taking tokens from one shard of a bucket: one conditional UpdateItem, and no read (C1.7, S1.7).
+
+What a limit has used is either below the line of a full bucket, and then it is set to that line and what is
+taken, or above it, and then what is taken is added. DynamoDB has no maximum, so the writer guesses which from
+what it remembers, and the condition says whether it was right. A wrong guess brings the item back; the next
+write knows. Nothing is admitted by a guess: each form is right under its own condition.
+
+Refused here: to write an item that is not there except as a whole bucket (C1.6), and to go on with other
+limits than the item is reckoned with; those are recast in one write, with the tokens that there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from solotable.errors import ConditionFailed, OutcomeUnknown, ServiceError, TransportError
+from solotable.expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not, Or
+from solotable.flows.ask import Flow
+from solotable.flows.scope import Scope, decoded
+from solotable.protocol.requests import UpdateItem
+from solotable.values import Item
+
+from .bucket import Bucket, State, read
+from .errors import LimiterUnavailable
+from .flat import Flat, number, scalar
+from .gauge import Rules
+from .limits import MICROSECONDS
+from .memory import Known, Lane, Memory
+
+#: DynamoDB: a request that is signed at another time than this close to its own is refused.
+TOLERATED_SKEW = 300 * MICROSECONDS
+_ATTEMPTS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """Where tokens are handed out: a store's scope, and what this process remembers."""
+
+    scope: Scope
+    memory: Memory
+    #: For how many microseconds a refusal is believed without asking again.
+    remember: int
+    #: Writes a second from which on a shard is halved; None: never.
+    shard_above: int | None
+    #: How often a bucket may be halved.
+    most_level: int
+    table: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "table", self.scope.table(Bucket.plan().table))
+
+    def now(self) -> int:
+        """Return the time in microseconds."""
+        return int(self.scope.clock() * MICROSECONDS)
+
+    def key(self, known: Known, shard: int) -> Item:
+        """Return the key of a shard's item."""
+        found = known.keys.get(shard)
+        if found is None:
+            plan = Bucket.plan()
+            given = {"entity": known.entity, "resource": known.resource, "shard": shard}
+            found = known.keys[shard] = plan.key_from(self.scope.bind(plan, given))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What is asked of a shard: thousandths of tokens by limit, below zero to give back.
+
+    `admit`: only if there are enough. `wide`: a part of what every shard is asked, so that it costs the
+    same everywhere; `counts` is then true for one of them.
+    """
+
+    rules: Rules
+    amounts: Mapping[str, int]
+    admit: bool = True
+    wide: bool = False
+    counts: bool = True
+    #: Whether the rules win over those that the item has, though they may be older.
+    final: bool = False
+
+    def costs(self, level: int) -> dict[str, int]:
+        """Return what each limit is charged in a shard of this level."""
+        gauges = self.rules.gauges
+        return {
+            name: gauges[name].cost(amount, 0 if self.wide else level)
+            for name, amount in self.amounts.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Charged:
+    """It is written; the state after it, None where there was nothing to give back to."""
+
+    state: State | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """There is not enough, and nothing was written."""
+
+    state: State
+
+
+class Gone:
+    """The shard is not there, or was halved or joined meanwhile."""
+
+
+class Outdated:
+    """The item has newer limits than the rules."""
+
+
+Outcome = Charged | Refused | Gone | Outdated
+
+
+def through(desk: Desk, known: Known, shard: int, ask: Ask) -> Flow[Outcome]:
+    """Charge one shard, or say why not. However often it is sent, it is done once."""
+    now = desk.now()
+    if ask.admit and (met := _remembered(desk, known, shard, ask, now)) is not None:
+        return Refused(met)
+    with known.lane(now) as lane:
+        for attempt in range(_ATTEMPTS):
+            state = known.shards.get(shard) or _guessed(known, shard, ask.rules, now)
+            request, takes = _request(desk, known, shard, ask, lane, state, now)
+            try:
+                reply = yield request
+            except ConditionFailed as refused:
+                level = 0 if state is None else state.level
+                outcome = _met(known, shard, ask, lane, level, refused.item, desk.now())
+                if outcome is not None:
+                    return outcome
+                if attempt > 2:
+                    yield desk.scope.retries.wait(attempt - 2)
+            except (ServiceError, TransportError) as failed:
+                if not _passes(failed) or attempt + 1 >= _ATTEMPTS // 2:
+                    raise
+                yield desk.scope.retries.wait(attempt + 1)
+            else:
+                state = read(decoded(reply.attributes), now)
+                known.learn(shard, state)
+                return Charged(state) if takes else Refused(state)
+            now = desk.now()
+    raise LimiterUnavailable(
+        f"The bucket of {known.entity!r} for {known.resource!r} changed {_ATTEMPTS} times between two "
+        f"writes; try again."
+    )
+
+
+def _passes(failed: ServiceError | TransportError) -> bool:
+    """Whether it may be sent again; what was perhaps applied may, because its lane tells."""
+    if isinstance(failed, ServiceError):
+        return failed.retryable
+    return failed.retryable or isinstance(failed, OutcomeUnknown)
+
+
+def _remembered(desk: Desk, known: Known, shard: int, ask: Ask, now: int) -> State | None:
+    """Return a state that was seen just now and has not enough: asking again would cost and not help."""
+    state = known.shards.get(shard)
+    if state is None or state.text != ask.rules.text or not 0 <= now - state.seen <= desk.remember:
+        return None
+    return state if state.short(ask.rules, ask.costs(state.level), now) else None
+
+
+def _guessed(known: Known, shard: int, rules: Rules, now: int) -> State | None:
+    """Return a full shard of the level that others have; None for a bucket that may be new."""
+    if known.depth == 0 and shard == 0:
+        return None
+    used = {name: gauge.full(now) for name, gauge in rules.gauges.items()}
+    return State(known.depth, rules.text, rules.revision, used, now, 0, 0, {})
+
+
+def _met(
+    known: Known, shard: int, ask: Ask, lane: Lane, level: int, item: Item | None, now: int
+) -> Outcome | None:
+    """Judge the item that a write met; None: write again, knowing it."""
+    if item is None:
+        known.forget(shard)
+        if shard:
+            return Gone()
+        known.depth = 0
+        # C1.6: a bucket that is gone is full; there is nothing to give back to, and no ghost is made.
+        only_back = not ask.admit and all(amount < 0 for amount in ask.amounts.values())
+        return Charged(None) if only_back else None
+    state = read(item, now)
+    known.learn(shard, state)
+    mine = state.lanes.get(lane.name, 0)
+    if mine == lane.number:
+        return Charged(state)
+    if mine > lane.number:
+        lane.renumber(mine)
+        return None
+    if state.text != ask.rules.text:
+        # Whoever settles does so by the limits that there are; whoever asks may bring newer ones.
+        older = state.revision > ask.rules.revision and not ask.final
+        return Outdated() if older or not ask.admit else None
+    if ask.admit and not ask.wide and state.level != level:
+        return Gone()
+    if ask.admit and state.at <= now + TOLERATED_SKEW and state.short(ask.rules, ask.costs(state.level), now):
+        return Refused(state)
+    return None
+
+
+def _request(
+    desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, state: State | None, now: int
+) -> tuple[UpdateItem, bool]:
+    takes = True
+    if state is None:
+        update, condition = _first(desk, known, shard, ask, lane, now)
+    elif state.text != ask.rules.text or state.at > now + TOLERATED_SKEW:
+        update, condition, takes = _recast(ask, lane, state, now)
+    else:
+        update, condition = _next(ask, lane, state, now)
+    request = UpdateItem(
+        table=desk.table,
+        key=desk.key(known, shard),
+        update=update.update(),
+        condition=condition,
+        returns="ALL_NEW",
+        returns_on_failure=True,
+    )
+    return request, takes
+
+
+def _is(name: str, value: str | int) -> Compare:
+    return Compare("=", Attr((name,)), Const(scalar(value)))
+
+
+def _at_most(name: str, value: int) -> Compare:
+    return Compare("<=", Attr((name,)), Const(number(value)))
+
+
+def _at_least(name: str, value: int) -> Compare:
+    return Compare(">=", Attr((name,)), Const(number(value)))
+
+
+def _unwritten(lane: Lane) -> Condition:
+    older = Compare("<", Attr((lane.name,)), Const(number(lane.number)))
+    return Or((Not(Exists((lane.name,))), older))
+
+
+def _stamped(flat: Flat, lane: Lane, now: int) -> Flat:
+    return flat.set("at", now).add("writes", 1).set(lane.name, lane.number)
+
+
+def _counted(flat: Flat, ask: Ask) -> None:
+    # S1.10: what was consumed is counted by itself, never derived from what is left.
+    if ask.counts:
+        for name, amount in ask.amounts.items():
+            flat.add(ask.rules.gauges[name].consumed, amount)
+
+
+def _first(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) -> tuple[Flat, Condition]:
+    """Write as if the bucket were full: it is new, or was idle for long, or the guess was wrong."""
+    plan, rules, costs = Bucket.plan(), ask.rules, ask.costs(0)
+    flat = _stamped(Flat(), lane, now)
+    flat.first(plan.table.tag, plan.tag).first("entity", known.entity).first("resource", known.resource)
+    flat.first("namespace", desk.scope.tenant or "").first("shard", shard)
+    flat.set("level", 0).set("rules", rules.text).set("revision", rules.revision)
+    terms: list[Condition] = [_is("rules", rules.text), _is("level", 0), _unwritten(lane)]
+    used: dict[str, int] = {}
+    for name, gauge in rules.gauges.items():
+        full = gauge.full(now)
+        used[name] = full + costs.get(name, 0)
+        if name in costs:
+            flat.set(gauge.used, used[name])
+            terms.append(_at_most(gauge.used, full))
+        else:
+            flat.first(gauge.used, full)
+    flat.set("expires", rules.expires(now, used))
+    _counted(flat, ask)
+    return flat, Or((Not(Exists((plan.table.partition.name,))), And(tuple(terms))))
+
+
+def _next(ask: Ask, lane: Lane, state: State, now: int) -> tuple[Flat, Condition]:
+    """Write by what is remembered: a limit that was used up to above the full line is still above it."""
+    rules = ask.rules
+    flat = _stamped(Flat(), lane, now)
+    terms: list[Condition] = [_is("rules", rules.text), _is("level", state.level), _unwritten(lane)]
+    used = dict(state.used)
+    for name, cost in ask.costs(state.level).items():
+        gauge = rules.gauges[name]
+        full = gauge.full(now)
+        if cost < 0:
+            # What is given back to a full bucket is lost by itself.
+            flat.add(gauge.used, cost)
+        elif used[name] <= full:
+            used[name] = full + cost
+            flat.set(gauge.used, used[name])
+            terms.append(_at_most(gauge.used, full))
+        else:
+            used[name] += cost
+            flat.add(gauge.used, cost)
+            terms.append(_at_least(gauge.used, full))
+            if ask.admit:
+                terms.append(_at_most(gauge.used, now * gauge.rate - cost))
+    if state.level == 0:
+        flat.set("expires", rules.expires(now, used))
+    _counted(flat, ask)
+    for name in lane.stale(state, now):
+        flat.remove(name)
+    return flat, And(tuple(terms))
+
+
+def _recast(ask: Ask, lane: Lane, state: State, now: int) -> tuple[Flat, Condition, bool]:
+    """Write under other limits, or after a clock that was far ahead: the tokens stay, in the new units.
+
+    Without enough of them the item is recast alone, so that time begins to count for it.
+    """
+    rules, old = ask.rules, state.rules
+    then = state.at if state.at > now + TOLERATED_SKEW else now
+    used = {
+        name: old.gauges[name].moved(state.used[name], then, gauge, now)
+        if name in state.used
+        else gauge.full(now)
+        for name, gauge in rules.gauges.items()
+    }
+    moved = State(state.level, rules.text, rules.revision, used, now, state.writes, now, state.lanes)
+    costs = ask.costs(state.level)
+    takes = not (ask.admit and moved.short(rules, costs, now))
+    flat = Flat().set("at", now).add("writes", 1)
+    if takes:
+        flat.set(lane.name, lane.number)
+    flat.set("rules", rules.text).set("revision", rules.revision)
+    for name, gauge in rules.gauges.items():
+        flat.set(gauge.used, used[name] + (costs.get(name, 0) if takes else 0))
+    if takes:
+        _counted(flat, ask)
+    for name, gauge in old.gauges.items():
+        if name not in rules.gauges:
+            flat.remove(gauge.used).remove(gauge.consumed)
+    if state.level == 0:
+        flat.set("expires", rules.expires(now, used))
+    terms = [_is("rules", state.text), _is("level", state.level), _unwritten(lane)]
+    terms += [_is(old.gauges[name].used, value) for name, value in state.used.items()]
+    return flat, And(tuple(terms)), takes

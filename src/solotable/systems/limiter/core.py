@@ -1,0 +1,193 @@
+"""What the blocking and the awaited limiter have in common: their parts, their options, their flows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, Self, TypedDict
+
+from solotable import Actor
+from solotable.errors import DataError
+from solotable.flows.ask import Flow
+from solotable.flows.scope import Scope
+
+from . import settings
+from .acquire import Room, levels, refresh
+from .charge import Desk
+from .entities import LimitedEntity, OnUnavailable, StoredLimits
+from .errors import NoLimits
+from .lease import Order
+from .limits import MICROSECONDS, Amount, Limit, limits_of
+from .memory import Memory
+from .resolve import CacheStats, SettingsCache
+
+_HIGHEST_LEVEL = 6
+
+
+class Options(TypedDict, total=False):
+    """What an installation decides; see `Limiter`."""
+
+    limits: Iterable[Limit]
+    on_unavailable: OnUnavailable
+    cache_seconds: float
+    remember_rejections: float
+    shard_above: int | None
+    most_shards: int
+
+
+class NewEntity(TypedDict, total=False):
+    """What an entity is made of."""
+
+    name: str | None
+    parent: str | None
+    cascade: bool
+    metadata: dict[str, Any] | None
+
+
+class UsageAsked(TypedDict, total=False):
+    """Whose usage, of what and when: `since` counts, `until` does not any more."""
+
+    entity: str | None
+    resource: str | None
+    window: str
+    since: datetime | None
+    until: datetime | None
+
+
+class UsagePageAsked(UsageAsked, total=False):
+    """And how much of it at once."""
+
+    limit: int
+    cursor: str | None
+
+
+class Core:
+    """What both limiters have."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        *,
+        limits: Iterable[Limit] = (),
+        on_unavailable: OnUnavailable = "block",
+        cache_seconds: float = 60.0,
+        remember_rejections: float = 1.0,
+        shard_above: int | None = 700,
+        most_shards: int = 32,
+    ) -> None:
+        if on_unavailable not in ("block", "allow"):
+            raise DataError(f'on_unavailable is "block" or "allow"; {on_unavailable!r} was given.')
+        if most_shards not in [1 << level for level in range(_HIGHEST_LEVEL + 1)]:
+            raise DataError(
+                f"most_shards is 1, 2, 4 and so on up to {1 << _HIGHEST_LEVEL}; {most_shards!r} was given."
+            )
+        if shard_above is not None and shard_above < 1:
+            raise DataError(
+                f"shard_above is a number of writes a second, or None; {shard_above!r} was given."
+            )
+        given = tuple(limits)
+        desk = Desk(
+            scope=scope,
+            memory=Memory(),
+            remember=int(remember_rejections * MICROSECONDS),
+            shard_above=shard_above,
+            most_level=most_shards.bit_length() - 1,
+        )
+        self._room = Room(
+            desk=desk,
+            cache=SettingsCache(cache_seconds, scope.clock),
+            limits=limits_of(given) if given else (),
+            on_unavailable=on_unavailable,
+        )
+        self._scope = scope
+
+    @property
+    def namespace(self) -> str:
+        """The namespace that everything here belongs to."""
+        return self._scope.tenant or ""
+
+    @property
+    def room(self) -> Room:
+        """Its parts, for flows of one's own."""
+        return self._room
+
+    def invalidate_config_cache(self) -> None:
+        """Forget which limits hold; they are read again at the next call."""
+        self._room.cache.invalidate()
+
+    def cache_stats(self) -> CacheStats:
+        """Return how often the limits of a call were known, and how often they were read."""
+        return self._room.cache.stats()
+
+    def _order(
+        self,
+        entity: str,
+        resource: str,
+        consume: Mapping[str, Amount],
+        limits: Iterable[Limit] | None,
+        on_unavailable: OnUnavailable | None,
+    ) -> Order:
+        if on_unavailable not in (None, "block", "allow"):
+            raise DataError(f'on_unavailable is "block" or "allow"; {on_unavailable!r} was given.')
+        return Order(entity, resource, consume, limits, on_unavailable)
+
+    def _available(self, entity: str, resource: str, limits: Iterable[Limit] | None) -> Flow[dict[str, int]]:
+        found: dict[str, int] = {}
+        for status in (yield from levels(self._room, entity, resource, {}, limits)):
+            if status.available is not None:
+                left = found.get(status.limit.name)
+                found[status.limit.name] = status.available if left is None else min(left, status.available)
+        return found
+
+    def _time_until(
+        self, entity: str, resource: str, consume: Mapping[str, Amount], limits: Iterable[Limit] | None
+    ) -> Flow[float]:
+        statuses = yield from levels(self._room, entity, resource, consume, limits)
+        return max((status.retry_after_seconds for status in statuses), default=0.0)
+
+    def _set_limits(
+        self,
+        limits: Iterable[Limit] | None,
+        entity: str | None,
+        resource: str | None,
+        on_unavailable: OnUnavailable | None,
+    ) -> Flow[StoredLimits]:
+        stored = yield from settings.set_limits(
+            self._scope, limits, entity=entity, resource=resource, on_unavailable=on_unavailable
+        )
+        yield from self._changed(entity, resource)
+        return stored
+
+    def _delete_limits(self, entity: str | None, resource: str | None) -> Flow[StoredLimits | None]:
+        stored = yield from settings.delete_limits(self._scope, entity=entity, resource=resource)
+        yield from self._changed(entity, resource)
+        return stored
+
+    def _changed(self, entity: str | None, resource: str | None) -> Flow[None]:
+        """Bring the one bucket that a level is of under its limits; others follow at their next use."""
+        self._room.cache.invalidate(entity)
+        if entity is not None and resource is not None:
+            try:
+                yield from refresh(self._room, entity, resource)
+            except NoLimits:
+                return
+
+    def _create_entity(self, entity_id: str, given: Mapping[str, Any]) -> Flow[LimitedEntity]:
+        made = yield from settings.create_entity(self._scope, entity_id, **given)
+        self._room.cache.invalidate(entity_id)
+        return made
+
+    def _delete_entity(self, entity_id: str) -> Flow[LimitedEntity]:
+        removed = yield from settings.delete_entity(self._scope, entity_id)
+        self._room.cache.invalidate(entity_id)
+        return removed
+
+    def _ping(self) -> Flow[None]:
+        yield from settings.get_limits(self._scope)
+
+    def _as(self, actor: Actor, request_id: str | None) -> Self:
+        """Return a limiter that shares everything and names who changes what."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._scope = self._scope.acting(actor, request_id)
+        return other

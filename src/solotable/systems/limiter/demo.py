@@ -1,0 +1,184 @@
+"""`python -m solotable.systems.limiter.demo`: an organisation with two users, and the API on 127.0.0.1:8081.
+
+The credentials are made anew at each start and printed. The data lies in a temporary folder that goes with
+the process, unless `--folder` names another. `--seed-only` makes the data, says what there is and ends.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import secrets
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from fastapi import FastAPI
+
+from solotable import Actor, AsyncDatabase, connect_async
+from solotable.errors import AlreadyExists
+from solotable.store.drive import arun
+from solotable.web import ApiKey, Auth
+
+from .app import create_app, do_jobs
+from .awaiting import AsyncLimiter
+from .chat import router
+from .limits import Limit
+from .namespaces import register
+from .table import limiter
+from .watch import StreamSettings
+
+NAMESPACES = ("acme", "globex")
+MODEL = "echo-1"
+OPERATOR = Actor(id="operator", name="Olga", email="olga@limiter.example")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """One key of the demo: whom it stands for, and the key itself."""
+
+    name: str
+    role: str
+    namespace: str | None
+    key: str
+
+    def record(self) -> ApiKey:
+        """Return it as the application knows it."""
+        held = None if self.namespace is None else [self.namespace]
+        return ApiKey.of(self.key, id=f"demo-{self.name}", roles=[self.role], tenants=held, name=self.name)
+
+
+def credentials() -> list[Credential]:
+    """Return new keys: one for each role, and an application of the other namespace."""
+    people = [
+        ("olga", "GLOBAL_OPERATOR", None),
+        ("oscar", "OPERATOR", "acme"),
+        ("gateway", "APP", "acme"),
+        ("globex-gateway", "APP", "globex"),
+    ]
+    return [
+        Credential(name=name, role=role, namespace=namespace, key=f"{name}-{secrets.token_urlsafe(18)}")
+        for name, role, namespace in people
+    ]
+
+
+def auth_of(keys: Sequence[Credential]) -> Auth:
+    """Return the authentication of an app that knows these keys."""
+    return Auth(api_keys=[each.record() for each in keys])
+
+
+async def seed(db: AsyncDatabase) -> None:
+    """Make the namespaces and all that is in them; nothing happens where they are already."""
+    acting = db.acting(OPERATOR)
+    for name in NAMESPACES:
+        try:
+            made = await arun(register(acting.scope, name), db.engine)
+        except AlreadyExists:
+            continue
+        await _fill(AsyncLimiter(db, made.id).acting(OPERATOR))
+
+
+async def _fill(limits: AsyncLimiter) -> None:
+    """Make an organisation with two users, limits at each level, and some usage."""
+    await limits.create_entity("org-1", name="The organisation")
+    await limits.create_entity("user-1", name="Ann", parent="org-1", cascade=True)
+    await limits.create_entity("user-2", name="Ben", parent="org-1", cascade=True)
+    await limits.set_limits(
+        [Limit.per_minute("rpm", 60), Limit.per_minute("tpm", 10_000)], on_unavailable="block"
+    )
+    await limits.set_limits([Limit.per_minute("rpm", 30), Limit.per_minute("tpm", 3_000)], resource=MODEL)
+    await limits.set_limits([Limit.per_minute("rpm", 40), Limit.per_minute("tpm", 4_000)], entity="org-1")
+    await limits.set_limits(
+        [Limit.per_minute("rpm", 5), Limit.per_minute("tpm", 500, burst=1_000)],
+        entity="user-2",
+        resource=MODEL,
+    )
+    for user, tokens in (("user-1", 120), ("user-1", 80), ("user-2", 200)):
+        async with limits.acquire(user, MODEL, {"rpm": 1, "tpm": 250}) as lease:
+            lease.adjust(tpm=tokens - 250)
+
+
+async def prepare(url: str) -> None:
+    """Make the data at a URL."""
+    async with connect_async(url, limiter) as db:
+        await seed(db)
+    await asyncio.to_thread(do_jobs, url)
+
+
+def demo_app(url: str, keys: Sequence[Credential], *, jobs_seconds: float | None = None) -> FastAPI:
+    """Return the API with the echo in it."""
+    app = create_app(url, auth=auth_of(keys), jobs_seconds=jobs_seconds, stream=StreamSettings())
+    app.include_router(router)
+    return app
+
+
+def greeting(keys: Sequence[Credential], *, port: int) -> str:
+    """Return what is printed: who may do what, and some lines to try."""
+    base = f"http://127.0.0.1:{port}"
+    by_name = {each.name: each.key for each in keys}
+    rows = [f"  {each.role:<15} {each.namespace or 'all':<7} {each.key}" for each in keys]
+    app, operator = f"-H 'x-api-key: {by_name['gateway']}'", f"-H 'x-api-key: {by_name['oscar']}'"
+    json_ = "-H 'content-type: application/json'"
+    said = '{"user": "user-2", "messages": [{"role": "user", "content": "Say hello."}]}'
+    taken = '{"entity": "user-1", "resource": "echo-1", "consume": {"rpm": 1, "tpm": 500}}'
+    return "\n".join(
+        [
+            f"The limiter is at {base}, its documentation at {base}/docs",
+            "Two namespaces, each with org-1 and its users user-1 and user-2 (5 requests a minute).",
+            "",
+            "Keys, sent as x-api-key (who reaches all namespaces names one with x-tenant-id):",
+            *rows,
+            "",
+            "Try, the first one five times for a 429:",
+            f"  curl -si {app} {json_} -d '{said}' {base}/v1/chat/completions",
+            f"  curl -s {app} {json_} -d '{taken}' {base}/acquire",
+            f"  curl -s {app} '{base}/api/dashboard/availability/user-1?resource=echo-1'",
+            f"  curl -s {operator} '{base}/usage/summary?entity=user-1'",
+            f"  curl -sN {operator} {base}/api/dashboard/stream    # Ctrl-C ends it",
+        ]
+    )
+
+
+@contextmanager
+def _folder(given: Path | None) -> Iterator[Path]:
+    if given is not None:
+        given.mkdir(parents=True, exist_ok=True)
+        yield given
+        return
+    with tempfile.TemporaryDirectory(prefix="solotable-limiter-") as made:
+        yield Path(made)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the demo."""
+    parser = argparse.ArgumentParser(prog="solotable.systems.limiter.demo", description="A limiter to try.")
+    parser.add_argument("--folder", type=Path, help="keep the data here (default: a temporary folder)")
+    parser.add_argument("--port", type=int, default=8081)
+    parser.add_argument("--seed-only", action="store_true", help="make the data, say what there is, and end")
+    given = parser.parse_args(argv)
+    with _folder(given.folder) as folder:
+        url = f"sqlite:///{(folder / 'limiter.db').absolute()}"
+        asyncio.run(prepare(url))
+        keys = credentials()
+        sys.stdout.write(f"{greeting(keys, port=given.port)}\n")
+        sys.stdout.flush()
+        if given.seed_only:
+            return 0
+        import uvicorn
+
+        uvicorn.run(
+            demo_app(url, keys, jobs_seconds=1.0),
+            host="127.0.0.1",
+            port=given.port,
+            log_level="warning",
+            # Streams of events are open for minutes; Ctrl-C does not wait for them.
+            timeout_graceful_shutdown=1,
+        )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

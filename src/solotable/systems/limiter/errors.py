@@ -1,0 +1,130 @@
+"""What the limiter raises; every text is one sentence with a way out.
+
+SolotableError
+├── RateLimitExceeded       not enough tokens now; `retry_after_seconds` says when
+├── NeverSatisfiable        more is asked than a limit ever holds: waiting does not help (C1.13)
+├── NoLimits                no limits are set for the entity, the resource or the system
+├── LeaseExpired            a lease was used after its end
+└── LimiterUnavailable      the table could not be asked, and on_unavailable is "block"
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from solotable.errors import SolotableError
+
+from .limits import MILLI, Limit
+
+
+@dataclass(frozen=True, slots=True)
+class LimitStatus:
+    """One limit at the time of a call."""
+
+    entity: str
+    resource: str
+    limit: Limit
+    #: In tokens, rounded down; below zero in debt; None where nobody looked.
+    available: int | None
+    #: In thousandths of a token.
+    requested_milli: int
+    retry_after_seconds: float
+
+    @property
+    def requested(self) -> float:
+        """How many tokens were asked for."""
+        return self.requested_milli / MILLI
+
+    @property
+    def exceeded(self) -> bool:
+        """Whether this limit is why the call was refused."""
+        return self.retry_after_seconds > 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the status as JSON has it."""
+        return {
+            "entity": self.entity,
+            "resource": self.resource,
+            "limit": self.limit.name,
+            "capacity": self.limit.capacity,
+            "available": self.available,
+            "requested": self.requested,
+            "exceeded": self.exceeded,
+            "retry_after_seconds": self.retry_after_seconds,
+        }
+
+
+class RateLimitExceeded(SolotableError):
+    """There are not enough tokens now; nothing was taken from any limit."""
+
+    def __init__(self, statuses: Sequence[LimitStatus]) -> None:
+        self.statuses = tuple(statuses)
+        first = self.primary_violation
+        super().__init__(
+            f"{first.entity!r} has {first.available} of {first.requested:g} {first.limit.name} left for "
+            f"{first.resource!r}; try again in {self.retry_after_header} s."
+        )
+
+    @property
+    def violations(self) -> tuple[LimitStatus, ...]:
+        """The limits that refused."""
+        return tuple(status for status in self.statuses if status.exceeded)
+
+    @property
+    def primary_violation(self) -> LimitStatus:
+        """The limit that takes longest."""
+        return max(self.violations, key=lambda status: status.retry_after_seconds)
+
+    @property
+    def retry_after_seconds(self) -> float:
+        """In how many seconds every limit has enough, if nobody else takes it."""
+        return self.primary_violation.retry_after_seconds
+
+    @property
+    def retry_after_header(self) -> str:
+        """The same as the Retry-After header has it: whole seconds, rounded up."""
+        return str(max(1, math.ceil(self.retry_after_seconds)))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the refusal as the body of a 429."""
+        return {
+            "error": "rate_limit_exceeded",
+            "message": str(self),
+            "retry_after_seconds": self.retry_after_seconds,
+            "limits": [status.as_dict() for status in self.statuses],
+        }
+
+
+class NeverSatisfiable(SolotableError):
+    """More is asked than the limit ever holds."""
+
+    def __init__(self, entity: str, resource: str, limit: Limit, requested_milli: int) -> None:
+        super().__init__(
+            f"{requested_milli / MILLI:g} {limit.name} are more than the {limit.capacity} that {entity!r} "
+            f"ever has for {resource!r}; ask for less at once, or set a higher limit."
+        )
+        self.limit = limit
+
+
+class NoLimits(SolotableError):
+    """No limits are set at any level."""
+
+    def __init__(self, entity: str, resource: str) -> None:
+        super().__init__(
+            f"No limits are set for {entity!r} and {resource!r}, nor for the system; "
+            f"set some with set_limits(...), or give limits=[...]."
+        )
+
+
+class LeaseExpired(SolotableError):
+    """A lease was used after its `with` block."""
+
+    def __init__(self) -> None:
+        super().__init__("The lease has ended with its block; acquire another one.")
+
+
+class LimiterUnavailable(SolotableError):
+    """The table could not be asked; `__cause__` says why."""

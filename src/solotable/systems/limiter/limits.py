@@ -1,0 +1,163 @@
+"""Limits: how many tokens a bucket holds and how quickly it fills, and amounts of tokens.
+
+Everything is whole: a limit's numbers are integers, and an amount is a number of thousandths of a token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, Self
+
+from solotable.errors import DataError
+
+from .names import limit_name
+
+#: Tokens are counted in thousandths.
+MILLI = 1000
+MICROSECONDS = 1_000_000
+#: The most that a limit may hold or refill, and the longest period: everything stays within the 38 digits
+#: that a number of DynamoDB has.
+MOST_TOKENS = 10**12
+LONGEST_PERIOD_SECONDS = 366 * 86_400
+MOST_LIMITS = 10
+
+#: An amount of tokens as callers give it; thousandths are the finest.
+Amount = int | float | Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """A token bucket: it holds `capacity` tokens and `refill` more come in each `period_seconds`."""
+
+    name: str
+    capacity: int
+    refill: int
+    period_seconds: int
+
+    def __post_init__(self) -> None:
+        limit_name(self.name)
+        for field, most in (
+            ("capacity", MOST_TOKENS),
+            ("refill", MOST_TOKENS),
+            ("period_seconds", LONGEST_PERIOD_SECONDS),
+        ):
+            value = getattr(self, field)
+            if type(value) is not int or not 0 < value <= most:
+                raise DataError(
+                    f"The {field} of limit {self.name!r} is a whole number from 1 to {most}; "
+                    f"{value!r} was given."
+                )
+
+    @classmethod
+    def per_second(cls, name: str, rate: int, *, burst: int | None = None) -> Self:
+        """Return a limit of so many tokens a second."""
+        return cls(name, rate if burst is None else burst, rate, 1)
+
+    @classmethod
+    def per_minute(cls, name: str, rate: int, *, burst: int | None = None) -> Self:
+        """Return a limit of so many tokens a minute."""
+        return cls(name, rate if burst is None else burst, rate, 60)
+
+    @classmethod
+    def per_hour(cls, name: str, rate: int, *, burst: int | None = None) -> Self:
+        """Return a limit of so many tokens an hour."""
+        return cls(name, rate if burst is None else burst, rate, 3600)
+
+    @classmethod
+    def per_day(cls, name: str, rate: int, *, burst: int | None = None) -> Self:
+        """Return a limit of so many tokens a day."""
+        return cls(name, rate if burst is None else burst, rate, 86_400)
+
+    @classmethod
+    def custom(cls, name: str, *, capacity: int, refill: int, period_seconds: int) -> Self:
+        """Return a limit with every number given."""
+        return cls(name, capacity, refill, period_seconds)
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read what `str` gives: `rpm=100/60`, or `rpm=100/60+150` where it holds more than it refills."""
+        name, equals, rest = text.partition("=")
+        rate, slash, tail = rest.partition("/")
+        period, plus, burst = tail.partition("+")
+        numbers = [rate, period, *([burst] if plus else [])]
+        # isdecimal is also true of other scripts' digits.
+        if not (equals and slash and all(each.isascii() and each.isdecimal() for each in numbers)):
+            raise DataError(f"{text!r} is no limit; write name=tokens/seconds, or name=tokens/seconds+burst.")
+        return cls(name, int(burst) if plus else int(rate), int(rate), int(period))
+
+    def __str__(self) -> str:
+        burst = "" if self.capacity == self.refill else f"+{self.capacity}"
+        return f"{self.name}={self.refill}/{self.period_seconds}{burst}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the limit as JSON has it."""
+        return {
+            "name": self.name,
+            "capacity": self.capacity,
+            "refill": self.refill,
+            "period_seconds": self.period_seconds,
+        }
+
+
+#: The limits of one bucket, by name.
+Limits = tuple[Limit, ...]
+
+
+def limits_of(given: Iterable[Limit]) -> Limits:
+    """Return limits in the order of their names, or refuse two of one name, none, or too many."""
+    found = tuple(sorted(given, key=lambda limit: limit.name))
+    if not found:
+        raise DataError("At least one limit is needed; delete the limits to have none.")
+    if len(found) > MOST_LIMITS:
+        raise DataError(f"At most {MOST_LIMITS} limits go together; {len(found)} were given.")
+    names = [limit.name for limit in found]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise DataError(f"Limit {twice!r} is given twice.")
+    return found
+
+
+def render(limits: Limits) -> str:
+    """Return limits as the text that is stored."""
+    return ";".join(map(str, limits))
+
+
+def parse(text: str) -> Limits:
+    """Read what `render` gave."""
+    return limits_of(map(Limit.parse, text.split(";")))
+
+
+def milli(amount: Amount, name: str = "an amount") -> int:
+    """Return an amount in thousandths of a token, or refuse one that is finer, or no number."""
+    if type(amount) is int:
+        found = amount * MILLI
+    elif isinstance(amount, (float, Decimal)):
+        exact = Decimal(str(amount)) * MILLI
+        if not exact.is_finite() or exact != exact.to_integral_value():
+            raise DataError(
+                f"{name} is a number of tokens, in thousandths at the finest; {amount!r} was given."
+            )
+        found = int(exact)
+    else:
+        raise DataError(f"{name} is a number of tokens; {amount!r} was given.")
+    if abs(found) > MOST_TOKENS * MILLI:
+        raise DataError(f"{name} is at most {MOST_TOKENS} tokens; {amount!r} was given.")
+    return found
+
+
+def wanted(limits: Limits, consume: Mapping[str, Amount], *, signed: bool = False) -> dict[str, int]:
+    """Return what a call asks of each limit that it names, in thousandths; nothing of none is refused."""
+    known = {limit.name for limit in limits}
+    unknown = next((name for name in consume if name not in known), None)
+    if unknown is not None:
+        raise DataError(f"There is no limit {unknown!r} here; there are: {', '.join(sorted(known))}.")
+    found = {name: milli(amount, f"The amount of {name!r}") for name, amount in consume.items()}
+    if not signed:
+        negative = next((name for name, amount in found.items() if amount < 0), None)
+        if negative is not None:
+            raise DataError(
+                f"The amount of {negative!r} is below zero; tokens are given back by lease.release()."
+            )
+    return {name: amount for name, amount in found.items() if amount}

@@ -1,0 +1,142 @@
+"""What a process remembers of buckets, so that one write is enough: never needed, often right.
+
+A lane is a writer's own attribute in a bucket's item. It holds the number of the writer's last write
+there, and every write demands a lower one: a write that was sent twice, because nobody knew whether the
+first had arrived, is applied once (C1.5). A process has as many lanes in a bucket as it has writes on the
+way to it at once. Numbers are microseconds, so that anyone can see which lanes nobody needs any more.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from solotable.values import Item
+
+from .bucket import LANE, State
+
+_LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+#: After so many microseconds no write is on its way any more; lanes that are older go, some at a time.
+_LANE_MICROSECONDS = 120_000_000
+_TOLERATED_LANES = 4
+_MOST_GONE = 20
+
+
+@dataclass(slots=True)
+class Anchor:
+    """A moment to measure the rate of writes from."""
+
+    at: int
+    writes: int
+
+
+class Known:
+    """One bucket as this process knows it."""
+
+    __slots__ = ("_busy", "_memory", "anchors", "depth", "entity", "keys", "resource", "shards")
+
+    def __init__(self, memory: Memory, entity: str, resource: str) -> None:
+        self._memory = memory
+        self.entity = entity
+        self.resource = resource
+        self.shards: dict[int, State] = {}
+        self.keys: dict[int, Item] = {}
+        self.anchors: dict[int, Anchor] = {}
+        #: The highest level that was seen: which shards to choose among.
+        self.depth = 0
+        self._busy: set[int] = set()
+
+    def learn(self, number: int, state: State) -> None:
+        """Keep what a shard's item says."""
+        self.shards[number] = state
+        self.depth = max(self.depth, state.level) if number or state.level else 0
+
+    def forget(self, number: int) -> None:
+        """Forget a shard that is not there."""
+        self.shards.pop(number, None)
+        self.anchors.pop(number, None)
+
+    @contextmanager
+    def lane(self, now: int) -> Iterator[Lane]:
+        """Take a lane for one write, however often that is sent."""
+        memory = self._memory
+        with memory.lock:
+            name = memory.lane_name(place := self._free())
+            self._busy.add(place)
+            number = memory.number(now)
+        try:
+            yield Lane(memory, name, number)
+        finally:
+            self._busy.discard(place)
+
+    def _free(self) -> int:
+        return next(place for place in range(len(self._busy) + 1) if place not in self._busy)
+
+
+@dataclass(slots=True)
+class Lane:
+    """A lane that is taken, and the number of the write in it."""
+
+    memory: Memory
+    name: str
+    number: int
+
+    def renumber(self, above: int) -> None:
+        """Take a number above the one that was met in our own lane: our clock went back meanwhile."""
+        with self.memory.lock:
+            self.number = self.memory.number(above + 1)
+
+    def stale(self, state: State | None, now: int) -> list[str]:
+        """Return lanes that nobody needs any more, once there are some, so that the item stays small."""
+        if state is None or len(state.lanes) <= _TOLERATED_LANES:
+            return []
+        oldest = now - _LANE_MICROSECONDS
+        found = [name for name, number in state.lanes.items() if number < oldest and name != self.name]
+        return found[:_MOST_GONE]
+
+
+class Memory:
+    """Every bucket that this process knows, up to a bound: the first that were learnt are forgotten first."""
+
+    def __init__(self, *, most: int = 50_000) -> None:
+        self.lock = threading.Lock()
+        self._most = most
+        self._known: dict[tuple[str, str], Known] = {}
+        self._process = 0
+        self._lanes: list[str] = []
+        self._number = 0
+
+    def of(self, entity: str, resource: str) -> Known:
+        """Return what is known of a bucket."""
+        found = self._known.get((entity, resource))
+        if found is None:
+            with self.lock:
+                found = self._known.setdefault((entity, resource), Known(self, entity, resource))
+                while len(self._known) > self._most:
+                    self._known.pop(next(iter(self._known)))
+        return found
+
+    def clear(self) -> None:
+        """Forget every bucket."""
+        with self.lock:
+            self._known.clear()
+
+    def lane_name(self, place: int) -> str:
+        """Return the attribute of one of this process's lanes."""
+        if self._process != os.getpid():
+            # A fork has a copy of all this, and must not be taken for its parent.
+            self._process = os.getpid()
+            self._writer = "".join(secrets.choice(_LETTERS) for _ in range(6))
+            self._lanes = []
+        while place >= len(self._lanes):
+            self._lanes.append(f"{LANE}{self._writer}{len(self._lanes)}")
+        return self._lanes[place]
+
+    def number(self, least: int) -> int:
+        """Return the number of a write: higher than every one before, and not below the given one."""
+        self._number = max(self._number + 1, least)
+        return self._number

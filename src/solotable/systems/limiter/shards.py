@@ -1,0 +1,300 @@
+"""Hot buckets: which shard a call takes from, and how shards are halved and joined.
+
+A shard is halved when it is written more often than a partition of DynamoDB bears, and joined with its other
+half when that has long passed. Its number is the low `level` bits of a throw of dice, so a bucket's shards
+may have different levels and still every throw has one shard.
+
+The bound: all shards together never have more tokens than the bucket has, at any time. A new half begins
+with what its other half has or less, both under one condition in one transaction; joined halves have the
+mean. What sharding costs is on the other side: a shard may refuse while others have tokens left. A call
+looks into three shards before it is refused, and one that asks for more than a shard's part takes a part
+from every shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from solotable.errors import ServiceError, TransportError
+from solotable.expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not
+from solotable.flows.ask import Flow
+from solotable.flows.ask import ask as asked
+from solotable.protocol.encode import items as decode_items
+from solotable.protocol.requests import (
+    BatchGetItem,
+    DeleteItem,
+    PutItem,
+    TableKeys,
+    TransactWriteItems,
+    UpdateItem,
+)
+from solotable.values import Item
+
+from .bucket import Bucket, State, read
+from .charge import Ask, Charged, Desk, Gone, Outdated, Refused, through
+from .errors import LimiterUnavailable
+from .flat import Flat, number, scalar
+from .limits import MICROSECONDS
+from .memory import Anchor, Known
+
+#: How many shards a call looks into before it is refused, and how often it is sent elsewhere.
+_LOOKS = 3
+_DETOURS = 12
+#: A half must hold so many of what is asked at once, or the shard is not halved.
+_ROOM = 8
+#: How long writes are counted before a shard is halved, and before it is joined.
+_HEAT = MICROSECONDS
+_REST = 10 * MICROSECONDS
+#: A shard is joined when it is written this many times less often than what would halve it.
+_COLD = 8
+#: A new half begins with this part of a bucket less, for what is taken while it is made.
+_SLACK = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was taken, and from which shards: it is given back to the same ones (C1.14)."""
+
+    known: Known
+    ask: Ask
+    shards: tuple[int, ...]
+    state: State | None = None
+
+
+def take(desk: Desk, known: Known, ask: Ask) -> Flow[Taken | Refused | Outdated]:
+    """Take tokens from a bucket, whatever shards it has."""
+    roll = int(desk.scope.retries.dice() * (1 << desk.most_level)) if known.depth else 0
+    refused: dict[int, Refused] = {}
+    for _ in range(_DETOURS):
+        if known.depth and _is_wide(known, ask):
+            return (yield from _take_wide(desk, known, ask))
+        shard = roll & ((1 << known.depth) - 1)
+        outcome = yield from through(desk, known, shard, ask)
+        if isinstance(outcome, Charged):
+            if outcome.state is not None and desk.shard_above is not None:
+                yield from _tend(desk, known, shard, outcome.state, ask)
+            return Taken(known, ask, (shard,), outcome.state)
+        if isinstance(outcome, Outdated):
+            return outcome
+        if isinstance(outcome, Gone):
+            if shard not in known.shards:
+                known.depth = max(0, shard.bit_length() - 1)
+            continue
+        refused[shard] = outcome
+        if known.depth == 0:
+            return outcome
+        if not _has_room(ask, known.depth):
+            # So much at once is more often in all shards together than in one.
+            return (yield from _take_wide(desk, known, ask))
+        if len(refused) >= min(_LOOKS, 1 << known.depth):
+            return _soonest(refused, ask, desk.now())
+        roll = _other(roll, refused, known.depth)
+    raise LimiterUnavailable(
+        f"The bucket of {known.entity!r} for {known.resource!r} is being sharded; try again."
+    )
+
+
+def settle(desk: Desk, taken: Taken, amounts: Mapping[str, int]) -> Flow[None]:
+    """Take more, into debt if need be, or give back, where the tokens were taken from."""
+    wide = len(taken.shards) > 1
+    for place, shard in enumerate(taken.shards):
+        at = shard
+        for _ in range(_DETOURS):
+            state = taken.known.shards.get(at)
+            rules = taken.ask.rules if state is None else state.rules
+            # A limit that was taken away meanwhile is settled by that.
+            left = {name: amount for name, amount in amounts.items() if name in rules.gauges}
+            ask = Ask(rules, left, admit=False, wide=wide, counts=place == 0)
+            outcome = yield from through(desk, taken.known, at, ask)
+            if isinstance(outcome, Gone):
+                # It was joined with the half that has all but its highest bit, and what it had with it.
+                if wide:
+                    break
+                at &= (1 << max(0, at.bit_length() - 1)) - 1
+            elif not isinstance(outcome, Outdated):
+                break
+
+
+def _is_wide(known: Known, ask: Ask) -> bool:
+    gauges = ask.rules.gauges
+    return any(cost > gauges[name].depth for name, cost in ask.costs(known.depth).items())
+
+
+def _take_wide(desk: Desk, known: Known, ask: Ask) -> Flow[Taken | Refused | Outdated]:
+    """Take a part from every shard, or from none."""
+    yield from look(desk, known, consistent=True)
+    shards = tuple(sorted(known.shards)) or (0,)
+    done: list[int] = []
+    for shard in shards:
+        part = Ask(ask.rules, ask.amounts, wide=True, counts=not done, final=ask.final)
+        outcome = yield from through(desk, known, shard, part)
+        if isinstance(outcome, Charged):
+            done.append(shard)
+            continue
+        if done:
+            back = {name: -amount for name, amount in ask.amounts.items()}
+            yield from settle(desk, Taken(known, ask, tuple(done)), back)
+        if isinstance(outcome, Gone):
+            raise LimiterUnavailable(
+                f"The bucket of {known.entity!r} for {known.resource!r} is being sharded; try again."
+            )
+        return outcome
+    return Taken(known, ask, shards, known.shards.get(shards[0]))
+
+
+def _soonest(refused: Mapping[int, Refused], ask: Ask, now: int) -> Refused:
+    def wait(one: Refused) -> int:
+        costs = ask.costs(one.state.level)
+        gauges = ask.rules.gauges
+        return max(gauges[name].wait(one.state.used[name], now, cost) for name, cost in costs.items())
+
+    return min(refused.values(), key=wait)
+
+
+def _other(roll: int, refused: Mapping[int, Refused], depth: int) -> int:
+    mask = (1 << depth) - 1
+    return next(other for step in range(1, mask + 2) if (other := (roll + step) & mask) not in refused)
+
+
+def look(desk: Desk, known: Known, *, consistent: bool = False) -> Flow[None]:
+    """Read every shard of a bucket: most have one, and that costs one read of one item."""
+    found: dict[int, State] = {}
+    depth = deepest = 0
+    while True:
+        numbers = [each for each in range(1 << depth) if depth == 0 or each >= 1 << deepest]
+        found |= yield from _read(desk, known, numbers, consistent=consistent)
+        deepest, depth = depth, max((state.level for state in found.values()), default=0)
+        if depth <= deepest:
+            break
+    known.shards = found
+    known.depth = depth
+
+
+def _read(desk: Desk, known: Known, numbers: Iterable[int], *, consistent: bool) -> Flow[dict[int, State]]:
+    keys = tuple(desk.key(known, each) for each in numbers)
+    part = TableKeys(table=desk.table, keys=keys, consistent=consistent, wire={"ConsistentRead": consistent})
+    found: dict[int, State] = {}
+    for attempt in range(desk.scope.retries.attempts):
+        reply = yield from asked(BatchGetItem(tables=(part,)), desk.scope.retries)
+        now = desk.now()
+        for item in decode_items(reply.responses.get(desk.table, ())):
+            found[int(item["shard"]["N"])] = read(item, now)
+        left = tuple(reply.unprocessed.get(desk.table, {}).get("Keys", ()))
+        if not left:
+            return found
+        part = replace(part, keys=left)
+        yield desk.scope.retries.wait(attempt + 1)
+    raise LimiterUnavailable(f"The bucket of {known.entity!r} could not be read: the table is throttled.")
+
+
+def _tend(desk: Desk, known: Known, shard: int, state: State, ask: Ask) -> Flow[None]:
+    """Halve a shard that is written too often, join one that is not any more."""
+    anchor = known.anchors.get(shard)
+    if anchor is None or state.writes < anchor.writes:
+        known.anchors[shard] = Anchor(state.seen, state.writes)
+        return
+    passed = state.seen - anchor.at
+    if passed < _HEAT or desk.shard_above is None:
+        return
+    written = (state.writes - anchor.writes) * MICROSECONDS
+    try:
+        if written > desk.shard_above * passed:
+            known.anchors[shard] = Anchor(state.seen, state.writes)
+            if state.level < desk.most_level and _has_room(ask, state.level + 1):
+                yield from halve(desk, known, shard, state)
+        elif state.level and passed >= _REST:
+            known.anchors[shard] = Anchor(state.seen, state.writes)
+            if written * _COLD < desk.shard_above * passed:
+                yield from join(desk, known, shard, state)
+    except (ServiceError, TransportError):
+        # Somebody else was quicker, or the table is busy: there is another time.
+        known.forget(shard)
+
+
+def _has_room(ask: Ask, level: int) -> bool:
+    gauges = ask.rules.gauges
+    return all(cost * _ROOM <= gauges[name].depth for name, cost in ask.costs(level).items())
+
+
+def halve(desk: Desk, known: Known, shard: int, state: State) -> Flow[None]:
+    """Make two shards of one, in one transaction."""
+    plan, rules, now = Bucket.plan(), state.rules, desk.now()
+    half = shard | 1 << state.level
+    line = {
+        name: max(used, rules.gauges[name].full(now)) + rules.gauges[name].depth // _SLACK
+        for name, used in state.used.items()
+    }
+    terms: list[Condition] = [_is("level", state.level), _is("rules", state.text)]
+    terms += [Compare("<=", Attr((f"used_{name}",)), Const(number(used))) for name, used in line.items()]
+    kept = UpdateItem(
+        table=desk.table,
+        key=desk.key(known, shard),
+        update=Flat()
+        .set("level", state.level + 1)
+        .set("at", now)
+        .add("writes", 1)
+        .remove("expires")
+        .update(),
+        condition=And(tuple(terms)),
+    )
+    item: Item = {**desk.key(known, half), plan.table.tag: plan.tag_value}
+    content: dict[str, str | int] = {
+        "namespace": desk.scope.tenant or "",
+        "entity": known.entity,
+        "resource": known.resource,
+        "shard": half,
+        "level": state.level + 1,
+        "rules": state.text,
+        "revision": state.revision,
+        "at": now,
+        "writes": 0,
+        **{f"used_{name}": used for name, used in line.items()},
+    }
+    item |= {name: scalar(value) for name, value in content.items()}
+    absent = Not(Exists((plan.table.partition.name,)))
+    made = PutItem(table=desk.table, item=item, condition=absent)
+    yield TransactWriteItems(actions=(kept, made))
+    known.learn(shard, replace(state, level=state.level + 1))
+    known.learn(half, read(item, now))
+
+
+def join(desk: Desk, known: Known, shard: int, state: State) -> Flow[None]:
+    """Make one shard of two halves, in one transaction, if neither has been written meanwhile."""
+    top = 1 << (state.level - 1)
+    pair = yield from _read(desk, known, (shard & ~top, shard | top), consistent=True)
+    low, high = pair.get(shard & ~top), pair.get(shard | top)
+    if low is None or high is None or not low.level == high.level == state.level or low.text != high.text:
+        return
+    rules, now, level = low.rules, desk.now(), low.level - 1
+    flat = Flat().set("level", level).set("at", now).add("writes", 1)
+    used: dict[str, int] = {}
+    for name, gauge in rules.gauges.items():
+        full = gauge.full(now)
+        used[name] = -(-(max(low.used[name], full) + max(high.used[name], full)) // 2)
+        flat.set(gauge.used, used[name])
+    if level == 0:
+        flat.set("expires", rules.expires(now, used))
+    yield TransactWriteItems(
+        actions=(
+            UpdateItem(
+                table=desk.table,
+                key=desk.key(known, shard & ~top),
+                update=flat.update(),
+                condition=_unchanged(low),
+            ),
+            DeleteItem(table=desk.table, key=desk.key(known, shard | top), condition=_unchanged(high)),
+        )
+    )
+    known.forget(shard | top)
+    known.learn(shard & ~top, replace(low, level=level, used=used, seen=now))
+    known.depth = max((each.level for each in known.shards.values()), default=0)
+
+
+def _unchanged(state: State) -> Condition:
+    terms = [_is("level", state.level), _is("rules", state.text)]
+    return And((*terms, *(_is(f"used_{name}", used) for name, used in state.used.items())))
+
+
+def _is(name: str, value: str | int) -> Compare:
+    return Compare("=", Attr((name,)), Const(scalar(value)))

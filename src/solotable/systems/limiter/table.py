@@ -1,0 +1,15 @@
+"""The limiter's one table. Its tenants are namespaces; every item in it is flat (S1.1)."""
+
+from __future__ import annotations
+
+from solotable.connect import Table
+from solotable.entities.table import Index
+
+limiter = Table(
+    "Limiter",
+    tenant="namespace",
+    ttl="expires",
+    stream=True,
+    flat=True,
+    indexes=[Index("GSI1")],
+)

@@ -1,0 +1,25 @@
+"""Usage: what entities consumed of resources by the hour, the day and the month, from the change feed.
+
+Rows are kept for 90 days (hours, days) and 400 days (months) after their window. They follow the buckets
+by as much as the job is behind, and are exact: nothing is counted twice or left out.
+"""
+
+from .booking import Booked
+from .job import aggregate, aggregate_async
+from .reading import LimitUsage, UsagePage, UsageSummary, usage, usage_summary
+from .rows import Usage, UsageRow
+from .windows import Window
+
+__all__ = [
+    "Booked",
+    "LimitUsage",
+    "Usage",
+    "UsagePage",
+    "UsageRow",
+    "UsageSummary",
+    "Window",
+    "aggregate",
+    "aggregate_async",
+    "usage",
+    "usage_summary",
+]

@@ -1,0 +1,156 @@
+"""Buckets as they change, for dashboards: one reader of the change feed, however many look on.
+
+Reading begins with the first onlooker and ends with the last. Everybody gets the changes of one namespace.
+Who is too slow is sent away instead of being waited for, and so are all when the feed breaks: a dashboard
+connects again and asks for what there is now. Nothing is kept for it meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import logging
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+
+from solotable import AsyncDatabase, Changed
+from solotable.errors import SolotableError
+from solotable.store.changes import AsyncChanges
+
+from .bucket import Bucket
+from .gauge import rules_from
+from .limits import MICROSECONDS, MILLI
+
+log = logging.getLogger("solotable.limiter")
+
+#: An event, or None: it is over.
+Queue = asyncio.Queue["str | None"]
+_MOST_WAITING = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StreamSettings:
+    """How a stream of events is kept alive, and when it ends."""
+
+    heartbeat_seconds: float = 15.0
+    most_seconds: float = 600.0
+
+
+class Watch:
+    """Reads the changes of buckets while somebody looks on."""
+
+    def __init__(self, db: AsyncDatabase, *, poll_seconds: float = 0.5) -> None:
+        self._db = db
+        self._poll_seconds = poll_seconds
+        self._queues: dict[str, set[Queue]] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._lock = asyncio.Lock()
+
+    @contextlib.asynccontextmanager
+    async def looking(self, namespace: str) -> AsyncIterator[Queue]:
+        """Give a queue that every change of the namespace from now on goes into."""
+        queue: Queue = asyncio.Queue(_MOST_WAITING)
+        async with self._lock:
+            if self._task is None or self._task.done():
+                changes = self._db.changes(Bucket, since="latest", unknown="skip")
+                async for _ in changes:
+                    pass  # it stands at the end now
+                self._task = asyncio.create_task(self._read(changes))
+            self._queues.setdefault(namespace, set()).add(queue)
+        try:
+            yield queue
+        finally:
+            self._queues[namespace].discard(queue)
+            if not self._queues[namespace]:
+                del self._queues[namespace]
+            if not self._queues:
+                await self.close()
+
+    async def close(self) -> None:
+        """Stop reading, and send everybody away."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        self._dismiss()
+
+    async def _read(self, changes: AsyncChanges[Changed[Bucket]]) -> None:
+        try:
+            while True:
+                async for change in changes:
+                    self._tell(change)
+                await asyncio.sleep(self._poll_seconds)
+        except SolotableError:
+            log.exception("the changes of buckets cannot be read")
+            self._dismiss()
+
+    def _tell(self, change: Changed[Bucket]) -> None:
+        onlookers = self._queues.get(change.tenant or "")
+        if not onlookers or change.after is None:
+            return
+        event = rendered(change.after, change.sequence)
+        for queue in list(onlookers):
+            if queue.full():
+                onlookers.discard(queue)
+                _drained(queue)
+                event_or_end: str | None = None
+            else:
+                event_or_end = event
+            queue.put_nowait(event_or_end)
+
+    def _dismiss(self) -> None:
+        for queues in self._queues.values():
+            for queue in queues:
+                if queue.full():
+                    _drained(queue)
+                queue.put_nowait(None)
+
+
+def _drained(queue: Queue) -> None:
+    while not queue.empty():
+        queue.get_nowait()
+
+
+def rendered(bucket: Bucket, sequence: str) -> str:
+    """Return a bucket as a server-sent event; of a sharded one, as if all its shards were like this one."""
+    stored = bucket.unknown_attributes
+    limits = []
+    for name, gauge in rules_from(bucket.rules, bucket.revision).gauges.items():
+        used, consumed = stored.get(gauge.used), stored.get(gauge.consumed)
+        if used is not None:
+            limits.append(
+                {
+                    "limit": name,
+                    "capacity": gauge.limit.capacity,
+                    "available": gauge.tokens(int(used["N"]), bucket.at) // MILLI,
+                    "consumed": 0 if consumed is None else int(consumed["N"]) / MILLI,
+                }
+            )
+    told = {
+        "entity": bucket.entity,
+        "resource": bucket.resource,
+        "shard": bucket.shard,
+        "at": bucket.at / MICROSECONDS,
+        "limits": limits,
+    }
+    return f"event: bucket\nid: {sequence}\ndata: {json.dumps(told)}\n\n"
+
+
+async def events(watch: Watch, namespace: str, settings: StreamSettings) -> AsyncIterator[str]:
+    """Give the events of a namespace until it is time to connect again."""
+    end = time.monotonic() + settings.most_seconds
+    async with watch.looking(namespace) as queue:
+        yield "retry: 2000\n\n"
+        while (left := end - time.monotonic()) > 0:
+            try:
+                event = await asyncio.wait_for(queue.get(), min(settings.heartbeat_seconds, left))
+            except TimeoutError:
+                if left > settings.heartbeat_seconds:
+                    yield ": alive\n\n"
+                continue
+            if event is None:
+                return
+            yield event

@@ -1,0 +1,105 @@
+"""Who may ask for what, over the app's own route table: every route with every role and with none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.systems.http import Operation, judge_who_has_the_role, judge_who_lacks_the_role, routes_of
+
+from .api import OPERATIONS, ROLES, Api, made_app, running
+
+G = {"GLOBAL_OPERATOR"}
+O = G | {"OPERATOR"}  # noqa: E741 - as in the requirements
+A = O | {"APP"}
+#: The endpoints of system 1 as they are written in the requirements.
+WRITTEN = {
+    "POST /v1/chat/completions": A,
+    "POST /acquire": A,
+    "PATCH /leases/{lease_id}": A,
+    "DELETE /leases/{lease_id}": A,
+    "GET /api/dashboard/availability/{entity}": A,
+    "GET /api/dashboard/wait-time/{entity}": A,
+    "POST /api/entities": O,
+    "GET /api/entities/{entity}": O,
+    "DELETE /api/entities/{entity}": O,
+    "GET /api/entities/{entity}/children": O,
+    "GET /api/limits/{entity}": O,
+    "PUT /api/limits/{entity}": O,
+    "DELETE /api/limits/{entity}": O,
+    "GET /api/dashboard/entities": O,
+    "GET /api/dashboard/stream": O,
+    "GET /defaults/system": O,
+    "PUT /defaults/system": O,
+    "DELETE /defaults/system": O,
+    "GET /defaults/resources/{resource:path}": O,
+    "PUT /defaults/resources/{resource:path}": O,
+    "DELETE /defaults/resources/{resource:path}": O,
+    "GET /usage": O,
+    "GET /usage/summary": O,
+    "GET /audit": O,
+    "GET /namespaces": G,
+    "POST /namespaces": G,
+    "GET /namespaces/{name}": G,
+    "DELETE /namespaces/{name}": G,
+    "POST /namespaces/{name}/recover": G,
+    "POST /namespaces/{name}/purge": G,
+    "GET /health": set(),
+}
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    """A limiter that only refused requests and readers meet."""
+    with running(tmp_path_factory.mktemp("refused")) as made:
+        yield made
+
+
+def test_the_written_endpoints_are_there_with_their_roles() -> None:
+    found = {str(each): set(each.roles) for each in OPERATIONS}
+    assert {name: found.get(name) for name in WRITTEN} == WRITTEN
+
+
+def test_every_route_says_who_may_ask_and_is_documented() -> None:
+    app = made_app("sqlite://")
+    documented = {(method.upper(), path) for path, item in app.openapi()["paths"].items() for method in item}
+    assert len(documented) == len(OPERATIONS)
+    assert len(OPERATIONS) == sum(len(each.methods or ()) for each in routes_of(app))
+
+
+@pytest.mark.parametrize("operation", [each for each in OPERATIONS if not each.public], ids=str)
+def test_who_lacks_the_role_is_refused(api: Api, operation: Operation) -> None:
+    judge_who_lacks_the_role(api, operation, ROLES)
+
+
+@pytest.mark.parametrize("operation", [each for each in OPERATIONS if each.method == "GET"], ids=str)
+def test_reading_succeeds_for_who_may(api: Api, operation: Operation) -> None:
+    for role in operation.roles or (None,):
+        answer = api.send(operation, role)
+        assert answer.status_code == 200, answer.text
+
+
+def test_who_has_the_role_is_let_in(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with running(tmp_path_factory.mktemp("used")) as used:
+        for operation in OPERATIONS:
+            # Namespaces at the end: the others are asked in one that is there.
+            if not operation.path.startswith("/namespaces"):
+                judge_who_has_the_role(used, operation, "zeta")
+        for operation in OPERATIONS:
+            if operation.path.startswith("/namespaces"):
+                judge_who_has_the_role(used, operation, "zeta")
+
+
+def test_limits_of_a_calls_own_are_for_operators(api: Api) -> None:
+    limits = [{"name": "rpm", "refill": 10**9, "period_seconds": 1}]
+    body = {"entity": "own", "resource": "r", "consume": {"rpm": 1}, "limits": limits}
+    assert api.ask("POST", "/acquire", "APP", json=body).status_code == 403
+    assert api.ask("POST", "/acquire", "OPERATOR", json=body).status_code == 201
+
+
+def test_who_reaches_all_namespaces_names_one_that_is_there(api: Api) -> None:
+    path, secret = "/api/entities", {"x-api-key": "key-of-GLOBAL_OPERATOR-all-0123456789"}
+    assert api.client.get(path, headers=secret).status_code == 400
+    assert api.client.get(path, headers={**secret, "x-tenant-id": "acmee"}).status_code == 404
+    assert api.client.get(path, headers={**secret, "x-tenant-id": "acme"}).status_code == 200

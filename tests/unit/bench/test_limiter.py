@@ -1,0 +1,85 @@
+"""The limiters are judged like for like, by the workload that suits ours least; a dead driver is missing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import limiter, limits
+from bench.peers import Missing
+
+
+def figures(rate: float, cpu_us: float, *, hot: float = 1.0) -> dict[str, Any]:
+    many = {"rate": rate, "cpu_us": cpu_us}
+    return {"100 entities": many, "one hot entity": {"rate": rate * hot, "cpu_us": cpu_us / hot}}
+
+
+def both(rate: float, cpu_us: float, *, hot: float = 1.0) -> dict[str, Any]:
+    return {kind: figures(rate, cpu_us, hot=hot) for kind in ("sync", "async")}
+
+
+def outcomes(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    return {each.what: (each.outcome, each.figure) for each in limits.limiter_verdicts(found)}
+
+
+def test_in_process_is_judged_by_the_peers_best_endpoint_and_our_worst_workload() -> None:
+    judged = outcomes(
+        {
+            "relaxed file": {"solotable": both(4000, 90, hot=0.9)},
+            "durable file": {"solotable": both(1000, 300)},
+            "slow server": {"zae-limiter": both(100, 2000), "solotable": both(500, 1000)},
+            "quick server": {"zae-limiter": both(200, 2000), "solotable": both(500, 1001)},
+        }
+    )
+    assert judged["acquires, relaxed file, sync"] == ("not reached", "18.0x, one hot entity")
+    assert judged["acquires, durable file, async"] == ("reached", "5.0x, 100 entities")
+    assert judged["CPU, slow server, sync"] == ("reached", "2.0x, 100 entities")
+    assert judged["CPU, quick server, sync"][0] == "not reached"
+
+
+@pytest.mark.parametrize("absent", ["zae-limiter", "solotable"])
+def test_without_one_of_the_two_nothing_is_judged(absent: str) -> None:
+    found: dict[str, Any] = {
+        "relaxed file": {"solotable": both(90_000, 10)},
+        "a server": {"zae-limiter": both(100, 2000), "solotable": both(90_000, 10)},
+    }
+    for place in found.values():
+        place.pop(absent, None)
+    assert {outcome for outcome, _ in outcomes(found).values()} == {"not judged"}
+
+
+def test_the_table_has_a_line_for_each_limiter_in_each_place() -> None:
+    lines = list(limiter.table({"a server": {"zae-limiter": both(456, 1234), "solotable": both(7890, 12)}}))
+    assert len(lines) == 5
+    assert "zae-limiter, a server, sync" in lines[1]
+    assert "456/s" in lines[1]
+    assert "1,234 µs" in lines[1]
+
+
+def test_a_driver_that_stops_is_missing_with_its_last_words(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import sys; sys.exit('no such limiter')"]
+    with (
+        pytest.raises(Missing, match="it stopped: no such limiter"),
+        limiter._driving(command, tmp_path / "log"),
+    ):
+        pass
+
+
+def test_a_driver_is_ready_when_it_says_its_version_and_ends_without_orders(tmp_path: Path) -> None:
+    code = "from bench.limiter_rounds import serve; serve(lambda entity: None, {'version': '1.2'})"
+    with limiter._driving([sys.executable, "-c", code], tmp_path / "log") as (process, version):
+        driver = limiter.Driver(
+            place="nowhere",
+            limiter="none",
+            kind="sync",
+            process=process,
+            log=tmp_path / "log",
+            version=version,
+        )
+        rate, cpu_us = driver.ask(100, 0.05)
+        assert rate > 1000
+        assert 0 < cpu_us < 1000
+    assert (version, process.returncode) == ("1.2", 0)
