@@ -11,10 +11,10 @@ READY := .venv/.ready
 SOURCES := src tests bench examples docs/generate.py
 
 .DEFAULT_GOAL := help
-.PHONY: help setup test check torture conformance bench demo tour fmt lock clean
+.PHONY: help setup test check torture conformance bench demo demo-limiter tour fmt lock clean
 
 help: ## Say what the targets do.
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
 
 setup: $(READY) ## Make .venv from the lock file; done once, and again when the lock changes.
 
@@ -48,6 +48,9 @@ bench: $(READY) ## Measure the engine.
 
 demo: $(READY) ## A CMS of two tenants on http://127.0.0.1:8080, with credentials and calls to try; Ctrl-C stops it.
 	$(BIN)/python -m solotable.systems.cms.demo
+
+demo-limiter: $(READY) ## A limiter of two namespaces on http://127.0.0.1:8081, before an echo like a language model's API.
+	$(BIN)/python -m solotable.systems.limiter.demo
 
 tour: $(READY) ## Two tours in the terminal: the store, then the engine beneath it.
 	$(BIN)/python examples/surveys.py

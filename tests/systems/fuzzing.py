@@ -83,8 +83,7 @@ def _sent(api: Api, case: Any, known: Mapping[str, str] | None, role: str, base_
         kwargs["content"] = data
     if len(kwargs["url"]) + len(str(kwargs.get("params", ""))) > _LONGEST:
         reject()
-    answer: httpx2.Response = api.client.request(**kwargs, headers={**safe, **api.headers_of(role, "acme")})
-    return answer
+    return api.client.request(**kwargs, headers={**safe, **api.headers_of(role, "acme")})
 
 
 def judge_description(document: Mapping[str, Any], operation: Operation) -> None:

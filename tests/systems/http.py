@@ -84,8 +84,7 @@ class Api:
     ) -> httpx2.Response:
         """Send a request as somebody; `more` goes to the client, and its headers come on top."""
         given = {**self.headers_of(role, tenant), **more.pop("headers", {})}
-        answer: httpx2.Response = self.client.request(method, path, headers=given, **more)
-        return answer
+        return self.client.request(method, path, headers=given, **more)
 
     def send(
         self,

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from fastapi.testclient import TestClient
 
 from solotable.systems.cms.app import create_app
@@ -137,6 +138,18 @@ def fill(api: Api, tenant: str) -> None:
     leads = api.ask("GET", "/leads", "TENANT_ADMIN", tenant).json()["items"]
     known["lead_id"] = next(each["lead_id"] for each in leads if each["email"].startswith("customer@"))
     api.ids[tenant] = known
+
+
+def problem(answer: httpx2.Response, status: int) -> dict[str, Any]:
+    """Return a problem after a look at its form."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    body: dict[str, Any] = answer.json()
+    assert {"type", "title", "status", "detail", "instance", "request_id"} <= set(body)
+    assert body["status"] == status
+    assert body["request_id"] == answer.headers["x-request-id"]
+    assert "Traceback" not in answer.text
+    return body
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
@@ -18,7 +19,7 @@ from solotable.systems.limiter.chat import router
 from solotable.systems.limiter.watch import StreamSettings
 from solotable.web import ApiKey, Auth
 from tests.systems import http
-from tests.systems.http import operations
+from tests.systems.http import Operation, operations
 
 ROLES = ("GLOBAL_OPERATOR", "OPERATOR", "APP")
 NAMESPACES = ("acme", "zeta")
@@ -68,6 +69,12 @@ class Api(http.Api):
 
     def is_about(self, name: str) -> bool:
         return name == "entity"
+
+    def send(self, operation: Operation, role: str | None, **about: Any) -> httpx2.Response:
+        if operation.path.endswith("/children"):
+            known = about.get("ids") or self.ids[about.get("tenant", "acme")]
+            about["ids"] = {**known, "entity": known["parent"]}
+        return super().send(operation, role, **about)
 
     def acquired(self, entity: str, tenant: str = "acme", **consume: float) -> Any:
         """Take tokens, and return the answer's body."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from solotable.systems.limiter import Limit, Limiter
 
-from .conftest import Run
+from .conftest import Ran, Run
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def lim(run: Run, monkeypatch: pytest.MonkeyPatch) -> Run:
     """Run `solotable limiter` over a file that is not there yet."""
     monkeypatch.setenv("SOLOTABLE_URL", "sqlite:///l.db")
 
-    def run_(*arguments: str):  # type: ignore[no-untyped-def]  # as `run`
+    def run_(*arguments: str) -> Ran:
         return run("limiter", *arguments)
 
     return run_
@@ -301,7 +302,7 @@ def test_orphans_are_counted_and_removed_when_asked(lim: Run) -> None:
 
 def test_what_cannot_be_asked_about_is_not_done(lim: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     done(lim, "entity", "create", "u-1")
-    monkeypatch.setattr("sys.stdin", open("/dev/null"))  # noqa: PTH123, SIM115 - closed with the test
+    monkeypatch.setattr("sys.stdin", io.StringIO())
     ran = lim("entity", "delete", "u-1")
     assert ran.code == 2
     assert ran.err.endswith("Nobody answered; say --yes to do it without being asked.\n")
@@ -329,6 +330,6 @@ def test_help_imports_neither_the_limiter_nor_pydantic() -> None:
         "heavy = ('pydantic', 'rich', 'yaml', 'solotable.systems', 'solotable.flows', 'solotable.engines')\n"
         "assert not [name for name in sys.modules if name.startswith(heavy)], sys.modules.keys()\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603 - our own code
     assert ended.returncode == 0, ended.stderr
     assert "limiter" in ended.stdout

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from solotable.cli.database import db_option
 from solotable.cli.exits import FAILED
 from solotable.cli.output import json_option, output_options, print_json, print_rows, say
 from solotable.errors import FeedTrimmed
@@ -18,6 +19,8 @@ from .opening import Wrong, list_options, moment, opened, paged, place_options, 
 if TYPE_CHECKING:
     from solotable.systems.limiter.trail import AuditRecord
 
+#: A place of its own: `solotable deliver` may hand the same events to other sinks.
+_CONSUMER = "limiter-audit"
 _COLUMNS = ("at", "action", "about", "by", "changes")
 
 
@@ -70,20 +73,18 @@ def list_(
 
 
 @audit.command("deliver", epilog="Example: solotable limiter audit deliver --follow -d sqlite:///l.db")
-@place_options
+@db_option
 @click.option("--follow", is_flag=True, help="Wait for more instead of ending.")
 @click.option("--recover", is_flag=True, help="After a loss: deliver what the outbox holds, and begin anew.")
 @json_option
-def deliver(db: str | None, namespace: str | None, follow: bool, recover: bool, as_json: bool) -> int:
+def deliver(db: str | None, follow: bool, recover: bool, as_json: bool) -> int:
     """Put the changes of all namespaces into their trails; each is kept once, however often it is run."""
     from solotable.jobs.deliver import deliver as job
     from solotable.systems.limiter.trail import audit_sink
 
-    if namespace is not None:
-        say("Changes of all namespaces are delivered at once; --namespace makes no difference here.")
     with opened(db) as table:
         try:
-            done = job(table.db, [audit_sink()], follow=follow, recover=recover)
+            done = job(table.db, [audit_sink()], consumer=_CONSUMER, follow=follow, recover=recover)
         except FeedTrimmed as lost:
             raise click.ClickException(
                 "Changes were dropped from the table's stream before they were delivered; "
@@ -92,7 +93,9 @@ def deliver(db: str | None, namespace: str | None, follow: bool, recover: bool, 
     if as_json:
         print_json({"delivered": done.events, "dead": done.dead})
     else:
-        click.echo(f"{done.events} changes are in the trail now.")
+        click.echo(
+            f"{done.events:,} {'change was' if done.events == 1 else 'changes were'} put into the trail."
+        )
     if done.dead:
         say(f"{done.dead} could not be kept; they are dead letters of the table.")
     return FAILED if done.dead else 0
@@ -133,7 +136,7 @@ def archive(
     if as_json:
         print_json({"file": str(file), "records": count})
     else:
-        click.echo(f"{count} records are in {file}.")
+        click.echo(f"{count:,} {'record is' if count == 1 else 'records are'} in {file}.")
 
 
 def _whole(file: Path, write: Any) -> int:

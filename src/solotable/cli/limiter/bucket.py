@@ -113,7 +113,12 @@ def show(entity: str, resource: str, db: str | None, namespace: str | None, as_j
         return
     print_table(
         [
-            {**_facts(each), **content, "available": f"{content['available']:,g}"}
+            {
+                **_facts(each),
+                **content,
+                "available": f"{content['available']:,.3f}",
+                "consumed": f"{content['consumed']:,.12g}",
+            }
             for each in found
             for content in _contents(each, now)
         ],

@@ -149,16 +149,18 @@ def paged(
     ask: Pages, most: int, *, everything: bool, what: str, row: Callable[[Any], RowT]
 ) -> Iterator[RowT]:
     """Give rows page by page, and say when there are more."""
-    shown, cursor = 0, None
+    found, cursor = 0, None
     while True:
-        page = ask(limit=_PAGE if everything else min(_PAGE, most - shown), cursor=cursor)
-        yield from map(row, page)
-        shown += len(page)
+        # One more than is printed tells whether there are more: a cursor alone may lead to nothing.
+        page = ask(limit=_PAGE if everything else min(_PAGE, most + 1 - found), cursor=cursor)
+        for each in page:
+            found += 1
+            if not everything and found > most:
+                say(f"There are more {what}; --all prints them, -n {most * 10} prints more.")
+                return
+            yield row(each)
         cursor = page.cursor
         if cursor is None:
-            return
-        if not everything and shown >= most:
-            say(f"There are more {what}; --all prints them, -n {most * 10} prints more.")
             return
 
 

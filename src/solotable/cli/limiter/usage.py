@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from solotable.cli.output import json_option, output_options, print_json, print_rows, print_table, say
+from solotable.cli.database import db_option
+from solotable.cli.output import json_option, output_options, print_json, print_rows, print_table
 from solotable.errors import FeedTrimmed
 
 from .opening import list_options, moment, opened, paged, place_options
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 _MOST_ROWS = 100_000
+#: For a terminal that has no blocks.
+_PLAIN_BLOCKS = str.maketrans(dict.fromkeys("█▉▊▋▌▍▎▏▐▕", "#"))
 
 
 def _range_options(command: CommandT) -> CommandT:
@@ -131,11 +134,11 @@ def summary(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
 
 
 @usage.command("aggregate", epilog="Example: solotable limiter usage aggregate --follow -d sqlite:///l.db")
-@place_options
+@db_option
 @click.option("--follow", is_flag=True, help="Wait for more instead of ending.")
 @click.option("--recover", is_flag=True, help="After a loss: go on with what the table's stream still has.")
 @json_option
-def aggregate(db: str | None, namespace: str | None, follow: bool, recover: bool, as_json: bool) -> None:
+def aggregate(db: str | None, follow: bool, recover: bool, as_json: bool) -> None:
     """Count what was consumed and is not counted yet.
 
     All namespaces are counted at once. It may be killed at any moment, started again, or run twice at the
@@ -144,8 +147,6 @@ def aggregate(db: str | None, namespace: str | None, follow: bool, recover: bool
     """
     from solotable.systems.limiter.usage import aggregate as job
 
-    if namespace is not None:
-        say("Usage is counted in all namespaces at once; --namespace makes no difference here.")
     with opened(db) as table, _showing(quiet=as_json) as progress:
         try:
             done = job(table.db, follow=follow, recover=recover, progress=progress)
@@ -165,7 +166,8 @@ def aggregate(db: str | None, namespace: str | None, follow: bool, recover: bool
         )
         return
     again = f"; {done.skipped:,} were counted before" if done.skipped else ""
-    click.echo(f"Counted {done.records:,} changes of buckets{again}.")
+    changes = "1 change" if done.records == 1 else f"{done.records:,} changes"
+    click.echo(f"Counted {changes} of buckets{again}.")
 
 
 def drawn(rows: list[Usage], width: int = 40) -> str:
@@ -180,8 +182,12 @@ def drawn(rows: list[Usage], width: int = 40) -> str:
         chart(rows, width=width)
     )
     encoding = sys.stdout.encoding or "utf-8"
-    lines = "\n".join(line.rstrip() for line in text.getvalue().splitlines())
-    return lines.encode(encoding, "replace").decode(encoding) + "\n"
+    lines = "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+    try:
+        lines.encode(encoding)
+    except UnicodeEncodeError:
+        return lines.translate(_PLAIN_BLOCKS).encode(encoding, "replace").decode(encoding)
+    return lines
 
 
 def _asked(

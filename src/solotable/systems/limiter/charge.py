@@ -119,28 +119,35 @@ def through(desk: Desk, known: Known, shard: int, ask: Ask) -> Flow[Outcome]:
     now = desk.now()
     if ask.admit and (met := _remembered(desk, known, shard, ask, now)) is not None:
         return Refused(met)
-    with known.lane(now) as lane:
-        for attempt in range(_ATTEMPTS):
-            state = known.shards.get(shard) or _guessed(known, shard, ask.rules, now)
-            request, takes = _request(desk, known, shard, ask, lane, state, now)
-            try:
-                reply = yield request
-            except ConditionFailed as refused:
-                level = 0 if state is None else state.level
-                outcome = _met(known, shard, ask, lane, level, refused.item, desk.now())
-                if outcome is not None:
-                    return outcome
-                if attempt > 2:
-                    yield desk.scope.retries.wait(attempt - 2)
-            except (ServiceError, TransportError) as failed:
-                if not _passes(failed) or attempt + 1 >= _ATTEMPTS // 2:
-                    raise
-                yield desk.scope.retries.wait(attempt + 1)
-            else:
-                state = read(decoded(reply.attributes), now)
-                known.learn(shard, state)
-                return Charged(state) if takes else Refused(state)
-            now = desk.now()
+    lane = known.lane(now)
+    try:
+        return (yield from _sent(desk, known, shard, ask, lane, now))
+    finally:
+        known.leave(lane)
+
+
+def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) -> Flow[Outcome]:
+    for attempt in range(_ATTEMPTS):
+        state = known.shards.get(shard) or _guessed(known, shard, ask.rules, now)
+        request, takes = _request(desk, known, shard, ask, lane, state, now)
+        try:
+            reply = yield request
+        except ConditionFailed as refused:
+            level = 0 if state is None else state.level
+            outcome = _met(known, shard, ask, lane, level, refused.item, desk.now())
+            if outcome is not None:
+                return outcome
+            if attempt > 2:
+                yield desk.scope.retries.wait(attempt - 2)
+        except (ServiceError, TransportError) as failed:
+            if not _passes(failed) or attempt + 1 >= _ATTEMPTS // 2:
+                raise
+            yield desk.scope.retries.wait(attempt + 1)
+        else:
+            state = read(decoded(reply.attributes), now)
+            known.learn(shard, state)
+            return Charged(state) if takes else Refused(state)
+        now = desk.now()
     raise LimiterUnavailable(
         f"The bucket of {known.entity!r} for {known.resource!r} changed {_ATTEMPTS} times between two "
         f"writes; try again."

@@ -105,11 +105,12 @@ class Rules:
 
     def expires(self, now: int, used: Mapping[str, int]) -> int:
         """Return when the bucket may be forgotten, in seconds: when it was full for long."""
-        full_in = max(
-            (gauge.wait(used[name], now, gauge.depth) for name, gauge in self.gauges.items() if name in used),
-            default=0,
-        )
-        return now // MICROSECONDS + max(self.kept_seconds, full_in // MICROSECONDS + _KEPT_SECONDS)
+        kept = self.kept_seconds
+        for name, gauge in self.gauges.items():
+            # A debt that takes longer than everything else is kept anyway?
+            if (line := used.get(name)) is not None and line > now * gauge.rate + gauge.depth:
+                kept = max(kept, gauge.wait(line, now, gauge.depth) // MICROSECONDS + _KEPT_SECONDS)
+        return now // MICROSECONDS + kept
 
 
 @lru_cache(maxsize=4096)

@@ -11,8 +11,6 @@ from __future__ import annotations
 import os
 import secrets
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from solotable.values import Item
@@ -60,21 +58,19 @@ class Known:
         self.shards.pop(number, None)
         self.anchors.pop(number, None)
 
-    @contextmanager
-    def lane(self, now: int) -> Iterator[Lane]:
-        """Take a lane for one write, however often that is sent."""
+    def lane(self, now: int) -> Lane:
+        """Take a lane for one write, however often that is sent; `leave` it afterwards."""
         memory = self._memory
         with memory.lock:
-            name = memory.lane_name(place := self._free())
+            place = 0
+            while place in self._busy:
+                place += 1
             self._busy.add(place)
-            number = memory.number(now)
-        try:
-            yield Lane(memory, name, number)
-        finally:
-            self._busy.discard(place)
+            return Lane(memory, place, memory.lane_name(place), memory.number(now))
 
-    def _free(self) -> int:
-        return next(place for place in range(len(self._busy) + 1) if place not in self._busy)
+    def leave(self, lane: Lane) -> None:
+        """Let others have a lane."""
+        self._busy.discard(lane.place)
 
 
 @dataclass(slots=True)
@@ -82,6 +78,7 @@ class Lane:
     """A lane that is taken, and the number of the write in it."""
 
     memory: Memory
+    place: int
     name: str
     number: int
 

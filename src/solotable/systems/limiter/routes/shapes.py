@@ -105,7 +105,7 @@ class StatusOut(BaseModel):
     resource: str
     limit: str
     capacity: int
-    available: int | None
+    available: int | None = None
     requested: float
     exceeded: bool
     retry_after_seconds: float
@@ -145,7 +145,7 @@ class LeaseOut(BaseModel):
     entity: str
     resource: str
     consumed: dict[str, float]
-    ended: datetime | None
+    ended: datetime | None = None
     expires: datetime
     version: int
 
@@ -169,7 +169,7 @@ class AcquireOut(BaseModel):
     model_config = answered({"limited": True, "lease": _LEASE, "limits": [_STATUS]})
 
     limited: bool
-    lease: LeaseOut | None
+    lease: LeaseOut | None = None
     limits: list[StatusOut]
 
     @classmethod
@@ -234,10 +234,10 @@ class EntityOut(BaseModel):
 
     entity_id: str
     name: str
-    parent_id: str | None
+    parent_id: str | None = None
     cascade: bool
     metadata: dict[str, Any]
-    created: datetime | None
+    created: datetime | None = None
     version: int
 
     @classmethod
@@ -253,7 +253,7 @@ class DashboardRow(BaseModel):
 
     entity_id: str
     name: str
-    parent_id: str | None
+    parent_id: str | None = None
     limits: list[StatusOut]
 
 
@@ -281,10 +281,10 @@ class LevelOut(BaseModel):
 
     model_config = answered(_LEVEL)
 
-    entity: str | None
-    resource: str | None
-    limits: list[LimitOut] | None
-    on_unavailable: OnUnavailable | None
+    entity: str | None = None
+    resource: str | None = None
+    limits: list[LimitOut] | None = None
+    on_unavailable: OnUnavailable | None = None
     revision: int
 
     @classmethod
@@ -304,9 +304,9 @@ class EffectiveOut(BaseModel):
 
     model_config = answered({"limits": [_RPM], "source": "entity", "parent": None, "cascade": False})
 
-    limits: list[LimitOut] | None
-    source: Source | None
-    parent: str | None
+    limits: list[LimitOut] | None = None
+    source: Source | None = None
+    parent: str | None = None
     cascade: bool
 
     @classmethod
@@ -327,7 +327,7 @@ class EntityLimitsOut(BaseModel):
 
     entity: str
     levels: list[LevelOut]
-    effective: EffectiveOut | None
+    effective: EffectiveOut | None = None
 
 
 class UsageOut(BaseModel):
@@ -373,8 +373,8 @@ class SummaryOut(BaseModel):
     )
 
     window: str
-    since: datetime | None
-    until: datetime | None
+    since: datetime | None = None
+    until: datetime | None = None
     windows: int
     events: int
     limits: dict[str, LimitUsageOut]
@@ -426,8 +426,8 @@ class NamespaceOut(BaseModel):
     name: str
     id: str
     status: Literal["active", "deleted", "purging"]
-    deleted: datetime | None
-    created: datetime | None
+    deleted: datetime | None = None
+    created: datetime | None = None
 
     @classmethod
     def of(cls, namespace: Namespace) -> Self:

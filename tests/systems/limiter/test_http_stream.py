@@ -1,0 +1,167 @@
+"""Server-sent events over a real uvicorn: the buckets of one namespace, heartbeats, and clean ends."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import uvicorn
+
+from solotable import AsyncDatabase
+from solotable.errors import TransportError
+from solotable.systems.limiter import AsyncLimiter, Limit, limiter
+from solotable.systems.limiter.watch import StreamSettings, Watch, events
+
+from .api import MODEL, headers, made_app, running
+
+
+@contextmanager
+def served(folder: Path, stream: StreamSettings) -> Iterator[tuple[str, uvicorn.Server]]:
+    """Serve a limiter with both namespaces on a port of its own."""
+    with running(folder) as api:
+        url = api.url
+    app = made_app(url, stream=stream)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    config = uvicorn.Config(app, port=port, log_level="warning", timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        deadline = time.monotonic() + 20
+        while not server.started and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert server.started
+        yield f"http://127.0.0.1:{port}", server
+    finally:
+        server.should_exit = True
+        thread.join(20)
+        assert not thread.is_alive()
+
+
+def acquire(base: str, namespace: str, entity: str) -> None:
+    body = {"entity": entity, "resource": MODEL, "consume": {"rpm": 1, "tpm": 10}}
+    answer = httpx2.post(f"{base}/acquire", headers=headers("APP", namespace), json=body)
+    assert answer.status_code == 201, answer.text
+
+
+def test_a_stream_tells_the_buckets_of_its_namespace_and_ends(tmp_path: Path) -> None:
+    stream = StreamSettings(heartbeat_seconds=0.2, most_seconds=3.0)
+    with served(tmp_path, stream) as (base, _):
+        path = f"{base}/api/dashboard/stream"
+        with httpx2.stream("GET", path, headers=headers("OPERATOR", "acme"), timeout=20) as answer:
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            lines = answer.iter_lines()
+            assert next(lines) == "retry: 2000"
+            acquire(base, "zeta", "zeta-user0")
+            acquire(base, "acme", "acme-user0")
+            told = list(lines)
+        assert ": alive" in told
+        data = [json.loads(each.removeprefix("data: ")) for each in told if each.startswith("data: ")]
+        # The user's bucket, and the one of its organisation.
+        assert {each["entity"] for each in data} == {"acme-user0", "acme-org0"}
+        assert {each["resource"] for each in data} == {MODEL}
+        assert {limit["limit"] for each in data for limit in each["limits"]} == {"rpm", "tpm"}
+        assert httpx2.get(f"{base}/health").json() == {"status": "ok"}
+
+
+def test_a_server_that_stops_ends_its_streams(tmp_path: Path) -> None:
+    with served(tmp_path, StreamSettings(heartbeat_seconds=0.1, most_seconds=60)) as (base, server):
+        path = f"{base}/api/dashboard/stream"
+        with httpx2.stream("GET", path, headers=headers("OPERATOR", "acme"), timeout=20) as answer:
+            lines = answer.iter_lines()
+            assert next(lines) == "retry: 2000"
+            server.should_exit = True
+            started = time.monotonic()
+            with pytest.raises(httpx2.HTTPError):
+                list(lines)
+            assert time.monotonic() - started < 10
+
+
+def watching(work: Any) -> Any:
+    """Run a coroutine with a database, a limiter and a watch on it."""
+
+    async def all_of_it() -> Any:
+        async with limiter.open_async("sqlite://") as db:
+            limits = [Limit.per_minute("rpm", 1_000_000)]
+            return await work(db, AsyncLimiter(db, "acme", limits=limits), Watch(db, poll_seconds=0.01))
+
+    return asyncio.run(all_of_it())
+
+
+def is_reading(watch: Watch) -> bool:
+    return watch._task is not None
+
+
+async def take(limits: AsyncLimiter, times: int = 1) -> None:
+    for _ in range(times):
+        async with limits.acquire("u", "r", {"rpm": 1}):
+            pass
+
+
+def test_one_reader_serves_all_and_ends_with_the_last() -> None:
+    async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: Watch) -> None:
+        await take(limits)  # before anybody looked
+        async with watch.looking("acme") as first:
+            async with watch.looking("acme") as second, watch.looking("zeta") as other:
+                await take(limits)
+                one, two = await asyncio.wait_for(first.get(), 5), await asyncio.wait_for(second.get(), 5)
+                assert one == two
+                assert one is not None
+                assert '"consumed": 2.0' in one
+                assert other.empty()
+            assert is_reading(watch)
+        assert not is_reading(watch)
+        async with watch.looking("acme") as again:
+            await take(limits)
+            assert '"consumed": 3.0' in (await asyncio.wait_for(again.get(), 5) or "")
+
+    watching(work)
+
+
+def test_who_is_too_slow_is_sent_away() -> None:
+    async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: Watch) -> None:
+        async with watch.looking("acme") as slow:
+            while not slow.full():
+                await take(limits, 100)
+                await asyncio.sleep(0.02)
+            await take(limits)
+            for _ in range(1_000):
+                if not slow.full():
+                    break
+                await asyncio.sleep(0.02)
+            assert slow.get_nowait() is None
+
+    watching(work)
+
+
+def test_streams_end_when_the_changes_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: Watch) -> None:
+        stream = events(watch, "acme", StreamSettings())
+        assert await anext(stream) == "retry: 2000\n\n"
+
+        async def broken(request: object) -> None:
+            raise TransportError("no route to the table")
+
+        monkeypatch.setattr(db.engine, "handle", broken)
+        assert [each async for each in stream] == []
+        monkeypatch.undo()
+        # Whoever connects again is served again.
+        again = events(watch, "acme", StreamSettings())
+        assert await anext(again) == "retry: 2000\n\n"
+        await take(limits)
+        assert (await anext(again)).startswith("event: bucket\n")
+        await again.aclose()  # type: ignore[attr-defined]  # it is a generator
+        assert not is_reading(watch)
+
+    watching(work)
