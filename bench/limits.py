@@ -100,45 +100,31 @@ def memory_verdicts(figures: Figures, missing: Iterable[str]) -> list[Verdict]:
 
 def disk_verdicts(figures: Figures) -> list[Verdict]:
     """Judge disk against disk: each peer that has a limit of its own."""
-    verdicts = []
-    for peer, limit in DISK_LIMITS.items():
-        for operation, by_name in figures.items():
-            ratio = ratios(by_name).get(peer)
-            verdicts.append(
-                _judge(
-                    what=f"{operation}, disk",
-                    limit=f"{limit:g}x {peer}",
-                    shown="no figure" if ratio is None else f"{ratio:.2f}x",
-                    good=None if ratio is None else ratio >= limit,
-                    unknown=[peer] if ratio is None else [],
-                )
-            )
-    return verdicts
+    return [
+        _least(f"{operation}, disk", ratios(by_name).get(peer), limit, peer)
+        for peer, limit in DISK_LIMITS.items()
+        for operation, by_name in figures.items()
+    ]
 
 
 def commit_verdicts(figures: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
     """Judge durable commits beside raw SQLite with one caller."""
-    raw = figures[RAW]["rate"]
-    verdicts = []
-    for name, limit in COMMIT_LIMITS.items():
-        ratio = figures[name]["rate"] / raw
-        callers = f"{MANY} callers" if name == SIXTEEN else "1 caller"
-        verdicts.append(
-            _judge(
-                what=f"durable commits, {callers}",
-                limit=f"{limit:g}x raw SQLite with 1",
-                shown=f"{ratio:.2f}x",
-                good=ratio >= limit,
-            )
+    callers = {ONE: "1 caller", SIXTEEN: f"{MANY} callers"}
+    return [
+        _least(
+            f"durable commits, {callers[name]}",
+            figures[name]["rate"] / figures[RAW]["rate"],
+            limit,
+            "raw SQLite with 1",
         )
-    return verdicts
+        for name, limit in COMMIT_LIMITS.items()
+    ]
 
 
 def start_verdicts(figures: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
     """Judge our server's start and idle memory."""
     ours = figures.get(OURS, {})
-    seconds = ours.get("first_answer_seconds")
-    megabytes = ours.get("idle_megabytes")
+    seconds, megabytes = ours.get("first_answer_seconds"), ours.get("idle_megabytes")
     return [
         _judge(
             what="first answer after the start",
@@ -157,101 +143,74 @@ def start_verdicts(figures: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
 
 def in_process_verdicts(figures: Mapping[str, Mapping[str, Mapping[str, float]]]) -> list[Verdict]:
     """Judge the engine in process: beside raw SQLite at each size, and the largest beside the smallest."""
-    verdicts = []
-    for size, by_operation in figures.items():
-        for operation, times in by_operation.items():
-            ratio = times["engine"] / times["raw"]
-            verdicts.append(
-                _judge(
-                    what=f"{operation}, {int(size):,} items",
-                    limit=f"at most {RAW_LIMIT:g}x raw SQLite",
-                    shown=f"{ratio:.2f}x",
-                    good=ratio <= RAW_LIMIT,
-                )
-            )
+    verdicts = [
+        _most(f"{operation}, {int(size):,} items", times["engine"] / times["raw"], RAW_LIMIT, "raw SQLite")
+        for size, by_operation in figures.items()
+        for operation, times in by_operation.items()
+    ]
     smallest, largest = (choose(figures, key=int) for choose in (min, max))
     if largest != smallest:
-        for operation, times in figures[largest].items():
-            growth = times["engine"] / figures[smallest][operation]["engine"]
-            verdicts.append(
-                _judge(
-                    what=f"{operation}, growth to {int(largest):,}",
-                    limit=f"at most {SCALE_LIMIT:g}x",
-                    shown=f"{growth:.2f}x",
-                    good=growth <= SCALE_LIMIT,
-                )
+        small = figures[smallest]
+        verdicts += [
+            _most(
+                f"{operation}, growth to {int(largest):,}",
+                times["engine"] / small[operation]["engine"],
+                SCALE_LIMIT,
             )
+            for operation, times in figures[largest].items()
+        ]
     return verdicts
 
 
 def model_verdicts(figures: Mapping[str, Any], missing: Iterable[str]) -> list[Verdict]:
     """Judge the modelling layer: beside the engine, beside bare boto3 and its peers, and its start."""
-    verdicts = []
-    for operation, times in figures["overhead"].items():
-        if operation == "put":
-            continue
-        ratio = times["store"] / times["engine"]
-        verdicts.append(
-            _judge(
-                what=f"store, {operation}",
-                limit=f"at most {MODEL_LIMIT:g}x the engine's own",
-                shown=f"{ratio:.2f}x",
-                good=ratio <= MODEL_LIMIT,
-            )
-        )
+    verdicts = [
+        _most(f"store, {operation}", times["store"] / times["engine"], MODEL_LIMIT, "the engine's own")
+        for operation, times in figures["overhead"].items()
+        if operation != "put"
+    ]
     for operation, times in figures["layers"].items():
-        ratio = times["solotable"] / times["boto3"]
-        verdicts.append(
-            _judge(
-                what=f"client CPU, {operation}",
-                limit=f"at most {BOTO3_LIMIT:g}x bare boto3",
-                shown=f"{ratio:.2f}x",
-                good=ratio <= BOTO3_LIMIT,
-            )
-        )
+        ours, cpu = times["solotable"], f"client CPU, {operation}"
+        verdicts.append(_most(cpu, ours / times["boto3"], BOTO3_LIMIT, "bare boto3"))
         peers = {name: times[name] for name in ("PynamoDB", "dyntastic") if name in times}
         least = min(peers, key=peers.__getitem__, default=None)
         if least is None:
             continue
-        verdicts.append(
-            _judge(
-                what=f"client CPU, {operation}",
-                limit="below every peer",
-                shown=f"{times['solotable'] / peers[least]:.2f}x {least}",
-                good=times["solotable"] < peers[least],
-                unknown=missing,
-            )
-        )
         faster = peers[least] / times["in process"]
-        verdicts.append(
+        verdicts += [
+            _judge(
+                what=cpu,
+                limit="below every peer",
+                shown=f"{ours / peers[least]:.2f}x {least}",
+                good=ours < peers[least],
+                unknown=missing,
+            ),
             _judge(
                 what=f"in process, {operation}",
                 limit=f"{IN_PROCESS_LIMIT:g}x the peers a CPU second",
                 shown=f"{faster:.1f}x {least}",
                 good=faster >= IN_PROCESS_LIMIT,
                 unknown=missing,
-            )
-        )
+            ),
+        ]
     seconds = figures["definitions"]
     imported = seconds["import solotable"] - seconds["python alone"]
-    verdicts.append(
+    defined = seconds["define and lint 100 entities"]
+    return [
+        *verdicts,
         _judge(
             what="import solotable",
             limit=f"under {IMPORT_SECONDS_LIMIT * 1000:g} ms",
             shown=f"{imported * 1000:.0f} ms",
             good=imported < IMPORT_SECONDS_LIMIT,
-        )
-    )
-    defined = seconds["define and lint 100 entities"]
-    verdicts.append(
+        ),
         _judge(
             what="100 entities defined and linted",
             limit=f"under {DEFINE_SECONDS_LIMIT:g} s",
             shown=f"{defined:.2f} s",
             good=defined < DEFINE_SECONDS_LIMIT,
-        )
-    )
-    return verdicts
+        ),
+    ]
 
 
 def pattern_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
@@ -259,32 +218,24 @@ def pattern_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
     verdicts = []
     for title, each in figures["puts"].items():
         said = tuple(each["predicted"])
-        verdicts.append(
+        verdicts += [
             _judge(
                 what=f"{title}, units",
                 limit=f"{said[0]:g} RCU and {said[1]:g} WCU",
                 shown=f"{each['rcu']:g} and {each['wcu']:g}",
                 good=(each["rcu"], each["wcu"]) == said,
-            )
+            ),
+            _most(f"{title}, time", each["pattern"] / each["plain"], PATTERN_LIMIT, "plain writes"),
+        ]
+    verdicts += [
+        _judge(
+            what=name,
+            limit=f"{JOB_RATE_LIMIT:,} items/s",
+            shown=f"{rate:,.0f}/s",
+            good=rate >= JOB_RATE_LIMIT,
         )
-        ratio = each["pattern"] / each["plain"]
-        verdicts.append(
-            _judge(
-                what=f"{title}, time",
-                limit=f"at most {PATTERN_LIMIT:g}x plain writes",
-                shown=f"{ratio:.2f}x",
-                good=ratio <= PATTERN_LIMIT,
-            )
-        )
-    for name, rate in figures["jobs"].items():
-        verdicts.append(
-            _judge(
-                what=name,
-                limit=f"{JOB_RATE_LIMIT:,} items/s",
-                shown=f"{rate:,.0f}/s",
-                good=rate >= JOB_RATE_LIMIT,
-            )
-        )
+        for name, rate in figures["jobs"].items()
+    ]
     return verdicts
 
 
@@ -303,6 +254,23 @@ def cms_verdicts(figures: Mapping[str, Mapping[str, float]]) -> list[Verdict]:
             )
         )
     return verdicts
+
+
+def _most(what: str, ratio: float, limit: float, beside: str = "") -> Verdict:
+    """Judge a ratio that is to stay below: times of ours by times of another."""
+    text = f"at most {limit:g}x {beside}".rstrip()
+    return _judge(what=what, limit=text, shown=f"{ratio:.2f}x", good=ratio <= limit)
+
+
+def _least(what: str, ratio: float | None, limit: float, beside: str) -> Verdict:
+    """Judge a ratio that is to be reached: our rate by another's; None where that was not measured."""
+    return _judge(
+        what=what,
+        limit=f"{limit:g}x {beside}",
+        shown="no figure" if ratio is None else f"{ratio:.2f}x",
+        good=None if ratio is None else ratio >= limit,
+        unknown=[beside] if ratio is None else [],
+    )
 
 
 def limiter_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:

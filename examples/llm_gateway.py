@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-import httpx
+import httpx2
 from fastapi import Depends, FastAPI, Request
 from pydantic import BaseModel
 
@@ -72,10 +72,10 @@ async def main() -> None:
     await limiter.set_limits([Limit.per_minute("rpm", 4), Limit.per_minute("tpm", 1_000)])
     await limiter.set_limits([Limit.per_minute("rpm", 6), Limit.per_minute("tpm", 1_500)], entity="org-1")
 
-    transport = httpx.ASGITransport(app=gateway(limiter), raise_app_exceptions=False)
-    async with httpx.AsyncClient(transport=transport, base_url="http://gateway.example") as http:
+    transport = httpx2.ASGITransport(app=gateway(limiter), raise_app_exceptions=False)
+    async with httpx2.AsyncClient(transport=transport, base_url="http://gateway.example") as http:
 
-        async def ask(user: str, text: str) -> httpx.Response:
+        async def ask(user: str, text: str) -> httpx2.Response:
             answer = await http.post("/v1/complete", headers={"x-user": user}, json={"text": text})
             left = answer.headers.get("x-ratelimit-remaining-rpm", "-")
             print(f"{user}: {text!r:<24} {answer.status_code}, {left} requests left")

@@ -2,10 +2,11 @@
 
     SolotableError
     ├── DeclarationError            a schema, key or expression that cannot work
-    ├── DataError                   an item that is invalid or too large
+    ├── DataError                   a value that cannot be stored or asked for; `told` is for strangers
     │   ├── ItemTooLarge            over 400 KB; `largest` names the fields that weigh most
-    │   ├── NewerShape              a stored item of a later release than this code knows
-    │   └── UnknownEntity           a stored item whose type tag no entity of the table has
+    │   └── StoredDataError         a stored item that does not fit its class
+    │       ├── NewerShape          one of a later release than this code knows
+    │       └── UnknownEntity       one whose type tag no entity of the table has
     ├── NotFound                    the item that the call needs is not there
     ├── NotUnique                   a unique field's value is taken; `holder` says by which entity
     ├── FeedTrimmed                 changes that a consumer had not read are no longer in the stream
@@ -75,19 +76,32 @@ class DeclarationError(SolotableError):
 
 
 class DataError(SolotableError):
-    """An item that cannot be stored as it is."""
+    """A value that cannot be stored, or asked for, as it is.
+
+    The message is for whoever writes the code, and may repeat the value. `told` is for whoever sent it: the
+    field and the rule, never the value; None when nothing of it is theirs to read.
+    """
+
+    def __init__(self, message: str, *, told: str | None = None) -> None:
+        super().__init__(message)
+        self.told = told
 
 
 class ItemTooLarge(DataError):
     """An item over DynamoDB's 400 KB; `largest` has the heaviest fields with their bytes."""
 
     def __init__(self, message: str, *, size: int, largest: list[tuple[str, int]]) -> None:
-        super().__init__(message)
+        # Fields and bytes, no value.
+        super().__init__(message, told=message)
         self.size = size
         self.largest = largest
 
 
-class NewerShape(DataError):
+class StoredDataError(DataError):
+    """A stored item that does not fit its class: nothing that a caller sent is at fault."""
+
+
+class NewerShape(StoredDataError):
     """A stored item has a `shape` of a later release; `known` is the newest that this code knows."""
 
     def __init__(self, message: str, *, shape: int, known: int) -> None:
@@ -96,7 +110,7 @@ class NewerShape(DataError):
         self.known = known
 
 
-class UnknownEntity(DataError):
+class UnknownEntity(StoredDataError):
     """A stored item whose type tag none of the table's entities has."""
 
     def __init__(self, message: str, *, tag: str | None, item: dict[str, Any]) -> None:

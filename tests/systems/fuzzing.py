@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 from urllib.parse import quote
 
-import httpx
+import httpx2
 import jsonschema_rs
 import schemathesis
 from hypothesis import HealthCheck, Phase, given, reject, seed, settings
@@ -61,7 +61,7 @@ def fuzz(
     asked()
 
 
-def _sent(api: Api, case: Any, known: Mapping[str, str] | None, role: str, base_url: str) -> httpx.Response:
+def _sent(api: Api, case: Any, known: Mapping[str, str] | None, role: str, base_url: str) -> httpx2.Response:
     if known is not None:
         case.path_parameters = {
             name: known.get(name, value) for name, value in (case.path_parameters or {}).items()
@@ -83,8 +83,7 @@ def _sent(api: Api, case: Any, known: Mapping[str, str] | None, role: str, base_
         kwargs["content"] = data
     if len(kwargs["url"]) + len(str(kwargs.get("params", ""))) > _LONGEST:
         reject()
-    headers = {**safe, **api.headers_of(role, "acme")}
-    return cast(httpx.Response, api.client.request(**kwargs, headers=headers))
+    return api.client.request(**kwargs, headers={**safe, **api.headers_of(role, "acme")})
 
 
 def judge_description(document: Mapping[str, Any], operation: Operation) -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-import httpx
+import httpx2
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
@@ -81,10 +81,10 @@ class Api:
 
     def ask(
         self, method: str, path: str, role: str | None = None, tenant: str = "acme", **more: Any
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         """Send a request as somebody; `more` goes to the client, and its headers come on top."""
         given = {**self.headers_of(role, tenant), **more.pop("headers", {})}
-        return cast(httpx.Response, self.client.request(method, path, headers=given, **more))
+        return self.client.request(method, path, headers=given, **more)
 
     def send(
         self,
@@ -95,7 +95,7 @@ class Api:
         ids: Mapping[str, str] | None = None,
         query: Mapping[str, str] | None = None,
         extra: Mapping[str, str] | None = None,
-    ) -> httpx.Response:
+    ) -> httpx2.Response:
         """Send an operation as its document describes it, about the things that `ids` names."""
         known = self.ids[tenant] if ids is None else ids
         path = re.sub(r"\{(\w+)(?::\w+)?\}", lambda found: known.get(found[1], known["any"]), operation.path)

@@ -1,4 +1,4 @@
-"""Every row and every trap of a system's requirements has a test that bears its number, and a page lists it."""
+"""Every row and trap of a system's requirements has a test that bears its number, and a page lists it."""
 
 from __future__ import annotations
 

@@ -19,16 +19,13 @@ from .arguments import fields_of, made, pattern_named, plan_named, query_of
 from .database import (
     Exchange,
     Recorder,
-    db_option,
-    opened,
-    scope_options,
     scoped,
     shown_requests,
     url_of,
 )
 from .metering import estimated_put, measured, shown_units, written_size
-from .models import load_tables, models_option
 from .output import json_option, print_json
+from .place import Place, place_options
 from .prices import DEFAULT_REGION, load_prices
 from .reads import key_of
 
@@ -47,9 +44,7 @@ class _Wanted:
 
     tables: Sequence[Table]
     given: tuple[str, ...]
-    db: str | None
-    tenant: str | None
-    admin: bool
+    place: Place
     items: int | None
     item_size: int | None
 
@@ -60,9 +55,7 @@ class _Wanted:
 )
 @click.argument("what", metavar="PATTERN|get ENTITY|put ENTITY")
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE...]")
-@models_option
-@db_option
-@scope_options
+@place_options
 @click.option("--rate", metavar="N/s", help="How often it is done: 50/s, 3000/min, 10000/h, 1000000/day.")
 @click.option("--items", type=click.IntRange(1), help=f"Items read; {_ITEMS} is assumed.")
 @click.option("--item-size", type=click.IntRange(1), help=f"Bytes of an item; {_ITEM_SIZE} is assumed.")
@@ -77,10 +70,7 @@ class _Wanted:
 def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     what: str,
     arguments: tuple[str, ...],
-    models: str | None,
-    db: str | None,
-    tenant: str | None,
-    admin: bool,
+    place: Place,
     rate: str | None,
     items: int | None,
     item_size: int | None,
@@ -93,16 +83,14 @@ def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
     Arguments that are not given are stood in for. With a database (--db) a read is run and measured.
     """
     wanted = _Wanted(
-        tables=load_tables(models),
+        tables=place.tables(),
         given=arguments,
-        db=db,
-        tenant=tenant,
-        admin=admin,
+        place=place,
         items=items,
         item_size=item_size,
     )
-    if region is None and db:
-        region = url_of(db).settings.get("region")
+    if region is None and place.db:
+        region = url_of(place.db).settings.get("region")
     prices = load_prices(prices_file, region or DEFAULT_REGION)
     per_second = None if rate is None else _rate(rate)
     if what in ("get", "put"):
@@ -130,7 +118,7 @@ def _pattern(wanted: _Wanted, name: str) -> dict[str, Any]:
     missing = [
         each.name for each in pattern.parameters if each.default is each.empty and each.name not in named
     ]
-    if missing and wanted.db is None:
+    if missing and wanted.place.db is None:
         given += [_written(each, stand_in(kinds[each], each, at)) for at, each in enumerate(missing)]
     query = query_of(plan, pattern, given)
     items, size = wanted.items or _ITEMS, wanted.item_size or _ITEM_SIZE
@@ -151,16 +139,14 @@ def _pattern(wanted: _Wanted, name: str) -> dict[str, Any]:
     explanation["assumed"] = {
         "items": items,
         "item_size": size,
-        "stand_ins": missing if not wanted.db else [],
+        "stand_ins": missing if not wanted.place.db else [],
     }
     if queries > 1:
         explanation["queries"] = queries
     if hydrates:
         explanation["then"] = "BatchGetItem of the whole items, which the index does not hold"
-    if wanted.db is not None:
-        with opened(
-            wanted.db, wanted.tables, plan.table, tenant=wanted.tenant, admin=wanted.admin, metered=True
-        ) as there:
+    if wanted.place.db is not None:
+        with wanted.place.opened(wanted.tables, plan.table, metered=True) as there:
             there.store.page(query, limit=items)
             explanation["measured"] = measured(there.recorder.exchanges, there.url.text)
     return explanation
@@ -173,7 +159,7 @@ def _get(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
     values = fields_of(plan, given)
     missing = [part for part in plan.primary.parts if part not in values and part != plan.tenant]
     infos = plan.entity.model_fields
-    if wanted.db is None:
+    if wanted.place.db is None:
         more = [_written(part, stand_in(infos[part].annotation, part)) for part in missing]
     else:
         more, missing = [], []
@@ -183,10 +169,8 @@ def _get(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
         store.get(plan.entity, **key)
         explanation = _explained(f"get {plan.name}", plan, recorder.exchanges, shown_units(get_units(size)))
     explanation["assumed"] = {"item_size": size, "stand_ins": missing}
-    if wanted.db is not None:
-        with opened(
-            wanted.db, wanted.tables, plan.table, tenant=wanted.tenant, admin=wanted.admin, metered=True
-        ) as there:
+    if wanted.place.db is not None:
+        with wanted.place.opened(wanted.tables, plan.table, metered=True) as there:
             there.store.get(plan.entity, **key)
             explanation["measured"] = measured(there.recorder.exchanges, there.url.text)
     return explanation
@@ -230,7 +214,7 @@ def _twin(wanted: _Wanted, plan: Plan) -> Iterator[tuple[Store | AdminStore, Rec
     from solotable.connect import Url, open_engine, over
     from solotable.store import Database
 
-    address = url_of(wanted.db) if wanted.db else None
+    address = url_of(wanted.place.db) if wanted.place.db else None
     tables = [plan.table] if address is not None and address.table else wanted.tables
     settings = {} if address is None else address.settings
     memory = Url("sqlite", "sqlite://", table=None if address is None else address.table, settings=settings)
@@ -238,10 +222,10 @@ def _twin(wanted: _Wanted, plan: Plan) -> Iterator[tuple[Store | AdminStore, Rec
     try:
         recorder = Recorder(engine, metered=True)
         database = Database(recorder, over(engine, tables, memory).scope)
-        tenant = wanted.tenant
-        if plan.tenant is not None and tenant is None and not wanted.admin:
+        tenant = wanted.place.tenant
+        if plan.tenant is not None and tenant is None and not wanted.place.admin:
             tenant = f"{{{plan.tenant}}}"
-        yield scoped(database, tenant, admin=wanted.admin), recorder
+        yield scoped(database, tenant, admin=wanted.place.admin), recorder
     finally:
         engine.close()
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .arguments import fields_of, pattern_named, plan_named, query_of
-from .database import CURSOR_SECRETS, NotThere, Opened, db_option, opened, scope_options, shown_requests
-from .models import load_tables, models_option
+from .database import CURSOR_SECRETS, NotThere, Opened, shown_requests
 from .output import output_options, print_json, print_one, print_rows, row_of, say
+from .place import Place, place_options
 
 if TYPE_CHECKING:
     from solotable.entities.plan import Plan
@@ -25,28 +25,23 @@ _DEFAULT_LIMIT = 50
 )
 @click.argument("entity")
 @click.argument("key", nargs=-1, metavar="KEY=VALUE...")
-@models_option
-@db_option
-@scope_options
+@place_options
 @click.option("--consistent", is_flag=True, help="Read what was written last; costs twice.")
 @click.option("--show-request", is_flag=True, help="Print the request first, on standard error.")
 @output_options
-def get(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
+def get(
     entity: str,
     key: tuple[str, ...],
-    models: str | None,
-    db: str | None,
-    tenant: str | None,
-    admin: bool,
+    place: Place,
     consistent: bool,
     show_request: bool,
     shape: str | None,
 ) -> None:
     """Print the ENTITY with this key; exit with 3 when there is none."""
-    tables = load_tables(models)
+    tables = place.tables()
     plan = plan_named(tables, entity)
     given = key_of(plan, key)
-    with opened(db, tables, plan.table, tenant=tenant, admin=admin) as there:
+    with place.opened(tables, plan.table) as there:
         found = there.store.get(plan.entity, consistent=consistent, **given)
         if show_request:
             _show(there)
@@ -63,9 +58,7 @@ def get(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
 )
 @click.argument("pattern")
 @click.argument("arguments", nargs=-1, metavar="NAME=VALUE...")
-@models_option
-@db_option
-@scope_options
+@place_options
 @click.option("-n", "--limit", type=click.IntRange(1), help=f"Rows of a page; {_DEFAULT_LIMIT} unless given.")
 @click.option("--cursor", help="Go on after a page, with the cursor that it printed.")
 @click.option(
@@ -82,10 +75,7 @@ def get(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
 def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     pattern: str,
     arguments: tuple[str, ...],
-    models: str | None,
-    db: str | None,
-    tenant: str | None,
-    admin: bool,
+    place: Place,
     limit: int | None,
     cursor: str | None,
     cursor_secret: str | None,
@@ -99,7 +89,7 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
 
     The cursor of the next page goes to standard error, and into the object that --json prints.
     """
-    tables = load_tables(models)
+    tables = place.tables()
     plan, found = pattern_named(tables, pattern)
     asked = _turned(query_of(plan, found, arguments), reverse=reverse, consistent=consistent)
     if everything and (limit is not None or cursor is not None):
@@ -110,7 +100,7 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
             f"--cursor needs the secret that sealed it: --cursor-secret or {CURSOR_SECRETS}."
         )
     columns = _columns(plan, asked)
-    with opened(db, tables, plan.table, tenant=tenant, admin=admin, secret=cursor_secret) as there:
+    with place.opened(tables, plan.table, secret=cursor_secret) as there:
         if everything:
             rows = (row_of(row) for row in there.store.all(asked))
             print_rows(rows, shape, columns)
@@ -137,24 +127,19 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
 )
 @click.argument("pattern")
 @click.argument("arguments", nargs=-1, metavar="NAME=VALUE...")
-@models_option
-@db_option
-@scope_options
+@place_options
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def count(
     pattern: str,
     arguments: tuple[str, ...],
-    models: str | None,
-    db: str | None,
-    tenant: str | None,
-    admin: bool,
+    place: Place,
     as_json: bool,
 ) -> None:
     """Print how many rows a PATTERN has; they are all read and paid for."""
-    tables = load_tables(models)
+    tables = place.tables()
     plan, found = pattern_named(tables, pattern)
     asked = query_of(plan, found, arguments)
-    with opened(db, tables, plan.table, tenant=tenant, admin=admin) as there:
+    with place.opened(tables, plan.table) as there:
         number = there.store.count(asked)
     if as_json:
         print_json({"count": number})

@@ -8,17 +8,21 @@ from typing import IO, TYPE_CHECKING, Any
 import click
 
 from .arguments import fields_of, made, paths_of, plan_named
-from .database import NotThere, db_option, opened, scope_options
-from .models import load_tables, models_option
+from .database import CommandT, NotThere
 from .output import output_options, print_one, print_rows, row_of, say
+from .place import Place, place_options
 from .reads import key_of
 
 if TYPE_CHECKING:
     from solotable.entities.plan import Plan
     from solotable.flows.write import ExpectedVersion
 
-_if_version = click.option("--if-version", type=click.IntRange(0), help="Only if this version is stored.")
-_any_version = click.option("--any-version", is_flag=True, help="Whatever version is stored.")
+
+def _version_options(command: CommandT) -> CommandT:
+    """Give a command `--if-version` and `--any-version` as its parameters, for `_expected`."""
+    anyhow = click.option("--any-version", is_flag=True, help="Whatever version is stored.")
+    only = click.option("--if-version", type=click.IntRange(0), help="Only if this version is stored.")
+    return only(anyhow(command))
 
 
 @click.command(
@@ -28,9 +32,7 @@ _any_version = click.option("--any-version", is_flag=True, help="Whatever versio
 )
 @click.argument("entity")
 @click.argument("values", nargs=-1, metavar="FIELD=VALUE...")
-@models_option
-@db_option
-@scope_options
+@place_options
 @click.option(
     "--json-input",
     type=click.File("r", encoding="utf-8"),
@@ -38,19 +40,16 @@ _any_version = click.option("--any-version", is_flag=True, help="Whatever versio
 )
 @click.option("--create", is_flag=True, help="Refuse to replace: exit with 4 when it is there already.")
 @output_options
-def put(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
+def put(
     entity: str,
     values: tuple[str, ...],
-    models: str | None,
-    db: str | None,
-    tenant: str | None,
-    admin: bool,
+    place: Place,
     json_input: IO[str] | None,
     create: bool,
     shape: str | None,
 ) -> None:
     """Make an ENTITY, or replace the stored one, and print it as stored."""
-    tables = load_tables(models)
+    tables = place.tables()
     plan = plan_named(tables, entity)
     if json_input is not None and values:
         raise click.UsageError("Give FIELD=VALUE or --json-input, not both.")
@@ -61,7 +60,7 @@ def put(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
         objects, many = _objects(json_input)
         wanted = [made(plan, each, as_json=True) for each in objects]
     stored = []
-    with opened(db, tables, plan.table, tenant=tenant, admin=admin, makes=True) as there:
+    with place.opened(tables, plan.table, makes=True) as there:
         for each in wanted:
             try:
                 stored.append(there.store.create(each) if create else there.store.put(each))
@@ -82,22 +81,16 @@ def put(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
 )
 @click.argument("entity")
 @click.argument("key", nargs=-1, metavar="KEY=VALUE...")
-@models_option
-@db_option
-@scope_options
+@place_options
 @click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help="Set a field; dotted for nested.")
 @click.option("--remove", "removes", multiple=True, metavar="FIELD", help="Remove a field.")
 @click.option("--add", "adds", multiple=True, metavar="FIELD=N", help="Add to a number or a set.")
-@_if_version
-@_any_version
+@_version_options
 @output_options
 def update(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     entity: str,
     key: tuple[str, ...],
-    models: str | None,
-    db: str | None,
-    tenant: str | None,
-    admin: bool,
+    place: Place,
     sets: tuple[str, ...],
     removes: tuple[str, ...],
     adds: tuple[str, ...],
@@ -106,14 +99,14 @@ def update(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opti
     shape: str | None,
 ) -> None:
     """Change fields of a stored ENTITY and print it as it is now; exit with 3 when there is none."""
-    tables = load_tables(models)
+    tables = place.tables()
     plan = plan_named(tables, entity)
     given = key_of(plan, key)
     if not (sets or removes or adds):
         raise click.UsageError("Nothing to change; say it with --set, --remove or --add.")
     changes: dict[str, Any] = {"set": paths_of(plan, sets), "remove": removes, "add": paths_of(plan, adds)}
     version = _expected(plan, if_version, any_version=any_version)
-    with opened(db, tables, plan.table, tenant=tenant, admin=admin) as there:
+    with place.opened(tables, plan.table) as there:
         changed: Any = there.store.update(plan.entity, version=version, **changes, **given)
     print_one(row_of(changed), shape)
 
@@ -125,29 +118,23 @@ def update(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opti
 )
 @click.argument("entity")
 @click.argument("key", nargs=-1, metavar="KEY=VALUE...")
-@models_option
-@db_option
-@scope_options
-@_if_version
-@_any_version
+@place_options
+@_version_options
 @output_options
-def delete(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
+def delete(
     entity: str,
     key: tuple[str, ...],
-    models: str | None,
-    db: str | None,
-    tenant: str | None,
-    admin: bool,
+    place: Place,
     if_version: int | None,
     any_version: bool,
     shape: str | None,
 ) -> None:
     """Remove an ENTITY and print it as it was; exit with 3 when there was none."""
-    tables = load_tables(models)
+    tables = place.tables()
     plan = plan_named(tables, entity)
     given = key_of(plan, key)
     version = _expected(plan, if_version, any_version=any_version)
-    with opened(db, tables, plan.table, tenant=tenant, admin=admin) as there:
+    with place.opened(tables, plan.table) as there:
         removed = there.store.delete(plan.entity, version=version, **given)
     if removed is None:
         raise NotThere(f"There was no {plan.name} with {', '.join(f'{n}={v!r}' for n, v in given.items())}.")

@@ -28,7 +28,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import is_typeddict
 
 from solotable import values
-from solotable.errors import DataError
+from solotable.errors import DataError, StoredDataError
 from solotable.values import AttributeValue
 
 from .annotations import arms_of, bare, hashable, inner_metadata, is_plain_model, nests, parts
@@ -387,8 +387,14 @@ def _union(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
 
     def dump(value: Any) -> AttributeValue | None:
         dumped = codec.dump(value)
-        if dumped is not None and codec.load(dumped) != value:
-            reason = f"it would come back as {codec.load(dumped)!r}, for the union's types are stored alike"
+        if dumped is None:
+            return None
+        try:
+            read = codec.load(dumped)
+        except StoredDataError as refused:  # nothing is stored yet: it is the value that does not fit
+            raise unfit(site.where, value, refused) from refused
+        if read != value:
+            reason = f"it would come back as {read!r}, for the union's types are stored alike"
             raise unfit(site.where, value, ValueError(reason))
         return dumped
 

@@ -15,7 +15,7 @@ import pydantic
 from pydantic_core import PydanticSerializationError
 
 from solotable import values
-from solotable.errors import DataError, DeclarationError, ServiceError
+from solotable.errors import DataError, DeclarationError, ServiceError, StoredDataError
 from solotable.values import AttributeValue, sort_members
 
 from .scalars import Scalar, plain
@@ -262,18 +262,23 @@ def _shown(value: Any) -> str:
 
 def unfit(where: str, value: Any, refused: Exception) -> DataError:
     """Return the error of a value that cannot be stored."""
-    return DataError(f"{where} cannot store {_shown(value)}: {_reason(refused)}.")
-
-
-def unread(where: str, stored: Any, refused: Exception) -> DataError:
-    """Return the error of a stored content that cannot be read."""
+    # Only Pydantic's reasons are known not to repeat the value.
+    told = f": {_reason(refused)}" if isinstance(refused, pydantic.ValidationError) else ""
     return DataError(
+        f"{where} cannot store {_shown(value)}: {_reason(refused)}.",
+        told=f"{where} cannot store what was given{told}.",
+    )
+
+
+def unread(where: str, stored: Any, refused: Exception) -> StoredDataError:
+    """Return the error of a stored content that cannot be read."""
+    return StoredDataError(
         f"{where} cannot read the stored {_shown(stored)}: {_reason(refused)}; "
         "correct the item or the field's type."
     )
 
 
-def other(site: Site, value: AttributeValue, kind: str) -> DataError:
+def other(site: Site, value: AttributeValue, kind: str) -> StoredDataError:
     """Return the error of a stored value of another DynamoDB type."""
     held = next(iter(value), "nothing")
     if site.flat and held in ("M", "L"):
@@ -282,4 +287,4 @@ def other(site: Site, value: AttributeValue, kind: str) -> DataError:
         way_out = "declare the field optional or remove the attribute"
     else:
         way_out = "change the field's type or migrate the stored items"
-    return DataError(f"{site.where} holds {held}, the model says {kind}; {way_out}.")
+    return StoredDataError(f"{site.where} holds {held}, the model says {kind}; {way_out}.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
-from solotable.errors import DataError, ItemTooLarge
+from solotable.errors import DataError, ItemTooLarge, StoredDataError
 from solotable.values import DEEPEST, AttributeValue, Item, item_size, levels, value_size
 
 from .attributes import Attribute
@@ -92,7 +92,7 @@ class Plan:
             try:
                 value = dump(values[name])
             except DataError as refused:
-                raise DataError(_named(self.name, name, refused)) from refused
+                raise DataError(_named(self.name, name, refused), told=refused.told) from refused
             if value is not None:
                 item[wire] = value
                 if ("L" in value or "M" in value) and levels(value) >= DEEPEST:
@@ -116,7 +116,8 @@ class Plan:
             first = refused.errors()[0]
             where = ".".join(str(part) for part in (self.name, *first["loc"]))
             raise DataError(
-                f"{where} = {first['input']!r} does not fit its model: {first['msg']}."
+                f"{where} = {first['input']!r} does not fit its model: {first['msg']}.",
+                told=f"{where} does not fit its model: {first['msg']}.",
             ) from refused
 
     def load(self, item: Item) -> Entity:
@@ -127,7 +128,7 @@ class Plan:
         try:
             return self._reading.load(item)
         except ValidationError as refused:
-            raise DataError(self._unreadable(item, refused)) from refused
+            raise StoredDataError(self._unreadable(item, refused)) from refused
 
     def key_of(self, values: Mapping[str, Any]) -> Item:
         """Return the primary key of these values, or say what is missing."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from solotable.errors import DataError, DeclarationError, NewerShape
+from solotable.errors import DataError, DeclarationError, NewerShape, StoredDataError
 from solotable.values import AttributeValue, Item, dump, load
 
 #: The attributes of an item as Python values, by their names in the table; keys and tag are not among them.
@@ -30,6 +30,8 @@ class _Change:
     """One step between two shapes; called, it is its function."""
 
     kind = ""
+    #: What a step at fault is raised as: upgrades meet what is stored, downgrades what is given.
+    fault: type[DataError] = DataError
 
     def __init__(self, to: int, function: Step) -> None:
         self.to = to
@@ -47,12 +49,12 @@ class _Change:
         try:
             made = self.function(dict(record))
         except _FAULTS as fault:
-            raise DataError(
+            raise self.fault(
                 f"{entity}.{self.name} ({self.kind} to shape {self.to}) failed for a stored item: "
                 f"{type(fault).__name__}: {fault}."
             ) from fault
         if not isinstance(made, dict):
-            raise DataError(f"{entity}.{self.name} returned {type(made).__name__}; it returns a dict.")
+            raise self.fault(f"{entity}.{self.name} returned {type(made).__name__}; it returns a dict.")
         return made
 
 
@@ -60,6 +62,7 @@ class Upgrade(_Change):
     """The way from the shape before to this one."""
 
     kind = "upgrade"
+    fault = StoredDataError
 
     def __init__(self, to: int, function: Step, replaces: tuple[str, ...]) -> None:
         super().__init__(to, function)
@@ -173,7 +176,9 @@ class Shapes:
         made = {name: value for name, value in item.items() if name in self.hidden}
         for name, value in record.items():
             if name in self.hidden:
-                raise DataError(f"{self.entity}: an upgrade returned {name!r}, which the store keeps itself.")
+                raise StoredDataError(
+                    f"{self.entity}: an upgrade returned {name!r}, which the store keeps itself."
+                )
             same = name in before and value is before[name] and isinstance(value, _FIXED)
             made[name] = item[name] if same else dump(value)
         return made
@@ -202,7 +207,7 @@ class Shapes:
         try:
             return int(value["N"])
         except (KeyError, ValueError) as fault:
-            raise DataError(
+            raise StoredDataError(
                 f"A stored {self.entity} has {name} = {value}, which is no shape; if the attribute is your "
                 f"own, name another one: Table(..., shape='...')."
             ) from fault

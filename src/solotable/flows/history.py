@@ -18,6 +18,7 @@ from solotable.errors import (
     DeclarationError,
     NotFound,
     SolotableError,
+    StoredDataError,
     VersionConflict,
 )
 from solotable.expressions.ast import Attr, Compare, Const, Exists, KeyTerm, Not
@@ -349,7 +350,7 @@ def _loaded(place: Place, item: Item) -> Stored:
         entity = plan.load(original)
     except DataError as refused:
         number = item.get(_version_name(plan), {}).get("N", "?")
-        raise DataError(
+        raise StoredDataError(
             f"Version {number} of {place.title} was stored by an older model and does not fit the one of "
             f"today: {refused}"
         ) from refused

@@ -39,7 +39,10 @@ def redirects(scope: Scope, trait: Names, change: Change) -> Iterator[Companion]
         return
     if name in trait.protected:
         verb = "deleted" if following is None else "renamed"
-        raise DataError(f"{plan.name} {trait.field}={name!r} is protected and cannot be {verb}.")
+        raise DataError(
+            f"{plan.name} {trait.field}={name!r} is protected and cannot be {verb}.",
+            told=f"This {trait.field} is protected and cannot be {verb}.",
+        )
     if change.soft:
         return
     for alias in trait.aliases(change.before.item):

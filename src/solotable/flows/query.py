@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from solotable.entities.deletion import DELETED_AT
 from solotable.entities.keys import AccessPath
@@ -16,7 +16,7 @@ from solotable.entities.lanes import Lanes, lanes_of
 from solotable.entities.plan import Plan
 from solotable.entities.queries import Query
 from solotable.entities.sides import Composed, highest, meets_nothing
-from solotable.errors import DataError, DeclarationError
+from solotable.errors import DataError, DeclarationError, StoredDataError
 from solotable.expressions.ast import And, Attr, Compare, Condition, Const, KeyTerm
 from solotable.expressions.evaluate import paths_of
 from solotable.protocol import requests
@@ -293,7 +293,14 @@ def _view(scope: Scope, view: type[BaseModel], plan: Plan, item: Item) -> Any:
         for name in view.model_fields
         if plan.attributes[name].wire in item
     }
-    return view.model_validate(values)
+    try:
+        return view.model_validate(values)
+    except ValidationError as refused:
+        first = refused.errors(include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise StoredDataError(
+            f"A stored {plan.name} does not fit the view {view.__name__}: {where}: {first['msg']}."
+        ) from refused
 
 
 def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:

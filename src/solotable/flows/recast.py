@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from solotable.entities.deletion import DELETED_AT, HIDING
 from solotable.entities.entity import Entity
 from solotable.entities.plan import Plan
-from solotable.errors import DataError
+from solotable.errors import DataError, StoredDataError
 from solotable.expressions.ast import (
     Action,
     And,
@@ -53,7 +53,7 @@ def recast(plan: Plan, before: Item) -> Recast:
     item = plan.dump(entity.__dict__, entity.unknown_attributes)
     if any(item[name] != before[name] for name in plan.shapes.key_names):
         shown = {name: before[name] for name in plan.shapes.key_names}
-        raise DataError(
+        raise StoredDataError(
             f"The stored {plan.name} {shown} has fields that make another key; an upgrade changes no part "
             f"of the key: put it anew and delete this one."
         )
@@ -148,7 +148,7 @@ def _judge_traits(found: Recast) -> None:
         for name in trait.depends:
             wire = plan.attributes[name].wire
             if found.before.get(wire) != found.item.get(wire):
-                raise DataError(
+                raise StoredDataError(
                     f"An upgrade of {plan.name} changes {name}, which {plan.name}.{trait.name} follows from; "
                     f"upgrades leave such fields alone: change it by an update of each entity instead."
                 )

@@ -192,7 +192,9 @@ def _renamed(
     except ValidationError as refused:
         first = refused.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or trait.field
-        raise DataError(f"{plan.name}.{where} = {to!r}: {first['msg']}.") from refused
+        raise DataError(
+            f"{plan.name}.{where} = {to!r}: {first['msg']}.", told=f"{plan.name}.{where}: {first['msg']}."
+        ) from refused
     unknown = trait.with_aliases(before.entity.unknown_attributes, aliases)
     entity.keep_unknown(unknown)
     return Stored(plan.dump(entity.__dict__, unknown), entity)

@@ -17,7 +17,7 @@ from solotable.entities.entity import Entity
 from solotable.entities.paths import Place, resolve
 from solotable.entities.plan import Plan, too_deep
 from solotable.entities.results import judged_fields
-from solotable.errors import DataError, ServiceError
+from solotable.errors import DataError, ServiceError, StoredDataError
 from solotable.expressions.ast import (
     Action,
     Add,
@@ -40,7 +40,7 @@ from solotable.values import DEEPEST, AttributeValue, Item, levels
 
 from .ask import Flow
 from .companions import companions_of, depends_on, follows
-from .fit import fitted
+from .fit import fitted, unfitting
 from .read import not_found
 from .recast import difference, is_current, origins, recast, update_of
 from .scope import Scope
@@ -221,7 +221,10 @@ def _recast(scope: Scope, plan: Plan, target: _Target, wanted: _Wanted, before: 
         changed = apply_update(Update(actions, creates=True), base.item)
     except ServiceError as refused:
         raise DataError(f"{capital(write.title)}: {refused.message}.") from refused
-    entity = plan.load(changed)
+    try:
+        entity = plan.load(changed)
+    except StoredDataError as refused:  # what was stored could be read, so it is the change
+        raise unfitting(write, refused) from refused
     item = plan.dump(entity.__dict__, entity.unknown_attributes)
     touched = difference(before.item, item)
     named = () if where is None else [str(path[0]) for path in paths_of(where)]
@@ -320,7 +323,9 @@ def _valid(place: Place, value: Any) -> Any:
         return found[1].validate_python(value)
     except ValidationError as refused:
         problem = refused.errors()[0]["msg"]
-        raise DataError(f"{place.owner} = {value!r}: {problem}.") from refused
+        raise DataError(
+            f"{place.owner} = {value!r}: {problem}.", told=f"{place.owner}: {problem}."
+        ) from refused
 
 
 def _judge_field(plan: Plan, path: Path, text: str) -> None:

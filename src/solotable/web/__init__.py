@@ -18,6 +18,7 @@ try:
     from .principal import ANONYMOUS, Principal
     from .problems import Kind, problem
     from .requests import request_id
+    from .standing import Standing, Standings
     from .tenants import (
         Caller,
         DatabaseDep,
@@ -62,6 +63,8 @@ __all__ = [
     "Paging",
     "Principal",
     "RequiredIfMatch",
+    "Standing",
+    "Standings",
     "TenantId",
     "TenantStore",
     "Visitor",

@@ -21,8 +21,9 @@ from solotable.errors import DeclarationError, SolotableError
 from .auth import Auth
 from .hosts import HostTenants, Proxies, ResolveHost
 from .openapi import described
-from .problems import Kind, kind_of, kind_of_status, members_of, problem
+from .problems import Kind, detail_of, kind_of, kind_of_status, members_of, problem
 from .requests import Edge, EdgeSettings
+from .standing import Standing, Standings
 
 log = logging.getLogger("solotable.web")
 
@@ -46,16 +47,20 @@ def install(  # noqa: PLR0913  # one call with names for everything; each has a 
     hsts_seconds: int = 0,
     cors_origins: Iterable[str] = (),
     problems: Mapping[type[Exception], Kind] | None = None,
+    standing: Standing | None = None,
+    standing_ttl_seconds: float = 30.0,
 ) -> None:
     """Fit an app with everything of this room, before it serves its first request.
 
     `resolve_host(database, host)` returns the tenant of a host name for `host_tenant`.
     `trusted_hosts` are the addresses of proxies whose X-Forwarded-Host and -Proto are believed.
     `problems` maps errors of your own, or changes what an error of solotable is.
+    `standing(database, principal, tenant)` returns the roles that somebody with a token has by now.
     """
     if isinstance(cors_origins, str) or isinstance(trusted_hosts, str):
         raise DeclarationError("cors_origins and trusted_hosts are lists of texts, not one text.")
     app.state.auth = auth
+    app.state.standings = None if standing is None else Standings(standing, ttl_seconds=standing_ttl_seconds)
     app.state.hosts = None
     proxies = Proxies(trusted_hosts)
     if resolve_host is not None:
@@ -93,8 +98,7 @@ def _handle(app: FastAPI, more: Mapping[type[Exception], Kind]) -> None:
         kind = kind_of(error, conditional="if-match" in request.headers, more=more)
         if kind.status >= 500:
             log.error("request %s failed", request.state.request_id, exc_info=error)
-        detail = str(error) if kind.tell else None
-        return problem(request, kind, detail=detail, **members_of(error))
+        return problem(request, kind, detail=detail_of(error, kind), **members_of(error))
 
     app.add_exception_handler(SolotableError, failed)
     for each in more:

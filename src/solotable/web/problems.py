@@ -37,7 +37,7 @@ class Kind:
     slug: str
     title: str
     detail: str
-    #: Tell the error's own message instead, as it speaks of what the caller sent.
+    #: Tell the error's own message instead, as it speaks of what the caller may know.
     tell: bool = False
     retry_after_seconds: int | None = None
 
@@ -79,7 +79,7 @@ _THROTTLED = Kind(
     retry_after_seconds=1,
 )
 _INVALID = Kind(
-    status=422, slug="invalid", title="Invalid data", detail="The data cannot be stored as it is.", tell=True
+    status=422, slug="invalid", title="Invalid data", detail="The data cannot be stored as it is."
 )
 
 KINDS: dict[type[Exception], Kind] = {
@@ -87,7 +87,8 @@ KINDS: dict[type[Exception], Kind] = {
     errors.DeclarationError: INTERNAL,
     errors.DataError: _INVALID,
     errors.ItemTooLarge: replace(_INVALID, slug="too-large", title="Too large to store"),
-    # These two are about what is stored, not about what was sent.
+    # These are about what is stored, not about what was sent.
+    errors.StoredDataError: INTERNAL,
     errors.NewerShape: INTERNAL,
     errors.UnknownEntity: INTERNAL,
     errors.NotFound: Kind(status=404, slug="not-found", title="Not found", detail="There is no such item."),
@@ -159,6 +160,15 @@ def _of_transaction(
     if codes & {"ProvisionedThroughputExceeded", "ThrottlingError", "RequestLimitExceeded"}:
         return _THROTTLED
     return _CONFLICT if codes <= {"ConditionalCheckFailed", "TransactionConflict"} else INTERNAL
+
+
+def detail_of(error: BaseException, kind: Kind) -> str | None:
+    """Return what an error tells its caller: never the value that was sent; None for what its kind says."""
+    if kind.tell:
+        return str(error)
+    if isinstance(error, errors.TransactionFailed) and error.failures:
+        return detail_of(error.failures[0].error, kind)
+    return error.told if isinstance(error, errors.DataError) and kind.status < 500 else None
 
 
 def members_of(error: BaseException) -> dict[str, Any]:

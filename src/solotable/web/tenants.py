@@ -18,6 +18,7 @@ from .guards import CREDENTIAL, TENANT, Guard
 from .hosts import HostTenants
 from .principal import ANONYMOUS, Principal
 from .requests import request_id
+from .standing import Standings
 
 _TENANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:@-]{0,127}")
 
@@ -47,6 +48,12 @@ async def anyone(request: Request) -> Principal:
         return known
     auth: Auth | None = request.app.state.auth
     principal = ANONYMOUS if auth is None else await auth.principal(request)
+    standings: Standings | None = request.app.state.standings
+    if standings is not None and principal.kind == "jwt":
+        wanted = _wanted(request)
+        principal = await standings.judged(
+            opened(request), principal, wanted[0] if len(wanted) == 1 else None
+        )
     state["principal"] = principal
     return principal
 
@@ -98,10 +105,14 @@ async def _tenant(request: Request) -> str:
 
 
 def _narrowed(request: Request, principal: Principal) -> str:
-    given = [value for name, value in request.scope["headers"] if name == b"x-tenant-id"]
+    given = _wanted(request)
     if len(given) > 1:
         raise HTTPException(400, "x-tenant-id may be sent once.")
-    return choose_tenant(principal, given[0].decode("latin-1") if given else None)
+    return choose_tenant(principal, given[0] if given else None)
+
+
+def _wanted(request: Request) -> list[str]:
+    return [value.decode("latin-1") for name, value in request.scope["headers"] if name == b"x-tenant-id"]
 
 
 async def _tenant_store(request: Request) -> AsyncStore:

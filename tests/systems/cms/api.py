@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import httpx2
 from fastapi.testclient import TestClient
 
 from solotable.systems.cms.app import create_app
@@ -56,7 +57,8 @@ class Api(http.Api):
     """A running CMS; the host name is that of the tenant's site."""
 
     def headers_of(self, role: str | None, tenant: str) -> dict[str, str]:
-        return {"host": f"{tenant}.example", **headers(role, tenant)}
+        site = f"{tenant}.example"
+        return {"host": site, "origin": f"https://{site}", **headers(role, tenant)}
 
     def is_about(self, name: str) -> bool:
         return name == "page_id"
@@ -108,6 +110,8 @@ def fill(api: Api, tenant: str) -> None:
         signal = made("/signals", {"title": text, "source": text})
         lead = f"{text}{count}@x.example" if count else f"customer@{tenant}.example"
         made("/leads", {"email": lead, "name": text}, None)
+        for _ in range(2):
+            made("/contact", {"email": lead, "name": text, "message": text}, None)
         made("/consent", {"visitor_id": f"v-{tenant}", "choices": {"a": True}, "policy_version": text}, None)
         user = made("/users", {"email": f"{text}{count}@x.example", "name": text})
         made("/erasures", {"visitor_id": f"gone-{tenant}"})
@@ -134,6 +138,18 @@ def fill(api: Api, tenant: str) -> None:
     leads = api.ask("GET", "/leads", "TENANT_ADMIN", tenant).json()["items"]
     known["lead_id"] = next(each["lead_id"] for each in leads if each["email"].startswith("customer@"))
     api.ids[tenant] = known
+
+
+def problem(answer: httpx2.Response, status: int) -> dict[str, Any]:
+    """Return a problem after a look at its form."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    body: dict[str, Any] = answer.json()
+    assert {"type", "title", "status", "detail", "instance", "request_id"} <= set(body)
+    assert body["status"] == status
+    assert body["request_id"] == answer.headers["x-request-id"]
+    assert "Traceback" not in answer.text
+    return body
 
 
 @contextmanager

@@ -35,6 +35,8 @@ def test_c0_7_a_role_for_all_tenants_opens_none_that_the_credential_does_not_rea
             assert client.post("/tenants", headers=everywhere, json=draft).status_code == 201
         for change in ({"status": "closed"}, {"domain": "evil.example"}):
             assert client.put("/tenants/zeta", headers=narrow, json=change).status_code == 403
+        gone = client.post("/tenants/zeta/erasure", headers=narrow, json={"confirm": "zeta"})
+        assert gone.status_code == 403
         made = client.post("/tenants", headers=narrow, json={"id": "mine", "name": "Mine"})
         assert made.status_code == 403
         assert client.get("/tenants/zeta", headers=everywhere).json()["status"] == "active"

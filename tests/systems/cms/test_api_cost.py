@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-import httpx
+import httpx2
 import pytest
 
 from solotable.systems.cms.app import create_app
@@ -12,18 +12,18 @@ from solotable.systems.cms.app import create_app
 from .api import auth, headers
 from .site import Site
 
-Ask = Callable[[httpx.AsyncClient], Awaitable[httpx.Response]]
+Ask = Callable[[httpx2.AsyncClient], Awaitable[httpx2.Response]]
 
 
-def sent(site: Site, ask: Ask) -> tuple[httpx.Response, list[str]]:
+def sent(site: Site, ask: Ask) -> tuple[httpx2.Response, list[str]]:
     """Return the answer to a request that was asked before, and the operations of the second time."""
     app = create_app(site.db, auth=auth())
 
-    async def twice() -> httpx.Response:
-        transport = httpx.ASGITransport(app=app)
+    async def twice() -> httpx2.Response:
+        transport = httpx2.ASGITransport(app=app)
         async with (
             app.router.lifespan_context(app),
-            httpx.AsyncClient(transport=transport, base_url="http://www.acme.example") as client,
+            httpx2.AsyncClient(transport=transport, base_url="http://www.acme.example") as client,
         ):
             await ask(client)
             site.sent()
@@ -48,11 +48,11 @@ def test_s0_20_a_redirect_is_one_read(site: Site) -> None:
     editor = headers("EDITOR", "acme")
     app = create_app(site.db, auth=auth())
 
-    async def move() -> httpx.Response:
-        transport = httpx.ASGITransport(app=app)
+    async def move() -> httpx2.Response:
+        transport = httpx2.ASGITransport(app=app)
         async with (
             app.router.lifespan_context(app),
-            httpx.AsyncClient(transport=transport, base_url="http://www.acme.example") as client,
+            httpx2.AsyncClient(transport=transport, base_url="http://www.acme.example") as client,
         ):
             return await client.put(f"/content/{page.node_id}", json={"slug": "/team"}, headers=editor)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 
 from tests.systems.http import Operation
@@ -52,7 +52,7 @@ def scoped(operation: Operation, role: str) -> bool:
     return role not in EVERYWHERE or "x-tenant-id" in operation.parameters
 
 
-def judge(answer: httpx.Response) -> None:
+def judge(answer: httpx2.Response) -> None:
     assert answer.status_code < 500, answer.text
     assert mark("zeta") not in answer.text
     assert mark("zeta") not in str(answer.headers)

@@ -16,6 +16,7 @@ from solotable.errors import (
     NotFound,
     NotUnique,
     TenantViolation,
+    VersionConflict,
 )
 from solotable.protocol.requests import GetItem, Query
 from solotable.systems.cms import (
@@ -30,6 +31,7 @@ from solotable.systems.cms import (
     TenantConfig,
     TenantDraft,
     User,
+    Users,
     cms,
     erase,
 )
@@ -104,6 +106,29 @@ def test_s0_12_a_suspended_or_closed_tenant_is_not_served(site: Site) -> None:
     with pytest.raises(DataError, match="closed"):
         site.run(site.tenants.set_status("acme", "active"))
     assert site.run(site.tenants.move("zeta", "www.acme.example")).domain == "www.acme.example"
+
+
+def test_s0_12_c0_3_a_tenant_is_suspended_at_the_version_that_was_seen(site: Site) -> None:
+    seen = site.run(site.tenants.get("acme"))
+    suspended = site.run(site.tenants.set_status("acme", "suspended", version=seen.version))
+    assert (suspended.status, suspended.version) == ("suspended", seen.version + 1)
+    for status in ("active", "suspended", "closed"):
+        with pytest.raises(VersionConflict) as refused:
+            site.run(site.tenants.set_status("acme", status, version=seen.version))
+        assert refused.value.theirs == suspended
+    with pytest.raises(VersionConflict):
+        site.run(site.tenants.close("acme", version=seen.version))
+    site.clock.seconds += 1
+    closed = site.run(site.tenants.close("acme", version=suspended.version))
+    assert (closed.status, closed.domain) == ("closed", None)
+    site.deliver()
+    trail = [each for each in site.run(site.acme.trail.list()) if each.target.entity == "TenantConfig"]
+    changes = [each.changes["status"] for each in trail if "status" in each.changes]
+    assert changes == [
+        {"before": "suspended", "after": "closed"},
+        {"before": "active", "after": "suspended"},
+    ]
+    assert all(each.actor is not None and each.actor.email == "ann@example.org" for each in trail)
 
 
 def test_s0_17_without_a_tenant_nothing_is_sent(site: Site) -> None:
@@ -241,12 +266,16 @@ def test_c0_14_a_closed_tenant_is_erased_with_everything_and_an_open_one_is_not(
         site.run(erase(site.db, "acme"))
     site.run(site.tenants.close("acme"))
     zeta = [item for item in site.raw() if "zeta" in item["PK"]["S"]]
-    assert site.run(erase(site.db, "acme")) > 5
+    bounded = site.run(erase(site.db, "acme", most=3))
+    assert (bounded.done, bounded.removed >= 3) == (False, True)
+    whole = site.run(erase(site.db, "acme"))
+    assert (whole.tenant, whole.done) == ("acme", True)
+    assert whole.removed > 5
     left = site.raw()
     assert [item for item in left if "acme" in item["PK"]["S"]] == []
     assert "bo@example.org" not in repr(left)
     assert [item for item in left if "zeta" in item["PK"]["S"]] == zeta
-    assert site.run(erase(site.db, "acme")) == 0
+    assert site.run(erase(site.db, "acme")).model_dump() == {"tenant": "acme", "removed": 0, "done": True}
     with pytest.raises(NotFound):
         site.run(site.tenants.get("acme"))
 
@@ -278,12 +307,17 @@ def test_users_manage_nobody_above_themselves_and_not_their_own_role(site: Site)
     boss = site.acme.users("TENANT_ADMIN", as_="boss")
     editor = site.run(boss.create(email="Ed@Example.org", name="Ed"))
     admin = site.run(boss.create(email="ad@example.org", role="TENANT_ADMIN"))
-    with pytest.raises(NotUnique):
+    with pytest.raises(AlreadyExists):
         site.run(boss.create(email="ed@example.ORG"))
+    with pytest.raises(NotUnique):
+        site.run(boss.create(email="ed@example.ORG", user_id="subject-1"))
     assert site.run(boss.set_role(editor.user_id, "TENANT_ADMIN")).role == "TENANT_ADMIN"
     for attempt in (
         site.acme.users("TENANT_ADMIN", as_=admin.user_id).set_role(admin.user_id, "EDITOR"),
         site.acme.users("TENANT_ADMIN", as_=admin.user_id).delete(admin.user_id),
+        Users(
+            site.acme.store, manager_id="subject-2", manager_email="AD@example.org", roles=["TENANT_ADMIN"]
+        ).set_enabled(admin.user_id, enabled=True),
         site.acme.users("EDITOR", as_="e").set_enabled(admin.user_id, enabled=False),
         site.acme.users("EDITOR", as_="e").create(email="x@example.org", role="EDITOR"),
         site.acme.users("RENDERER", as_="r").create(email="x@example.org", role="CUSTOMER"),

@@ -9,8 +9,8 @@ from datetime import timedelta
 import pytest
 
 from solotable.errors import DataError, NotFound
-from solotable.protocol.requests import Query
-from solotable.systems.cms import Comment, CommentStatus, Consent, Lead
+from solotable.protocol.requests import Query, TransactWriteItems
+from solotable.systems.cms import Comment, CommentStatus, Consent, Lead, Message
 
 from .site import Site
 
@@ -147,6 +147,48 @@ def test_c0_13_racing_submissions_make_one_lead_and_count_all(site: Site) -> Non
     assert waiting.label == "a***@example.org"
 
 
+def test_c0_4_c0_14_messages_are_items_of_their_own_and_none_is_lost(site: Site) -> None:
+    async def flood() -> None:
+        sent = [site.acme.leads.message("Ann@example.org", body=f"{n}" * 3000) for n in range(4)]
+        await asyncio.gather(*sent)
+
+    site.run(flood())
+    for number in range(4, 8):
+        site.clock.seconds += 1
+        site.run(site.acme.leads.message("ann@example.org", name="Ann", body=f"{number}" * 3000))
+    (lead,) = site.run(site.acme.leads.list())
+    assert (lead.submissions, lead.name, lead.source, lead.data) == (8, "Ann", "contact", {})
+    site.sent()
+    found = site.run(site.acme.leads.messages_of(lead.lead_id))
+    assert site.sent() == ["Query"]
+    assert [each.body[0] for each in found][:4] == ["7", "6", "5", "4"]
+    assert {each.body[0] for each in found} == set("01234567")
+    listed = site.run(site.acme.leads.messages(limit=3))
+    assert site.sent() == ["Query"]
+    assert [each.body[0] for each in listed] == ["7", "6", "5"]
+    assert {each.label for each in listed} == {"a***@example.org"}
+    assert all(key.startswith(f"MESSAGE#{lead.lead_id}#2035-") for key in site.keys("MESSAGE#"))
+    assert site.run(site.zeta.leads.messages()).items == []
+    assert site.run(site.zeta.leads.messages_of(lead.lead_id)).items == []
+
+
+def test_c0_14_a_message_that_slips_into_an_erasure_is_erased_with_the_rest(site: Site) -> None:
+    site.run(site.acme.leads.message("ann@example.org", body="first"))
+    beside = site.beside()
+
+    def slip_in() -> None:
+        (lead,) = beside.all(Lead.of_tenant())
+        with beside.transaction() as tx:
+            tx.update(lead, add={"submissions": 1})
+            tx.create(Message(lead_id=lead.lead_id, at=site.now(), label="a***", body="second"))
+
+    site.watched.slip_in(TransactWriteItems, slip_in)
+    done = site.run(site.acme.erasures.person("ann@example.org"))
+    assert done.removed == {"leads": 1, "messages": 2, "comments": 0}
+    assert site.keys("MESSAGE#") == site.keys("LEAD#") == []
+    assert len(site.run(site.acme.erasures.list())) == 1
+
+
 def test_s0_11_the_consents_of_a_visitor_are_one_query_latest_first(site: Site) -> None:
     for number in range(3):
         site.clock.seconds += 1
@@ -169,10 +211,13 @@ def test_c0_14_nothing_of_an_address_is_left_after_its_erasure(site: Site) -> No
     site.run(comments.post(page.node_id, author_name="Vera", body="Hello", author_email="Vera@example.org"))
     site.run(comments.post(page.node_id, author_name="Other", body="Hi", author_email="o@example.org"))
     lead = site.run(site.acme.leads.capture("vera@example.org", name="Vera"))
+    for body in ("Is this Vera?", "Vera again"):
+        site.run(site.acme.leads.message("Vera@example.org", name="Vera", body=body))
+    site.run(site.acme.leads.message("o@example.org", body="Not hers"))
     site.run(site.acme.leads.set_status(lead.lead_id, "qualified"))
     site.deliver()
     done = site.run(site.acme.erasures.person("VERA@example.org"))
-    assert done.removed == {"leads": 1, "comments": 1}
+    assert done.removed == {"leads": 1, "messages": 2, "comments": 1}
     site.deliver()
     left = repr(site.raw())
     assert "vera@" not in left.lower()
@@ -180,7 +225,9 @@ def test_c0_14_nothing_of_an_address_is_left_after_its_erasure(site: Site) -> No
     assert "o@example.org" in left
     bodies = {each.body: each.author_name for each in site.run(comments.of_page(page.node_id))}
     assert bodies == {"Hello": "Deleted", "Hi": "Other"}
-    assert site.run(site.acme.erasures.person("vera@example.org")).removed == {"leads": 0, "comments": 0}
+    nothing = {"leads": 0, "messages": 0, "comments": 0}
+    assert site.run(site.acme.erasures.person("vera@example.org")).removed == nothing
+    assert [each.body for each in site.run(site.acme.leads.messages())] == ["Not hers"]
     assert len(site.run(site.acme.erasures.list())) == 2
 
 
@@ -212,6 +259,7 @@ def test_what_does_not_fit_is_refused_without_being_repeated(site: Site) -> None
         acme.comments.post(page.node_id, author_name="Vi", body=long),
         acme.comments.post(page.node_id, author_name=long, body="x"),
         acme.leads.capture("a@example.org", name=long),
+        acme.leads.message("a@example.org", body=long),
         acme.leads.capture("a@example.org", data={"x": "needle" * 9000}),
         acme.consents.record(long, choices={}, policy_version="1"),
         site.settings().merge({"token": "needle" * 90000}),

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
@@ -70,7 +70,7 @@ class Api(http.Api):
     def is_about(self, name: str) -> bool:
         return name == "entity"
 
-    def send(self, operation: Operation, role: str | None, **about: Any) -> httpx.Response:
+    def send(self, operation: Operation, role: str | None, **about: Any) -> httpx2.Response:
         if operation.path.endswith("/children"):
             known = about.get("ids") or self.ids[about.get("tenant", "acme")]
             about["ids"] = {**known, "entity": known["parent"]}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import httpx
+import httpx2
 import pytest
 
 from tests.systems.http import Operation
@@ -43,7 +43,7 @@ def everything(api: Api, namespace: str) -> dict[str, str]:
     }
 
 
-def judge(answer: httpx.Response) -> None:
+def judge(answer: httpx2.Response) -> None:
     assert answer.status_code < 500, answer.text
     for each in marks("zeta"):
         assert each not in answer.text

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
+import httpx2
 import pytest
 import uvicorn
 
@@ -51,7 +51,7 @@ def served(folder: Path, stream: StreamSettings) -> Iterator[tuple[str, uvicorn.
 
 def acquire(base: str, namespace: str, entity: str) -> None:
     body = {"entity": entity, "resource": MODEL, "consume": {"rpm": 1, "tpm": 10}}
-    answer = httpx.post(f"{base}/acquire", headers=headers("APP", namespace), json=body)
+    answer = httpx2.post(f"{base}/acquire", headers=headers("APP", namespace), json=body)
     assert answer.status_code == 201, answer.text
 
 
@@ -59,7 +59,7 @@ def test_a_stream_tells_the_buckets_of_its_namespace_and_ends(tmp_path: Path) ->
     stream = StreamSettings(heartbeat_seconds=0.2, most_seconds=4.0)
     with served(tmp_path, stream) as (base, _):
         path = f"{base}/api/dashboard/stream"
-        with httpx.stream("GET", path, headers=headers("OPERATOR", "acme"), timeout=20) as answer:
+        with httpx2.stream("GET", path, headers=headers("OPERATOR", "acme"), timeout=20) as answer:
             assert answer.headers["content-type"].startswith("text/event-stream")
             lines = answer.iter_lines()
             assert next(lines) == "retry: 2000"
@@ -72,13 +72,13 @@ def test_a_stream_tells_the_buckets_of_its_namespace_and_ends(tmp_path: Path) ->
         assert {each["entity"] for each in data} == {"acme-user0", "acme-org0"}
         assert {each["resource"] for each in data} == {MODEL}
         assert {limit["limit"] for each in data for limit in each["limits"]} == {"rpm", "tpm"}
-        assert httpx.get(f"{base}/health").json() == {"status": "ok"}
+        assert httpx2.get(f"{base}/health").json() == {"status": "ok"}
 
 
 def test_a_server_that_stops_ends_its_streams(tmp_path: Path) -> None:
     with served(tmp_path, StreamSettings(heartbeat_seconds=0.1, most_seconds=60)) as (base, server):
         path = f"{base}/api/dashboard/stream"
-        with httpx.stream("GET", path, headers=headers("OPERATOR", "acme"), timeout=20) as answer:
+        with httpx2.stream("GET", path, headers=headers("OPERATOR", "acme"), timeout=20) as answer:
             lines = answer.iter_lines()
             assert next(lines) == "retry: 2000"
             server.should_exit = True

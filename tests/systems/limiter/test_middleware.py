@@ -10,7 +10,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
-import httpx
+import httpx2
 import pytest
 from fastapi import Depends, FastAPI, HTTPException, Request
 from hypothesis import given
@@ -30,7 +30,7 @@ from solotable.web.problems import Kind, problem
 RPM = Limit("rpm", 3, 3, 86_400)
 TPM = Limit("tpm", 1_000, 1_000, 86_400)
 SECRET = "a-long-and-random-text"
-Run = Callable[[httpx.AsyncClient], Awaitable[Any]]
+Run = Callable[[httpx2.AsyncClient], Awaitable[Any]]
 
 
 def opened(*limits: Limit, **options: Any) -> AsyncLimiter:
@@ -41,8 +41,8 @@ def driven(app: Any, work: Run, *, client: tuple[str, int] = ("192.0.2.7", 1)) -
     """Run requests against an application."""
 
     async def all_of_it() -> Any:
-        transport = httpx.ASGITransport(app=app, client=client, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://x.example") as http:
+        transport = httpx2.ASGITransport(app=app, client=client, raise_app_exceptions=False)
+        async with httpx2.AsyncClient(transport=transport, base_url="http://x.example") as http:
             return await work(http)
 
     return asyncio.run(all_of_it())
@@ -66,7 +66,7 @@ def test_requests_are_limited_by_address_and_told_so() -> None:
     limiter = opened()
     app = RateLimitMiddleware(plain, limiter)
 
-    async def work(http: httpx.AsyncClient) -> list[httpx.Response]:
+    async def work(http: httpx2.AsyncClient) -> list[httpx2.Response]:
         return [await http.get("/") for _ in range(4)]
 
     *served, refused = driven(app, work)
@@ -86,7 +86,7 @@ def test_requests_are_limited_by_address_and_told_so() -> None:
 def test_a_header_that_a_caller_wrote_is_no_address() -> None:
     app = RateLimitMiddleware(plain, opened())
 
-    async def work(http: httpx.AsyncClient) -> list[int]:
+    async def work(http: httpx2.AsyncClient) -> list[int]:
         answers = [await http.get("/", headers={"x-forwarded-for": f"10.0.0.{each}"}) for each in range(4)]
         return [each.status_code for each in answers]
 
@@ -97,7 +97,7 @@ def test_c1_14_an_exception_gives_back_and_a_status_only_if_it_is_named() -> Non
     limiter = opened()
     app = RateLimitMiddleware(plain, limiter, give_back_on=(503,))
 
-    async def work(http: httpx.AsyncClient) -> list[int]:
+    async def work(http: httpx2.AsyncClient) -> list[int]:
         left = []
         for path in ("/crash", "/503", "/500", "/404"):
             await http.get(path)
@@ -111,7 +111,7 @@ def test_a_handler_adjusts_its_lease_and_may_take_more() -> None:
     limiter = opened(RPM, TPM)
     app = RateLimitMiddleware(plain, limiter, consume=lambda scope: {"rpm": 1, "tpm": 100})
 
-    async def work(http: httpx.AsyncClient) -> Any:
+    async def work(http: httpx2.AsyncClient) -> Any:
         first = await http.get("/tokens/40")
         left = await limiter.available("ip:192.0.2.7", "http")
         return first, left, await http.get("/more")
@@ -129,7 +129,7 @@ def test_what_never_fits_and_what_cannot_be_asked_have_answers_of_their_own(
 ) -> None:
     limiter = opened()
 
-    async def get(http: httpx.AsyncClient) -> httpx.Response:
+    async def get(http: httpx2.AsyncClient) -> httpx2.Response:
         return await http.get("/a b")
 
     never = driven(RateLimitMiddleware(plain, limiter, consume={"rpm": 4}), get)
@@ -283,7 +283,7 @@ def fast(limiter: AsyncLimiter) -> FastAPI:
 def test_a_route_is_limited_by_its_principal_and_adjusts_its_lease() -> None:
     limiter = opened(RPM, TPM)
 
-    async def work(http: httpx.AsyncClient) -> Any:
+    async def work(http: httpx2.AsyncClient) -> Any:
         answers = [await http.get("/fine", headers={"x-api-key": SECRET}) for _ in range(4)]
         return answers, await limiter.available("id:ip:192.0.2.7", "http"), await http.get("/fine")
 
@@ -301,7 +301,7 @@ def test_a_route_is_limited_by_its_principal_and_adjusts_its_lease() -> None:
 def test_errors_of_callers_are_charged_and_those_of_the_application_given_back(kind: str, left: int) -> None:
     limiter = opened(RPM, TPM)
 
-    async def work(http: httpx.AsyncClient) -> Any:
+    async def work(http: httpx2.AsyncClient) -> Any:
         answer = await http.get(f"/fail/{kind}")
         return answer.status_code, (await limiter.available("ip:192.0.2.7", "http"))["rpm"]
 

@@ -90,11 +90,11 @@ def test_every_key_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_role_is_needed_where_it_is_asked_for() -> None:
     with shop.client(shop.make()) as http:
-        sent = {"json": {"thing_id": "1", "name": "x"}}
-        refused = http.post("/things", headers={"x-api-key": shop.NOBODY_KEY}, **sent)
+        sent = {"thing_id": "1", "name": "x"}
+        refused = http.post("/things", headers={"x-api-key": shop.NOBODY_KEY}, json=sent)
         assert refused.status_code == 403
         assert "EDITOR" in refused.json()["detail"]
-        allowed = http.post("/things", headers={"x-api-key": shop.EDITOR_KEY}, **sent)
+        allowed = http.post("/things", headers={"x-api-key": shop.EDITOR_KEY}, json=sent)
         assert allowed.status_code == 201
     with pytest.raises(TypeError):
         requires()

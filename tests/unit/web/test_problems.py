@@ -22,8 +22,9 @@ SECRET = "internal-detail-4711"
 CASES: list[tuple[errors.SolotableError, int]] = [
     (errors.SolotableError(SECRET), 500),
     (errors.DeclarationError(SECRET), 500),
-    (errors.DataError("Thing.name is empty."), 422),
+    (errors.DataError(SECRET), 422),
     (errors.ItemTooLarge("Thing has 500 KB.", size=500_000, largest=[(SECRET, 1)]), 422),
+    (errors.StoredDataError(SECRET), 500),
     (errors.NewerShape(SECRET, shape=3, known=2), 500),
     (errors.UnknownEntity(SECRET, tag=SECRET, item={}), 500),
     (errors.NotFound(SECRET), 404),
@@ -211,8 +212,23 @@ def test_errors_of_an_app_can_be_kinds_too() -> None:
 
 
 def test_texts_that_json_cannot_hold_do_no_harm() -> None:
-    assert ask(errors.DataError("lone \ud800 half")).status_code == 422
-    assert len(ask(errors.DataError("x" * 100_000)).json()["detail"]) == 500
+    assert ask(errors.DataError("x", told="lone \ud800 half")).status_code == 422
+    assert len(ask(errors.DataError("x", told="x" * 100_000)).json()["detail"]) == 500
+
+
+def test_bad_data_tells_the_field_and_never_the_value() -> None:
+    told = ask(errors.DataError(f"Thing.name = {SECRET!r} is no name.", told="Thing.name is no name."))
+    assert told.json()["detail"] == "Thing.name is no name."
+    assert ask(errors.DataError(SECRET)).json()["detail"] == "The data cannot be stored as it is."
+    assert ask(_failed(errors.DataError(SECRET, told="Thing.name."))).json()["detail"] == "Thing.name."
+
+
+def test_stored_data_that_does_not_fit_is_ours_to_mend(caplog: pytest.LogCaptureFixture) -> None:
+    answer = ask(errors.StoredDataError(f"The stored Thing does not fit: {SECRET}", told=SECRET))
+    assert (answer.status_code, answer.json()["type"]) == (500, "urn:problem:solotable:internal")
+    assert SECRET not in answer.text
+    assert SECRET in caplog.text
+    assert answer.json()["request_id"] in caplog.text
 
 
 def test_types_are_the_same_on_every_python() -> None:

@@ -18,6 +18,8 @@ from .entities import (
     Lead,
     LeadStatus,
     LeadSummary,
+    Message,
+    MessageSummary,
     Product,
     ProductStatus,
     ProductSummary,
@@ -54,6 +56,7 @@ from .services import (
     SignalDraft,
     Signals,
     TenantDraft,
+    TenantErasure,
     Tenants,
     Trail,
     Users,
@@ -61,6 +64,7 @@ from .services import (
     VersionSummary,
     audit_sink,
     erase,
+    standing,
 )
 from .storage import BucketStorage, FolderStorage, Storage
 from .table import cms
@@ -97,6 +101,8 @@ __all__ = [
     "LeadStatus",
     "LeadSummary",
     "Leads",
+    "Message",
+    "MessageSummary",
     "Moved",
     "Product",
     "ProductDraft",
@@ -117,6 +123,7 @@ __all__ = [
     "Storage",
     "TenantConfig",
     "TenantDraft",
+    "TenantErasure",
     "TenantStatus",
     "TenantSummary",
     "Tenants",
@@ -128,4 +135,5 @@ __all__ = [
     "audit_sink",
     "cms",
     "erase",
+    "standing",
 ]

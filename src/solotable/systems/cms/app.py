@@ -19,7 +19,7 @@ from fastapi import FastAPI
 from solotable import AsyncDatabase, connect
 from solotable.connect import Url
 from solotable.jobs.deliver import deliver
-from solotable.web import Auth, install, lifespan
+from solotable.web import Auth, Principal, Standing, install, lifespan
 from solotable.web.lifespan import Lifespan
 
 from .mime import MB
@@ -27,7 +27,8 @@ from .routes import ROUTERS
 from .routes.access import FORBIDDEN
 from .routes.examples import exemplified
 from .routes.scope import OpenTenants
-from .services import Tenants, audit_sink
+from .routes.sitemaps import Sitemaps
+from .services import Tenants, audit_sink, standing
 from .storage import FolderStorage, Storage
 from .table import cms
 
@@ -41,6 +42,17 @@ async def tenant_of_host(db: AsyncDatabase, host: str) -> str | None:
     """Return the tenant that is served under a host name."""
     found = await Tenants(db).of_host(host)
     return None if found is None else found.id
+
+
+def standing_with(pepper: bytes) -> Standing:
+    """Return how somebody's roles are looked up among the people of a tenant."""
+
+    async def found(db: AsyncDatabase, principal: Principal, tenant: str) -> frozenset[str] | None:
+        return await standing(
+            db.tenant(tenant), principal.id, principal.email, principal.roles, pepper=pepper
+        )
+
+    return found
 
 
 def create_app(  # noqa: PLR0913 - what an installation decides, each by name and with a safe default
@@ -74,6 +86,7 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
         lifespan=lifespan(source, cms, cursor_secrets=cursor_secrets, during=during),
     )
     app.state.open_tenants = OpenTenants()
+    app.state.sitemaps = Sitemaps()
     app.state.pepper = pepper
     for router in ROUTERS:
         app.include_router(router)
@@ -87,6 +100,7 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
         hsts_seconds=hsts_seconds,
         max_body_bytes=MOST_BYTES,
         problems=FORBIDDEN,
+        standing=standing_with(pepper),
     )
     exemplified(app)
     return app

@@ -7,7 +7,7 @@ import hmac
 import re
 import unicodedata
 
-from solotable.errors import DataError
+from .refusals import Refused
 
 _ADDRESS = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f.]+(\.[^@\s\x00-\x1f\x7f.]+)+")
 _LONGEST = 254
@@ -21,7 +21,7 @@ def normalised(email: str) -> str:
     """
     found = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", email).casefold()).strip()
     if len(found) > _LONGEST or not _ADDRESS.fullmatch(found):
-        raise DataError("This is no e-mail address.")
+        raise Refused("This is no e-mail address.")
     return found
 
 

@@ -5,7 +5,7 @@ SVG and HTML are not on it: they carry scripts that would run on the tenant's ow
 
 from __future__ import annotations
 
-from solotable.errors import DataError
+from .refusals import Refused
 
 MB = 1024 * 1024
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/avif")
@@ -43,15 +43,13 @@ def judge_kind(mime: str, size: int, allowed: dict[str, int]) -> None:
     """Refuse a type that is not allowed, and a size beyond that of the type."""
     most = allowed.get(mime)
     if most is None:
-        raise DataError(
-            f"Files of type {mime[:100]!r} are not taken; allowed are {', '.join(sorted(allowed))}."
-        )
+        raise Refused(f"Files of this type are not taken; allowed are {', '.join(sorted(allowed))}.")
     if not 0 < size <= most:
-        raise DataError(f"A file of type {mime} has 1 to {most} bytes; this one has {size}.")
+        raise Refused(f"A file of type {mime} has 1 to {most} bytes; this one has {size}.")
 
 
 def judge_bytes(mime: str, data: bytes) -> None:
     """Refuse bytes that are visibly not of the type they are said to be."""
     beginnings = _BEGINNINGS.get(mime)
     if beginnings and not any(data[at : at + len(start)] == start for at, start in beginnings):
-        raise DataError(f"These bytes are not of type {mime}.")
+        raise Refused(f"These bytes are not of type {mime}.")

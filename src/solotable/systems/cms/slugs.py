@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 
-from solotable.errors import DataError
+from .refusals import Refused
 
 LONGEST = 300
 #: DynamoDB: a sort key has up to 1024 bytes.
@@ -33,6 +33,7 @@ RESERVED = frozenset(
         "erasures",
         "health",
         "leads",
+        "messages",
         "openapi-json",
         "orders",
         "product",
@@ -64,16 +65,16 @@ def clean_slug(text: str) -> str:
     ('/about-us', '/blog/ünser-1-post', '/')
     """
     if len(text) > _LONGEST_TEXT:
-        raise DataError(_TOO_LONG)
+        raise Refused(_TOO_LONG)
     # Compatibility forms first, or a full-width slash would become one after the cleaning.
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     hyphened = _BETWEEN.sub("-", folded)
     joined = _SLASHES.sub("/", _EDGES.sub("/", f"/{hyphened}"))
     slug = "/" + joined.strip("/-")
     if len(slug) > LONGEST or len(slug.encode()) > MOST_BYTES:
-        raise DataError(_TOO_LONG)
+        raise Refused(_TOO_LONG)
     if slug == "/" and text.strip(" /"):
-        raise DataError(f"{text!r} holds no letter or digit that a path could be made of.")
+        raise Refused("There is no letter or digit that a path could be made of.")
     return slug
 
 
@@ -82,5 +83,5 @@ def free_slug(text: str) -> str:
     slug = clean_slug(text)
     first = slug[1:].partition("/")[0]
     if first in RESERVED:
-        raise DataError(f"{slug!r} begins with /{first}, which is not a page's; choose another path.")
+        raise Refused(f"What begins with /{first} is not a page's; choose another path.")
     return slug

@@ -38,6 +38,7 @@ LISTED = (
     "signal_id",
     "lead_id",
     "comment_id",
+    "message_id",
     "page_id",
     "page_title",
     "at",

@@ -15,7 +15,17 @@ from .catalogue import (
 from .pages import PROTECTED, Content, ContentKind, ContentStatus, ContentSummary, Route
 from .tenancy import Role, TenantConfig, TenantStatus, TenantSummary, User
 from .trail import AuditEvent, Erasure
-from .visitors import Comment, CommentStatus, CommentSummary, Consent, Lead, LeadStatus, LeadSummary
+from .visitors import (
+    Comment,
+    CommentStatus,
+    CommentSummary,
+    Consent,
+    Lead,
+    LeadStatus,
+    LeadSummary,
+    Message,
+    MessageSummary,
+)
 
 __all__ = [
     "PROTECTED",
@@ -35,6 +45,8 @@ __all__ = [
     "Lead",
     "LeadStatus",
     "LeadSummary",
+    "Message",
+    "MessageSummary",
     "Product",
     "ProductStatus",
     "ProductSummary",

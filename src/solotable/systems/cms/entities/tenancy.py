@@ -27,7 +27,6 @@ from solotable import (
     Unique,
     Updated,
     Version,
-    new_id,
     pattern,
 )
 from solotable.systems.cms.json_sizes import within
@@ -82,13 +81,16 @@ class TenantSummary(BaseModel):
 
 
 class User(Entity, table=cms):
-    """Somebody who works for a tenant, and what they may do there."""
+    """Somebody who works for a tenant, and what they may do there.
+
+    Their id is the subject of their tokens, or follows from their address as that of a lead does.
+    """
 
     key = Key(OF_TENANT, "USER#{user_id}")
     events = Outbox(title="email", snapshot=("email", "name", "role", "enabled"))
 
     tenant_id: str = FROM_SCOPE
-    user_id: str = Field(default_factory=new_id)
+    user_id: str
     email: Annotated[str, Unique(normalise="casefold")]
     name: str = ""
     role: Role = "EDITOR"

@@ -1,4 +1,4 @@
-"""What visitors leave: comments, leads and consents.
+"""What visitors leave: comments, leads with their messages, and consents.
 
 Corrections of the written design, and why:
 
@@ -9,6 +9,8 @@ Corrections of the written design, and why:
   follows from the tenant and the normalised address, so there is one lead for an address all the same.
   Events carry `label`, the address with its name hidden, so that the audit trail survives an erasure.
 - The two indexes hold no address: public lists are read from them alone.
+- A message of the contact form is an item of its own, created and never changed: what somebody writes often
+  has no limit but that of one message, and it is erased with the lead.
 """
 
 from __future__ import annotations
@@ -142,6 +144,44 @@ class LeadSummary(BaseModel):
     status: LeadStatus
     source: str = ""
     created: datetime | None = None
+
+
+class Message(Entity, table=cms):
+    """What a lead wrote in the contact form. Created, never changed."""
+
+    key = Key(OF_TENANT, "MESSAGE#{lead_id}#{at:ms}#{message_id}")
+    by_type = Key("TENANT#{tenant_id}#TYPE#MESSAGE", "{at:ms}#{message_id}", index="GSI_Type")
+
+    tenant_id: str = FROM_SCOPE
+    lead_id: str
+    at: datetime
+    message_id: str = Field(default_factory=new_id)
+    label: str
+    name: Annotated[str, Field(max_length=200)] = ""
+    body: Annotated[str, Field(min_length=1, max_length=4000)]
+
+    @pattern
+    @classmethod
+    def of_lead(cls, lead_id: str) -> Query[Self]:
+        """The messages of a lead, the latest first."""
+        return cls.key.query(lead_id=lead_id).descending()
+
+    @pattern
+    @classmethod
+    def listed(cls) -> Query[MessageSummary]:
+        """The messages of a tenant, the latest first."""
+        return cls.by_type.query().descending().select(MessageSummary)
+
+
+class MessageSummary(BaseModel):
+    """What a list shows of a message."""
+
+    lead_id: str
+    at: datetime
+    message_id: str
+    label: str
+    name: str = ""
+    body: str
 
 
 class Consent(Entity, table=cms):

@@ -30,6 +30,15 @@ FORBIDDEN: dict[type[Exception], Kind] = {
 PUBLIC: dict[str, Any] = {"openapi_extra": {"x-roles": [], "security": []}}
 
 
+#: `**FORM`: the same, for what a visitor sends from a page of the site.
+FORM: dict[str, Any] = {
+    "openapi_extra": {
+        **PUBLIC["openapi_extra"],
+        "responses": {"403": {"$ref": "#/components/responses/Problem403"}},
+    }
+}
+
+
 def allow(*roles: str, **extra: Any) -> dict[str, Any]:
     """Return what a route's decorator needs: `@router.get("/content", **allow(*EDITORS))`."""
     return {

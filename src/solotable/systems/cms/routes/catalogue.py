@@ -25,11 +25,11 @@ from solotable.systems.cms.services import (
     SignalDraft,
     Signals,
 )
-from solotable.web import HostStore, Page, Paging, etag
+from solotable.web import HostStore, Page, Paging
 
 from .access import ADMINS, EDITORS, PUBLIC, READERS, allow
 from .bounds import JsonRoute
-from .scope import Expected, Id, SiteStore
+from .scope import Expected, Id, SiteStore, tagged
 
 Title = Annotated[str, Field(min_length=1, max_length=200)]
 router = APIRouter(tags=["catalogue"], route_class=JsonRoute)
@@ -76,17 +76,13 @@ async def list_products(
 @router.post("/products", status_code=201, **allow(*EDITORS))
 async def create_product(draft: ProductDraft, store: SiteStore, response: Response) -> Product:
     """Make a product."""
-    made = await Products(store).create(draft)
-    response.headers["etag"] = etag(made.version)
-    return made
+    return tagged(response, await Products(store).create(draft))
 
 
 @router.get("/products/{product_id}", **allow(*READERS))
 async def get_product(product_id: Id, store: SiteStore, response: Response) -> Product:
     """Return a product."""
-    found = await Products(store).get(product_id)
-    response.headers["etag"] = etag(found.version)
-    return found
+    return tagged(response, await Products(store).get(product_id))
 
 
 @router.put("/products/{product_id}", **allow(*EDITORS))
@@ -94,9 +90,7 @@ async def update_product(
     product_id: Id, body: ProductChange, store: SiteStore, version: Expected, response: Response
 ) -> Product:
     """Change the fields that are given."""
-    stored = await Products(store).update(product_id, changes_of(body), version=version)
-    response.headers["etag"] = etag(stored.version)
-    return stored
+    return tagged(response, await Products(store).update(product_id, changes_of(body), version=version))
 
 
 @router.delete("/products/{product_id}", status_code=204, **allow(*EDITORS))
@@ -130,17 +124,13 @@ async def list_contexts(store: SiteStore, paging: Paging) -> Page[ContextSummary
 @router.post("/context", status_code=201, **allow(*EDITORS))
 async def create_context(draft: ContextDraft, store: SiteStore, response: Response) -> Context:
     """Make a context."""
-    made = await Contexts(store).create(draft)
-    response.headers["etag"] = etag(made.version)
-    return made
+    return tagged(response, await Contexts(store).create(draft))
 
 
 @router.get("/context/{context_id}", **allow(*EDITORS))
 async def get_context(context_id: Id, store: SiteStore, response: Response) -> Context:
     """Return a context."""
-    found = await Contexts(store).get(context_id)
-    response.headers["etag"] = etag(found.version)
-    return found
+    return tagged(response, await Contexts(store).get(context_id))
 
 
 @router.put("/context/{context_id}", **allow(*EDITORS))
@@ -148,9 +138,7 @@ async def update_context(
     context_id: Id, body: ContextChange, store: SiteStore, version: Expected, response: Response
 ) -> Context:
     """Change the fields that are given."""
-    stored = await Contexts(store).update(context_id, changes_of(body), version=version)
-    response.headers["etag"] = etag(stored.version)
-    return stored
+    return tagged(response, await Contexts(store).update(context_id, changes_of(body), version=version))
 
 
 @router.delete("/context/{context_id}", status_code=204, **allow(*EDITORS))
@@ -175,9 +163,7 @@ async def list_signals(
 @router.post("/signals", status_code=201, **allow(*ADMINS))
 async def create_signal(draft: SignalDraft, store: SiteStore, response: Response) -> Signal:
     """Note a signal."""
-    made = await Signals(store).create(draft)
-    response.headers["etag"] = etag(made.version)
-    return made
+    return tagged(response, await Signals(store).create(draft))
 
 
 @router.put("/signals/{signal_id}", **allow(*ADMINS))
@@ -185,6 +171,4 @@ async def update_signal(
     signal_id: Id, body: SignalChange, store: SiteStore, version: Expected, response: Response
 ) -> Signal:
     """Change the fields that are given, such as the status."""
-    stored = await Signals(store).update(signal_id, changes_of(body), version=version)
-    response.headers["etag"] = etag(stored.version)
-    return stored
+    return tagged(response, await Signals(store).update(signal_id, changes_of(body), version=version))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query, Request, Response
 
 from solotable.systems.cms.entities import Content, ContentStatus, ContentSummary
 from solotable.systems.cms.services import ContentDraft, ContentPatch, Contents, Moved, Routes
-from solotable.web import Page, Paging, etag
+from solotable.web import Page, Paging
 
 from .access import ADMINS, EDITORS, READERS, allow
 from .bounds import JsonRoute
-from .scope import Expected, Id, SiteStore
+from .scope import Expected, Id, SiteStore, tagged
+from .sitemaps import refresh
 
 router = APIRouter(prefix="/content", tags=["content"], route_class=JsonRoute)
 
@@ -39,44 +40,50 @@ async def list_content(
 
 
 @router.post("", status_code=201, **allow(*EDITORS))
-async def create_content(draft: ContentDraft, store: SiteStore, response: Response) -> Content:
+async def create_content(
+    draft: ContentDraft, store: SiteStore, response: Response, request: Request
+) -> Content:
     """Make a page and its route together; a path that is taken is a 409."""
     made = await Contents(store).create(draft)
+    refresh(request, store)
     response.headers["location"] = f"/content/{made.node_id}"
-    response.headers["etag"] = etag(made.version)
-    return made
+    return tagged(response, made)
 
 
 @router.get("/{node_id}", **allow(*READERS))
 async def get_content(node_id: Id, store: SiteStore, response: Response) -> Content:
     """Return a page as it is now."""
-    found = await Contents(store).get(node_id)
-    response.headers["etag"] = etag(found.version)
-    return found
+    return tagged(response, await Contents(store).get(node_id))
 
 
 @router.put("/{node_id}", **allow(*EDITORS))
 async def update_content(
-    node_id: Id, patch: ContentPatch, store: SiteStore, version: Expected, response: Response
+    node_id: Id,
+    patch: ContentPatch,
+    store: SiteStore,
+    version: Expected,
+    request: Request,
+    response: Response,
 ) -> Content:
     """Change the fields that are given; a new slug leaves a redirect at the old path."""
     stored = await Contents(store).update(node_id, patch, version=version)
-    response.headers["etag"] = etag(stored.version)
-    return stored
+    refresh(request, store)
+    return tagged(response, stored)
 
 
 @router.delete("/{node_id}", status_code=204, **allow(*EDITORS))
-async def delete_content(node_id: Id, store: SiteStore, version: Expected) -> None:
+async def delete_content(node_id: Id, store: SiteStore, version: Expected, request: Request) -> None:
     """Delete a page, its route and its redirects; its versions stay until they are purged."""
     await Contents(store).delete(node_id, version=version)
+    refresh(request, store)
 
 
 @router.post("/{node_id}/recover", **allow(*EDITORS))
-async def recover_content(node_id: Id, store: SiteStore, response: Response) -> Content:
+async def recover_content(node_id: Id, store: SiteStore, response: Response, request: Request) -> Content:
     """Give a deleted page back, under the path it had."""
     found = await Contents(store).recover(node_id)
-    response.headers["etag"] = etag(found.version)
-    return found
+    refresh(request, store)
+    return tagged(response, found)
 
 
 @router.delete("/{node_id}/versions", status_code=204, **allow(*ADMINS))

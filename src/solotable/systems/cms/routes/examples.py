@@ -27,6 +27,14 @@ _COMMENT = {
     "author_name": "Ben",
     "body": "Well said.",
 }
+_MESSAGE = {
+    "lead_id": "9f2c",
+    "at": _AT,
+    "message_id": _ID,
+    "label": "a***@example.org",
+    "name": "Ann",
+    "body": "Do you deliver?",
+}
 _PRODUCT = {
     "title": "Mug",
     "description": "Holds tea.",
@@ -67,6 +75,7 @@ EXAMPLES: dict[str, Any] = {
     "Context": {**_KEPT, **_CONTEXT, "context_id": _ID},
     "ContextChange": {"text": "Short sentences, and few."},
     "ContextDraft": _CONTEXT,
+    "Confirmation": {"confirm": "acme"},
     "ContextSummary": {"context_id": _ID, "title": "Voice", "kind": "brand", "version": 1},
     "Erasure": {
         **_KEPT,
@@ -85,7 +94,8 @@ EXAMPLES: dict[str, Any] = {
         "status": "new",
     },
     "LeadChange": {"status": "contacted"},
-    "Message": {"email": "ann@example.org", "name": "Ann", "message": "Do you deliver?"},
+    "Message": {**_MESSAGE, "tenant_id": "acme"},
+    "MessageSummary": _MESSAGE,
     "Moderation": {"page_id": _ID, "at": _AT, "comment_id": _ID, "status": "approved"},
     "Moved": {"path": "/team", "to": "/about-us"},
     "NewAsset": {**_FILE, "alt": "Our logo"},
@@ -98,6 +108,7 @@ EXAMPLES: dict[str, Any] = {
     "NewConsent": _CONSENT,
     "NewErasure": {"email": "ann@example.org"},
     "NewLead": {"email": "ann@example.org", "name": "Ann", "source": "newsletter"},
+    "NewMessage": {"email": "ann@example.org", "name": "Ann", "message": "Do you deliver?"},
     "NewResource": {"name": "guide.pdf", "mime": "application/pdf", "size": 90210, "gate": "lead"},
     "NewUser": _USER,
     "Product": {**_KEPT, **_PRODUCT, "product_id": _ID},
@@ -131,6 +142,7 @@ EXAMPLES: dict[str, Any] = {
     "SignalSummary": {"signal_id": _ID, "title": _SIGNAL["title"], "source": "support", "status": "new"},
     "TenantChange": {"domain": "www.acme.example"},
     "TenantDraft": _TENANT,
+    "TenantErasure": {"tenant": "acme", "removed": 4711, "done": True},
     "TenantSummary": {**_TENANT, "status": "active"},
     "User": {**_KEPT, **_USER, "user_id": "u-17", "enabled": True},
     "UserChange": {"role": "TENANT_ADMIN"},

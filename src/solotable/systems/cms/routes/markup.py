@@ -78,6 +78,20 @@ def sitemap_xml(pages: Iterable[ContentSummary], *, base: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def sitemap_index_xml(parts: int, *, base: str) -> str:
+    """Return the index of a sitemap that has several parts."""
+    lines = [
+        '<?xml version="1.0" encoding="UTF-8"?>',
+        '<sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">',
+        *(
+            f"<sitemap><loc>{_xml(f'{base}/sitemap.xml?part={part}')}</loc></sitemap>"
+            for part in range(1, parts + 1)
+        ),
+        "</sitemapindex>",
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def _changed(moment: datetime | None) -> str:
     return "" if moment is None else f"<lastmod>{moment.isoformat(timespec='seconds')}</lastmod>"
 

@@ -7,12 +7,11 @@ closed, is the CMS's to say: an administrator's typing error must not begin a te
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
-from typing import Annotated, cast
+from typing import Annotated, Protocol, TypeVar, cast
 from urllib.parse import urlsplit
 
-from fastapi import Depends, HTTPException, Path, Request
+from fastapi import Depends, HTTPException, Path, Request, Response
 
 from solotable import ANY, AsyncDatabase, AsyncStore
 from solotable.systems.cms.services import Tenants
@@ -26,13 +25,24 @@ from solotable.web import (
     Visitor,
     canonical_host,
     database,
+    etag,
     host_store,
     host_tenant,
     request_id,
     tenant,
     tenant_store,
 )
+from solotable.web.kept import Kept
 
+
+class Versioned(Protocol):
+    """What has a version."""
+
+    @property
+    def version(self) -> int: ...
+
+
+VersionedT = TypeVar("VersionedT", bound=Versioned)
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$", examples=["01JD0QK7V3M8Z6X2T9R4C5B1AE"])]
 
 
@@ -42,26 +52,21 @@ class OpenTenants:
     def __init__(
         self, *, ttl_seconds: float = 30.0, most: int = 1024, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._ttl = ttl_seconds
-        self._most = most
-        self._clock = clock
-        self._until: OrderedDict[str, float] = OrderedDict()
+        self._kept: Kept[str, None] = Kept(ttl_seconds=ttl_seconds, most=most, clock=clock)
 
     async def admit(self, db: AsyncDatabase, tenant: str) -> None:
         """Refuse a tenant that is not there (404), or not open (403)."""
-        if self._until.get(tenant, 0.0) > self._clock():
-            return
-        found = await Tenants(db).get(tenant)
-        if found.status != "active":
-            raise HTTPException(403, f"The tenant is {found.status}.")
-        self._until[tenant] = self._clock() + self._ttl
-        self._until.move_to_end(tenant)
-        while len(self._until) > self._most:
-            self._until.popitem(last=False)
+
+        async def ask() -> None:
+            found = await Tenants(db).get(tenant)
+            if found.status != "active":
+                raise HTTPException(403, f"The tenant is {found.status}.")
+
+        await self._kept.get(tenant, ask)
 
     def forget(self, tenant: str) -> None:
         """Ask again for a tenant, as something about it has changed."""
-        self._until.pop(tenant, None)
+        self._kept.forget(lambda each: each == tenant)
 
 
 async def open_tenant(request: Request, chosen: TenantId) -> str:
@@ -96,14 +101,14 @@ async def reader_store(request: Request, principal: Visitor) -> AsyncStore:
 async def visitor_store(request: Request, owner: Annotated[str, Depends(host_tenant)]) -> AsyncStore:
     """Return the store of the host's tenant for what a visitor sends, if it was sent from that site.
 
-    Browsers say where a form stands; another site's page must not fill in ours.
+    Browsers say where a form stands; another site's page must not fill in ours, and what says nothing is
+    no browser.
     """
-    origin = request.headers.get("origin")
-    if origin is not None:
-        host = canonical_host(netloc(origin))
-        hosts = cast(HostTenants, request.app.state.hosts)
-        if host is None or await hosts.owner(await database(request), host) != owner:
-            raise HTTPException(403, "The Origin is not this site.")
+    origins = request.headers.getlist("origin")
+    host = canonical_host(netloc(origins[0])) if len(origins) == 1 else None
+    hosts = cast(HostTenants, request.app.state.hosts)
+    if host is None or await hosts.owner(await database(request), host) != owner:
+        raise HTTPException(403, "Send the Origin of a page of this site.")
     return await host_store(request)
 
 
@@ -132,6 +137,12 @@ async def pepper(request: Request) -> bytes:
 async def expected_version(expected: IfMatch) -> int | None:
     """Return the version of If-Match; None when any will do."""
     return None if expected is None or expected is ANY else cast(int, expected)
+
+
+def tagged(response: Response, stored: VersionedT) -> VersionedT:
+    """Return what a route answers with, its version in the entity tag."""
+    response.headers["etag"] = etag(stored.version)
+    return stored
 
 
 SiteStore = Annotated[AsyncStore, Depends(site_store)]

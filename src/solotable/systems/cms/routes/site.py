@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
 from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.convertors import Convertor, register_url_convertor
 
-from solotable.systems.cms.entities import Content, ContentKind, ContentSummary
-from solotable.systems.cms.services import Contents, Moved, Routes, Tenants
+from solotable.systems.cms.entities import Content, ContentKind
+from solotable.systems.cms.services import Moved, Routes, Tenants
 from solotable.systems.cms.slugs import RESERVED
 from solotable.web import (
     DatabaseDep,
@@ -31,7 +31,8 @@ from solotable.web import (
 
 from .access import PUBLIC
 from .bounds import JsonRoute
-from .markup import address, page_html, sitemap_xml
+from .markup import address, page_html
+from .sitemaps import MOST_PARTS, sitemaps
 
 
 class PagePath(Convertor[str]):
@@ -54,10 +55,15 @@ class PagePath(Convertor[str]):
 register_url_convertor("page", PagePath())
 router = APIRouter(tags=["site"], route_class=JsonRoute)
 
-#: The protocol of sitemaps allows no more in one file.
-MOST_IN_SITEMAP = 50_000
 _FRESH = {"cache-control": "public, max-age=60", "vary": "accept, host"}
 _DEFAULT_PORTS = {"http": 80, "https": 443}
+MOVED: dict[int | str, dict[str, Any]] = {
+    301: {"description": "The page has another path now."},
+    304: {"description": "The page is the one that the client has."},
+}
+Part = Annotated[
+    int | None, Query(ge=1, le=MOST_PARTS, description="A part of a long sitemap, as its index names it.")
+]
 
 
 class PublicPage(BaseModel):
@@ -110,11 +116,7 @@ async def base_url(request: Request, db: DatabaseDep, owner: str) -> str:
 @router.get(
     "/{path:page}",
     response_model=PublicPage,
-    responses={
-        200: {"content": {"text/html": {"schema": {"type": "string"}}}},
-        301: {"description": "The page has another path now."},
-        304: {"description": "The page is the one that the client has."},
-    },
+    responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}, **MOVED},
     **PUBLIC,
 )
 async def render(path: str, request: Request) -> Response:
@@ -175,14 +177,37 @@ async def robots(request: Request, db: DatabaseDep, owner: HostTenant) -> PlainT
     },
     **PUBLIC,
 )
-async def sitemap(request: Request, db: DatabaseDep, owner: HostTenant, store: HostStore) -> Response:
-    """List the published pages of the site."""
-    contents, found, cursor = Contents(store), list[ContentSummary](), None
-    while len(found) < MOST_IN_SITEMAP:
-        page = await contents.inbox("published", limit=100, cursor=cursor)
-        found.extend(page.items)
-        cursor = page.cursor
-        if cursor is None:
-            break
-    text = sitemap_xml(found[:MOST_IN_SITEMAP], base=await base_url(request, db, owner))
+async def sitemap(
+    request: Request, db: DatabaseDep, owner: HostTenant, store: HostStore, part: Part = None
+) -> Response:
+    """List the published pages of the site, or the parts of that list where it is a long one."""
+    text = await sitemaps(request).text(store, part, base=await base_url(request, db, owner))
+    if text is None:
+        raise HTTPException(404, "The sitemap has no such part.")
     return Response(text, media_type="application/xml", headers=_FRESH)
+
+
+def bodiless(answer: Response) -> Response:
+    """Return an answer without its body; its headers stay, also how long the body would be."""
+    answer.body = b""
+    return answer
+
+
+@router.head("/{path:page}", response_class=Response, responses=MOVED, **PUBLIC)
+async def head_page(path: str, request: Request) -> Response:
+    """Say what GET of a page would, without the page."""
+    return bodiless(await render(path, request))
+
+
+@router.head("/robots.txt", response_class=Response, **PUBLIC)
+async def head_robots(request: Request, db: DatabaseDep, owner: HostTenant) -> Response:
+    """Say what GET of robots.txt would, without the text."""
+    return bodiless(await robots(request, db, owner))
+
+
+@router.head("/sitemap.xml", response_class=Response, **PUBLIC)
+async def head_sitemap(
+    request: Request, db: DatabaseDep, owner: HostTenant, store: HostStore, part: Part = None
+) -> Response:
+    """Say what GET of the sitemap would, without the list."""
+    return bodiless(await sitemap(request, db, owner, store, part))

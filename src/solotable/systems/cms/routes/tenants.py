@@ -11,15 +11,19 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.cms.entities import TenantConfig, TenantStatus, TenantSummary
-from solotable.systems.cms.services import Settings, TenantDraft, Tenants
+from solotable.systems.cms.services import Settings, TenantDraft, TenantErasure, Tenants, erase
 from solotable.systems.cms.services.settings import redacted
 from solotable.web import Caller, HostTenants, Page, Paging, Principal, etag
 
 from .access import ADMINS, EDITORS, GLOBAL, READERS, allow
 from .bounds import JsonRoute, Tree
-from .scope import ActingDatabase, Expected, Id, OpenTenant, open_tenants
+from .scope import ActingDatabase, Expected, Files, Id, OpenTenant, open_tenants
+from .sitemaps import sitemaps
 
 router = APIRouter(tags=["tenants"], route_class=JsonRoute)
+
+#: How many items an erasure removes in one request.
+MOST_AT_ONCE = 10_000
 
 
 class TenantChange(BaseModel):
@@ -29,6 +33,14 @@ class TenantChange(BaseModel):
 
     domain: Annotated[str, Field(min_length=1, max_length=253)] | None = None
     status: TenantStatus = "active"
+
+
+class Confirmation(BaseModel):
+    """That a tenant is meant to go: its id once more."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    confirm: Annotated[str, Field(min_length=1, max_length=128)]
 
 
 def summary(config: TenantConfig) -> TenantSummary:
@@ -46,6 +58,7 @@ def forget(request: Request, tenant: str) -> None:
     """Have the app ask again for a tenant, and for all host names."""
     cast(HostTenants, request.app.state.hosts).forget()
     open_tenants(request).forget(tenant)
+    sitemaps(request).forget(tenant)
 
 
 @router.get("/tenants", **allow(*READERS))
@@ -62,12 +75,13 @@ async def list_tenants(db: ActingDatabase, principal: Caller, paging: Paging) ->
 
 @router.post("/tenants", status_code=201, **allow(*GLOBAL))
 async def create_tenant(
-    draft: TenantDraft, db: ActingDatabase, principal: Caller, request: Request
+    draft: TenantDraft, db: ActingDatabase, principal: Caller, request: Request, response: Response
 ) -> TenantSummary:
     """Make a tenant with its `/` and `/contact`; a domain that is taken is a 409."""
     reached(principal, draft.id)
     made = await Tenants(db).create(draft)
     forget(request, made.id)
+    response.headers["etag"] = etag(made.version)
     return summary(made)
 
 
@@ -88,6 +102,7 @@ async def change_tenant(
     principal: Caller,
     version: Expected,
     request: Request,
+    response: Response,
 ) -> TenantSummary:
     """Give a tenant another domain, suspend it, or close it: one of these at a time."""
     reached(principal, tenant)
@@ -95,13 +110,36 @@ async def change_tenant(
         raise HTTPException(422, "Send a domain or a status, one of the two.")
     tenants = Tenants(db)
     if "status" in body.model_fields_set:
-        if version is not None and (await tenants.get(tenant)).version != version:
-            raise HTTPException(412, "Somebody else changed it first; read it again.")
-        stored = await tenants.set_status(tenant, body.status)
+        stored = await tenants.set_status(tenant, body.status, version=version)
     else:
         stored = await tenants.move(tenant, body.domain, version=version)
     forget(request, tenant)
+    response.headers["etag"] = etag(stored.version)
     return summary(stored)
+
+
+@router.post(
+    "/tenants/{tenant}/erasure",
+    responses={202: {"model": TenantErasure, "description": "A part is erased; repeat it."}},
+    **allow(*GLOBAL),
+)
+async def erase_tenant(
+    tenant: Id,
+    body: Confirmation,
+    db: ActingDatabase,
+    principal: Caller,
+    files: Files,
+    request: Request,
+    response: Response,
+) -> TenantErasure:
+    """Erase a closed tenant for good, files too; 202 when there is more: repeat it until it is done."""
+    reached(principal, tenant)
+    if body.confirm != tenant:
+        raise HTTPException(422, "To confirm it, send the tenant's id in `confirm`.")
+    done = await erase(db, tenant, storage=files, most=MOST_AT_ONCE)
+    forget(request, tenant)
+    response.status_code = 200 if done.done else 202
+    return done
 
 
 @router.get("/settings", tags=["settings"], **allow(*EDITORS))

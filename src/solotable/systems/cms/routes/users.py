@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, cast
 
-from fastapi import APIRouter, HTTPException
+from fastapi import APIRouter, Depends, HTTPException, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.cms.entities import AuditEvent, Role, User
 from solotable.systems.cms.services import Trail, Users
-from solotable.web import Caller, Page, Paging
+from solotable.systems.cms.services.visitors import tenant_of
+from solotable.web import Caller, Page, Paging, Standings
 
 from .access import ADMINS, EDITORS, allow
-from .bounds import Email, JsonRoute
-from .scope import Id, SiteStore
+from .bounds import Email, IdText, JsonRoute
+from .scope import Id, Pepper, SiteStore
 
 router = APIRouter(route_class=JsonRoute)
 
@@ -26,6 +27,8 @@ class NewUser(BaseModel):
     email: Email
     name: Annotated[str, Field(max_length=200)] = ""
     role: Role = "EDITOR"
+    #: The subject of their tokens; without it they are known by their address.
+    user_id: IdText | None = None
 
 
 class UserChange(BaseModel):
@@ -45,51 +48,72 @@ class Access(BaseModel):
     enabled: bool
 
 
-def managed(store: SiteStore, principal: Caller) -> Users:
+async def managed(store: SiteStore, principal: Caller, pepper: Pepper) -> Users:
     """Return the people of a tenant, as the caller may manage them."""
-    return Users(store, manager_id=principal.id, manager_email=principal.email, roles=principal.roles)
+    return Users(
+        store,
+        manager_id=principal.id,
+        manager_email=principal.email,
+        roles=principal.roles,
+        pepper=pepper,
+    )
+
+
+def forget(request: Request, store: SiteStore) -> None:
+    """Have the app look again where the people of a tenant stand."""
+    cast(Standings, request.app.state.standings).forget(tenant_of(store))
+
+
+Managed = Annotated[Users, Depends(managed)]
 
 
 @router.get("/users", tags=["users"], **allow(*EDITORS))
-async def list_users(store: SiteStore, principal: Caller, paging: Paging) -> Page[User]:
+async def list_users(users: Managed, paging: Paging) -> Page[User]:
     """List the people of the tenant."""
-    found = await managed(store, principal).list(limit=paging.limit, cursor=paging.cursor)
-    return Page[User].of(found)
+    return Page[User].of(await users.list(limit=paging.limit, cursor=paging.cursor))
 
 
 @router.post("/users", status_code=201, tags=["users"], **allow(*ADMINS))
-async def create_user(body: NewUser, store: SiteStore, principal: Caller) -> User:
+async def create_user(body: NewUser, users: Managed, store: SiteStore, request: Request) -> User:
     """Add somebody; an address that is here already is a 409."""
-    return await managed(store, principal).create(email=body.email, name=body.name, role=body.role)
+    made = await users.create(email=body.email, name=body.name, role=body.role, user_id=body.user_id)
+    forget(request, store)
+    return made
 
 
 @router.get("/users/{user_id}", tags=["users"], **allow(*EDITORS))
-async def get_user(user_id: Id, store: SiteStore, principal: Caller) -> User:
+async def get_user(user_id: Id, users: Managed) -> User:
     """Return somebody."""
-    return await managed(store, principal).get(user_id)
+    return await users.get(user_id)
 
 
 @router.put("/users/{user_id}", tags=["users"], **allow(*ADMINS))
-async def change_user(user_id: Id, body: UserChange, store: SiteStore, principal: Caller) -> User:
+async def change_user(
+    user_id: Id, body: UserChange, users: Managed, store: SiteStore, request: Request
+) -> User:
     """Give somebody another name or another role; nobody changes their own role."""
-    users = managed(store, principal)
     if (body.name is None) == (body.role is None):
         raise HTTPException(422, "Send a name or a role, one of the two.")
-    if body.role is not None:
-        return await users.set_role(user_id, body.role)
-    return await users.rename(user_id, body.name or "")
+    if body.role is None:
+        return await users.rename(user_id, body.name or "")
+    stored = await users.set_role(user_id, body.role)
+    forget(request, store)
+    return stored
 
 
 @router.put("/users/{user_id}/status", tags=["users"], **allow(*ADMINS))
-async def set_access(user_id: Id, body: Access, store: SiteStore, principal: Caller) -> User:
-    """Let somebody in, or keep them out."""
-    return await managed(store, principal).set_enabled(user_id, enabled=body.enabled)
+async def set_access(user_id: Id, body: Access, users: Managed, store: SiteStore, request: Request) -> User:
+    """Let somebody in, or keep them out; tokens that they have are refused from now on."""
+    stored = await users.set_enabled(user_id, enabled=body.enabled)
+    forget(request, store)
+    return stored
 
 
 @router.delete("/users/{user_id}", status_code=204, tags=["users"], **allow(*ADMINS))
-async def delete_user(user_id: Id, store: SiteStore, principal: Caller) -> None:
-    """Remove somebody."""
-    await managed(store, principal).delete(user_id)
+async def delete_user(user_id: Id, users: Managed, store: SiteStore, request: Request) -> None:
+    """Remove somebody; to keep out who still has tokens, disable them instead."""
+    await users.delete(user_id)
+    forget(request, store)
 
 
 @router.get("/audit", tags=["audit"], **allow(*ADMINS))

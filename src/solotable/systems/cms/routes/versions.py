@@ -9,11 +9,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.cms.entities import Content
 from solotable.systems.cms.services import Versions, VersionSummary
-from solotable.web import Page, Paging, etag
+from solotable.web import Page, Paging
 
 from .access import EDITORS, allow
 from .bounds import JsonRoute
-from .scope import Expected, Id, SiteStore
+from .scope import Expected, Id, SiteStore, tagged
 
 router = APIRouter(prefix="/content/{node_id}", tags=["versions"], route_class=JsonRoute)
 
@@ -78,6 +78,4 @@ async def restore_version(
     node_id: Id, body: Restoring, store: SiteStore, over: Expected, response: Response
 ) -> Content:
     """Write an old version's content as a new version; address and status stay."""
-    stored = await Versions(store).restore(node_id, body.version, over=over)
-    response.headers["etag"] = etag(stored.version)
-    return stored
+    return tagged(response, await Versions(store).restore(node_id, body.version, over=over))

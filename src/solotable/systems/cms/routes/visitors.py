@@ -1,6 +1,7 @@
-"""`/leads`, `/contact`, `/consent(s)`, `/erasures`: what visitors send, and forgetting it.
+"""`/leads`, `/contact`, `/messages`, `/consent(s)`, `/erasures`: what visitors send, and forgetting it.
 
-Visitors send without a credential, to the tenant of the host name. Their answers say that something was
+Visitors send without a credential, to the tenant of the host name and from a page of it: their browser's
+`Origin` says which. Their answers say that something was
 received and nothing else: who is known here already is not a stranger's to learn. No path holds an
 address (C0.13): a lead has an id, and an erasure names the address in its body.
 """
@@ -12,12 +13,11 @@ from typing import Annotated
 from fastapi import APIRouter, Header
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-from solotable.systems.cms.entities import Consent, Erasure, Lead, LeadStatus
-from solotable.systems.cms.moments import now_ms
+from solotable.systems.cms.entities import Consent, Erasure, Lead, LeadStatus, Message, MessageSummary
 from solotable.systems.cms.services import Consents, Erasures, Leads
 from solotable.web import Page, Paging
 
-from .access import ADMINS, PUBLIC, allow
+from .access import ADMINS, FORM, allow
 from .bounds import Email, JsonRoute, Moment, Tree, VisitorId
 from .scope import Id, Pepper, SiteStore, VisitorStore
 
@@ -36,7 +36,7 @@ class NewLead(BaseModel):
     data: Tree = {}
 
 
-class Message(BaseModel):
+class NewMessage(BaseModel):
     """What somebody writes in the contact form."""
 
     model_config = ConfigDict(extra="forbid")
@@ -89,24 +89,21 @@ class Received(BaseModel):
     received: bool = True
 
 
-@router.post("/leads", status_code=202, **PUBLIC)
+@router.post("/leads", status_code=202, **FORM)
 async def capture_lead(body: NewLead, store: VisitorStore, pepper: Pepper) -> Received:
     """Leave an address; somebody who is known already stays who they are."""
     await Leads(store, pepper=pepper).capture(body.email, name=body.name, source=body.source, data=body.data)
     return Received()
 
 
-@router.post("/contact", status_code=202, **PUBLIC)
-async def send_message(body: Message, store: VisitorStore, pepper: Pepper) -> Received:
-    """Send a message; it is kept with the lead of its sender, and is erased with it."""
-    at = now_ms().isoformat(timespec="milliseconds")
-    await Leads(store, pepper=pepper).capture(
-        body.email, name=body.name, source="contact", data={f"message {at}": body.message}
-    )
+@router.post("/contact", status_code=202, **FORM)
+async def send_message(body: NewMessage, store: VisitorStore, pepper: Pepper) -> Received:
+    """Send a message; its sender becomes a lead, and it is erased with that."""
+    await Leads(store, pepper=pepper).message(body.email, name=body.name, body=body.message)
     return Received()
 
 
-@router.post("/consent", status_code=201, **PUBLIC)
+@router.post("/consent", status_code=201, **FORM)
 async def record_consent(
     body: NewConsent, store: VisitorStore, user_agent: Annotated[str, Header(include_in_schema=False)] = ""
 ) -> Consent:
@@ -139,6 +136,20 @@ async def get_lead(lead_id: Id, store: SiteStore) -> Lead:
     return await Leads(store).get(lead_id)
 
 
+@router.get("/leads/{lead_id}/messages", **allow(*ADMINS))
+async def list_messages_of_lead(lead_id: Id, store: SiteStore, paging: Paging) -> Page[Message]:
+    """List what a lead wrote, the latest first."""
+    found = await Leads(store).messages_of(lead_id, limit=paging.limit, cursor=paging.cursor)
+    return Page[Message].of(found)
+
+
+@router.get("/messages", **allow(*ADMINS))
+async def list_messages(store: SiteStore, paging: Paging) -> Page[MessageSummary]:
+    """List what was written in the contact form, the latest first, without addresses."""
+    found = await Leads(store).messages(limit=paging.limit, cursor=paging.cursor)
+    return Page[MessageSummary].of(found)
+
+
 @router.put("/leads/{lead_id}", **allow(*ADMINS))
 async def change_lead(lead_id: Id, body: LeadChange, store: SiteStore) -> Lead:
     """Say how far things are with somebody."""
@@ -147,7 +158,7 @@ async def change_lead(lead_id: Id, body: LeadChange, store: SiteStore) -> Lead:
 
 @router.delete("/leads/{lead_id}", **allow(*ADMINS))
 async def erase_lead(lead_id: Id, store: SiteStore, pepper: Pepper) -> Erasure:
-    """Forget somebody: the lead goes, and their comments become nobody's."""
+    """Forget somebody: the lead and its messages go, and their comments become nobody's."""
     lead = await Leads(store).get(lead_id)
     return await Erasures(store, pepper=pepper).person(lead.email)
 

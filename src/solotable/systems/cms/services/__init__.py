@@ -4,14 +4,14 @@ Nothing here knows HTTP. Who may do what is for the routes; what must never happ
 """
 
 from .catalogue import ContextDraft, Contexts, ProductDraft, Products, SignalDraft, Signals
-from .closing import erase
+from .closing import TenantErasure, erase
 from .contents import ContentDraft, ContentPatch, Contents
 from .files import Announced, Assets, Resources
 from .routing import Moved, Routes
 from .settings import Settings
 from .tenants import TenantDraft, Tenants
 from .trail import Erasures, Trail, audit_sink
-from .users import Forbidden, Users
+from .users import Forbidden, Users, standing
 from .versions import Versions, VersionSummary
 from .visitors import Comments, Consents, Leads
 
@@ -37,6 +37,7 @@ __all__ = [
     "SignalDraft",
     "Signals",
     "TenantDraft",
+    "TenantErasure",
     "Tenants",
     "Trail",
     "Users",
@@ -44,4 +45,5 @@ __all__ = [
     "Versions",
     "audit_sink",
     "erase",
+    "standing",
 ]

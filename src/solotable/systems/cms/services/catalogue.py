@@ -8,7 +8,6 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable import ANY, AsyncStore, Page, Query
-from solotable.errors import DataError
 from solotable.systems.cms.entities.catalogue import (
     Context,
     ContextSummary,
@@ -19,8 +18,7 @@ from solotable.systems.cms.entities.catalogue import (
     SignalStatus,
     SignalSummary,
 )
-
-from .refusals import made
+from solotable.systems.cms.refusals import Refused, made
 
 EntityT = TypeVar("EntityT", bound=Product | Context | Signal)
 RowT = TypeVar("RowT", bound=BaseModel)
@@ -84,7 +82,7 @@ class _Kind(Generic[EntityT]):
         if not changes:
             return await self.get(id)
         if foreign := sorted(set(changes) - self._fields):
-            raise DataError(f"{self._entity.__name__}.{foreign[0]} is nothing that can be changed.")
+            raise Refused(f"{self._entity.__name__}.{foreign[0]} is nothing that can be changed.")
         expected = ANY if version is None else version
         return await self._store.update(self._entity, version=expected, set=changes, **self._key(id))
 

@@ -6,8 +6,9 @@ into the trail up to a day later; repeat it then, if the trail is to go as well.
 
 from __future__ import annotations
 
-from solotable import AsyncDatabase
-from solotable.errors import DataError
+from pydantic import BaseModel
+
+from solotable import AsyncDatabase, AsyncStore
 from solotable.expressions.ast import KeyTerm
 from solotable.flows.ask import Flow, ask
 from solotable.flows.own import own_partition
@@ -16,41 +17,71 @@ from solotable.protocol.encode import items as decode_items
 from solotable.protocol.replies import Page
 from solotable.protocol.requests import BatchDelete, BatchWriteItem, Query
 from solotable.store.drive import arun
+from solotable.systems.cms.entities.catalogue import Asset, Resource
 from solotable.systems.cms.entities.tenancy import TenantConfig, User
+from solotable.systems.cms.refusals import Refused
+from solotable.systems.cms.storage import Storage
 from solotable.systems.cms.table import cms
 
 _AT_ONCE = 25
 
 
-async def erase(db: AsyncDatabase, tenant: str) -> int:
-    """Remove all data of a closed tenant, and return how many items that were."""
+class TenantErasure(BaseModel):
+    """How many items of a tenant were removed, and whether that was all of them."""
+
+    tenant: str
+    removed: int
+    done: bool
+
+
+async def erase(
+    db: AsyncDatabase, tenant: str, *, storage: Storage | None = None, most: int | None = None
+) -> TenantErasure:
+    """Remove all data of a closed tenant, and with a storage the bytes of its files.
+
+    With `most` it ends after so many items, give or take a few; repeat it until it is done.
+    """
     config = await db.get(TenantConfig, id=tenant, consistent=True)
     if config is not None and config.status != "closed":
-        raise DataError(f"Tenant {tenant!r} is {config.status}; close it first.")
-    store = db.tenant(tenant)
-    # First those that have locks elsewhere, which go with them.
-    async for user in store.all(User.of_tenant()):
-        await store.delete(user)
-    removed = 0
+        raise Refused(f"Tenant {tenant!r} is {config.status}; close it first.")
+    removed = await _forget_owners(db.tenant(tenant), storage, most)
     for partition in (own_partition("TENANT", tenant), own_partition("OUTBOX", tenant)):
-        removed += await arun(_emptied(db.scope, partition), db.engine)
+        left = None if most is None else most - removed
+        removed += await arun(_emptied(db.scope, partition, left), db.engine)
+    if most is not None and removed >= most:
+        return TenantErasure(tenant=tenant, removed=removed, done=False)
     if config is not None:
         await db.delete(config)
+    return TenantErasure(tenant=tenant, removed=removed, done=True)
+
+
+async def _forget_owners(store: AsyncStore, storage: Storage | None, most: int | None) -> int:
+    """Remove those that have something elsewhere, which goes with them: locks, and bytes."""
+    removed = 0
+    for entity in (User, Asset, Resource):
+        async for each in store.all(entity.of_tenant()):
+            if most is not None and removed >= most:
+                return removed
+            if storage is not None and isinstance(each, (Asset, Resource)):
+                await storage.delete(each.storage_key)
+            await store.delete(each)
+            removed += 1
     return removed
 
 
-def _emptied(scope: Scope, partition: str) -> Flow[int]:
+def _emptied(scope: Scope, partition: str, most: int | None) -> Flow[int]:
     table, removed = scope.table(cms), 0
     key = (KeyTerm(cms.partition.name, "=", ({"S": partition},)),)
-    while True:
+    while most is None or removed < most:
         page: Page = yield from ask(
             Query(table=table, key=key, projection=(("PK",), ("SK",)), limit=_AT_ONCE, consistent=True),
             scope.retries,
         )
         keys = decode_items(page.items or ())
         if not keys:
-            return removed
+            break
         deletes = tuple(BatchDelete(key=each) for each in keys)
         # What comes back unprocessed is found again by the next query.
         yield from ask(BatchWriteItem(tables=((table, deletes),)), scope.retries)
         removed += len(keys)
+    return removed

@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from solotable import ANY, AsyncStore, Page
-from solotable.errors import DataError, NotFound, VersionConflict
+from solotable.errors import NotFound, VersionConflict
 from solotable.systems.cms.entities.pages import (
     Blocks,
     Content,
@@ -24,9 +24,8 @@ from solotable.systems.cms.entities.pages import (
     Seo,
     Title,
 )
+from solotable.systems.cms.refusals import Refused, first_reason, made
 from solotable.systems.cms.slugs import free_slug
-
-from .refusals import first_reason, made
 
 #: How often a move that meets another one of the same page is made again.
 _ATTEMPTS = 10
@@ -148,7 +147,7 @@ class Contents:
     async def recover(self, node_id: str) -> Content:
         """Give a deleted page back, under the path it had; AlreadyExists if that is taken by now."""
         if await self._store.get(Content, node_id=node_id, consistent=True) is not None:
-            raise DataError(f"Page {node_id!r} is not deleted.")
+            raise Refused(f"Page {node_id!r} is not deleted.")
         history = self._store.history(Content, node_id=node_id)
         last = next(iter((await history.list(limit=1)).items), None)
         if last is None:
@@ -162,5 +161,5 @@ class Contents:
     async def purge(self, node_id: str) -> int:
         """Remove the versions of a deleted page for good; return how many."""
         if await self._store.get(Content, node_id=node_id, consistent=True) is not None:
-            raise DataError(f"Page {node_id!r} is not deleted; delete it first.")
+            raise Refused(f"Page {node_id!r} is not deleted; delete it first.")
         return await self._store.history(Content, node_id=node_id).purge()

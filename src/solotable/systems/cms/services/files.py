@@ -13,12 +13,11 @@ from typing import Any, Generic, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict
 
 from solotable import AsyncStore, Page
-from solotable.errors import AlreadyExists, DataError, NotFound
+from solotable.errors import AlreadyExists, NotFound
 from solotable.systems.cms.entities.catalogue import Asset, Resource
 from solotable.systems.cms.mime import ASSETS, RESOURCES, judge_bytes, judge_kind
+from solotable.systems.cms.refusals import Refused, made
 from solotable.systems.cms.storage import Storage
-
-from .refusals import made
 
 UPLOAD_SECONDS = 15 * 60
 DOWNLOAD_SECONDS = {"lead": 15 * 60, "purchase": 5 * 60}
@@ -55,7 +54,7 @@ class _Files(Generic[FileT]):
             # They are served as immutable, and may lie in caches for a year.
             raise AlreadyExists(f"The bytes of {self._entity.__name__} {id!r} are here; announce another.")
         if len(data) != found.size:
-            raise DataError(f"{found.size} bytes were announced, and {len(data)} have come.")
+            raise Refused(f"{found.size} bytes were announced, and {len(data)} have come.")
         judge_bytes(found.mime, data)
         await self._storage.put(found.storage_key, data, mime=found.mime)
         return await self._store.update(found, set={"status": "stored"})
@@ -64,7 +63,7 @@ class _Files(Generic[FileT]):
         """Say that bytes went past us to a URL: they are looked up and judged, not believed."""
         found = await self._store.require(self._entity, consistent=True, **self._key(id))
         if await self._storage.size(found.storage_key) != found.size:
-            raise DataError(f"The {found.size} bytes that were announced are not there.")
+            raise Refused(f"The {found.size} bytes that were announced are not there.")
         judge_bytes(found.mime, await self._storage.beginning(found.storage_key))
         return await self._store.update(found, set={"status": "stored"})
 

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from solotable import AsyncDatabase
-from solotable.errors import DataError, VersionConflict
+from solotable.errors import VersionConflict
 from solotable.systems.cms.entities.tenancy import MOST_SETTINGS, TenantConfig
 from solotable.systems.cms.json_sizes import within
+from solotable.systems.cms.refusals import Refused
 
 HIDDEN = "********"
 #: Anywhere in a name, as in `recaptchaSecretKey` and `token_v2`: rather one too many is hidden.
@@ -85,7 +86,7 @@ def _revealed(stored: Any, given: list[Any]) -> list[Any]:
         if at is not None:
             result.append(known.pop(at))
         elif _holds_hidden(each):
-            raise DataError(
+            raise Refused(
                 "An entry of a list was changed and holds a hidden secret: send the secret with it."
             )
         else:
@@ -145,7 +146,7 @@ class Settings:
         try:
             settings = within(MOST_SETTINGS)(merged(current.settings, patch))
         except ValueError as refused:
-            raise DataError(f"The settings: this {refused}.") from None
+            raise Refused(f"The settings: this {refused}.") from None
         expected = current.version if version is None else version
         stored = await self._db.update(
             TenantConfig, id=self._tenant, version=expected, set={"settings": settings}

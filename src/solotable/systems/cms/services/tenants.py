@@ -21,9 +21,8 @@ from solotable.systems.cms.entities.tenancy import (
     TenantStatus,
     TenantSummary,
 )
+from solotable.systems.cms.refusals import Refused, first_reason, made
 from solotable.web.hostnames import canonical_host
-
-from .refusals import first_reason, made
 
 _HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(\.(?!-)[a-z0-9-]{1,63}(?<!-))*")
 _TITLES = {"/": "Home", "/contact": "Contact"}
@@ -47,7 +46,7 @@ def host_of(text: str) -> str:
     """
     host = canonical_host(text.strip())
     if host is None or not _HOST.fullmatch(host):
-        raise DataError(f"{text[:300]!r} is no host name.")
+        raise Refused("This is no host name.")
     return host
 
 
@@ -91,7 +90,7 @@ class Tenants:
         """Give a tenant another domain, or none; NotUnique if it is another's."""
         current = await self._db.require(TenantConfig, id=tenant, consistent=True)
         if current.status == "closed":
-            raise DataError(f"Tenant {tenant!r} is closed.")
+            raise Refused(f"Tenant {tenant!r} is closed.")
         expected = current.version if version is None else version
         if domain is None:
             return await self._db.update(TenantConfig, id=tenant, version=expected, remove=["domain"])
@@ -99,16 +98,19 @@ class Tenants:
             TenantConfig, id=tenant, version=expected, set={"domain": host_of(domain)}
         )
 
-    async def set_status(self, tenant: str, status: TenantStatus) -> TenantConfig:
+    async def set_status(
+        self, tenant: str, status: TenantStatus, *, version: int | None = None
+    ) -> TenantConfig:
         """Suspend a tenant, or serve it again; one that is closed stays closed."""
-        if status == "closed":
-            return await self.close(tenant)
         current = await self._db.require(TenantConfig, id=tenant, consistent=True)
-        if current.status == "closed":
-            raise DataError(f"Tenant {tenant!r} is closed.")
-        return await self._db.update(current, set={"status": status})
+        expected = current.version if version is None else version
+        if current.status == "closed" and expected == current.version and status != "closed":
+            raise Refused(f"Tenant {tenant!r} is closed.")
+        gone = ["domain"] if status == "closed" else []
+        return await self._db.update(
+            TenantConfig, id=tenant, version=expected, set={"status": status}, remove=gone
+        )
 
-    async def close(self, tenant: str) -> TenantConfig:
+    async def close(self, tenant: str, *, version: int | None = None) -> TenantConfig:
         """Stop serving a tenant for good, and give its domain back."""
-        current = await self._db.require(TenantConfig, id=tenant, consistent=True)
-        return await self._db.update(current, set={"status": "closed"}, remove=["domain"])
+        return await self.set_status(tenant, "closed", version=version)

@@ -12,9 +12,10 @@ from datetime import datetime
 from pydantic import BaseModel
 
 from solotable import AsyncStore, Page
-from solotable.errors import DataError, NotFound
+from solotable.errors import NotFound
 from solotable.flows.history import Difference
 from solotable.systems.cms.entities.pages import Content, ContentStatus
+from solotable.systems.cms.refusals import Refused
 
 #: Snapshots are in no index, so a page of the list reads them whole: 20 of 40 KB are 100 read units.
 MOST_LISTED = 20
@@ -64,7 +65,7 @@ class Versions:
         """Write the content of a former version as a new one; `over` is the version that the caller saw."""
         current = await self._store.require(Content, node_id=node_id, consistent=True)
         if version == current.version:
-            raise DataError(f"Version {version} is the current one; there is nothing to restore.")
+            raise Refused(f"Version {version} is the current one; there is nothing to restore.")
         former = await self.get(node_id, version)
         kept = {
             "version": current.version if over is None else over,

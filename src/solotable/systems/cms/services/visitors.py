@@ -1,13 +1,13 @@
-"""What visitors leave: comments, leads, consents. Addresses have one spelling and are in no key."""
+"""What visitors leave: comments, leads, messages, consents. Addresses have one spelling and are in no key."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from solotable import AsyncStore, Page
-from solotable.errors import AlreadyExists, DataError, NotFound, VersionConflict
+from solotable.errors import AlreadyExists, NotFound, VersionConflict
 from solotable.systems.cms.entities.pages import Content
 from solotable.systems.cms.entities.visitors import (
     MOST_DATA,
@@ -18,13 +18,15 @@ from solotable.systems.cms.entities.visitors import (
     Lead,
     LeadStatus,
     LeadSummary,
+    Message,
+    MessageSummary,
 )
 from solotable.systems.cms.identity import label, normalised, pseudonym
 from solotable.systems.cms.json_sizes import within
 from solotable.systems.cms.moments import Now, now_ms
+from solotable.systems.cms.refusals import Refused, first_reason, made
 
-from .refusals import made
-
+T = TypeVar("T")
 #: How often a submission that meets another one of the same address is made again.
 _ATTEMPTS = 10
 
@@ -32,7 +34,7 @@ _ATTEMPTS = 10
 def tenant_of(store: AsyncStore) -> str:
     """Return the tenant of a store; what has none cannot be asked for visitors' data."""
     if store.tenant_id is None:
-        raise DataError("Visitors belong to a tenant; take the store from db.tenant(...).")
+        raise Refused("Visitors belong to a tenant; take the store from db.tenant(...).")
     return store.tenant_id
 
 
@@ -106,31 +108,57 @@ class Leads:
         self, email: str, *, name: str = "", source: str = "", data: Mapping[str, Any] | None = None
     ) -> Lead:
         """Take an address. Who is known already stays who they are: only what was missing is filled in."""
-        address = normalised(email)
-        lead_id, given = self.id_of(address), dict(data or {})
-        about = {"email": address, "label": label(address), "name": name, "source": source}
-        lead = made(Lead, lead_id=lead_id, data=given, **about)
-        for attempt in range(1, _ATTEMPTS + 1):
-            known = await self._store.get(Lead, lead_id=lead_id, consistent=True)
-            try:
-                if known is None:
-                    return await self._store.create(lead.model_copy(update={"last_submitted": self._now()}))
-                return await self._resubmitted(known, lead)
-            except (AlreadyExists, VersionConflict, NotFound):
-                if attempt == _ATTEMPTS:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
+        lead = self._lead(email, name=name, source=source, data=dict(data or {}))
 
-    async def _resubmitted(self, known: Lead, lead: Lead) -> Lead:
+        async def write(known: Lead | None) -> Lead:
+            if known is None:
+                return await self._store.create(lead)
+            return await self._store.update(known, set=self._changes(known, lead), add={"submissions": 1})
+
+        return await self._written(lead.lead_id, write)
+
+    async def message(self, email: str, *, body: str, name: str = "") -> Message:
+        """Take a message, and its sender as a lead, in one transaction."""
+        lead = self._lead(email, name=name, source="contact")
+        message = made(Message, lead_id=lead.lead_id, at=self._now(), label=lead.label, name=name, body=body)
+
+        async def write(known: Lead | None) -> Message:
+            with first_reason():
+                async with self._store.transaction() as tx:
+                    if known is None:
+                        tx.create(lead)
+                    else:
+                        # An erasure that goes on meanwhile sees another version, and begins again.
+                        tx.update(known, set=self._changes(known, lead), add={"submissions": 1})
+                    return tx.create(message)
+
+        return await self._written(lead.lead_id, write)
+
+    def _lead(self, email: str, **about: Any) -> Lead:
+        address = normalised(email)
+        known_by = {"lead_id": self.id_of(address), "email": address, "label": label(address)}
+        return made(Lead, last_submitted=self._now(), **known_by, **about)
+
+    def _changes(self, known: Lead, lead: Lead) -> dict[str, Any]:
         try:
             data = within(MOST_DATA)({**lead.data, **known.data})
         except ValueError:
             # Not a refusal: it would tell a stranger that the address is known, and how much of it.
             data = known.data
-        changes: dict[str, Any] = {"last_submitted": self._now(), "data": data}
+        changes: dict[str, Any] = {"last_submitted": lead.last_submitted, "data": data}
         if lead.name and not known.name:
             changes["name"] = lead.name
-        return await self._store.update(known, set=changes, add={"submissions": 1})
+        return changes
+
+    async def _written(self, lead_id: str, write: Callable[[Lead | None], Awaitable[T]]) -> T:
+        for attempt in range(1, _ATTEMPTS + 1):
+            known = await self._store.get(Lead, lead_id=lead_id, consistent=True)
+            try:
+                return await write(known)
+            except (AlreadyExists, VersionConflict, NotFound):
+                if attempt == _ATTEMPTS:
+                    raise
+        raise AssertionError("the last attempt returns or raises")
 
     async def find(self, email: str) -> Lead | None:
         """Return the lead of an address by one GetItem, or None."""
@@ -149,6 +177,14 @@ class Leads:
     ) -> Page[LeadSummary]:
         """Return the leads in a status, without addresses."""
         return await self._store.page(Lead.in_status(status), limit=limit, cursor=cursor)
+
+    async def messages(self, *, limit: int = 50, cursor: str | None = None) -> Page[MessageSummary]:
+        """Return what leads wrote, the latest first, without addresses."""
+        return await self._store.page(Message.listed(), limit=limit, cursor=cursor)
+
+    async def messages_of(self, lead_id: str, *, limit: int = 50, cursor: str | None = None) -> Page[Message]:
+        """Return what a lead wrote, the latest first, by one Query."""
+        return await self._store.page(Message.of_lead(lead_id), limit=limit, cursor=cursor)
 
     async def set_status(self, lead_id: str, status: LeadStatus) -> Lead:
         """Say how far things are with somebody."""

@@ -37,10 +37,11 @@ class Entry:
 class Malformed(DataError):
     """A text is no YAML or no JSON, or says a thing twice."""
 
+    told: str
+
     def __init__(self, line: int, told: str) -> None:
-        super().__init__(f"line {line}: {told}")
+        super().__init__(f"line {line}: {told}", told=told)
         self.line = line
-        self.told = told
 
 
 class NoYaml(DataError):

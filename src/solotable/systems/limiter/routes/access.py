@@ -10,6 +10,7 @@ from typing import Any
 
 from fastapi import Depends
 
+from solotable.errors import DataError
 from solotable.systems.limiter.errors import LeaseExpired, NoLimits
 from solotable.web import Kind, requires
 
@@ -27,6 +28,10 @@ PROBLEMS: dict[type[Exception], Kind] = {
     ),
     NoLimits: Kind(
         status=422, slug="no-limits", title="No limits", detail="No limits are set here.", tell=True
+    ),
+    # What is refused here are names and amounts that the caller sent, nothing of anybody else's.
+    DataError: Kind(
+        status=422, slug="invalid", title="Invalid data", detail="This cannot be taken as it is.", tell=True
     ),
 }
 

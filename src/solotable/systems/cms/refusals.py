@@ -1,4 +1,4 @@
-"""How services refuse: with the one reason that the caller can do something about, and never with a value."""
+"""How the CMS refuses: with the one reason that the caller can do something about, never with a value."""
 
 from __future__ import annotations
 
@@ -13,14 +13,21 @@ from solotable.errors import DataError, SolotableError, TransactionFailed
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
+class Refused(DataError):
+    """What a caller gave cannot be taken; the message is theirs to read, so it repeats no value."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, told=message)
+
+
 def made(model: type[ModelT], **fields: Any) -> ModelT:
-    """Return a model of what a caller gave, or a DataError that names the field and not its value."""
+    """Return a model of what a caller gave, or a refusal that names the field and not its value."""
     try:
         return model(**fields)
     except ValidationError as refused:
         first = refused.errors(include_url=False, include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise DataError(f"{model.__name__}.{where}: {first['msg']}.") from None
+        raise Refused(f"{model.__name__}.{where}: {first['msg']}.") from None
 
 
 @contextmanager
