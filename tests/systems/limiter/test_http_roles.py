@@ -103,3 +103,29 @@ def test_who_reaches_all_namespaces_names_one_that_is_there(api: Api) -> None:
     assert api.client.get(path, headers=secret).status_code == 400
     assert api.client.get(path, headers={**secret, "x-tenant-id": "acmee"}).status_code == 404
     assert api.client.get(path, headers={**secret, "x-tenant-id": "acme"}).status_code == 200
+
+
+def test_a_deleted_namespace_is_closed_at_once_and_open_again_when_recovered(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with running(tmp_path_factory.mktemp("closed")) as api:
+        lease = api.acquired("acme-user0", rpm=1)["lease"]["lease_id"]
+        assert api.ask("DELETE", "/namespaces/acme", "GLOBAL_OPERATOR").json()["status"] == "deleted"
+        for method, path in (("GET", "/api/entities"), ("DELETE", f"/leases/{lease}")):
+            refused = api.ask(method, path, "OPERATOR")
+            assert (refused.status_code, refused.json()["detail"]) == (403, "The namespace is deleted.")
+        assert api.ask("GET", "/api/entities", "OPERATOR", "zeta").status_code == 200
+        assert api.ask("POST", "/namespaces", "GLOBAL_OPERATOR", json={"name": "acme"}).status_code == 409
+        assert api.ask("POST", "/namespaces/acme/recover", "GLOBAL_OPERATOR").json()["status"] == "active"
+        assert api.ask("DELETE", f"/leases/{lease}", "APP").status_code == 204
+        assert api.ask("POST", "/namespaces/acme/purge", "GLOBAL_OPERATOR").status_code == 409
+        api.ask("DELETE", "/namespaces/acme", "GLOBAL_OPERATOR")
+        purged = api.ask("POST", "/namespaces/acme/purge", "GLOBAL_OPERATOR").json()
+        assert purged["done"]
+        assert purged["removed"] > 10
+        assert api.ask("GET", "/namespaces/acme", "GLOBAL_OPERATOR").status_code == 404
+        assert api.ask("GET", "/api/entities", "OPERATOR").status_code == 404
+        # The same name again is another namespace.
+        assert api.ask("POST", "/namespaces", "GLOBAL_OPERATOR", json={"name": "acme"}).status_code == 201
+        assert api.ask("GET", "/api/entities", "OPERATOR").json()["items"] == []
+        assert api.ask("GET", "/api/entities", "OPERATOR", "zeta").json()["items"] != []

@@ -6,12 +6,11 @@ CORS and forwarded headers are off.
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
 import tempfile
-from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -19,13 +18,17 @@ from fastapi import FastAPI
 from solotable import AsyncDatabase, connect
 from solotable.connect import Url
 from solotable.jobs.deliver import deliver
+from solotable.systems.limiter import AsyncLimiter, Limit
+from solotable.systems.limiter.dependency import limit_problems
 from solotable.web import Auth, Principal, Standing, install, lifespan
 from solotable.web.lifespan import Lifespan
+from solotable.web.periodic import every
 
 from .mime import MB
 from .routes import ROUTERS
 from .routes.access import FORBIDDEN
 from .routes.examples import exemplified
+from .routes.limits import NAMESPACE, VISITOR_LIMITS
 from .routes.scope import OpenTenants
 from .routes.sitemaps import Sitemaps
 from .services import Tenants, audit_sink, standing
@@ -63,6 +66,8 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     cursor_secrets: Sequence[bytes] = (),
     pepper: bytes = b"",
     deliver_seconds: float | None = None,
+    limiter_url: str | None = "sqlite://",
+    visitor_limits: Sequence[Limit] = VISITOR_LIMITS,
     host_ttl_seconds: float = 300.0,
     trusted_hosts: Iterable[str] = (),
     cors_origins: Iterable[str] = (),
@@ -73,12 +78,17 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     `storage` is where bytes go, a folder or a Storage; by default they end with the app.
     `deliver_seconds` delivers the audit trail in this process that often; without it
     `solotable deliver` does, in one of its own. `pepper` is mixed into the digests of addresses.
+    `visitor_limits` hold for the forms of visitors, and are counted at `limiter_url`: by default in this
+    process alone, None for no limits.
     """
     if deliver_seconds is not None and not _opens_again(source):
         raise TypeError(
             "deliver_seconds needs a URL that is not in memory: delivery opens a connection of its own."
         )
-    during = _during(None if deliver_seconds is None else str(source), deliver_seconds or 0.0, storage)
+    delivery = None
+    if deliver_seconds is not None:
+        delivery = partial(every, deliver_seconds, partial(_deliver, str(source)))
+    during = _during(delivery, storage, limiter_url, visitor_limits)
     app = FastAPI(
         title="CMS",
         version="1",
@@ -102,6 +112,7 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
         problems=FORBIDDEN,
         standing=standing_with(pepper),
     )
+    limit_problems(app)
     exemplified(app)
     return app
 
@@ -114,8 +125,13 @@ def _opens_again(source: str | AsyncDatabase) -> bool:
     return url.scheme != "sqlite" or url.path is not None
 
 
-def _during(url: str | None, seconds: float, storage: Storage | str | Path | None) -> Lifespan:
-    """Return what is there while the app runs: where bytes go, and the delivery of the audit trail."""
+def _during(
+    delivery: Callable[[], AbstractAsyncContextManager[None]] | None,
+    storage: Storage | str | Path | None,
+    limiter_url: str | None,
+    limits: Sequence[Limit],
+) -> Lifespan:
+    """Return what is there while the app runs: where bytes go, who sends too much, the audit trail."""
 
     @asynccontextmanager
     async def span(app: FastAPI) -> AsyncIterator[None]:
@@ -124,32 +140,15 @@ def _during(url: str | None, seconds: float, storage: Storage | str | Path | Non
             if given is None:
                 given = stack.enter_context(tempfile.TemporaryDirectory(prefix="solotable-cms-"))
             app.state.storage = FolderStorage(given) if isinstance(given, (str, Path)) else given
-            if url is not None:
-                await stack.enter_async_context(_delivering(url, seconds))
+            app.state.limiter = None
+            if limiter_url is not None:
+                app.state.limiter = AsyncLimiter.open(limiter_url, NAMESPACE, limits=limits)
+                stack.push_async_callback(app.state.limiter.close)
+            if delivery is not None:
+                await stack.enter_async_context(delivery())
             yield
 
     return span
-
-
-@asynccontextmanager
-async def _delivering(url: str, seconds: float) -> AsyncIterator[None]:
-    """Deliver every so often, and once more at the end."""
-    stopping = asyncio.Event()
-
-    async def follow() -> None:
-        last = False
-        while not last:
-            last = stopping.is_set()
-            await asyncio.to_thread(_deliver, url)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stopping.wait(), seconds)
-
-    task = asyncio.create_task(follow())
-    try:
-        yield
-    finally:
-        stopping.set()
-        await task
 
 
 def _deliver(url: str) -> None:

@@ -13,6 +13,8 @@ from fastapi import Depends
 from solotable.systems.cms.services import Forbidden
 from solotable.web import Kind, requires
 
+from .limits import Sending
+
 GLOBAL = ("GLOBAL_ADMIN",)
 ADMINS = ("TENANT_ADMIN", *GLOBAL)
 EDITORS = ("EDITOR", *ADMINS)
@@ -30,13 +32,13 @@ FORBIDDEN: dict[type[Exception], Kind] = {
 PUBLIC: dict[str, Any] = {"openapi_extra": {"x-roles": [], "security": []}}
 
 
-#: `**FORM`: the same, for what a visitor sends from a page of the site.
-FORM: dict[str, Any] = {
-    "openapi_extra": {
-        **PUBLIC["openapi_extra"],
-        "responses": {"403": {"$ref": "#/components/responses/Problem403"}},
+def form(name: str) -> dict[str, Any]:
+    """Return what the route of a visitor's form needs: sent from a page of the site, and not too often."""
+    responses = {code: {"$ref": f"#/components/responses/Problem{code}"} for code in ("403", "429")}
+    return {
+        "dependencies": [Depends(Sending(name))],
+        "openapi_extra": {**PUBLIC["openapi_extra"], "responses": responses},
     }
-}
 
 
 def allow(*roles: str, **extra: Any) -> dict[str, Any]:

@@ -10,18 +10,21 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Header
+from fastapi import APIRouter, Depends, Header
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
 from solotable.systems.cms.entities import Consent, Erasure, Lead, LeadStatus, Message, MessageSummary
 from solotable.systems.cms.services import Consents, Erasures, Leads
 from solotable.web import Page, Paging
 
-from .access import ADMINS, FORM, allow
+from .access import ADMINS, allow, form
 from .bounds import Email, JsonRoute, Moment, Tree, VisitorId
+from .limits import Mails
 from .scope import Id, Pepper, SiteStore, VisitorStore
 
 router = APIRouter(tags=["visitors"], route_class=JsonRoute)
+
+Sender = Annotated[Mails, Depends()]
 
 
 class NewLead(BaseModel):
@@ -89,21 +92,23 @@ class Received(BaseModel):
     received: bool = True
 
 
-@router.post("/leads", status_code=202, **FORM)
-async def capture_lead(body: NewLead, store: VisitorStore, pepper: Pepper) -> Received:
+@router.post("/leads", status_code=202, **form("leads"))
+async def capture_lead(body: NewLead, store: VisitorStore, pepper: Pepper, mails: Sender) -> Received:
     """Leave an address; somebody who is known already stays who they are."""
+    await mails.count(body.email)
     await Leads(store, pepper=pepper).capture(body.email, name=body.name, source=body.source, data=body.data)
     return Received()
 
 
-@router.post("/contact", status_code=202, **FORM)
-async def send_message(body: NewMessage, store: VisitorStore, pepper: Pepper) -> Received:
+@router.post("/contact", status_code=202, **form("contact"))
+async def send_message(body: NewMessage, store: VisitorStore, pepper: Pepper, mails: Sender) -> Received:
     """Send a message; its sender becomes a lead, and it is erased with that."""
+    await mails.count(body.email)
     await Leads(store, pepper=pepper).message(body.email, name=body.name, body=body.message)
     return Received()
 
 
-@router.post("/consent", status_code=201, **FORM)
+@router.post("/consent", status_code=201, **form("consent"))
 async def record_consent(
     body: NewConsent, store: VisitorStore, user_agent: Annotated[str, Header(include_in_schema=False)] = ""
 ) -> Consent:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, cast
 
 from fastapi import Depends, HTTPException, Path, Query, Request
@@ -22,6 +21,7 @@ from solotable.systems.limiter.core import Options
 from solotable.systems.limiter.held import HeldLeases
 from solotable.systems.limiter.namespaces import show
 from solotable.web import Caller, TenantId, database, request_id
+from solotable.web.kept import Kept
 
 ENTITY = r"^[A-Za-z0-9][A-Za-z0-9_.\-:@]{0,255}$"
 RESOURCE = r"^[A-Za-z][A-Za-z0-9_.\-/:]{0,63}$"
@@ -39,14 +39,8 @@ OneResource = Annotated[str | None, Query(pattern=RESOURCE, description="Without
 OneEntity = Annotated[str | None, Query(pattern=ENTITY)]
 
 
-@dataclass(slots=True)
-class _Open:
-    until: float
-    limiter: AsyncLimiter
-
-
 class OpenNamespaces:
-    """The limiters of the namespaces that were asked for lately, and until when they are known to be open."""
+    """The limiters of namespaces that are there and open; whether they are is remembered for a while."""
 
     def __init__(
         self,
@@ -57,31 +51,32 @@ class OpenNamespaces:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._options = options
-        self._ttl = ttl_seconds
         self._most = most
-        self._clock = clock
-        self._known: OrderedDict[str, _Open] = OrderedDict()
+        self._ids: Kept[str, str] = Kept(ttl_seconds=ttl_seconds, most=most, clock=clock)
+        #: By id, so that a new look at the registry forgets nothing of buckets.
+        self._limiters: OrderedDict[str, AsyncLimiter] = OrderedDict()
 
     async def limiter(self, db: AsyncDatabase, name: str) -> AsyncLimiter:
         """Return the limiter of a namespace; refuse one that is not there (404), or deleted (403)."""
-        known = self._known.get(name)
-        if known is not None and known.until > self._clock():
-            return known.limiter
-        found = await arun(show(db.scope, name), db.engine)
-        if found.status != "active":
-            raise HTTPException(403, f"The namespace is {found.status}.")
-        if known is None or known.limiter.namespace != found.id:
-            known = _Open(0.0, AsyncLimiter(db, found.id, **self._options))
-        known.until = self._clock() + self._ttl
-        self._known[name] = known
-        self._known.move_to_end(name)
-        while len(self._known) > self._most:
-            self._known.popitem(last=False)
-        return known.limiter
+
+        async def ask() -> str:
+            found = await arun(show(db.scope, name), db.engine)
+            if found.status != "active":
+                raise HTTPException(403, f"The namespace is {found.status}.")
+            return found.id
+
+        namespace_id = await self._ids.get(name, ask)
+        known = self._limiters.get(namespace_id)
+        if known is None:
+            known = self._limiters[namespace_id] = AsyncLimiter(db, namespace_id, **self._options)
+        self._limiters.move_to_end(namespace_id)
+        while len(self._limiters) > self._most:
+            self._limiters.popitem(last=False)
+        return known
 
     def forget(self, name: str) -> None:
         """Ask again for a namespace, as something about it has changed."""
-        self._known.pop(name, None)
+        self._ids.forget(lambda each: each == name)
 
 
 def open_namespaces(request: Request) -> OpenNamespaces:
