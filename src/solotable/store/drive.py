@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from concurrent.futures import Executor
-from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 from solotable.errors import EngineError, ServiceError, TransportError
@@ -36,12 +35,14 @@ class AsyncEngine(Protocol):
 
 def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
     """Run a flow to its end, blocking."""
-    resume: Callable[[], Request[Any]] = partial(next, flow)
+    reply: Any = None
+    refused: Exception | None = None
     while True:
         try:
-            request = resume()
+            request = flow.send(reply) if refused is None else flow.throw(refused)
         except StopIteration as done:
             return cast(ResultT, done.value)
+        refused = None
         try:
             if type(request) is Sleep:
                 reply = _wait(engine, request.seconds)
@@ -50,19 +51,19 @@ def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
             else:
                 reply = engine.handle(request)
         except (ServiceError, TransportError) as error:
-            resume = partial(flow.throw, error)
-        else:
-            resume = partial(flow.send, reply)
+            refused = error
 
 
 async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
     """Run a flow to its end, awaiting each answer."""
-    resume: Callable[[], Request[Any]] = partial(next, flow)
+    reply: Any = None
+    refused: Exception | None = None
     while True:
         try:
-            request = resume()
+            request = flow.send(reply) if refused is None else flow.throw(refused)
         except StopIteration as done:
             return cast(ResultT, done.value)
+        refused = None
         try:
             if type(request) is Sleep:
                 reply = await _await(engine, request.seconds)
@@ -71,9 +72,7 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
             else:
                 reply = await engine.handle(request)
         except (ServiceError, TransportError) as error:
-            resume = partial(flow.throw, error)
-        else:
-            resume = partial(flow.send, reply)
+            refused = error
 
 
 # What is asked together is answered one by one: an error belongs to its request, not to the others.

@@ -63,7 +63,9 @@ async def if_match_required(expected: Annotated[ExpectedVersion, Depends(if_matc
 
 def not_modified(request: Request, tag: str) -> bool:
     """Say whether a GET may be answered with 304, as the caller has this tag already."""
-    given = request.headers.get("if-none-match", "")
+    given = request.headers.get("if-none-match")
+    if given is None:
+        return False
     return given.strip() == "*" or tag in (each.strip().removeprefix("W/") for each in given.split(","))
 
 

@@ -304,8 +304,11 @@ class Reading:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is None:
+            self._database.give_back(self._reader)
+            return
         # An error keeps its frames alive, and in them a statement that may hold on to an old snapshot.
-        self._database.give_back(self._reader, sound=error is None or isinstance(error, ServiceError))
+        self._database.give_back(self._reader, sound=isinstance(error, ServiceError))
         if isinstance(error, sqlite3.Error):
             raise self._database.fault(error) from error
 

@@ -27,6 +27,7 @@ from .routes import ROUTERS
 from .routes.access import FORBIDDEN
 from .routes.examples import exemplified
 from .routes.scope import OpenTenants
+from .routes.site import serve_pages
 from .services import Tenants, audit_sink
 from .storage import FolderStorage, Storage
 from .table import cms
@@ -73,6 +74,7 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     )
     app.state.open_tenants = OpenTenants()
     app.state.pepper = pepper
+    serve_pages(app)
     for router in ROUTERS:
         app.include_router(router)
     install(

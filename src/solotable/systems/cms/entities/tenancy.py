@@ -14,7 +14,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from solotable import (
     FROM_SCOPE,
@@ -30,7 +30,7 @@ from solotable import (
     new_id,
     pattern,
 )
-from solotable.systems.cms.json_sizes import within
+from solotable.systems.cms.json_sizes import at_most
 from solotable.systems.cms.table import OF_TENANT, SYSTEM, cms
 
 TenantStatus = Literal["active", "suspended", "closed"]
@@ -52,9 +52,7 @@ class TenantConfig(Entity, table=cms, scope="global"):
     name: TenantName
     domain: Annotated[str | None, Unique(normalise="casefold")] = None
     status: TenantStatus = "active"
-    settings: Annotated[dict[str, Any], AfterValidator(within(MOST_SETTINGS)), Json()] = Field(
-        default_factory=dict
-    )
+    settings: Annotated[dict[str, Any], at_most(MOST_SETTINGS), Json()] = Field(default_factory=dict)
     created: Annotated[datetime | None, Created()] = None
     updated: Annotated[datetime | None, Updated()] = None
     version: Annotated[int, Version()] = 0

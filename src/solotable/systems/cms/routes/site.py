@@ -7,11 +7,13 @@ is not there; a path that is written otherwise than the page's own is sent to th
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Coroutine
 from datetime import datetime
 from typing import Any
 
-from fastapi import APIRouter, HTTPException, Request, Response
+from fastapi import APIRouter, FastAPI, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.convertors import Convertor, register_url_convertor
@@ -19,7 +21,8 @@ from starlette.convertors import Convertor, register_url_convertor
 from solotable.systems.cms.entities import Content, ContentKind, ContentSummary
 from solotable.systems.cms.services import Contents, Moved, Routes, Tenants
 from solotable.systems.cms.slugs import RESERVED
-from solotable.web import DatabaseDep, HostStore, HostTenant, database, host_tenant, not_modified
+from solotable.web import DatabaseDep, HostStore, HostTenant, host_tenant, not_modified
+from solotable.web.tenants import opened
 
 from .access import PUBLIC
 from .bounds import JsonRoute
@@ -99,20 +102,44 @@ async def base_url(request: Request, db: DatabaseDep, owner: str) -> str:
     return f"{request.url.scheme}://{domain}{shown}"
 
 
-@router.get(
-    "/{path:page}",
-    response_model=PublicPage,
-    responses={
-        200: {"content": {"text/html": {"schema": {"type": "string"}}}},
-        301: {"description": "The page has another path now."},
-        304: {"description": "The page is the one that the client has."},
-    },
-    **PUBLIC,
-)
+class PageRoute(APIRoute):
+    """The route of pages, which are asked for most: it calls `render` without solving dependencies.
+
+    They cost FastAPI as much as a page's two reads. So it takes no dependency of a router: it belongs to
+    the app itself, which also saves the matching of a router that was included.
+    """
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return `render` behind nothing but the path."""
+
+        async def answer(request: Request) -> Response:
+            return await render(request.path_params["path"], request)
+
+        return answer
+
+
+def serve_pages(app: FastAPI) -> None:
+    """Have an app serve pages, by the first of its routes: it takes no path that is another's."""
+    route = PageRoute(
+        "/{path:page}",
+        render,
+        methods=["GET"],
+        tags=["site"],
+        response_model=PublicPage,
+        responses={
+            200: {"content": {"text/html": {"schema": {"type": "string"}}}},
+            301: {"description": "The page has another path now."},
+            304: {"description": "The page is the one that the client has."},
+        },
+        **PUBLIC,
+    )
+    app.router.routes.insert(0, route)
+
+
 async def render(path: str, request: Request) -> Response:
     """Serve the page at a path as JSON or HTML, or say where it is now."""
-    # Not by a dependency, and nobody is acting: pages are asked for most, and solving dependencies costs.
-    store = (await database(request)).tenant(await host_tenant(request))
+    # Nobody is acting: nothing is written.
+    store = opened(request).tenant(await host_tenant(request))
     found = await Routes(store).resolve(f"/{path}")
     if found is None:
         raise HTTPException(404, "There is no page at this path.")
