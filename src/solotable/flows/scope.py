@@ -118,7 +118,7 @@ class Scope:
         if tag != plan.tag_value:
             self.known(plan.table, item)
             return None
-        if self.is_hidden(plan, item):
+        if (plan.deletion is not None or plan.ttl is not None) and self.is_hidden(plan, item):
             return None
         entity = plan.load(item, STORED)
         self.judge(plan, entity)

@@ -101,9 +101,7 @@ def _await(engine: AsyncEngine, seconds: float) -> Awaitable[Any]:
 
 
 def _is_short(request: Request[Any]) -> bool:
-    if type(request) is Query:
-        return request.limit is not None and request.limit <= _SHORT_PAGE
-    return type(request) is GetItem
+    return type(request) is Query and request.limit is not None and request.limit <= _SHORT_PAGE
 
 
 class Inline:
@@ -146,7 +144,7 @@ class Threaded:
         """Answer one request, from a thread unless it is a short read."""
         if self._closed:
             raise EngineError("The store was closed; open it again.")
-        if self._short_reads and _is_short(request):
+        if self._short_reads and (type(request) is GetItem or _is_short(request)):
             self._in_a_row += 1
             if self._in_a_row % _UNINTERRUPTED == 0:
                 await asyncio.sleep(0)

@@ -7,7 +7,7 @@ is not there; a path that is written otherwise than the page's own is sent to th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -17,6 +17,7 @@ from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.convertors import Convertor, register_url_convertor
+from starlette.types import Receive, Scope, Send
 
 from solotable.systems.cms.entities import Content, ContentKind, ContentSummary
 from solotable.systems.cms.services import Contents, Moved, Routes, Tenants
@@ -103,19 +104,21 @@ async def base_url(request: Request, db: DatabaseDep, owner: str) -> str:
 
 
 class PageRoute(APIRoute):
-    """The route of pages, which are asked for most: it calls `render` without solving dependencies.
+    """The route of pages, which are asked for most: a page is answered without solving dependencies.
 
     They cost FastAPI as much as a page's two reads. So it takes no dependency of a router: it belongs to
-    the app itself, which also saves the matching of a router that was included.
+    the app itself, which also saves the matching of a router that was included. Errors are answered by
+    the app's handlers, as those of every route.
     """
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return `render` behind nothing but the path."""
+    def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any) -> None:
+        super().__init__(path, endpoint, **settings)
+        self.app = _serve_page
 
-        async def answer(request: Request) -> Response:
-            return await render(request.path_params["path"], request)
 
-        return answer
+async def _serve_page(scope: Scope, receive: Receive, send: Send) -> None:
+    response = await render(scope["path_params"]["path"], Request(scope, receive))
+    await response(scope, receive, send)
 
 
 def serve_pages(app: FastAPI) -> None:
@@ -151,7 +154,7 @@ async def render(path: str, request: Request) -> Response:
 
 def represent(request: Request, page: Content) -> Response:
     """Return a page in the form that the client prefers."""
-    html = prefers_html(request.headers.get("accept", ""))
+    html = prefers_html(",".join(request.headers.getlist("accept")))
     # Another page may come to this path with the same version, and HTML is not the JSON of it.
     headers = {**_FRESH, "etag": f'"{page.node_id}-{page.version}-{"html" if html else "json"}"'}
     if not_modified(request, headers["etag"]):
