@@ -53,6 +53,7 @@ router = APIRouter(tags=["site"], route_class=JsonRoute)
 #: The protocol of sitemaps allows no more in one file.
 MOST_IN_SITEMAP = 50_000
 _FRESH = {"cache-control": "public, max-age=60", "vary": "accept, host"}
+_FRESH_LINES = [(name.encode(), value.encode()) for name, value in _FRESH.items()]
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -156,23 +157,26 @@ def represent(request: Request, page: Content) -> Response:
     """Return a page in the form that the client prefers."""
     html = prefers_html(",".join(request.headers.getlist("accept")))
     # Another page may come to this path with the same version, and HTML is not the JSON of it.
-    headers = {**_FRESH, "etag": f'"{page.node_id}-{page.version}-{"html" if html else "json"}"'}
-    if not_modified(request, headers["etag"]):
-        return Response(status_code=304, headers=headers)
-    if html:
-        return HTMLResponse(page_html(page), headers=headers)
-    # A PublicPage without being one: what was read is valid, and models cost more than the reads.
-    body = {
-        "id": page.node_id,
-        "path": page.slug,
-        "title": page.title,
-        "kind": page.kind,
-        "description": page.description,
-        "blocks": page.blocks,
-        "seo": page.seo,
-        "updated": page.updated,
-    }
-    return Response(to_json(body), media_type="application/json", headers=headers)
+    tag = f'"{page.node_id}-{page.version}-{"html" if html else "json"}"'
+    if not_modified(request, tag):
+        response = Response(status_code=304)
+    elif html:
+        response = HTMLResponse(page_html(page))
+    else:
+        # A PublicPage without being one: what was read is valid, and models cost more than the reads.
+        body = {
+            "id": page.node_id,
+            "path": page.slug,
+            "title": page.title,
+            "kind": page.kind,
+            "description": page.description,
+            "blocks": page.blocks,
+            "seo": page.seo,
+            "updated": page.updated,
+        }
+        response = Response(to_json(body), media_type="application/json")
+    response.raw_headers += [*_FRESH_LINES, (b"etag", tag.encode("latin-1"))]
+    return response
 
 
 @router.get("/health", **PUBLIC)
