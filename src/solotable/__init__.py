@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .entities.outbox import Outbox
     from .entities.patterns import pattern
     from .entities.queries import Query
+    from .entities.reading import is_stored
     from .entities.retention import Retention
     from .entities.shapes import downgrade, upgrade
     from .entities.table import Index
@@ -62,6 +63,7 @@ _ROOMS = {
     "entities.outbox": ("Outbox",),
     "entities.patterns": ("pattern",),
     "entities.queries": ("Query",),
+    "entities.reading": ("is_stored",),
     "entities.retention": ("Retention",),
     "entities.shapes": ("downgrade", "upgrade"),
     "entities.table": ("Index",),
@@ -118,6 +120,7 @@ __all__ = [
     "contains",
     "downgrade",
     "exists",
+    "is_stored",
     "missing",
     "new_id",
     "one_of",

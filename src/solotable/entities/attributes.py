@@ -11,26 +11,22 @@ written as NULL; a set that is absent is always the empty set, because DELETE le
 
 from __future__ import annotations
 
-import json
 from collections import abc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, is_dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from enum import Enum
-from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
+from typing import Any, Final, Literal, Union, get_args, get_origin
 
 import pydantic
-from pydantic.errors import PydanticSchemaGenerationError, PydanticUndefinedAnnotation, PydanticUserError
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.fields import FieldInfo
 from pydantic.functional_serializers import PlainSerializer, WrapSerializer
-from pydantic.json_schema import GenerateJsonSchema
-from typing_extensions import is_typeddict
 
-from solotable import values
-from solotable.errors import DataError, StoredDataError
 from solotable.values import AttributeValue
 
+from .adapted import adapted, json_text, union
 from .annotations import arms_of, bare, hashable, inner_metadata, is_plain_model, nests, parts
 from .containers import (
     REFUSALS,
@@ -38,7 +34,6 @@ from .containers import (
     Dump,
     Load,
     Site,
-    declared,
     list_codec,
     map_codec,
     model_codec,
@@ -53,17 +48,13 @@ from .containers import (
     unread,
 )
 from .fields import TTL, Attr, Counter, Created, Json, Unique, Updated, Version
-from .scalars import EPOCH, SCALARS, Scalar, enum_scalar, literal_scalar, plain
+from .scalars import EPOCH, SCALARS, Scalar, enum_scalar, literal_scalar
 
 MARKERS: Final = (Version, TTL, Json, Created, Updated, Counter, Unique, Attr)
 _LISTS: Final = (list, abc.Sequence, abc.MutableSequence)
 _MAPS: Final = (dict, abc.Mapping, abc.MutableMapping)
 _SETS: Final[dict[Any, type]] = {set: set, frozenset: frozenset, abc.Set: set, abc.MutableSet: set}
-#: What a union stores as text; its timedelta is Pydantic's, to be told from numbers.
-_TEXTS: Final = frozenset({timedelta, *(scalar for scalar in SCALARS if SCALARS[scalar].kind == "S")})
 _SERIALIZERS: Final = (PlainSerializer, WrapSerializer)
-#: So many brackets may be nested in one another and still be read.
-_DEEPEST_JSON: Final = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +79,8 @@ class Attribute:
     updated: bool = False
     counter: bool = False
     unique: Unique | None = None
+    #: How its content is read, where that is one text; `load` says more about what it cannot read.
+    scalar: Scalar | None = None
 
 
 def attribute_of(owner: str, field: str, info: FieldInfo, *, flat: bool) -> Attribute:
@@ -99,7 +92,7 @@ def _attribute(site: Site, field: str, info: FieldInfo) -> Attribute:
     markers = _markers(site, info)
     rest = tuple(meta for meta in info.metadata if not isinstance(meta, MARKERS))
     if Json in markers:
-        codec = _json(site, info.annotation, rest)
+        codec = json_text(site, info.annotation, rest)
     else:
         codec = _compile(site, info.annotation, rest)
         if TTL in markers and _is_moment(info.annotation):
@@ -126,6 +119,7 @@ def _attribute(site: Site, field: str, info: FieldInfo) -> Attribute:
         updated=Updated in markers,
         counter=Counter in markers,
         unique=markers.get(Unique),
+        scalar=codec.scalar,
     )
 
 
@@ -161,13 +155,13 @@ def _markers(site: Site, info: FieldInfo) -> dict[type, Any]:
 def _compile(site: Site, annotation: Any, metadata: Sequence[Any] = ()) -> Codec:
     annotation, metadata = bare(annotation, metadata)
     if any(isinstance(meta, _SERIALIZERS) for meta in metadata):
-        return _adapted(site, annotation, metadata)
+        return adapted(site, annotation, metadata)
     arms = arms_of(annotation)
     if type(None) in arms and len(arms) > 1:
         present = tuple(arm for arm in parts(annotation) if arm is not type(None))
         return replace(_compile(site, Union[present], metadata), optional=True)
     if len(arms) > 1:
-        return _union(site, annotation, metadata)
+        return union(site, annotation, metadata)
     origin = get_origin(annotation) or annotation
     if hashable(annotation) and annotation in SCALARS:
         return _scalar(site, SCALARS[annotation])
@@ -194,7 +188,7 @@ def _compile(site: Site, annotation: Any, metadata: Sequence[Any] = ()) -> Codec
         return _map(site, annotation)
     if is_plain_model(origin):
         return _model(site, origin)
-    return _adapted(site, annotation, metadata)
+    return adapted(site, annotation, metadata)
 
 
 def _member(site: Site, annotation: Any) -> Codec:
@@ -316,130 +310,6 @@ def _members(site: Site, model: type[pydantic.BaseModel]) -> list[Attribute]:
             both = f"stores {first} and {attribute.field} as {attribute.wire!r}"
             refuse(site, both, "give each another Attr(...)")
     return attributes
-
-
-class _Quiet(GenerateJsonSchema):
-    """Judges types only; a default that is no JSON is no fault here."""
-
-    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 -- pydantic's own
-
-
-def _adapter(site: Site, annotation: Any, metadata: Sequence[Any]) -> pydantic.TypeAdapter[Any]:
-    whole: Any = Annotated[(annotation, *metadata)] if metadata else annotation
-    try:
-        adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(whole)
-        # Pydantic can validate more than it can write: Callable, for one. Its JSON schema knows.
-        adapter.json_schema(mode="serialization", schema_generator=_Quiet)
-    except (
-        PydanticSchemaGenerationError,
-        PydanticUserError,
-        PydanticUndefinedAnnotation,
-        TypeError,
-    ) as refused:
-        what = f"is {type_name(annotation)}, which has no DynamoDB form"
-        raise declared(site, what, "use a type that Pydantic can write as JSON") from refused
-    return adapter
-
-
-def _adapted(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
-    """Compile what only Pydantic knows how to write: unions, Any, dataclasses, custom types."""
-    for arm in arms_of(annotation):
-        origin = get_origin(arm) or arm
-        if site.flat and (nests(origin) and not any(isinstance(m, PlainSerializer) for m in metadata)):
-            what = f"is {type_name(annotation)}, which flat mode does not store"
-            refuse(site, what, "mark it Json() or spread it")
-    free = annotation in (Any, object)
-    adapter = _adapter(site, annotation, metadata)
-    where, flat = site.where, site.flat
-
-    def dump(value: Any) -> AttributeValue:
-        try:
-            given = adapter.dump_python(value, by_alias=True, round_trip=True, warnings="error")
-            dumped = values.dump(plain(given))
-        except (*REFUSALS, DataError) as refused:
-            raise unfit(where, value, refused) from refused
-        if flat and ("M" in dumped or "L" in dumped):
-            raise unfit(where, value, ValueError("flat mode stores no list and no map; mark it Json()"))
-        return dumped
-
-    def load(value: AttributeValue) -> Any:
-        if flat and ("M" in value or "L" in value):
-            raise other(site, value, "no list and no map")
-        try:
-            stored = values.load(value)
-            return stored if free else adapter.validate_python(stored)
-        except REFUSALS as refused:
-            raise unread(where, value, refused) from refused
-
-    nested = is_typeddict(annotation) or is_dataclass(annotation)
-    return Codec("M" if nested else None, dump, load, optional=free)
-
-
-def _union(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
-    """Compile a union, whose values must come back as what they were."""
-    kinds = [
-        arm for arm in arms_of(annotation) if hashable(arm) and arm in SCALARS and SCALARS[arm].kind == "S"
-    ]
-    if str in kinds and len(kinds) > 1:
-        what = f"is {type_name(annotation)}, and each of {', '.join(map(type_name, kinds))} is stored as text"
-        refuse(site, what, "keep one of them, as they cannot be told apart when read")
-    codec = _adapted(site, annotation, metadata)
-
-    def dump(value: Any) -> AttributeValue | None:
-        dumped = codec.dump(value)
-        if dumped is None:
-            return None
-        try:
-            read = codec.load(dumped)
-        except StoredDataError as refused:  # nothing is stored yet: it is the value that does not fit
-            raise unfit(site.where, value, refused) from refused
-        if read != value:
-            reason = f"it would come back as {read!r}, for the union's types are stored alike"
-            raise unfit(site.where, value, ValueError(reason))
-        return dumped
-
-    return replace(codec, dump=dump)
-
-
-def _json(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
-    adapter = _adapter(site, annotation, metadata)
-    where = site.where
-
-    def dump(value: Any) -> AttributeValue:
-        try:
-            given = plain(adapter.dump_python(value, by_alias=True, round_trip=True, warnings="error"))
-            text = json.dumps(given, default=_json_leaf, ensure_ascii=False, separators=(",", ":"))
-            # Pydantic's reader ends at some 200 levels: what it could not read back is not written.
-            if text.count("[") + text.count("{") > _DEEPEST_JSON:
-                adapter.validate_json(text)
-        except RecursionError:
-            raise DataError(f"{where} is nested too deeply to be read back from JSON; flatten it.") from None
-        except REFUSALS as refused:
-            raise unfit(where, value, refused) from refused
-        return {"S": text}
-
-    def load(value: AttributeValue) -> Any:
-        try:
-            return adapter.validate_json(value["S"])
-        except KeyError:
-            raise other(site, value, "S") from None
-        except REFUSALS as refused:
-            raise unread(where, value["S"], refused) from refused
-
-    return Codec("S", dump, load, optional=type(None) in arms_of(annotation))
-
-
-def _json_leaf(value: Any) -> Any:
-    match value:
-        case set():
-            return sorted(value)
-        case Decimal():
-            return str(value)
-        case bytes():
-            # As Pydantic reads bytes from JSON; others than UTF-8 are refused here.
-            return value.decode()
-        case _:
-            raise TypeError(f"JSON has no {type(value).__name__}")
 
 
 def _nothing() -> None:

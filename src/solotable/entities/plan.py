@@ -120,13 +120,16 @@ class Plan:
                 told=f"{where} does not fit its model: {first['msg']}.",
             ) from refused
 
-    def load(self, item: Item) -> Entity:
-        """Return the entity that an item is; what the model does not know is kept with it."""
+    def load(self, item: Item, context: Mapping[str, bool] | None = None) -> Entity:
+        """Return the entity that an item is; what the model does not know is kept with it.
+
+        `context` is for its validators: STORED for what is read, None for what is to be written.
+        """
         shapes = self.shapes
         if shapes.current > 1 or shapes.attribute in item:
             item = shapes.raised(item)
         try:
-            return self._reading.load(item)
+            return self._reading.load(item, context)
         except ValidationError as refused:
             raise StoredDataError(self._unreadable(item, refused)) from refused
 
@@ -140,6 +143,8 @@ class Plan:
 
     def key_from(self, arguments: Mapping[str, Any]) -> Item:
         """Return the primary key for a caller's arguments, refusing too many and too few."""
+        if arguments.keys() == self.primary.fields:
+            return self.key_of(arguments)
         self.primary.judge(arguments)
         missing = [part for part in self.primary.parts if part not in arguments]
         if missing:

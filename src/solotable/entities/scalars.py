@@ -59,6 +59,8 @@ def utc_text(moment: datetime) -> str:
 def read_utc(text: str) -> datetime:
     """Return the aware datetime of a text, in UTC; other ISO 8601 texts with an offset are read too."""
     moment = datetime.fromisoformat(text)
+    if moment.tzinfo is UTC:
+        return moment
     if moment.utcoffset() is None:
         raise ValueError("it has no time zone")
     return moment.astimezone(UTC)

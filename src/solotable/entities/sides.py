@@ -20,6 +20,8 @@ from .templates import Part, Template, below, ceiling
 
 #: DynamoDB: the longest key attributes, in bytes.
 _LONGEST = {"partition": 2048, "sort": 1024}
+#: So many characters fit any key: four bytes is the most that one takes.
+_SHORT = min(_LONGEST.values()) // 4
 
 
 #: `span` is from a value up to another that is no longer in it; callers have no word for it.
@@ -137,10 +139,12 @@ class Composed:
             )
 
     def _checked(self, text: str) -> AttributeValue:
+        if 0 < len(text) <= _SHORT:
+            return {"S": text}
         longest = _LONGEST[self.role]
         if not text:
             raise DataError(f"{self.attribute} = {self.template.text!r} is empty, which no key may be.")
-        if len(text) * 4 > longest and len(text.encode()) > longest:
+        if len(text.encode()) > longest:
             raise DataError(
                 f"{self.attribute} = {self.template.text!r} has {len(text.encode())} bytes; "
                 f"DynamoDB takes at most {longest} in a {self.role} key."

@@ -22,10 +22,10 @@ from .write import Change, Companion
 
 def names_of(plan: Plan) -> Names:
     """Return an entity's trait of names, or say that it has none."""
-    trait = next((each for each in plan.traits if isinstance(each, Names)), None)
-    if trait is None:
-        raise DeclarationError(f"{plan.name} has no names that change; declare them: names = Names('path').")
-    return trait
+    for trait in plan.traits:
+        if isinstance(trait, Names):
+            return trait
+    raise DeclarationError(f"{plan.name} has no names that change; declare them: names = Names('path').")
 
 
 def redirects(scope: Scope, trait: Names, change: Change) -> Iterator[Companion]:

@@ -47,7 +47,7 @@ class _Verbs:
 
     async def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
         """Return the entity with this key, or None."""
-        return await self._run(read.get(self._scope, entity, key, consistent=consistent))
+        return await arun(read.get(self._scope, entity, key, consistent=consistent), self._engine)
 
     async def require(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E:
         """Return the entity with this key, or raise NotFound."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from concurrent.futures import Executor
-from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 from solotable.errors import EngineError, ServiceError, TransportError
@@ -36,12 +35,14 @@ class AsyncEngine(Protocol):
 
 def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
     """Run a flow to its end, blocking."""
-    resume: Callable[[], Request[Any]] = partial(next, flow)
+    reply: Any = None
+    refused: Exception | None = None
     while True:
         try:
-            request = resume()
+            request = flow.send(reply) if refused is None else flow.throw(refused)
         except StopIteration as done:
             return cast(ResultT, done.value)
+        refused = None
         try:
             if type(request) is Sleep:
                 reply = _wait(engine, request.seconds)
@@ -50,19 +51,19 @@ def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
             else:
                 reply = engine.handle(request)
         except (ServiceError, TransportError) as error:
-            resume = partial(flow.throw, error)
-        else:
-            resume = partial(flow.send, reply)
+            refused = error
 
 
 async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
     """Run a flow to its end, awaiting each answer."""
-    resume: Callable[[], Request[Any]] = partial(next, flow)
+    reply: Any = None
+    refused: Exception | None = None
     while True:
         try:
-            request = resume()
+            request = flow.send(reply) if refused is None else flow.throw(refused)
         except StopIteration as done:
             return cast(ResultT, done.value)
+        refused = None
         try:
             if type(request) is Sleep:
                 reply = await _await(engine, request.seconds)
@@ -71,9 +72,7 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
             else:
                 reply = await engine.handle(request)
         except (ServiceError, TransportError) as error:
-            resume = partial(flow.throw, error)
-        else:
-            resume = partial(flow.send, reply)
+            refused = error
 
 
 # What is asked together is answered one by one: an error belongs to its request, not to the others.
@@ -102,9 +101,7 @@ def _await(engine: AsyncEngine, seconds: float) -> Awaitable[Any]:
 
 
 def _is_short(request: Request[Any]) -> bool:
-    if type(request) is Query:
-        return request.limit is not None and request.limit <= _SHORT_PAGE
-    return type(request) is GetItem
+    return type(request) is Query and request.limit is not None and request.limit <= _SHORT_PAGE
 
 
 class Inline:
@@ -147,7 +144,7 @@ class Threaded:
         """Answer one request, from a thread unless it is a short read."""
         if self._closed:
             raise EngineError("The store was closed; open it again.")
-        if self._short_reads and _is_short(request):
+        if self._short_reads and (type(request) is GetItem or _is_short(request)):
             self._in_a_row += 1
             if self._in_a_row % _UNINTERRUPTED == 0:
                 await asyncio.sleep(0)

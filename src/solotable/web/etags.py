@@ -63,8 +63,8 @@ async def if_match_required(expected: Annotated[ExpectedVersion, Depends(if_matc
 
 def not_modified(request: Request, tag: str) -> bool:
     """Say whether a GET may be answered with 304, as the caller has this tag already."""
-    given = request.headers.get("if-none-match", "")
-    return given.strip() == "*" or tag in (each.strip().removeprefix("W/") for each in given.split(","))
+    given = [each.strip() for line in request.headers.getlist("if-none-match") for each in line.split(",")]
+    return given == ["*"] or any(each.removeprefix("W/") == tag for each in given)
 
 
 #: `expected: IfMatch` in a route, to be given on as `version=expected`.

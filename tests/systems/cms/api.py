@@ -153,10 +153,12 @@ def problem(answer: httpx2.Response, status: int) -> dict[str, Any]:
 
 
 @contextmanager
-def running(folder: Path) -> Iterator[Api]:
-    """Start a CMS with both tenants full."""
+def running(folder: Path, *, limiter_url: str | None = None) -> Iterator[Api]:
+    """Start a CMS with both tenants full; visitors may send as much as they like unless told otherwise."""
     url = f"sqlite:///{folder / 'cms.db'}?durability=relaxed"
-    app = create_app(url, auth=auth(), storage=folder / "files", cursor_secrets=[b"s" * 32])
+    app = create_app(
+        url, auth=auth(), storage=folder / "files", cursor_secrets=[b"s" * 32], limiter_url=limiter_url
+    )
     with TestClient(app, follow_redirects=False, raise_server_exceptions=False) as client:
         api = Api(app, client, url)
         for tenant in TENANTS:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from solotable.errors import NotFound, VersionConflict
-from solotable.protocol.requests import DeleteItem
+from solotable import AsyncDatabase
+from solotable.connect import awaited
+from solotable.errors import Corrupt, NotFound, Throttled, VersionConflict
+from solotable.protocol.requests import DeleteItem, PutItem
 from solotable.systems.limiter import AsyncLimiter, LeaseExpired, Limit
 from solotable.systems.limiter.held import HeldLeases, StoredLease, Wish
 from solotable.systems.limiter.shards import halve, join, look
@@ -135,3 +139,46 @@ def test_a_lease_is_forgotten_after_an_hour(place: Place) -> None:
     place.clock.seconds += 2
     with pytest.raises(NotFound):
         process.adjust(lease, rpm=2)
+
+
+def test_of_two_requests_with_one_key_at_once_one_is_charged(place: Place) -> None:
+    process = Process(place)
+    process.acquire(rpm=1)
+
+    def meanwhile() -> None:
+        """The same request in another process, while this one has its tokens and no lease yet."""
+        db = AsyncDatabase(awaited(place.engine), place.adb.scope)
+        leases = HeldLeases(db, AsyncLimiter(db, ACME, limits=LIMITS))
+        asyncio.run(leases.acquire(Wish(entity="u", resource="r", consume={"tpm": 500}), key="k"))
+
+    def elsewhere() -> None:
+        thread = threading.Thread(target=meanwhile)
+        thread.start()
+        thread.join()
+
+    place.watched.slip_in(PutItem, elsewhere)
+    wish = Wish(entity="u", resource="r", consume={"tpm": 500})
+    held = place.wait(process.leases.acquire(wish, key="k"))
+    assert held.repeated
+    assert len(place.raw("StoredLease")) == 2
+    assert process.left() == {"rpm": 99, "tpm": 9_500}
+
+
+def test_tokens_are_given_back_when_the_lease_cannot_be_kept(place: Place) -> None:
+    process = Process(place)
+    process.acquire(rpm=1)
+
+    def refused() -> None:
+        raise Throttled("ThrottlingException", "too many")
+
+    place.watched.slip_in(PutItem, refused)
+    held = process.acquire(rpm=1, tpm=500)  # it is sent again
+    process.end(held)
+
+    def broken() -> None:
+        raise Corrupt("the file is damaged")
+
+    place.watched.slip_in(PutItem, broken)
+    with pytest.raises(Corrupt):
+        process.acquire(rpm=1, tpm=500)
+    assert process.left() == {"rpm": 99, "tpm": 10_000}

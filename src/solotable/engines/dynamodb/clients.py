@@ -58,6 +58,7 @@ class Clients:
         self._made: list[Channel] = []
         self._lent: list[Channel] = []
         self._credentials: dict[str, str] = {}
+        self._user_agent: str | None = None
         if client is not None:
             self.items = self._lend(client)
         else:
@@ -109,6 +110,9 @@ class Clients:
             from botocore.session import Session
 
             self._session = Session(profile=self._profile)
+            if not self._session.get_config_variable("user_agent_appid"):
+                # botocore words it anew twice for every request, in a fifth of the time that it takes.
+                self._user_agent = self._session.user_agent()
         self._region = self._region or _region_of(self._session) or os.environ.get("AWS_REGION")
         # Only a client knows where the configuration sends it.
         local = self._create("dynamodb", region=self._region or _LOCAL_REGION, **_LOCAL_CREDENTIALS)
@@ -140,7 +144,9 @@ class Clients:
 
     def _create(self, service: str, *, region: str | None, **credentials: str) -> Any:
         create = getattr(self._session, "create_client", None) or self._session.client
-        config = _settings() if self._config is None else _settings().merge(self._config)
+        config = _settings(self._user_agent)
+        if self._config is not None:
+            config = config.merge(self._config)
         return create(
             service, region_name=region, endpoint_url=self._endpoint_url, config=config, **credentials
         )
@@ -158,7 +164,7 @@ def need_botocore() -> None:
         ) from missing
 
 
-def _settings() -> Any:
+def _settings(user_agent: str | None) -> Any:
     from botocore.config import Config
 
     return Config(
@@ -169,6 +175,7 @@ def _settings() -> Any:
         retries={"total_max_attempts": 1},
         tcp_keepalive=True,
         parameter_validation=False,
+        user_agent=user_agent,
         user_agent_extra="lib/solotable",
     )
 

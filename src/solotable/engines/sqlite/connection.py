@@ -106,6 +106,20 @@ class Database:
         """Give a connection for one statement; what it sees is what was committed before."""
         return self._reading or Reading(self)
 
+    def fetch_one(self, sql: str, parameters: tuple[Any, ...]) -> Any:
+        """Return the first row of one statement, or None: what is read most, without a context of its own."""
+        if self._reading is not None:
+            with self._reading as shared:
+                return shared.execute(sql, parameters).fetchone()
+        reader = self.borrow()
+        try:
+            row = reader.execute(sql, parameters).fetchone()
+        except sqlite3.Error as fault:
+            self.give_back(reader, sound=False)
+            raise self.fault(fault) from fault
+        self.give_back(reader)
+        return row
+
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """Give a connection whose statements all see the same moment."""
@@ -304,8 +318,11 @@ class Reading:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is None:
+            self._database.give_back(self._reader)
+            return
         # An error keeps its frames alive, and in them a statement that may hold on to an old snapshot.
-        self._database.give_back(self._reader, sound=error is None or isinstance(error, ServiceError))
+        self._database.give_back(self._reader, sound=isinstance(error, ServiceError))
         if isinstance(error, sqlite3.Error):
             raise self._database.fault(error) from error
 

@@ -47,7 +47,11 @@ class Row:
 
 def find(connection: sqlite3.Connection, table: Table, key: bytes) -> Row | None:
     """Return the row of this key, or None."""
-    found = connection.execute(table.select_sql, (key,)).fetchone()
+    return row_of(table, key, connection.execute(table.select_sql, (key,)).fetchone())
+
+
+def row_of(table: Table, key: bytes, found: tuple[int, int, int, bytes] | None) -> Row | None:
+    """Return what `select_sql` found under a key as a row, if it is as it was stored."""
     if found is None:
         return None
     row_id, size, crc, raw = found

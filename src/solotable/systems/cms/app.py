@@ -30,6 +30,7 @@ from .routes.access import FORBIDDEN
 from .routes.examples import exemplified
 from .routes.limits import NAMESPACE, VISITOR_LIMITS
 from .routes.scope import OpenTenants
+from .routes.site import serve_pages
 from .routes.sitemaps import Sitemaps
 from .services import Tenants, audit_sink, standing
 from .storage import FolderStorage, Storage
@@ -98,6 +99,7 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     app.state.open_tenants = OpenTenants()
     app.state.sitemaps = Sitemaps()
     app.state.pepper = pepper
+    serve_pages(app)
     for router in ROUTERS:
         app.include_router(router)
     install(

@@ -6,6 +6,10 @@ import json
 from collections.abc import Callable
 from typing import TypeVar
 
+from pydantic import AfterValidator, ValidationInfo
+
+from solotable import is_stored
+
 T = TypeVar("T")
 #: Readers of JSON give up at some depth, Pydantic's at 200; what could not be read back is not stored.
 DEEPEST = 64
@@ -30,6 +34,16 @@ def within(most: int) -> Callable[[T], T]:
         return value
 
     return judge
+
+
+def at_most(most: int) -> AfterValidator:
+    """Return the same for a field of an entity: what was stored is not measured whenever it is read."""
+    judge = within(most)
+
+    def judge_new(value: T, info: ValidationInfo) -> T:
+        return value if is_stored(info) else judge(value)
+
+    return AfterValidator(judge_new)
 
 
 def _deeper(value: object, levels: int) -> bool:

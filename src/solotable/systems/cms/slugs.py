@@ -53,6 +53,8 @@ RESERVED = frozenset(
         "users",
     }
 )
+#: What cleaning leaves as it is; nearly all that is asked for.
+_CLEAN = re.compile(r"/(?:[a-z0-9]+(?:[-/][a-z0-9]+)*)?")
 _BETWEEN = re.compile(r"(?:[^\w/]|_)+")
 _SLASHES = re.compile(r"/+")
 _EDGES = re.compile(r"-*/-*")
@@ -66,6 +68,8 @@ def clean_slug(text: str) -> str:
     """
     if len(text) > _LONGEST_TEXT:
         raise Refused(_TOO_LONG)
+    if len(text) <= LONGEST and _CLEAN.fullmatch(text):
+        return text
     # Compatibility forms first, or a full-width slash would become one after the cleaning.
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     hyphened = _BETWEEN.sub("-", folded)

@@ -5,11 +5,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from fastapi import FastAPI
@@ -19,6 +18,7 @@ from solotable.errors import SolotableError
 from solotable.jobs.deliver import deliver
 from solotable.web import Auth, install, lifespan
 from solotable.web.lifespan import Lifespan
+from solotable.web.periodic import every
 
 from .core import Options
 from .dependency import limit_problems
@@ -98,33 +98,12 @@ def _during(url: str | None, seconds: float) -> Lifespan:
             if url is None:
                 yield
             else:
-                async with _working(url, seconds):
+                async with every(seconds, partial(do_jobs, url)):
                     yield
         finally:
             app.state.watch.close()
 
     return span
-
-
-@asynccontextmanager
-async def _working(url: str, seconds: float) -> AsyncIterator[None]:
-    """Do the jobs every so often, and once more at the end."""
-    stopping = asyncio.Event()
-
-    async def follow() -> None:
-        last = False
-        while not last:
-            last = stopping.is_set()
-            await asyncio.to_thread(do_jobs, url)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(stopping.wait(), seconds)
-
-    task = asyncio.create_task(follow())
-    try:
-        yield
-    finally:
-        stopping.set()
-        await task
 
 
 def do_jobs(url: str) -> None:

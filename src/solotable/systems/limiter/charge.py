@@ -80,6 +80,11 @@ class Ask:
     #: Whether the rules win over those that the item has, though they may be older.
     final: bool = False
 
+    @property
+    def only_back(self) -> bool:
+        """Whether nothing is asked for, and some is given back."""
+        return not self.admit and all(amount < 0 for amount in self.amounts.values())
+
     def costs(self, level: int) -> dict[str, int]:
         """Return what each limit is charged in a shard of this level."""
         gauges = self.rules.gauges
@@ -128,7 +133,7 @@ def through(desk: Desk, known: Known, shard: int, ask: Ask) -> Flow[Outcome]:
 
 def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) -> Flow[Outcome]:
     for attempt in range(_ATTEMPTS):
-        state = known.shards.get(shard) or _guessed(known, shard, ask.rules, now)
+        state = known.shards.get(shard) or _guessed(known, shard, ask, now)
         request, takes = _request(desk, known, shard, ask, lane, state, now)
         try:
             reply = yield request
@@ -169,10 +174,11 @@ def _remembered(desk: Desk, known: Known, shard: int, ask: Ask, now: int) -> Sta
     return state if state.short(ask.rules, ask.costs(state.level), now) else None
 
 
-def _guessed(known: Known, shard: int, rules: Rules, now: int) -> State | None:
-    """Return a full shard of the level that others have; None for a bucket that may be new."""
-    if known.depth == 0 and shard == 0:
+def _guessed(known: Known, shard: int, ask: Ask, now: int) -> State | None:
+    """Return a full shard of the level that others have; None for a bucket that may be made."""
+    if known.depth == 0 and shard == 0 and not ask.only_back:
         return None
+    rules = ask.rules
     used = {name: gauge.full(now) for name, gauge in rules.gauges.items()}
     return State(known.depth, rules.text, rules.revision, used, now, 0, 0, {})
 
@@ -187,8 +193,7 @@ def _met(
             return Gone()
         known.depth = 0
         # C1.6: a bucket that is gone is full; there is nothing to give back to, and no ghost is made.
-        only_back = not ask.admit and all(amount < 0 for amount in ask.amounts.values())
-        return Charged(None) if only_back else None
+        return Charged(None) if ask.only_back else None
     state = read(item, now)
     known.learn(shard, state)
     mine = state.lanes.get(lane.name, 0)

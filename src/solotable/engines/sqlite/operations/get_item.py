@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from solotable.engines.sqlite.catalog import Table
-from solotable.engines.sqlite.keys import check_key, key_bytes
-from solotable.engines.sqlite.storage import Row, find
+from solotable.engines.sqlite.keys import located
+from solotable.engines.sqlite.storage import Row, row_of
 from solotable.errors import invalid
 from solotable.expressions import project
 from solotable.expressions.ast import Path
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 def get_item(engine: SqliteEngine, request: GetItem) -> GotItem:
     """Return the item, or nothing when there is none."""
     table = engine.table(request.table)
-    check_key(table, request.key)
+    key = located(table, request.key)
     if request.projection is not None:
         check_key_paths(table, request.projection)
-    with engine.database.read() as connection:
-        row = find(connection, table, key_bytes(table.schema, request.key))
+    row = row_of(table, key, engine.database.fetch_one(table.select_sql, (key,)))
     capacity = None
     if request.capacity != "NONE":
         meter = CapacityMeter(table.name)

@@ -17,7 +17,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from solotable import (
     FROM_SCOPE,
@@ -34,7 +34,7 @@ from solotable import (
     new_id,
     pattern,
 )
-from solotable.systems.cms.json_sizes import within
+from solotable.systems.cms.json_sizes import at_most
 from solotable.systems.cms.table import OF_TENANT, cms
 
 ContentStatus = Literal["draft", "review", "published", "archived"]
@@ -47,8 +47,8 @@ Title = Annotated[str, Field(min_length=1, max_length=200)]
 Slug = Annotated[str, Field(min_length=1, max_length=400)]
 Description = Annotated[str, Field(max_length=1000)]
 #: An item of DynamoDB has 400 KB; the rest of a page and of its snapshot fits beside these.
-Blocks = Annotated[list[dict[str, Any]], AfterValidator(within(350_000))]
-Seo = Annotated[dict[str, Any], AfterValidator(within(10_000))]
+Blocks = Annotated[list[dict[str, Any]], at_most(350_000)]
+Seo = Annotated[dict[str, Any], at_most(10_000)]
 
 
 class Content(Entity, table=cms):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from solotable import (
     FROM_SCOPE,
@@ -29,7 +29,7 @@ from solotable import (
     Version,
     pattern,
 )
-from solotable.systems.cms.json_sizes import within
+from solotable.systems.cms.json_sizes import at_most
 from solotable.systems.cms.table import OF_TENANT, SYSTEM, cms
 
 TenantStatus = Literal["active", "suspended", "closed"]
@@ -51,9 +51,7 @@ class TenantConfig(Entity, table=cms, scope="global"):
     name: TenantName
     domain: Annotated[str | None, Unique(normalise="casefold")] = None
     status: TenantStatus = "active"
-    settings: Annotated[dict[str, Any], AfterValidator(within(MOST_SETTINGS)), Json()] = Field(
-        default_factory=dict
-    )
+    settings: Annotated[dict[str, Any], at_most(MOST_SETTINGS), Json()] = Field(default_factory=dict)
     created: Annotated[datetime | None, Created()] = None
     updated: Annotated[datetime | None, Updated()] = None
     version: Annotated[int, Version()] = 0

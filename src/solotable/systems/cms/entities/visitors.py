@@ -18,7 +18,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from solotable import (
     FROM_SCOPE,
@@ -33,7 +33,7 @@ from solotable import (
     new_id,
     pattern,
 )
-from solotable.systems.cms.json_sizes import within
+from solotable.systems.cms.json_sizes import at_most
 from solotable.systems.cms.table import OF_TENANT, cms
 
 #: Bytes of JSON that are kept with a lead.
@@ -116,7 +116,7 @@ class Lead(Entity, table=cms):
     name: Annotated[str, Field(max_length=200)] = ""
     status: LeadStatus = "new"
     source: Annotated[str, Field(max_length=200)] = ""
-    data: Annotated[dict[str, Any], AfterValidator(within(MOST_DATA)), Json()] = Field(default_factory=dict)
+    data: Annotated[dict[str, Any], at_most(MOST_DATA), Json()] = Field(default_factory=dict)
     submissions: int = 1
     last_submitted: datetime | None = None
     created: Annotated[datetime | None, Created()] = None

@@ -6,7 +6,6 @@ returns what it gives. What must never happen is refused by the services, not he
 
 from . import catalogue, comments, content, files, routing, site, tenants, users, versions, visitors
 
-#: The site first: pages are what is asked for most.
 ROUTERS = (
     site.router,
     content.router,

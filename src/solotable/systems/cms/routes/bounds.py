@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import HTTPException, Request, Response
 from fastapi.routing import APIRoute
-from pydantic import AfterValidator, AwareDatetime, Field
+from pydantic import AfterValidator, Field
 from starlette.types import Message
 
 MOST_JSON_BYTES = 1_000_000
 DEEPEST = 32
-_EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
-_LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
 
 class JsonRoute(APIRoute):
@@ -64,15 +61,7 @@ def shallow(tree: dict[str, Any]) -> dict[str, Any]:
     raise ValueError(f"is nested more than {DEEPEST} deep")
 
 
-def _in_our_time(moment: datetime) -> datetime:
-    # The first and last hours of the calendar overflow when they are turned to UTC.
-    if not _EARLIEST <= moment <= _LATEST:
-        raise ValueError("is between the years 2000 and 2200")
-    return moment.astimezone(UTC)
-
-
 Tree = Annotated[dict[str, Any], AfterValidator(shallow)]
-Moment = Annotated[AwareDatetime, AfterValidator(_in_our_time)]
 Email = Annotated[str, Field(min_length=3, max_length=254)]
 IdText = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$")]
 #: C0.13: it is part of a key, so an e-mail address is none.

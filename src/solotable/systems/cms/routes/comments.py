@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from solotable.systems.cms.entities import Comment, CommentStatus, CommentSummary
 from solotable.systems.cms.services import Comments, Contents
 from solotable.web import Page, Paging, Visitor
+from solotable.web.moments import Moment
 
 from .access import EDITORS, READERS, allow
-from .bounds import Email, IdText, JsonRoute, Moment
+from .bounds import Email, IdText, JsonRoute
 from .scope import Pepper, ReaderStore, SiteStore
 
 router = APIRouter(prefix="/comments", tags=["comments"], route_class=JsonRoute)

@@ -7,27 +7,23 @@ is not there; a path that is written otherwise than the page's own is sent to th
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, HTTPException, Query, Request, Response
+from fastapi import APIRouter, FastAPI, HTTPException, Query, Request, Response
 from fastapi.responses import HTMLResponse, PlainTextResponse, RedirectResponse
+from fastapi.routing import APIRoute
 from pydantic import BaseModel
 from pydantic_core import to_json
 from starlette.convertors import Convertor, register_url_convertor
+from starlette.types import Receive, Scope, Send
 
 from solotable.systems.cms.entities import Content, ContentKind
 from solotable.systems.cms.services import Moved, Routes, Tenants
 from solotable.systems.cms.slugs import RESERVED
-from solotable.web import (
-    DatabaseDep,
-    HostStore,
-    HostTenant,
-    HostTenants,
-    database,
-    host_tenant,
-    not_modified,
-)
+from solotable.web import DatabaseDep, HostStore, HostTenant, HostTenants, host_tenant, not_modified
+from solotable.web.tenants import opened
 
 from .access import PUBLIC
 from .bounds import JsonRoute
@@ -56,6 +52,7 @@ register_url_convertor("page", PagePath())
 router = APIRouter(tags=["site"], route_class=JsonRoute)
 
 _FRESH = {"cache-control": "public, max-age=60", "vary": "accept, host"}
+_FRESH_LINES = [(name.encode(), value.encode()) for name, value in _FRESH.items()]
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 MOVED: dict[int | str, dict[str, Any]] = {
     301: {"description": "The page has another path now."},
@@ -113,16 +110,42 @@ async def base_url(request: Request, db: DatabaseDep, owner: str) -> str:
     return f"{request.url.scheme}://{domain}{shown}"
 
 
-@router.get(
-    "/{path:page}",
-    response_model=PublicPage,
-    responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}, **MOVED},
-    **PUBLIC,
-)
+class PageRoute(APIRoute):
+    """The route of pages, which are asked for most: a page is answered without solving dependencies.
+
+    They cost FastAPI as much as a page's two reads. So it takes no dependency of a router: it belongs to
+    the app itself, which also saves the matching of a router that was included. Errors are answered by
+    the app's handlers, as those of every route.
+    """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any) -> None:
+        super().__init__(path, endpoint, **settings)
+        self.app = _serve_page
+
+
+async def _serve_page(scope: Scope, receive: Receive, send: Send) -> None:
+    response = await render(scope["path_params"]["path"], Request(scope, receive))
+    await response(scope, receive, send)
+
+
+def serve_pages(app: FastAPI) -> None:
+    """Have an app serve pages, by the first of its routes: it takes no path that is another's."""
+    route = PageRoute(
+        "/{path:page}",
+        render,
+        methods=["GET"],
+        tags=["site"],
+        response_model=PublicPage,
+        responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}, **MOVED},
+        **PUBLIC,
+    )
+    app.router.routes.insert(0, route)
+
+
 async def render(path: str, request: Request) -> Response:
     """Serve the page at a path as JSON or HTML, or say where it is now."""
-    # Not by a dependency, and nobody is acting: pages are asked for most, and solving dependencies costs.
-    store = (await database(request)).tenant(await host_tenant(request))
+    # Nobody is acting: nothing is written.
+    store = opened(request).tenant(await host_tenant(request))
     found = await Routes(store).resolve(f"/{path}")
     if found is None:
         raise HTTPException(404, "There is no page at this path.")
@@ -134,25 +157,28 @@ async def render(path: str, request: Request) -> Response:
 
 def represent(request: Request, page: Content) -> Response:
     """Return a page in the form that the client prefers."""
-    html = prefers_html(request.headers.get("accept", ""))
+    html = prefers_html(",".join(request.headers.getlist("accept")))
     # Another page may come to this path with the same version, and HTML is not the JSON of it.
-    headers = {**_FRESH, "etag": f'"{page.node_id}-{page.version}-{"html" if html else "json"}"'}
-    if not_modified(request, headers["etag"]):
-        return Response(status_code=304, headers=headers)
-    if html:
-        return HTMLResponse(page_html(page), headers=headers)
-    # A PublicPage without being one: what was read is valid, and models cost more than the reads.
-    body = {
-        "id": page.node_id,
-        "path": page.slug,
-        "title": page.title,
-        "kind": page.kind,
-        "description": page.description,
-        "blocks": page.blocks,
-        "seo": page.seo,
-        "updated": page.updated,
-    }
-    return Response(to_json(body), media_type="application/json", headers=headers)
+    tag = f'"{page.node_id}-{page.version}-{"html" if html else "json"}"'
+    if not_modified(request, tag):
+        response = Response(status_code=304)
+    elif html:
+        response = HTMLResponse(page_html(page))
+    else:
+        # A PublicPage without being one: what was read is valid, and models cost more than the reads.
+        body = {
+            "id": page.node_id,
+            "path": page.slug,
+            "title": page.title,
+            "kind": page.kind,
+            "description": page.description,
+            "blocks": page.blocks,
+            "seo": page.seo,
+            "updated": page.updated,
+        }
+        response = Response(to_json(body), media_type="application/json")
+    response.raw_headers += [*_FRESH_LINES, (b"etag", tag.encode("latin-1"))]
+    return response
 
 
 @router.get("/health", **PUBLIC)

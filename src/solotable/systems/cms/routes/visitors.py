@@ -16,9 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 from solotable.systems.cms.entities import Consent, Erasure, Lead, LeadStatus, Message, MessageSummary
 from solotable.systems.cms.services import Consents, Erasures, Leads
 from solotable.web import Page, Paging
+from solotable.web.moments import Moment
 
 from .access import ADMINS, allow, form
-from .bounds import Email, JsonRoute, Moment, Tree, VisitorId
+from .bounds import Email, JsonRoute, Tree, VisitorId
 from .limits import Mails
 from .scope import Id, Pepper, SiteStore, VisitorStore
 

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Query
-from pydantic import AfterValidator, AwareDatetime
 
 from solotable.systems.limiter.usage import Window
 from solotable.web import Page, Paging
+from solotable.web.moments import Moment
 
 from .access import OPERATORS, allow
 from .scope import LimiterDep, OneEntity, OneResource
 from .shapes import AuditOut, SummaryOut, UsageOut
 
 router = APIRouter()
-_EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
-_LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
 
-def _in_our_time(moment: datetime) -> datetime:
-    # The first and last hours of the calendar overflow when they are turned to UTC.
-    if not _EARLIEST <= moment <= _LATEST:
-        raise ValueError("is between the years 2000 and 2200")
-    return moment.astimezone(UTC)
-
-
-Moment = Annotated[AwareDatetime, AfterValidator(_in_our_time)]
 Since = Annotated[Moment | None, Query(description="Windows that begin at this moment or later.")]
 Until = Annotated[Moment | None, Query(description="Windows that begin before this moment.")]
 
