@@ -108,11 +108,11 @@ def _operand_paths(*operands: Operand) -> Iterator[Path]:
 
 def _resolve(operand: Operand, item: Item) -> AttributeValue | None:
     kind = type(operand)
-    if kind is Const:
-        return operand.value  # type: ignore[union-attr] # mypy does not narrow by `type() is`
     if kind is Attr:
-        path = operand.path  # type: ignore[union-attr] # the same
+        path = operand.path  # type: ignore[union-attr] # mypy does not narrow by `type() is`
         return item.get(path[0]) if len(path) == 1 else fetch(path, item)  # type: ignore[arg-type] # the same
+    if kind is Const:
+        return operand.value  # type: ignore[union-attr] # the same
     found = fetch(operand.operand.path, item)  # type: ignore[union-attr] # the same
     size = None if found is None else size_of(found)
     return None if size is None else {"N": str(size)}
@@ -120,7 +120,7 @@ def _resolve(operand: Operand, item: Item) -> AttributeValue | None:
 
 def _compare(test: Compare, item: Item) -> bool:
     left = _resolve(test.left, item)
-    right = _resolve(test.right, item)
+    right = test.right.value if type(test.right) is Const else _resolve(test.right, item)
     comparator = test.comparator
     if comparator == "=":
         return left is not None and left == right
@@ -139,6 +139,8 @@ def _in_order(
     ((right_kind, right_content),) = right.items()
     if left_kind != right_kind or left_kind not in ORDERED:
         return False
+    if left_kind == "N" and "." not in left_content and "." not in right_content:
+        return ordering(int(left_content), int(right_content))
     return ordering(sort_key(left_kind, left_content), sort_key(right_kind, right_content))
 
 
@@ -153,7 +155,8 @@ def _in(test: In, item: Item) -> bool:
 
 
 def _exists(test: Exists, item: Item) -> bool:
-    return fetch(test.path, item) is not None
+    path = test.path
+    return path[0] in item if len(path) == 1 else fetch(path, item) is not None
 
 
 def _type_is(test: TypeIs, item: Item) -> bool:
