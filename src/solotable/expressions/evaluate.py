@@ -44,6 +44,8 @@ def evaluate(condition: Condition, item: Item) -> bool:
 def fetch(path: Path, item: Item) -> AttributeValue | None:
     """Return the value at a path, or None when there is none."""
     value = item.get(path[0])  # type: ignore[arg-type] # the first part of a path is a name
+    if len(path) == 1:
+        return value
     for step in path[1:]:
         if value is None:
             return None

@@ -155,8 +155,7 @@ def _content(kind: str, operand: SetOperand, item: Item) -> str:
 def _changed(action: Add | Delete, item: Item, *, legacy: bool) -> _Outcome:
     """Return what ADD or DELETE makes of the value it meets; None removes the attribute."""
     ((kind, content),) = action.value.items()
-    path = action.path
-    found = item.get(path[0]) if len(path) == 1 else fetch(path, item)  # type: ignore[arg-type] # a name
+    found = fetch(action.path, item)
     if found is None:
         return action.value if isinstance(action, Add) else None
     if kind not in found:

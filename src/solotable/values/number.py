@@ -112,7 +112,7 @@ def subtract(left: str, right: str) -> str:
 
 
 def _are_short_and_whole(left: str, right: str) -> bool:
-    """Whether Python gives the sum its canonical text: whole numbers, of 38 digits together at most."""
+    """Whether both are whole and their sum surely fits: its canonical text is then what `str` gives."""
     return len(left) < DIGITS and len(right) < DIGITS and "." not in left and "." not in right
 
 
