@@ -137,12 +137,14 @@ def _in_order(
 ) -> bool:
     if left is None or right is None:
         return False
+    if "N" in left and "N" in right:
+        one, other = left["N"], right["N"]
+        if "." not in one and "." not in other:
+            return ordering(int(one), int(other))
     ((left_kind, left_content),) = left.items()
     ((right_kind, right_content),) = right.items()
     if left_kind != right_kind or left_kind not in ORDERED:
         return False
-    if left_kind == "N" and "." not in left_content and "." not in right_content:
-        return ordering(int(left_content), int(right_content))
     return ordering(sort_key(left_kind, left_content), sort_key(right_kind, right_content))
 
 

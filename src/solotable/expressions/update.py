@@ -61,12 +61,10 @@ def apply_update(update: Update, item: Item) -> Item:
         path = action.path
         if len(path) > 1:
             nested.append((path, _nested_outcome(action, item, update)))
-            continue
-        outcome = _outcome(action, item, update)
-        if outcome is None:
-            result.pop(path[0], None)  # type: ignore[arg-type] # the first part of a path is a name
+        elif (outcome := _outcome(action, item, update)) is not None:
+            result[path[0]] = outcome  # type: ignore[index] # the first part of a path is a name
         else:
-            result[path[0]] = outcome  # type: ignore[index] # the same
+            result.pop(path[0], None)  # type: ignore[arg-type] # the same
     if nested:
         _edit(result, item, nested)
     return result
@@ -154,10 +152,13 @@ def _content(kind: str, operand: SetOperand, item: Item) -> str:
 
 def _changed(action: Add | Delete, item: Item, *, legacy: bool) -> _Outcome:
     """Return what ADD or DELETE makes of the value it meets; None removes the attribute."""
-    ((kind, content),) = action.value.items()
     found = fetch(action.path, item)
     if found is None:
         return action.value if isinstance(action, Add) else None
+    value = action.value
+    if "N" in value and "N" in found and isinstance(action, Add):
+        return {"N": add(found["N"], value["N"])}
+    ((kind, content),) = value.items()
     if kind not in found:
         raise _type_mismatch(legacy=legacy)
     present = found[kind]
@@ -165,8 +166,6 @@ def _changed(action: Add | Delete, item: Item, *, legacy: bool) -> _Outcome:
         gone = set(content)
         left = [member for member in present if member not in gone]
         return {kind: left} if left else None
-    if kind == "N":
-        return {"N": add(present, content)}
     if kind == "L":
         # DynamoDB: only the legacy ADD, which appends.
         return {"L": [*present, *content]}
