@@ -132,8 +132,8 @@ def number_size(text: str) -> int:
         return _remembered_size(text)
     # Long whole numbers are counters and moments, which seldom come twice.
     count = len(text.rstrip("0"))
-    # DynamoDB: as below; the first digit's power of ten is even when the number of digits is odd.
-    return 2 + count // 2 if count % 2 or length % 2 else 1 + count // 2
+    # As below: the pair that is half filled is the last one, or else the first.
+    return 1 + (count >> 1) + ((count | length) & 1)
 
 
 @lru_cache(maxsize=4096)

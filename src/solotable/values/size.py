@@ -34,7 +34,9 @@ def growth(names: Collection[str], old: Item, new: Item) -> int:
             total += 0 if after is None else item_size({name: after})
             total -= 0 if before is None else item_size({name: before})
         elif "N" in before and "N" in after:
-            total += number_size(after["N"]) - number_size(before["N"])
+            one, other = before["N"], after["N"]
+            if one != other:
+                total += number_size(other) - number_size(one)
         else:
             total += value_size(after) - value_size(before)
     return total

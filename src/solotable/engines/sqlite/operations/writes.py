@@ -106,15 +106,14 @@ def _judge_update(table: Table, key: bytes, old: Row | None, action: UpdateItem)
         return Judged(table, key, None, None, 0)
     new = apply_update(action.update, action.key if old is None else old.item)
     _check_updated_keys(table, new)
-    size = item_size(new) if old is None else old.size + _growth(action.update, old.item, new)
+    if old is None:
+        size = item_size(new)
+    else:
+        touched = {str(each.path[0]) for each in action.update.actions}
+        size = old.size + growth(touched, old.item, new)
     if size > LARGEST_ITEM:
         raise invalid("Item size to update has exceeded the maximum allowed size")
     return Judged(table, key, old, new, size)
-
-
-def _growth(update: Update, old: Item, new: Item) -> int:
-    """Return by how much an update makes an item larger: a size is the sum of the attributes'."""
-    return growth({str(action.path[0]) for action in update.actions}, old, new)
 
 
 def store(writer: Writer, judged: Judged, action: WriteAction) -> None:
