@@ -44,6 +44,8 @@ def evaluate(condition: Condition, item: Item) -> bool:
 def fetch(path: Path, item: Item) -> AttributeValue | None:
     """Return the value at a path, or None when there is none."""
     value = item.get(path[0])  # type: ignore[arg-type] # the first part of a path is a name
+    if len(path) == 1:
+        return value
     for step in path[1:]:
         if value is None:
             return None
@@ -108,11 +110,11 @@ def _operand_paths(*operands: Operand) -> Iterator[Path]:
 
 def _resolve(operand: Operand, item: Item) -> AttributeValue | None:
     kind = type(operand)
-    if kind is Const:
-        return operand.value  # type: ignore[union-attr] # mypy does not narrow by `type() is`
     if kind is Attr:
-        path = operand.path  # type: ignore[union-attr] # the same
+        path = operand.path  # type: ignore[union-attr] # mypy does not narrow by `type() is`
         return item.get(path[0]) if len(path) == 1 else fetch(path, item)  # type: ignore[arg-type] # the same
+    if kind is Const:
+        return operand.value  # type: ignore[union-attr] # the same
     found = fetch(operand.operand.path, item)  # type: ignore[union-attr] # the same
     size = None if found is None else size_of(found)
     return None if size is None else {"N": str(size)}
@@ -120,7 +122,7 @@ def _resolve(operand: Operand, item: Item) -> AttributeValue | None:
 
 def _compare(test: Compare, item: Item) -> bool:
     left = _resolve(test.left, item)
-    right = _resolve(test.right, item)
+    right = test.right.value if type(test.right) is Const else _resolve(test.right, item)
     comparator = test.comparator
     if comparator == "=":
         return left is not None and left == right
@@ -135,6 +137,10 @@ def _in_order(
 ) -> bool:
     if left is None or right is None:
         return False
+    if "N" in left and "N" in right:
+        one, other = left["N"], right["N"]
+        if "." not in one and "." not in other:
+            return ordering(int(one), int(other))
     ((left_kind, left_content),) = left.items()
     ((right_kind, right_content),) = right.items()
     if left_kind != right_kind or left_kind not in ORDERED:
@@ -153,7 +159,8 @@ def _in(test: In, item: Item) -> bool:
 
 
 def _exists(test: Exists, item: Item) -> bool:
-    return fetch(test.path, item) is not None
+    path = test.path
+    return path[0] in item if len(path) == 1 else fetch(path, item) is not None
 
 
 def _type_is(test: TypeIs, item: Item) -> bool:

@@ -55,7 +55,19 @@ def apply_update(update: Update, item: Item) -> Item:
 
     A missing item is its key alone. One that the update does not create is not to be brought here.
     """
-    return _edited(item, [(action.path, _outcome(action, item, update)) for action in update.actions])
+    result = dict(item)
+    nested: list[tuple[Path, _Outcome]] = []
+    for action in update.actions:
+        path = action.path
+        if len(path) > 1:
+            nested.append((path, _nested_outcome(action, item, update)))
+        elif (outcome := _outcome(action, item, update)) is not None:
+            result[path[0]] = outcome  # type: ignore[index] # the first part of a path is a name
+        else:
+            result.pop(path[0], None)  # type: ignore[arg-type] # the same
+    if nested:
+        _edit(result, item, nested)
+    return result
 
 
 def updated_values(update: Update, item: Item, before: Item) -> Item:
@@ -91,25 +103,23 @@ def _read_paths(operand: SetOperand) -> Iterator[Path]:
 
 
 def _outcome(action: Action, item: Item, update: Update) -> _Outcome:
+    if isinstance(action, Assign):
+        operand = action.operand
+        return operand.value if isinstance(operand, Const) else _value(operand, item)
+    if isinstance(action, Remove):
+        return None
+    return _changed(action, item, legacy=update.legacy)
+
+
+def _nested_outcome(action: Action, item: Item, update: Update) -> _Outcome:
     path = action.path
-    if len(path) > 1:
-        _check_parent(path, item)
-    match action:
-        case Remove():
-            return None
-        case Assign(_, operand):
-            value = _value(operand, item)
-            if len(path) > 1 and len(path) - 1 + levels(value) > _DEEPEST:
-                raise invalid(_TOO_DEEP)
-            return value
-        case Add() | Delete():
-            return _changed(action, item, legacy=update.legacy)
-
-
-def _check_parent(path: Path, item: Item) -> None:
     parent = fetch(path[:-1], item)
     if parent is None or ("M" if isinstance(path[-1], str) else "L") not in parent:
         raise invalid(_UNFIT_PATH)
+    outcome = _outcome(action, item, update)
+    if isinstance(action, Assign) and outcome is not None and len(path) - 1 + levels(outcome) > _DEEPEST:
+        raise invalid(_TOO_DEEP)
+    return outcome
 
 
 def _value(operand: SetOperand, item: Item) -> AttributeValue:
@@ -142,10 +152,13 @@ def _content(kind: str, operand: SetOperand, item: Item) -> str:
 
 def _changed(action: Add | Delete, item: Item, *, legacy: bool) -> _Outcome:
     """Return what ADD or DELETE makes of the value it meets; None removes the attribute."""
-    ((kind, content),) = action.value.items()
     found = fetch(action.path, item)
     if found is None:
         return action.value if isinstance(action, Add) else None
+    value = action.value
+    if "N" in value and "N" in found and isinstance(action, Add):
+        return {"N": add(found["N"], value["N"])}
+    ((kind, content),) = value.items()
     if kind not in found:
         raise _type_mismatch(legacy=legacy)
     present = found[kind]
@@ -153,8 +166,6 @@ def _changed(action: Add | Delete, item: Item, *, legacy: bool) -> _Outcome:
         gone = set(content)
         left = [member for member in present if member not in gone]
         return {kind: left} if left else None
-    if kind == "N":
-        return {"N": add(present, content)}
     if kind == "L":
         # DynamoDB: only the legacy ADD, which appends.
         return {"L": [*present, *content]}
@@ -165,25 +176,18 @@ def _type_mismatch(*, legacy: bool) -> ServiceError:
     return invalid(_UNFIT_LEGACY_TYPE if legacy else _UNFIT_TYPE)
 
 
-def _edited(item: Item, outcomes: list[tuple[Path, _Outcome]]) -> Item:
-    result = dict(item)
+def _edit(result: Item, item: Item, outcomes: list[tuple[Path, _Outcome]]) -> None:
+    """Put into the result what paths into attributes of the item leave there."""
     nested: dict[str, _Edits] = {}
     for path, outcome in outcomes:
-        name = str(path[0])
-        if len(path) > 1:
-            edits = nested.setdefault(name, {})
-            for step in path[1:-1]:
-                inner = edits.setdefault(step, {})
-                assert isinstance(inner, dict)  # no path lies within another
-                edits = inner
-            edits[path[-1]] = _Leaf(outcome)
-        elif outcome is None:
-            result.pop(name, None)
-        else:
-            result[name] = outcome
+        edits = nested.setdefault(str(path[0]), {})
+        for step in path[1:-1]:
+            inner = edits.setdefault(step, {})
+            assert isinstance(inner, dict)  # no path lies within another
+            edits = inner
+        edits[path[-1]] = _Leaf(outcome)
     for name, edits in nested.items():
         result[name] = _with_edits(item[name], edits)
-    return result
 
 
 def _with_edits(value: AttributeValue, edits: _Edits) -> AttributeValue:

@@ -17,7 +17,7 @@ from .canonical import (
 from .codec import dump, dump_item, load, load_item
 from .number import add, canonical_number, subtract
 from .order import ORDERED, ordered_bytes, ordered_prefix, sort_key
-from .size import item_size, levels, text_size, value_size
+from .size import growth, item_size, levels, text_size, value_size
 
 __all__ = [
     "DEEPEST",
@@ -32,6 +32,7 @@ __all__ = [
     "canonical_number",
     "dump",
     "dump_item",
+    "growth",
     "item_size",
     "kind_of",
     "levels",

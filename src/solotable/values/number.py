@@ -16,6 +16,8 @@ DIGITS = 38
 LARGEST_EXPONENT = 125
 SMALLEST_EXPONENT = -130
 _LONGEST_REMEMBERED = 48
+#: Numbers of so many characters come again and again.
+_SHORT = 6
 
 _OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 #: Says of the commonest spellings, whole numbers, that they are canonical.
@@ -97,12 +99,21 @@ def _not_a_number(text: str) -> ServiceError:
 
 def add(left: str, right: str) -> str:
     """Return the exact sum of two canonical numbers, or refuse it when it does not fit."""
+    if _are_short_and_whole(left, right):
+        return str(int(left) + int(right))
     return _result(_EXACT.add(Decimal(left), Decimal(right)))
 
 
 def subtract(left: str, right: str) -> str:
     """Return the exact difference of two canonical numbers, or refuse it when it does not fit."""
+    if _are_short_and_whole(left, right):
+        return str(int(left) - int(right))
     return _result(_EXACT.subtract(Decimal(left), Decimal(right)))
+
+
+def _are_short_and_whole(left: str, right: str) -> bool:
+    """Whether both are whole and their sum surely fits: its canonical text is then what `str` gives."""
+    return len(left) < DIGITS and len(right) < DIGITS and "." not in left and "." not in right
 
 
 def _result(exact: Decimal) -> str:
@@ -114,9 +125,19 @@ def _result(exact: Decimal) -> str:
     return canonical_number(str(exact))
 
 
-@lru_cache(maxsize=4096)
 def number_size(text: str) -> int:
     """Return the bytes that DynamoDB counts for a canonical number, which has 133 characters at most."""
+    length = len(text)
+    if length <= _SHORT or "." in text or text[0] == "-":
+        return _remembered_size(text)
+    # Long whole numbers are counters and moments, which seldom come twice.
+    count = len(text.rstrip("0"))
+    # As below: the pair that is half filled is the last one, or else the first.
+    return 1 + (count >> 1) + ((count | length) & 1)
+
+
+@lru_cache(maxsize=4096)
+def _remembered_size(text: str) -> int:
     digits = text.lstrip("-").replace(".", "")
     significant = digits.strip("0")
     count = len(significant)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from .canonical import AttributeValue, Item
@@ -17,8 +18,27 @@ def item_size(item: Item) -> int:
             # Most attributes are text, and most text is ASCII: the call would cost more than the answer.
             if kind == "S" and content.isascii():
                 total += len(content)
+            elif kind == "N":
+                total += number_size(content)
             else:
                 total += content_size(kind, content)
+    return total
+
+
+def growth(names: Collection[str], old: Item, new: Item) -> int:
+    """Return by how much an item is larger than it was, if only the attributes of these names differ."""
+    total = 0
+    for name in names:
+        before, after = old.get(name), new.get(name)
+        if before is None or after is None:
+            total += 0 if after is None else item_size({name: after})
+            total -= 0 if before is None else item_size({name: before})
+        elif "N" in before and "N" in after:
+            one, other = before["N"], after["N"]
+            if one != other:
+                total += number_size(other) - number_size(one)
+        else:
+            total += value_size(after) - value_size(before)
     return total
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from operator import ge, gt, le, lt
 from typing import Any
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import given
 
 from solotable.expressions import Condition, compile_expressions, evaluate, paths_of
 from solotable.expressions.ast import And, Not, Or, Same
-from solotable.values import Item
+from solotable.values import Item, canonical
 
 from .strategies import CONDITIONS, ITEMS
 
@@ -62,6 +64,20 @@ def test_order_needs_the_same_ordered_type() -> None:
     assert _holds("b < :v", v={"B": "YWJk"})
     assert _holds("n BETWEEN :a AND :b", a={"N": "10"}, b={"N": "10"})
     assert not _holds("n BETWEEN s AND n2")
+
+
+_NUMBERS = ["-1E100", "-100", "-99.5", "-99", "0", "0.001", "9", "10.5", "11", "1E28", "1E125"]
+
+
+@pytest.mark.parametrize("low", _NUMBERS)
+@pytest.mark.parametrize("high", _NUMBERS)
+def test_numbers_are_ordered_by_value_whole_or_not(low: str, high: str) -> None:
+    item: Item = {"n": canonical({"N": low})}
+    for comparator, compare in (("<", lt), ("<=", le), (">", gt), (">=", ge)):
+        text = f"n {comparator} :high"
+        condition = compile_expressions(condition=text, values={":high": {"N": high}}).condition
+        assert condition is not None
+        assert evaluate(condition, item) is compare(Decimal(low), Decimal(high))
 
 
 def test_prefixes_are_bytes() -> None:

@@ -9,7 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solotable.errors import DataError, ServiceError
-from solotable.values import AttributeValue, canonical, dump, item_size, load, ordered_bytes, ordered_prefix
+from solotable.values import (
+    AttributeValue,
+    canonical,
+    dump,
+    dump_item,
+    growth,
+    item_size,
+    load,
+    ordered_bytes,
+    ordered_prefix,
+)
 
 scalars = st.one_of(
     st.none(),
@@ -132,3 +142,13 @@ def test_a_prefix_of_a_string_is_a_prefix_of_its_bytes(text: str, prefix: str) -
 )
 def test_size_counts_names_and_values(item: dict[str, AttributeValue], size: int) -> None:
     assert item_size(item) == size
+
+
+attributes = st.dictionaries(st.sampled_from(["a", "bb", "ccc", "d\u00e9"]), values)
+
+
+@given(attributes, attributes)
+def test_growth_is_the_difference_of_the_sizes(before: dict[str, Any], after: dict[str, Any]) -> None:
+    old, new = dump_item(before), dump_item(after)
+    same = {"same": {"S": "as before"}}
+    assert growth({*old, *new, "absent"}, old | same, new | same) == item_size(new) - item_size(old)

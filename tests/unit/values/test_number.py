@@ -5,7 +5,7 @@ from __future__ import annotations
 from decimal import Decimal
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from solotable.errors import ServiceError
@@ -120,6 +120,27 @@ def test_sums_are_exact_or_refused(left: str, right: str) -> None:
             assert refused.message == OVERFLOW
 
 
+wholes = (
+    st.integers(0, 40).flatmap(lambda digits: st.integers(-(10**digits), 10**digits)).map(str).filter(fits)
+)
+
+
+@given(wholes, wholes)
+@example("9" * 37, "9" * 37)
+@example("9" * 38, "1")
+@example("9" * 38, "2")
+@example("-" + "9" * 37, "-1")
+@example("12345678", "-12345678")
+def test_whole_sums_and_differences_are_exact_or_refused(left: str, right: str) -> None:
+    left, right = canonical_number(left), canonical_number(right)
+    for reckon, exact in ((add, int(left) + int(right)), (subtract, int(left) - int(right))):
+        if len(str(abs(exact)).rstrip("0")) <= 38:
+            assert reckon(left, right) == str(exact)
+        else:
+            with pytest.raises(ServiceError, match="overflow"):
+                reckon(left, right)
+
+
 def test_the_widest_sum_is_refused_not_rounded() -> None:
     with pytest.raises(ServiceError) as refused:
         add("1" + "0" * 125, canonical_number("1E-130"))
@@ -132,3 +153,17 @@ def test_the_widest_sum_is_refused_not_rounded() -> None:
 )
 def test_size_is_two_digits_a_byte(text: str, size: int) -> None:
     assert number_size(text) == size
+
+
+@given(wholes, st.integers(0, 20))
+@example("1794762162877300", 0)
+@example("12", 5)
+@example("12", 6)
+def test_size_counts_the_pairs_of_digits_up_to_the_last_that_is_not_zero(text: str, zeros: int) -> None:
+    whole = int(text) * 10**zeros
+    pairs, rest = 0, abs(whole)
+    while rest and rest % 100 == 0:
+        rest //= 100
+    while rest:
+        pairs, rest = pairs + 1, rest // 100
+    assert number_size(str(whole)) == 1 + pairs + (whole < 0)

@@ -105,6 +105,16 @@ class Table:
         return any(not index.is_global for index in self.indexes)
 
     @cached_property
+    def index_key_names(self) -> frozenset[str]:
+        """The names of the attributes that are part of the key of an index."""
+        return frozenset(name for index in self.indexes for name in index.schema.names)
+
+    @cached_property
+    def key_names(self) -> frozenset[str]:
+        """The names of the attributes that are part of the table's key or of the key of an index."""
+        return self.index_key_names.union(self.schema.names)
+
+    @cached_property
     def select_sql(self) -> str:
         return f"SELECT id, size, crc, item FROM {self.items} WHERE key = ?"
 

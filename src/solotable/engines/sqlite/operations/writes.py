@@ -28,7 +28,7 @@ from solotable.protocol.capacity import CapacityMeter
 from solotable.protocol.limits import LARGEST_ITEM
 from solotable.protocol.replies import SomeItem, WroteItem
 from solotable.protocol.requests import ConditionCheck, DeleteItem, PutItem, UpdateItem, WriteAction
-from solotable.values import AttributeValue, Item, item_size
+from solotable.values import AttributeValue, Item, growth, item_size
 
 from .get_item import check_key_paths
 
@@ -106,18 +106,14 @@ def _judge_update(table: Table, key: bytes, old: Row | None, action: UpdateItem)
         return Judged(table, key, None, None, 0)
     new = apply_update(action.update, action.key if old is None else old.item)
     _check_updated_keys(table, new)
-    size = item_size(new) if old is None else old.size + _growth(action.update, old.item, new)
+    if old is None:
+        size = item_size(new)
+    else:
+        touched = {str(each.path[0]) for each in action.update.actions}
+        size = old.size + growth(touched, old.item, new)
     if size > LARGEST_ITEM:
         raise invalid("Item size to update has exceeded the maximum allowed size")
     return Judged(table, key, old, new, size)
-
-
-def _growth(update: Update, old: Item, new: Item) -> int:
-    """Return by how much an update makes an item larger: a size is the sum of the attributes'."""
-    touched = {str(action.path[0]) for action in update.actions}
-    return item_size({name: new[name] for name in touched if name in new}) - item_size(
-        {name: old[name] for name in touched if name in old}
-    )
 
 
 def store(writer: Writer, judged: Judged, action: WriteAction) -> None:
@@ -131,6 +127,13 @@ def store(writer: Writer, judged: Judged, action: WriteAction) -> None:
 
 
 def _check_update(table: Table, update: Update) -> None:
+    keys = table.key_names
+    for action in update.actions:
+        if action.path[0] in keys or (isinstance(action, Assign) and not isinstance(action.operand, Const)):
+            break
+    else:
+        # Most updates neither write nor read what is part of a key, and so have nothing to be refused for.
+        return
     for name in table.schema.names:
         for action in update.actions:
             if action.path[0] == name:
@@ -155,6 +158,8 @@ def _constant(action: Action) -> AttributeValue | None:
 
 def _check_updated_keys(table: Table, new: Item) -> None:
     """Refuse an update that gives the key of an index a value it cannot have."""
+    if new.keys().isdisjoint(table.index_key_names):
+        return
     for index in table.indexes:
         for part in index.schema.attributes:
             value = new.get(part.name)
