@@ -15,7 +15,7 @@ from solotable.protocol.requests import Request
 from solotable.protocol.wire import call
 
 from .clients import Clients
-from .faults import explained
+from .faults import Sent, explained
 
 
 class DynamoEngine:
@@ -36,7 +36,7 @@ class DynamoEngine:
         try:
             wire = channel.send(operation, members)
         except Exception as fault:
-            known = explained(fault, request, channel.endpoint_url)
+            known = explained(fault, Sent(operation, members), channel.endpoint_url)
             if known is None:
                 raise
             raise known from fault

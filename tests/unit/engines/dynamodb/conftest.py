@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from solotable.engines import dynamodb
+from solotable.engines.dynamodb.clients import Clients, Wanted
+from solotable.engines.dynamodb.connections import Patience
 from solotable.protocol.requests import DeleteItem, Scan
 from tests.unit.server.running import Running, running
 
@@ -35,11 +37,24 @@ def url(server: Running) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
-@pytest.fixture(scope="module")
-def opened(server: Running) -> Iterator[dynamodb.DynamoEngine]:
+@pytest.fixture(scope="module", params=["own", "botocore"])
+def opened(server: Running, request: pytest.FixtureRequest) -> Iterator[dynamodb.DynamoEngine]:
     # Opening one takes botocore a tenth of a second.
-    with dynamodb.open(endpoint_url=f"http://127.0.0.1:{server.port}") as made:
+    url = f"http://127.0.0.1:{server.port}"
+    with dynamodb.open(endpoint_url=url, botocore=request.param == "botocore") as made:
         yield made
+
+
+@pytest.fixture(params=["own", "botocore"])
+def impatient(request: pytest.FixtureRequest) -> Callable[[str], dynamodb.DynamoEngine]:
+    """Opens an engine that waits half a second for an answer, and goes one way or the other."""
+
+    def open_at(url: str) -> dynamodb.DynamoEngine:
+        patience = Patience(read_seconds=0.5)
+        wanted = Wanted(endpoint_url=url, botocore=request.param == "botocore", patience=patience)
+        return dynamodb.DynamoEngine(Clients(wanted))
+
+    return open_at
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from botocore.exceptions import ClientError
 
 from solotable.engines import sqlite
 from solotable.engines.dynamodb import DynamoEngine
+from solotable.engines.dynamodb.refusals import Refused
 from solotable.errors import ConditionFailed, ServiceError, TableNotFound, TransactionCancelled
 from solotable.expressions.ast import Assign, Attr, Compare, Const, Exists, KeyTerm, Not, Update
 from solotable.protocol.encode import encode
@@ -149,7 +150,7 @@ def test_both_engines_refuse_alike(
     assert refused.value.body() == expected.value.body()
     assert refused.value.status == expected.value.status == 400
     assert refused.value.retryable is False
-    assert isinstance(refused.value.__cause__, ClientError)
+    assert isinstance(refused.value.__cause__, ClientError | Refused)
 
 
 def test_the_item_that_a_condition_met_keeps_its_wire_form(engine: DynamoEngine) -> None:
