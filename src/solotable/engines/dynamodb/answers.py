@@ -24,7 +24,18 @@ class Unreadable(Exception):
 class Answer:
     """One answer while it is read, and afterwards; also what the parser calls."""
 
-    __slots__ = ("_chunks", "_in_head", "_parser", "_size", "begun", "headers", "reusable", "status", "whole")
+    __slots__ = (
+        "_chunks",
+        "_in_head",
+        "_parser",
+        "_size",
+        "begun",
+        "body",
+        "headers",
+        "reusable",
+        "status",
+        "whole",
+    )
 
     def __init__(self) -> None:
         self._parser: Any = httptools.HttpResponseParser(self)
@@ -38,16 +49,16 @@ class Answer:
         #: Whether the connection can take another request once this is whole.
         self.reusable = False
         self.status = 0
+        #: As it was sent; there once it was judged.
+        self.body = b""
         self.headers: dict[bytes, bytes] = {}
 
-    @property
-    def body(self) -> bytes:
-        """The body's bytes as they were sent, judged by their checksum where there is one."""
-        body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+    def judge(self) -> None:
+        """Put the body together; raise Unreadable when its checksum is that of another one."""
+        self.body = self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
         stated = self.headers.get(b"x-amz-crc32")
-        if stated is not None and stated != b"%d" % crc32(body):
+        if stated is not None and stated != b"%d" % crc32(self.body):
             raise Unreadable("Its checksum is that of another body.")
-        return body
 
     def feed(self, data: bytes) -> None:
         """Take the next bytes; raise Unreadable for those that cannot be an answer."""

@@ -107,6 +107,7 @@ class Connection:
         answer = Answer()
         try:
             self._read(answer, patience)
+            answer.judge()
         except OSError as fault:
             silent = not answer.begun and not isinstance(fault, TimeoutError)
             raise Lost(_reason(fault), stale=reused and silent) from fault
@@ -148,6 +149,7 @@ class Connection:
         try:
             self._socket.settimeout(min(_REFUSAL_SECONDS, patience.read_seconds))
             self._read(answer, patience)
+            answer.judge()
         except (OSError, Unreadable):
             return None
         answer.reusable = False

@@ -3,8 +3,8 @@
 Our own way does what DynamoDB needs and nothing else. Where something special is configured, botocore
 knows how: a client, session or Config of the caller's; `?client=botocore` in the URL; a proxy for the
 endpoint; an endpoint with a path or a user in it; client certificates; signatures other than plain
-Version 4; endpoint discovery, and endpoints that must be those of the account; plugins and hooks that
-others have put into botocore, as moto does.
+Version 4; endpoints that must be those of the account; plugins and hooks that others have put into
+botocore, as moto does.
 
 Tools that wrap botocore's methods while a program runs (`solotable.boto3.routed`, tracing) expect to
 see every call, so each call asks whether they are as they were.
@@ -25,7 +25,6 @@ _PLAIN: Final[dict[str, tuple[Any, ...]]] = {
     "client_cert": (None,),
     "proxies": (None,),
     "account_id_endpoint_mode": (None, "disabled", "preferred"),
-    "endpoint_discovery_enabled": (None, False, "auto", "false"),
     "auth_scheme_preference": (None,),
     "sigv4a_signing_region_set": (None,),
 }
@@ -40,7 +39,6 @@ def why_botocore(client: Any) -> str | None:
     if _proxy(url):
         return f"there is a proxy for {url}"
     for name, plain in _PLAIN.items():
-        # A tuple is searched by equality; True would be found as 1.
         if getattr(client.meta.config, name, plain[0]) not in plain:
             return f"{name} is set"
     if not _is_region(client.meta.region_name):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -124,6 +126,9 @@ def test_both_engines_reply_alike(
 ) -> None:
     filled(engine)
     filled(embedded)
+    if isinstance(request_, TransactWriteItems):
+        # The server knows the last one's token, and would not do the same again.
+        request_ = replace(request_, token=uuid.uuid4().hex)
     reply, expected = engine.handle(request_), embedded.handle(request_)
     assert type(reply) is type(expected)
     assert encode(reply) == encode(expected)
