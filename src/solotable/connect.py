@@ -128,6 +128,10 @@ def awaited(engine: Engine) -> AsyncEngine:
     """Return a blocking engine as one that is awaited."""
     if getattr(engine, "instant", False):
         return Inline(engine)
+    native = getattr(engine, "awaited", None)
+    made: AsyncEngine | None = None if native is None else native()
+    if made is not None:
+        return made
     return Threaded(engine, ThreadPoolExecutor(_THREADS, thread_name_prefix="solotable"))
 
 

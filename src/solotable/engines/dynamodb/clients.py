@@ -18,9 +18,9 @@ from solotable.errors import NotConfigured
 from solotable.protocol.shapes import STREAMS
 
 from .channel import Channel
-from .connections import Patience
 from .direct import Direct
 from .directly import direct
+from .exchange import Patience
 from .faults import explained
 from .sign import AccessKey
 from .ways import why_botocore
@@ -84,6 +84,10 @@ class Clients:
     def channel(self, operation: str) -> Channel | Direct:
         """Return the channel that takes this operation."""
         return self._channel_of_streams() if operation in STREAMS else self.items
+
+    def is_made(self, operation: str) -> bool:
+        """Whether the channel of this operation is there already."""
+        return operation not in STREAMS or self._streams is not None
 
     def close(self) -> None:
         """Close the clients that were made here, and let go of the others."""

@@ -16,6 +16,10 @@ NO_CREDENTIALS: Final = (
     "sign-on, credential_process, the container's role, the instance's role. "
     "Try: aws configure; local databases (sqlite:///file.db) need none."
 )
+EXPIRED: Final = (
+    "The AWS credentials have expired, and there are no newer ones where they came from. "
+    "Try: aws sso login, or a new session token in the environment."
+)
 
 
 class Signers:
@@ -44,7 +48,11 @@ class Signers:
             self._credentials = self._session.get_credentials()
             if self._credentials is None:
                 raise NotConfigured(NO_CREDENTIALS)
-        frozen = self._credentials.get_frozen_credentials()
+        try:
+            frozen = self._credentials.get_frozen_credentials()
+        except RuntimeError as fault:
+            # botocore: those that it has just fetched have expired as well.
+            raise NotConfigured(EXPIRED) from fault
         last = self._last
         if last is not None and last[0] == frozen:
             return last[1]

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import Any, Final
 
 from solotable import __version__
@@ -20,8 +21,9 @@ from solotable.protocol.text import dumps, loads
 
 from .answers import Answer, Unreadable
 from .channel import Channel
-from .connections import Lost, Pool
+from .connections import Pool
 from .credentials import Signers
+from .exchange import Lost
 from .reading import only_reads
 from .refusals import Refused, code_and_message
 from .sign import Signer
@@ -35,6 +37,11 @@ _SKEWED: Final = frozenset({"RequestExpired", "RequestInTheFuture", "RequestTime
 _SKEWED_SIGNATURES: Final = ("Signature expired", "Signature not yet current")
 #: Less than this is no reason for a refusal: the clocks agree, and signing again would not help.
 _LEAST_SKEW_SECONDS: Final = 60
+
+
+#: A request to send, which gives its Answer, or something to call that may take its time.
+Step = bytes | Callable[[], Any]
+Talk = Generator[Step, Any, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,15 +62,13 @@ class Wording:
         #: The server's clock less ours, once a server has refused ours.
         self._offset = 0.0
 
-    def talk(
-        self, operation: str, members: dict[str, Any], signer: Signer
-    ) -> Generator[bytes, Answer, dict[str, Any]]:
-        """Yield the bytes to send, get an answer, and return its members or raise Refused."""
+    def talk(self, operation: str, members: dict[str, Any], signer: Signer) -> Talk:
+        """Yield what is to be done, get what came of it, and return the answer's members or raise Refused."""
         target = self._targets[operation]
         body = dumps(members)
         answer = yield self._request(signer, target, body)
         if answer.status >= 300:
-            again = self._corrected(answer, signer)
+            again = yield from self._corrected(answer, signer)
             if again is not None:
                 answer = yield self._request(again, target, body)
         return read(answer)
@@ -72,11 +77,12 @@ class Wording:
         headers = signer.headers(target, body, self._clock() + self._offset)
         return f"{_HEAD}{headers}Content-Length: {len(body)}\r\n\r\n".encode() + body
 
-    def _corrected(self, answer: Answer, signer: Signer) -> Signer | None:
+    def _corrected(self, answer: Answer, signer: Signer) -> Generator[Step, Any, Signer | None]:
         """Return who signs the same request again, when it was refused for its signature's age."""
         code, message = code_and_message(answer.status, answer.body)
         if code in _EXPIRED:
-            return self.signers.renewed(signer)
+            renewed: Signer | None = yield partial(self.signers.renewed, signer)
+            return renewed
         if code in _SKEWED or (
             code == "InvalidSignatureException" and message.startswith(_SKEWED_SIGNATURES)
         ):
@@ -102,33 +108,36 @@ class Direct:
         self.endpoint_url = service.endpoint_url
         self.wording = wording
         self.aside = aside
-        self._pool = pool
+        self.pool = pool
 
     def send(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         """Return the members of the answer."""
         if not is_untouched():
             return self.aside.send(operation, members)
         talk = self.wording.talk(operation, members, self.wording.signers.current())
-        request = next(talk)
-        while True:
-            try:
-                answer = self._pool.exchange(request)
-            except Lost as lost:
-                if not lost.stale or not only_reads(operation, members):
-                    raise
-                answer = self._pool.exchange(request, fresh=True)
-            try:
-                request = talk.send(answer)
-            except StopIteration as done:
-                members_: dict[str, Any] = done.value
-                return members_
+        try:
+            step = next(talk)
+            while True:
+                if not isinstance(step, bytes):
+                    step = talk.send(step())
+                    continue
+                try:
+                    answer = self.pool.exchange(step)
+                except Lost as lost:
+                    if not lost.stale or not only_reads(operation, members):
+                        raise
+                    answer = self.pool.exchange(step, fresh=True)
+                step = talk.send(answer)
+        except StopIteration as done:
+            found: dict[str, Any] = done.value
+            return found
 
     def detach(self) -> None:
         """Leave nothing behind; a channel of our own is never lent."""
 
     def close(self) -> None:
         """Close the connections, and botocore's beside them."""
-        self._pool.close()
+        self.pool.close()
         self.aside.close()
 
 

@@ -11,9 +11,10 @@ from urllib.parse import urlsplit
 from solotable.errors import NotConfigured
 
 from .channel import Channel
-from .connections import Address, Patience, Pool
+from .connections import Pool
 from .credentials import Signers
 from .direct import Direct, Service, Wording
+from .exchange import Address, Patience
 from .sign import AccessKey
 
 _PORTS = {"http": 80, "https": 443}

@@ -26,8 +26,8 @@ from solotable.errors import (
 
 from .answers import Unreadable
 from .channel import RAW
-from .connections import Lost, Unreachable, Unsent
-from .credentials import NO_CREDENTIALS
+from .credentials import EXPIRED, NO_CREDENTIALS
+from .exchange import Lost, Unreachable, Unsent
 from .reading import only_reads
 from .refusals import Refused, code_and_message, further_members
 
@@ -36,10 +36,6 @@ _THROTTLES: Final = frozenset(
 )
 _VARIABLES: Final = ("AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL")
 _UNDER_TOKENS: Final = frozenset({"ExecuteTransaction", "TransactWriteItems"})
-_STALE_CREDENTIALS: Final = (
-    "The AWS credentials have expired, and there are no newer ones where they came from. "
-    "Try: aws sso login, or a new session token in the environment."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +116,7 @@ def refusal(code: str, message: str, status: int, body: bytes) -> ServiceError |
         case "ResourceNotFoundException":
             return TableNotFound(message)
         case "ExpiredToken" | "ExpiredTokenException":
-            return NotConfigured(_STALE_CREDENTIALS)
+            return NotConfigured(EXPIRED)
     kind = Throttled if code in _THROTTLES else ServiceError
     error = kind(code, message, status=status)
     error.members = members

@@ -13,7 +13,6 @@ see every call, so each call asks whether they are as they were.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from functools import cache
 from types import FunctionType
 from typing import Any, Final
@@ -28,6 +27,8 @@ _PLAIN: Final[dict[str, tuple[Any, ...]]] = {
     "auth_scheme_preference": (None,),
     "sigv4a_signing_region_set": (None,),
 }
+#: Methods that were found to be botocore's own, by their names.
+_known: dict[str, Any] = {}
 _PLUGINS: Final = "BOTOCORE_EXPERIMENTAL__PLUGINS"
 
 
@@ -51,8 +52,14 @@ def why_botocore(client: Any) -> str | None:
 
 
 def is_untouched() -> bool:
-    """Return whether botocore's way to the network is its own, as long as the process runs."""
-    return all(getattr(owner, name) is plain for owner, name, plain in _methods())
+    """Return whether botocore's way to the network is its own at this moment."""
+    for owner, name in _watched():
+        method = getattr(owner, name)
+        if method is not _known.get(name):
+            if not _is_own(method):
+                return False
+            _known[name] = method
+    return True
 
 
 def _is_plain(url: str) -> bool:
@@ -84,20 +91,14 @@ def _are_hooked() -> bool:
 
 
 @cache
-def _methods() -> tuple[tuple[type, str, Callable[..., Any] | None], ...]:
+def _watched() -> tuple[tuple[type, str], ...]:
     from botocore.client import BaseClient
     from botocore.endpoint import Endpoint
     from botocore.httpsession import URLLib3Session
 
-    watched = (
-        (BaseClient, "_make_api_call"),
-        (Endpoint, "make_request"),
-        (URLLib3Session, "send"),
-    )
-    return tuple((owner, name, _own(getattr(owner, name))) for owner, name in watched)
+    return (BaseClient, "_make_api_call"), (Endpoint, "make_request"), (URLLib3Session, "send")
 
 
-def _own(method: Any) -> Callable[..., Any] | None:
+def _is_own(method: Any) -> bool:
     # A wrapper can take over a function's name and module, but not where its code looks names up.
-    is_own = type(method) is FunctionType and method.__globals__["__name__"].startswith("botocore.")
-    return method if is_own else None
+    return type(method) is FunctionType and method.__globals__["__name__"].startswith("botocore.")

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
 from solotable.engines import dynamodb
 from solotable.engines.dynamodb.clients import Clients, Wanted
-from solotable.engines.dynamodb.connections import Patience
-from solotable.protocol.requests import DeleteItem, Scan
+from solotable.engines.dynamodb.direct import Direct
+from solotable.engines.dynamodb.exchange import Patience
+from solotable.protocol.engine import Engine
+from solotable.protocol.requests import DeleteItem, Request, Scan
 from tests.unit.server.running import Running, running
 
 
@@ -63,3 +68,46 @@ def engine(opened: dynamodb.DynamoEngine) -> dynamodb.DynamoEngine:
     for item in opened.handle(Scan(table="Things")).items:
         opened.handle(DeleteItem(table="Things", key={"pk": item["pk"]}))
     return opened
+
+
+class Awaited:
+    """An engine to await, with the face of one that blocks; its event loop has a thread."""
+
+    def __init__(self, engine: dynamodb.DynamoEngine) -> None:
+        awaited = engine.awaited()
+        assert awaited is not None
+        self._engine = awaited
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def handle(self, request: Request[Any], /) -> Any:
+        return asyncio.run_coroutine_threadsafe(self._engine.handle(request), self._loop).result(30)
+
+    def close(self) -> None:
+        if self._loop.is_running():
+            asyncio.run_coroutine_threadsafe(self._engine.close(), self._loop).result(30)
+
+    def end(self) -> None:
+        self.close()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+
+@pytest.fixture(params=["blocking", "awaited"])
+def opened_at(request: pytest.FixtureRequest) -> Iterator[Callable[..., Engine]]:
+    """Opens engines that go our own way, blocking and on an event loop."""
+    opened: list[Any] = []
+
+    def open_at(url: str, patience: Patience | None = None) -> Engine:
+        clients = Clients(Wanted(endpoint_url=url, patience=patience or Patience(read_seconds=5)))
+        assert isinstance(clients.items, Direct)
+        engine = dynamodb.DynamoEngine(clients)
+        opened.append(engine if request.param == "blocking" else Awaited(engine))
+        found: Engine = opened[-1]
+        return found
+
+    yield open_at
+    for engine in opened:
+        engine.end() if isinstance(engine, Awaited) else engine.close()

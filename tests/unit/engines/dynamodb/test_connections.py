@@ -18,9 +18,9 @@ import pytest
 
 from solotable.engines.dynamodb import DynamoEngine
 from solotable.engines.dynamodb.clients import Clients, Wanted
-from solotable.engines.dynamodb.connections import Patience
-from solotable.engines.dynamodb.direct import Direct
+from solotable.engines.dynamodb.exchange import Patience
 from solotable.errors import EngineError, OutcomeUnknown, ServiceError, SolotableError, TransportError
+from solotable.protocol.engine import Engine
 from solotable.protocol.requests import GetItem, PutItem, Request
 from tests.serving import environment
 
@@ -33,24 +33,28 @@ BODY = b'{"Item":{"pk":{"S":"a"}}}'
 IMPATIENT = Patience(connect_seconds=2, read_seconds=0.3, answer_seconds=0.6)
 
 
-def opened(server: Evil, patience: Patience | None = None) -> DynamoEngine:
-    clients = Clients(Wanted(endpoint_url=server.url, patience=patience or Patience(read_seconds=5)))
-    assert isinstance(clients.items, Direct)
-    return DynamoEngine(clients)
+OpenedAt = Callable[..., Engine]
+Kinds = Callable[..., list[Any]]
 
 
-def outcome(engine: DynamoEngine, request: Request[Any]) -> Any:
+@pytest.fixture
+def kinds(opened_at: OpenedAt) -> Kinds:
+    """The classes of what becomes of requests to an endpoint, one after the other."""
+
+    def ask(server: Evil, *requests: Request[Any], patience: Patience | None = None) -> list[Any]:
+        engine = opened_at(server.url, patience)
+        return [type(outcome(engine, request)) for request in requests]
+
+    return ask
+
+
+def outcome(engine: Engine, request: Request[Any]) -> Any:
     """The error of a request; None when it was answered."""
     try:
         engine.handle(request)
     except SolotableError as error:
         return error
     return None
-
-
-def kinds(server: Evil, *requests: Request[Any], patience: Patience | None = None) -> list[Any]:
-    with opened(server, patience) as engine:
-        return [type(outcome(engine, request)) for request in requests]
 
 
 FINE = type(None)
@@ -60,8 +64,9 @@ FINE = type(None)
     "whole", [reply(), chunked(b'{"Item":', b'{"pk":{"S":"a"}}}')], ids=["plain", "chunked"]
 )
 @pytest.mark.parametrize("resets", [False, True])
-def test_an_answer_that_is_cut_anywhere_is_no_answer(whole: bytes, resets: bool) -> None:
-    with evil() as server, opened(server) as engine:
+def test_an_answer_that_is_cut_anywhere_is_no_answer(whole: bytes, resets: bool, opened_at: OpenedAt) -> None:
+    with evil() as server:
+        engine = opened_at(server.url)
         for end in range(len(whole)):
             server.acts = [Act(reply=whole[:end], hangs_up=True, resets=resets)]
             server.requests.clear()
@@ -72,9 +77,12 @@ def test_an_answer_that_is_cut_anywhere_is_no_answer(whole: bytes, resets: bool)
 
 
 @pytest.mark.parametrize("resets", [False, True])
-def test_on_a_connection_that_was_used_only_a_read_without_any_answer_is_sent_again(resets: bool) -> None:
+def test_on_a_connection_that_was_used_only_a_read_without_any_answer_is_sent_again(
+    resets: bool, opened_at: OpenedAt
+) -> None:
     whole = reply()
-    with evil() as server, opened(server) as engine:
+    with evil() as server:
+        engine = opened_at(server.url)
         for end in range(len(whole)):
             cut = Act(reply=whole[:end], hangs_up=True, resets=resets)
             server.acts = [GOOD, cut, GOOD]
@@ -89,15 +97,18 @@ def test_on_a_connection_that_was_used_only_a_read_without_any_answer_is_sent_ag
             assert len(server.requests) == (3 if end == 0 else 2) or resets
 
 
-def test_a_read_is_sent_again_once_and_no_more() -> None:
+def test_a_read_is_sent_again_once_and_no_more(kinds: Kinds) -> None:
     with evil(GOOD, Act(hangs_up=True)) as server:
         assert kinds(server, READ, READ) == [FINE, TransportError]
         assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize("request_", [READ, WRITE])
-def test_a_connection_that_was_closed_meanwhile_is_replaced(request_: Request[Any]) -> None:
-    with evil() as server, opened(server) as engine:
+def test_a_connection_that_was_closed_meanwhile_is_replaced(
+    request_: Request[Any], opened_at: OpenedAt
+) -> None:
+    with evil() as server:
+        engine = opened_at(server.url)
         for calls in range(1, 5):
             assert outcome(engine, request_) is None
             assert len(server.requests) == server.connections == calls
@@ -105,8 +116,11 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced(request_: Request[An
             wait_until(lambda: server.open_connections == 0)
 
 
-def test_an_idle_connection_is_not_used_when_it_is_old_or_has_said_something() -> None:
-    with evil() as server, opened(server, Patience(idle_seconds=0.05)) as engine:
+def test_an_idle_connection_is_not_used_when_it_is_old_or_has_said_something(
+    opened_at: OpenedAt, kinds: Kinds
+) -> None:
+    with evil() as server:
+        engine = opened_at(server.url, Patience(idle_seconds=0.05))
         for connections in (1, 1, 2):
             assert outcome(engine, WRITE) is None
             assert server.connections == connections
@@ -116,12 +130,15 @@ def test_an_idle_connection_is_not_used_when_it_is_old_or_has_said_something() -
         assert (server.connections, len(server.requests)) == (2, 2)
 
 
-def test_a_balancer_that_finds_the_connection_too_old_has_done_nothing() -> None:
+def test_a_balancer_that_finds_the_connection_too_old_has_done_nothing(
+    opened_at: OpenedAt, kinds: Kinds
+) -> None:
     late = Act(reply=reply(b"", status=408, extra="Connection: close\r\n"), hangs_up=True)
     with evil(GOOD, late, GOOD) as server:
         assert kinds(server, WRITE, WRITE) == [FINE, FINE]
         assert server.connections == 2
-    with evil(late) as server, opened(server) as engine:
+    with evil(late) as server:
+        engine = opened_at(server.url)
         # On a new one it is an answer like any other.
         error = outcome(engine, WRITE)
         assert type(error) is ServiceError
@@ -156,7 +173,7 @@ def test_a_balancer_that_finds_the_connection_too_old_has_done_nothing() -> None
     ],
     ids=lambda act: (act.reply[:24] + b".." + act.reply[-8:]).decode("latin-1"),
 )
-def test_what_is_no_whole_answer_leaves_a_write_unknown(act: Act) -> None:
+def test_what_is_no_whole_answer_leaves_a_write_unknown(act: Act, kinds: Kinds) -> None:
     with evil(act) as server:
         assert kinds(server, READ, WRITE, patience=IMPATIENT) == [TransportError, OutcomeUnknown]
         assert len(server.requests) == 2
@@ -177,24 +194,27 @@ def test_what_is_no_whole_answer_leaves_a_write_unknown(act: Act) -> None:
     ],
     ids=lambda act: (act.reply[:24] + b".." + act.reply[-8:]).decode("latin-1"),
 )
-def test_unusual_answers_are_understood(act: Act) -> None:
-    with evil(act) as server, opened(server) as engine:
+def test_unusual_answers_are_understood(act: Act, opened_at: OpenedAt) -> None:
+    with evil(act) as server:
+        engine = opened_at(server.url)
         for calls in range(1, 4):
             assert engine.handle(READ).item == KEY
             assert outcome(engine, WRITE) is None
             assert len(server.requests) == 2 * calls
 
 
-def test_an_answer_of_many_pieces_is_put_together() -> None:
+def test_an_answer_of_many_pieces_is_put_together(opened_at: OpenedAt) -> None:
     body = b'{"Item":{"pk":{"S":"%b"}}}' % (b"x" * 3_000_000)
-    with evil(Act(reply=reply(body))) as server, opened(server) as engine:
+    with evil(Act(reply=reply(body))) as server:
+        engine = opened_at(server.url)
         item: Any = engine.handle(READ).item
         assert len(item["pk"]["S"]) == 3_000_000
 
 
-def test_an_answer_that_comes_too_late_is_not_taken_for_the_next_one() -> None:
+def test_an_answer_that_comes_too_late_is_not_taken_for_the_next_one(opened_at: OpenedAt) -> None:
     late = Act(reply=reply(b'{"Item":{"pk":{"S":"of the first"}}}'), late_seconds=0.5)
-    with evil(late, GOOD) as server, opened(server, IMPATIENT) as engine:
+    with evil(late, GOOD) as server:
+        engine = opened_at(server.url, IMPATIENT)
         assert type(outcome(engine, WRITE)) is OutcomeUnknown
         time.sleep(0.4)
         assert engine.handle(READ).item == KEY
@@ -203,10 +223,13 @@ def test_an_answer_that_comes_too_late_is_not_taken_for_the_next_one() -> None:
 
 @pytest.mark.parametrize("status", [301, 307, 308, 400, 403, 413, 429, 500, 502, 503, 504])
 @pytest.mark.parametrize("request_", [READ, WRITE])
-def test_pages_of_others_are_refusals_with_their_status(status: int, request_: Request[Any]) -> None:
+def test_pages_of_others_are_refusals_with_their_status(
+    status: int, request_: Request[Any], opened_at: OpenedAt
+) -> None:
     with evil() as elsewhere:
         page = reply(b"<html>page</html>", status=status, extra=f"Location: {elsewhere.url}\r\n")
-        with evil(Act(reply=page)) as server, opened(server) as engine:
+        with evil(Act(reply=page)) as server:
+            engine = opened_at(server.url)
             error = outcome(engine, request_)
             assert type(error) is ServiceError
             assert (error.code, error.status, error.retryable) == (str(status), status, status >= 500)
@@ -218,9 +241,10 @@ def test_pages_of_others_are_refusals_with_their_status(status: int, request_: R
         assert elsewhere.requests == []
 
 
-def test_a_request_that_was_never_whole_was_not_carried_out() -> None:
+def test_a_request_that_was_never_whole_was_not_carried_out(opened_at: OpenedAt) -> None:
     large = PutItem(table="Things", item={**KEY, "b": {"S": "x" * 8_000_000}})
-    with evil(reads_bytes=1000) as server, opened(server) as engine:
+    with evil(reads_bytes=1000) as server:
+        engine = opened_at(server.url)
         error = outcome(engine, large)
         assert type(error) is TransportError
         assert error.retryable
@@ -228,13 +252,13 @@ def test_a_request_that_was_never_whole_was_not_carried_out() -> None:
         assert server.requests == []
 
 
-def test_where_nobody_listens_nothing_was_sent() -> None:
+def test_where_nobody_listens_nothing_was_sent(kinds: Kinds) -> None:
     with evil() as server:
         pass
     assert kinds(server, READ, WRITE) == [TransportError, TransportError]
 
 
-def test_whatever_happens_no_write_is_there_twice() -> None:
+def test_whatever_happens_no_write_is_there_twice(opened_at: OpenedAt) -> None:
     dice = random.Random(7)
     whole = reply()
     acts = []
@@ -242,7 +266,8 @@ def test_whatever_happens_no_write_is_there_twice() -> None:
         end = dice.choice([0, 1, 20, len(whole) - 1, *[len(whole)] * 8])
         hangs_up = end < len(whole) or dice.random() < 0.3
         acts.append(Act(reply=whole[:end], hangs_up=hangs_up, resets=hangs_up and dice.random() < 0.5))
-    with evil(*acts, GOOD) as server, opened(server) as engine:
+    with evil(*acts, GOOD) as server:
+        engine = opened_at(server.url)
         outcomes: dict[str, Any] = {}
 
         def write(number: int) -> None:
@@ -264,7 +289,7 @@ def test_no_more_connections_are_kept_than_allowed_and_none_when_closed() -> Non
     together = threading.Barrier(6)
     act = Act(reply=reply(), then=lambda _: together.wait(5))
     with evil(act) as server:
-        engine = opened(server, Patience(idle_connections=2))
+        engine = DynamoEngine(Clients(Wanted(endpoint_url=server.url, patience=Patience(idle_connections=2))))
         with ThreadPoolExecutor(6) as pool:
             assert list(pool.map(lambda _: outcome(engine, READ), range(6))) == [None] * 6
         assert server.connections == 6
@@ -276,10 +301,11 @@ def test_no_more_connections_are_kept_than_allowed_and_none_when_closed() -> Non
         engine.close()
 
 
-def test_connections_that_are_not_needed_any_more_are_closed() -> None:
+def test_connections_that_are_not_needed_any_more_are_closed(opened_at: OpenedAt) -> None:
     together = threading.Barrier(3)
     first = [Act(reply=reply(), then=lambda _: together.wait(5))] * 3
-    with evil(*first, GOOD) as server, opened(server, Patience(idle_seconds=0.2)) as engine:
+    with evil(*first, GOOD) as server:
+        engine = opened_at(server.url, Patience(idle_seconds=0.2))
         with ThreadPoolExecutor(3) as pool:
             list(pool.map(lambda _: outcome(engine, READ), range(3)))
         assert server.open_connections == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from solotable.engines import dynamodb
 from solotable.engines.dynamodb.clients import Clients, Wanted
 from solotable.engines.dynamodb.direct import Direct, Wording
 from solotable.errors import NotConfigured, ServiceError
+from solotable.protocol.engine import Engine
 from solotable.protocol.requests import GetItem, PutItem
 from tests.unit.server.running import running
 
@@ -51,13 +53,15 @@ def test_a_wrong_clock_is_put_right_by_the_servers(seconds: int, monkeypatch: py
             assert engine.handle(READ).item == KEY
 
 
-def test_a_clock_is_put_right_once_and_remembered() -> None:
+def test_a_clock_is_put_right_once_and_remembered(opened_at: Callable[..., Engine]) -> None:
     skewed = refusal("RequestTimeTooSkewed", extra="Date: Sun, 06 Nov 2033 08:49:37 GMT\r\n")
-    with evil(skewed, GOOD) as server, dynamodb.open(endpoint_url=server.url) as engine:
+    with evil(skewed, GOOD) as server:
+        engine = opened_at(server.url)
         engine.handle(WRITE)
         engine.handle(WRITE)
         assert [b"X-Amz-Date: 20331106T" in each for each in server.requests] == [False, True, True]
-    with evil(skewed) as server, dynamodb.open(endpoint_url=server.url) as engine:
+    with evil(skewed) as server:
+        engine = opened_at(server.url)
         with pytest.raises(ServiceError) as refused:
             engine.handle(WRITE)
         assert refused.value.code == "RequestTimeTooSkewed"
@@ -69,9 +73,10 @@ def test_a_clock_is_put_right_once_and_remembered() -> None:
 
 
 @pytest.mark.parametrize("extra", ["", "Date: yesterday\r\n", "Date: \r\n"])
-def test_without_the_servers_clock_a_refusal_is_one(extra: str) -> None:
+def test_without_the_servers_clock_a_refusal_is_one(extra: str, opened_at: Callable[..., Engine]) -> None:
     skewed = refusal("InvalidSignatureException", "Signature expired: 1 is now earlier than 2", extra=extra)
-    with evil(skewed) as server, dynamodb.open(endpoint_url=server.url) as engine:
+    with evil(skewed) as server:
+        engine = opened_at(server.url)
         with pytest.raises(ServiceError, match="Signature expired"):
             engine.handle(WRITE)
         assert len(server.requests) == 1
@@ -84,14 +89,15 @@ def credentials(place: Path, name: str) -> None:
 
 
 def test_expired_credentials_are_looked_for_again_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened_at: Callable[..., Engine]
 ) -> None:
     place = tmp_path / "credentials"
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(place))
     credentials(place, "first")
     expired = refusal("ExpiredTokenException").reply
     renew = Act(reply=expired, then=lambda _: credentials(place, "second"))
-    with evil(renew, GOOD) as server, dynamodb.open(endpoint_url=server.url) as engine:
+    with evil(renew, GOOD) as server:
+        engine = opened_at(server.url)
         engine.handle(WRITE)
         engine.handle(WRITE)
         assert [b"Credential=second/" in each for each in server.requests] == [False, True, True]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -13,8 +14,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from solotable.engines import dynamodb
-from solotable.engines.dynamodb.direct import Direct
 from solotable.errors import NotConfigured, OutcomeUnknown, TransportError
+from solotable.protocol.engine import Engine
 from solotable.protocol.requests import GetItem, PutItem
 
 from .evil import GOOD, Act, evil, reply
@@ -64,12 +65,14 @@ def serving(place: Path) -> ssl.SSLContext:
 
 
 @pytest.mark.parametrize("variable", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
-def test_an_authority_may_be_named(variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_authority_may_be_named(
+    variable: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened_at: Callable[..., Engine]
+) -> None:
     place = certificate(tmp_path)
     monkeypatch.setenv(variable, str(place))
     large = {**KEY, "b": {"S": "x" * 400_000}}
-    with evil(tls=serving(place)) as server, dynamodb.open(endpoint_url=server.url) as engine:
-        assert isinstance(engine._clients.items, Direct)
+    with evil(tls=serving(place)) as server:
+        engine = opened_at(server.url)
         for _ in range(3):
             assert engine.handle(READ).item == KEY
             engine.handle(PutItem(table="Things", item=large))
@@ -84,13 +87,14 @@ def test_an_authority_may_be_named(variable: str, tmp_path: Path, monkeypatch: p
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2"])
 def test_a_certificate_that_is_not_trusted_is_told(
-    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened_at: Callable[..., Engine]
 ) -> None:
     place = certificate(tmp_path, address)
     if address != "127.0.0.1":
         # Trusted, but of somebody else.
         monkeypatch.setenv("AWS_CA_BUNDLE", str(place))
-    with evil(tls=serving(place)) as server, dynamodb.open(endpoint_url=server.url) as engine:
+    with evil(tls=serving(place)) as server:
+        engine = opened_at(server.url)
         for request in (READ, WRITE):
             with pytest.raises(TransportError, match="AWS_CA_BUNDLE") as refused:
                 engine.handle(request)
@@ -99,8 +103,9 @@ def test_a_certificate_that_is_not_trusted_is_told(
         assert server.requests == []
 
 
-def test_a_server_that_does_not_encrypt_was_sent_nothing() -> None:
-    with evil() as server, dynamodb.open(endpoint_url=server.url.replace("http", "https")) as engine:
+def test_a_server_that_does_not_encrypt_was_sent_nothing(opened_at: Callable[..., Engine]) -> None:
+    with evil() as server:
+        engine = opened_at(server.url.replace("http", "https"))
         server.hang_up()
         with pytest.raises(TransportError) as refused:
             engine.handle(WRITE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import boto3
@@ -19,6 +20,7 @@ from solotable.engines.dynamodb.clients import Clients, Wanted
 from solotable.engines.dynamodb.direct import Direct
 from solotable.engines.dynamodb.ways import is_untouched
 from solotable.errors import DeclarationError, TransportError
+from solotable.protocol.engine import Engine
 from solotable.protocol.requests import Control
 from tests.unit.server.running import TABLE
 
@@ -89,8 +91,9 @@ def test_hooks_for_every_session_are_kept(monkeypatch: pytest.MonkeyPatch) -> No
     assert way() is Channel
 
 
-def test_a_block_of_routed_sees_the_calls_of_an_engine_from_before() -> None:
-    with evil() as server, dynamodb.open(endpoint_url=server.url) as engine:
+def test_a_block_of_routed_sees_the_calls_of_an_engine_from_before(opened_at: Callable[..., Engine]) -> None:
+    with evil() as server:
+        engine = opened_at(server.url)
         assert engine.handle(LIST)["Item"]
         with routed(":memory:") as inner:
             inner.call("CreateTable", TABLE)
