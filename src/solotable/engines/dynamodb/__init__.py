@@ -1,6 +1,6 @@
 """The engine that asks Amazon DynamoDB, or any endpoint that speaks its protocol.
 
-botocore finds region, endpoint and credentials; signing and sending are our own, for a fifth of its CPU,
+botocore finds region, endpoint and credentials; signing and sending are our own, for an eighth of its CPU,
 where nothing special is configured (`ways` says what that is). It is imported when an engine is opened,
 and not before: it belongs to the extra `aws`.
 """

@@ -1,6 +1,6 @@
 """The lean way to an endpoint: own signatures, own connections, and JSON on both sides.
 
-An UpdateItem takes a fifth of the CPU that it takes through botocore. What a request needs in order to
+An UpdateItem takes an eighth of the CPU that it takes through botocore. What a request needs in order to
 be sent and understood is here; who signs it, and where to, was found by botocore. One call is one
 request, except where the first was certainly not carried out: it did not leave whole, it was a read on
 a connection that had died, or it was refused for a clock that is wrong or for keys that have expired.

@@ -26,6 +26,7 @@ class DynamoEngine:
 
     def __init__(self, clients: Clients) -> None:
         self._clients = clients
+        self._awaited: AwaitedDynamoEngine | None = None
 
     @property
     def endpoint_url(self) -> str:
@@ -51,10 +52,14 @@ class DynamoEngine:
 
     def awaited(self) -> AwaitedDynamoEngine | None:
         """Return the engine to await; None where botocore sends, which blocks."""
-        return AwaitedDynamoEngine(self, self._clients) if isinstance(self._clients.items, Direct) else None
+        if self._awaited is None and isinstance(self._clients.items, Direct):
+            self._awaited = AwaitedDynamoEngine(self, self._clients)
+        return self._awaited
 
     def close(self) -> None:
         """Close the connections that the engine has made."""
+        if self._awaited is not None:
+            self._awaited.hang_up()
         self._clients.close()
 
     def __enter__(self) -> Self:
@@ -98,9 +103,12 @@ class AwaitedDynamoEngine:
 
     async def close(self) -> None:
         """Close the connections, those of the blocking engine too."""
+        self._engine.close()
+
+    def hang_up(self) -> None:
+        """Close the connections that are awaited."""
         for way in self._ways.values():
             way.close()
-        self._engine.close()
 
     def _way(self, direct: Direct) -> AwaitedDirect:
         found = self._ways.get(id(direct))
