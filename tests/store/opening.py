@@ -96,6 +96,13 @@ class AwaitedSpy:
         reply = self._spy.note(request)
         return await self._engine.handle(request) if reply is None else reply
 
+    async def sleep(self, seconds: float) -> None:
+        """Wait as a test has told the spy, or let others run meanwhile."""
+        own = getattr(self._spy, "sleep", None)
+        if own is not None:
+            own(seconds)
+        await asyncio.sleep(seconds if own is None else 0)
+
     async def close(self) -> None:
         """Leave the engine open; it is the fixture's."""
 

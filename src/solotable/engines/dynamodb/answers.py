@@ -27,6 +27,7 @@ class Answer:
     __slots__ = (
         "_chunks",
         "_in_head",
+        "_most_bytes",
         "_parser",
         "_size",
         "begun",
@@ -37,7 +38,8 @@ class Answer:
         "whole",
     )
 
-    def __init__(self) -> None:
+    def __init__(self, *, most_bytes: int = MOST_BYTES) -> None:
+        self._most_bytes = most_bytes
         self._parser: Any = httptools.HttpResponseParser(self)
         self._chunks: list[bytes] = []
         self._size = 0
@@ -72,7 +74,7 @@ class Answer:
         except httptools.HttpParserError as fault:
             if not self._is_followed():
                 raise Unreadable(f"It is no HTTP: {fault!r}.") from fault
-        if self._size > (_MOST_BYTES_OF_HEAD if self._in_head else MOST_BYTES):
+        if self._size > (_MOST_BYTES_OF_HEAD if self._in_head else self._most_bytes):
             raise Unreadable("It is larger than any answer of DynamoDB.")
 
     def end(self) -> None:
@@ -106,7 +108,9 @@ class Answer:
         if not self.whole:
             self.status = self._parser.get_status_code()
             self._in_head = False
-            self._size = 0
+            # Announced is as good as sent.
+            announced = int(self.headers.get(b"content-length", b"0"))
+            self._size = announced if announced > self._most_bytes else 0
 
     def on_body(self, chunk: bytes) -> None:
         """Called by the parser for each piece of the body, without what frames chunks."""

@@ -116,7 +116,9 @@ class Tunnel:
 
     async def send(self, sock: socket.socket, data: bytes) -> None:
         """Send all of it, or raise."""
-        self._tls.write(data)
+        left = memoryview(data)
+        while left:
+            left = left[self._tls.write(left) :]
         await self._flush(sock)
 
     async def receive(self, sock: socket.socket) -> bytes:

@@ -132,9 +132,6 @@ class Direct:
             found: dict[str, Any] = done.value
             return found
 
-    def detach(self) -> None:
-        """Leave nothing behind; a channel of our own is never lent."""
-
     def close(self) -> None:
         """Close the connections, and botocore's beside them."""
         self.pool.close()

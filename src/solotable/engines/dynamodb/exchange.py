@@ -77,9 +77,12 @@ def exchange(request: bytes, patience: Patience, *, reused: bool) -> Steps:
         yield request
     except OSError as fault:
         refusal = yield from _refusal(patience)
-        if refusal is None:
-            raise Unsent(_reason(fault)) from fault
-        return refusal
+        if refusal is not None:
+            return refusal
+        if isinstance(fault, TimeoutError):
+            # A clock may strike, or a signal's handler, just as the last byte has left.
+            raise Lost(_reason(fault)) from fault
+        raise Unsent(_reason(fault)) from fault
     answer = Answer()
     try:
         yield from _reading(answer, patience.read_seconds, patience)

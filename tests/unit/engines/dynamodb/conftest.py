@@ -6,16 +6,22 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from solotable.engines import dynamodb
+from solotable.engines.dynamodb.channel import Channel
 from solotable.engines.dynamodb.clients import Clients, Wanted
-from solotable.engines.dynamodb.direct import Direct
+from solotable.engines.dynamodb.connections import Pool
+from solotable.engines.dynamodb.credentials import Signers
+from solotable.engines.dynamodb.direct import Direct, Service, Wording
+from solotable.engines.dynamodb.directly import address, host_header
 from solotable.engines.dynamodb.exchange import Patience
+from solotable.engines.dynamodb.sign import AccessKey
 from solotable.protocol.engine import Engine
 from solotable.protocol.requests import DeleteItem, Request, Scan
+from solotable.protocol.shapes import ITEMS
 from tests.unit.server.running import Running, running
 
 
@@ -95,19 +101,62 @@ class Awaited:
         self._loop.close()
 
 
-@pytest.fixture(params=["blocking", "awaited"])
-def opened_at(request: pytest.FixtureRequest) -> Iterator[Callable[..., Engine]]:
-    """Opens engines that go our own way, blocking and on an event loop."""
-    opened: list[Any] = []
+class Alone:
+    """One way and nothing of botocore's, which would take a tenth of a second to make."""
 
-    def open_at(url: str, patience: Patience | None = None) -> Engine:
-        clients = Clients(Wanted(endpoint_url=url, patience=patience or Patience(read_seconds=5)))
-        assert isinstance(clients.items, Direct)
+    def __init__(self, url: str, patience: Patience) -> None:
+        service = Service(endpoint_url=url, targets={name: f"DynamoDB_20120810.{name}" for name in ITEMS})
+        key = AccessKey(id="local", secret="local")
+        signers = Signers(None, region="us-east-1", host=host_header(url), key=key)
+        pool = Pool(address(url, None), patience)
+        self.items = Direct(service, Wording(service, signers), pool, aside=cast(Channel, self))
+
+    def channel(self, operation: str) -> Direct:
+        return self.items
+
+    def is_made(self, operation: str) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.items.pool.close()
+
+
+OpenedAt = Callable[..., Engine]
+
+
+@pytest.fixture(params=["blocking", "awaited"])
+def engines(request: pytest.FixtureRequest) -> Iterator[Callable[[Clients], Engine]]:
+    """Makes engines that go our own way, blocking or on an event loop, and closes them."""
+    made: list[Any] = []
+
+    def make(clients: Clients) -> Engine:
         engine = dynamodb.DynamoEngine(clients)
-        opened.append(engine if request.param == "blocking" else Awaited(engine))
-        found: Engine = opened[-1]
+        made.append(engine if request.param == "blocking" else Awaited(engine))
+        found: Engine = made[-1]
         return found
 
-    yield open_at
-    for engine in opened:
+    yield make
+    for engine in made:
         engine.end() if isinstance(engine, Awaited) else engine.close()
+
+
+@pytest.fixture
+def opened_at(engines: Callable[[Clients], Engine]) -> OpenedAt:
+    """Opens engines as configured."""
+
+    def open_at(url: str) -> Engine:
+        clients = Clients(Wanted(endpoint_url=url, patience=Patience(read_seconds=5)))
+        assert isinstance(clients.items, Direct)
+        return engines(clients)
+
+    return open_at
+
+
+@pytest.fixture
+def alone_at(engines: Callable[[Clients], Engine]) -> OpenedAt:
+    """Opens engines on a local server."""
+
+    def open_at(url: str, patience: Patience | None = None) -> Engine:
+        return engines(cast(Clients, Alone(url, patience or Patience(read_seconds=5))))
+
+    return open_at

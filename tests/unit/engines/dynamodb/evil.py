@@ -124,7 +124,10 @@ class Evil:
 
     def _talk(self, connection: socket.socket) -> None:
         if self._reads_bytes is not None:
-            connection.recv(self._reads_bytes)
+            # The rest is never read.
+            self._play(connection, self.acts[0], connection.recv(self._reads_bytes))
+            if self.acts[0].hangs_up:
+                time.sleep(0.2)
             _reset(connection)
             return
         while True:

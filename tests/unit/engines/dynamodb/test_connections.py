@@ -38,11 +38,11 @@ Kinds = Callable[..., list[Any]]
 
 
 @pytest.fixture
-def kinds(opened_at: OpenedAt) -> Kinds:
+def kinds(alone_at: OpenedAt) -> Kinds:
     """The classes of what becomes of requests to an endpoint, one after the other."""
 
     def ask(server: Evil, *requests: Request[Any], patience: Patience | None = None) -> list[Any]:
-        engine = opened_at(server.url, patience)
+        engine = alone_at(server.url, patience)
         return [type(outcome(engine, request)) for request in requests]
 
     return ask
@@ -64,9 +64,9 @@ FINE = type(None)
     "whole", [reply(), chunked(b'{"Item":', b'{"pk":{"S":"a"}}}')], ids=["plain", "chunked"]
 )
 @pytest.mark.parametrize("resets", [False, True])
-def test_an_answer_that_is_cut_anywhere_is_no_answer(whole: bytes, resets: bool, opened_at: OpenedAt) -> None:
+def test_an_answer_that_is_cut_anywhere_is_no_answer(whole: bytes, resets: bool, alone_at: OpenedAt) -> None:
     with evil() as server:
-        engine = opened_at(server.url)
+        engine = alone_at(server.url)
         for end in range(len(whole)):
             server.acts = [Act(reply=whole[:end], hangs_up=True, resets=resets)]
             server.requests.clear()
@@ -78,11 +78,11 @@ def test_an_answer_that_is_cut_anywhere_is_no_answer(whole: bytes, resets: bool,
 
 @pytest.mark.parametrize("resets", [False, True])
 def test_on_a_connection_that_was_used_only_a_read_without_any_answer_is_sent_again(
-    resets: bool, opened_at: OpenedAt
+    resets: bool, alone_at: OpenedAt
 ) -> None:
     whole = reply()
     with evil() as server:
-        engine = opened_at(server.url)
+        engine = alone_at(server.url)
         for end in range(len(whole)):
             cut = Act(reply=whole[:end], hangs_up=True, resets=resets)
             server.acts = [GOOD, cut, GOOD]
@@ -105,10 +105,10 @@ def test_a_read_is_sent_again_once_and_no_more(kinds: Kinds) -> None:
 
 @pytest.mark.parametrize("request_", [READ, WRITE])
 def test_a_connection_that_was_closed_meanwhile_is_replaced(
-    request_: Request[Any], opened_at: OpenedAt
+    request_: Request[Any], alone_at: OpenedAt
 ) -> None:
     with evil() as server:
-        engine = opened_at(server.url)
+        engine = alone_at(server.url)
         for calls in range(1, 5):
             assert outcome(engine, request_) is None
             assert len(server.requests) == server.connections == calls
@@ -117,10 +117,10 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced(
 
 
 def test_an_idle_connection_is_not_used_when_it_is_old_or_has_said_something(
-    opened_at: OpenedAt, kinds: Kinds
+    alone_at: OpenedAt, kinds: Kinds
 ) -> None:
     with evil() as server:
-        engine = opened_at(server.url, Patience(idle_seconds=0.05))
+        engine = alone_at(server.url, Patience(idle_seconds=0.05))
         for connections in (1, 1, 2):
             assert outcome(engine, WRITE) is None
             assert server.connections == connections
@@ -131,14 +131,14 @@ def test_an_idle_connection_is_not_used_when_it_is_old_or_has_said_something(
 
 
 def test_a_balancer_that_finds_the_connection_too_old_has_done_nothing(
-    opened_at: OpenedAt, kinds: Kinds
+    alone_at: OpenedAt, kinds: Kinds
 ) -> None:
     late = Act(reply=reply(b"", status=408, extra="Connection: close\r\n"), hangs_up=True)
     with evil(GOOD, late, GOOD) as server:
         assert kinds(server, WRITE, WRITE) == [FINE, FINE]
         assert server.connections == 2
     with evil(late) as server:
-        engine = opened_at(server.url)
+        engine = alone_at(server.url)
         # On a new one it is an answer like any other.
         error = outcome(engine, WRITE)
         assert type(error) is ServiceError
@@ -194,27 +194,27 @@ def test_what_is_no_whole_answer_leaves_a_write_unknown(act: Act, kinds: Kinds) 
     ],
     ids=lambda act: (act.reply[:24] + b".." + act.reply[-8:]).decode("latin-1"),
 )
-def test_unusual_answers_are_understood(act: Act, opened_at: OpenedAt) -> None:
+def test_unusual_answers_are_understood(act: Act, alone_at: OpenedAt) -> None:
     with evil(act) as server:
-        engine = opened_at(server.url)
+        engine = alone_at(server.url)
         for calls in range(1, 4):
             assert engine.handle(READ).item == KEY
             assert outcome(engine, WRITE) is None
             assert len(server.requests) == 2 * calls
 
 
-def test_an_answer_of_many_pieces_is_put_together(opened_at: OpenedAt) -> None:
+def test_an_answer_of_many_pieces_is_put_together(alone_at: OpenedAt) -> None:
     body = b'{"Item":{"pk":{"S":"%b"}}}' % (b"x" * 3_000_000)
     with evil(Act(reply=reply(body))) as server:
-        engine = opened_at(server.url)
+        engine = alone_at(server.url)
         item: Any = engine.handle(READ).item
         assert len(item["pk"]["S"]) == 3_000_000
 
 
-def test_an_answer_that_comes_too_late_is_not_taken_for_the_next_one(opened_at: OpenedAt) -> None:
+def test_an_answer_that_comes_too_late_is_not_taken_for_the_next_one(alone_at: OpenedAt) -> None:
     late = Act(reply=reply(b'{"Item":{"pk":{"S":"of the first"}}}'), late_seconds=0.5)
     with evil(late, GOOD) as server:
-        engine = opened_at(server.url, IMPATIENT)
+        engine = alone_at(server.url, IMPATIENT)
         assert type(outcome(engine, WRITE)) is OutcomeUnknown
         time.sleep(0.4)
         assert engine.handle(READ).item == KEY
@@ -224,12 +224,12 @@ def test_an_answer_that_comes_too_late_is_not_taken_for_the_next_one(opened_at: 
 @pytest.mark.parametrize("status", [301, 307, 308, 400, 403, 413, 429, 500, 502, 503, 504])
 @pytest.mark.parametrize("request_", [READ, WRITE])
 def test_pages_of_others_are_refusals_with_their_status(
-    status: int, request_: Request[Any], opened_at: OpenedAt
+    status: int, request_: Request[Any], alone_at: OpenedAt
 ) -> None:
     with evil() as elsewhere:
         page = reply(b"<html>page</html>", status=status, extra=f"Location: {elsewhere.url}\r\n")
         with evil(Act(reply=page)) as server:
-            engine = opened_at(server.url)
+            engine = alone_at(server.url)
             error = outcome(engine, request_)
             assert type(error) is ServiceError
             assert (error.code, error.status, error.retryable) == (str(status), status, status >= 500)
@@ -241,15 +241,32 @@ def test_pages_of_others_are_refusals_with_their_status(
         assert elsewhere.requests == []
 
 
-def test_a_request_that_was_never_whole_was_not_carried_out(opened_at: OpenedAt) -> None:
+def test_a_request_that_was_never_whole_was_not_carried_out(alone_at: OpenedAt) -> None:
     large = PutItem(table="Things", item={**KEY, "b": {"S": "x" * 8_000_000}})
-    with evil(reads_bytes=1000) as server:
-        engine = opened_at(server.url)
+    with evil(Act(), reads_bytes=1000) as server:
+        engine = alone_at(server.url)
         error = outcome(engine, large)
         assert type(error) is TransportError
         assert error.retryable
         assert "nothing was done" in str(error)
         assert server.requests == []
+
+
+def test_a_refusal_before_the_request_was_whole_is_heard(alone_at: OpenedAt) -> None:
+    large = PutItem(table="Things", item={**KEY, "b": {"S": "x" * 8_000_000}})
+    page = reply(b"<html>too large</html>", status=413, extra="Connection: close\r\n")
+    with evil(Act(reply=page, hangs_up=True), reads_bytes=1000) as server:
+        error = outcome(alone_at(server.url, IMPATIENT), large)
+        assert type(error) is ServiceError
+        assert (error.code, error.retryable) == ("413", False)
+        assert server.connections == 1
+
+
+def test_a_server_that_stops_reading_leaves_a_write_unknown(alone_at: OpenedAt) -> None:
+    large = PutItem(table="Things", item={**KEY, "b": {"S": "x" * 8_000_000}})
+    with evil(Act(late_seconds=1.5), reads_bytes=1000) as server:
+        assert type(outcome(alone_at(server.url, IMPATIENT), large)) is OutcomeUnknown
+        assert server.connections == 1
 
 
 def test_where_nobody_listens_nothing_was_sent(kinds: Kinds) -> None:
@@ -258,7 +275,7 @@ def test_where_nobody_listens_nothing_was_sent(kinds: Kinds) -> None:
     assert kinds(server, READ, WRITE) == [TransportError, TransportError]
 
 
-def test_whatever_happens_no_write_is_there_twice(opened_at: OpenedAt) -> None:
+def test_whatever_happens_no_write_is_there_twice(alone_at: OpenedAt) -> None:
     dice = random.Random(7)
     whole = reply()
     acts = []
@@ -267,7 +284,7 @@ def test_whatever_happens_no_write_is_there_twice(opened_at: OpenedAt) -> None:
         hangs_up = end < len(whole) or dice.random() < 0.3
         acts.append(Act(reply=whole[:end], hangs_up=hangs_up, resets=hangs_up and dice.random() < 0.5))
     with evil(*acts, GOOD) as server:
-        engine = opened_at(server.url)
+        engine = alone_at(server.url)
         outcomes: dict[str, Any] = {}
 
         def write(number: int) -> None:
@@ -301,11 +318,11 @@ def test_no_more_connections_are_kept_than_allowed_and_none_when_closed() -> Non
         engine.close()
 
 
-def test_connections_that_are_not_needed_any_more_are_closed(opened_at: OpenedAt) -> None:
+def test_connections_that_are_not_needed_any_more_are_closed(alone_at: OpenedAt) -> None:
     together = threading.Barrier(3)
     first = [Act(reply=reply(), then=lambda _: together.wait(5))] * 3
     with evil(*first, GOOD) as server:
-        engine = opened_at(server.url, Patience(idle_seconds=0.2))
+        engine = alone_at(server.url, Patience(idle_seconds=0.2))
         with ThreadPoolExecutor(3) as pool:
             list(pool.map(lambda _: outcome(engine, READ), range(3)))
         assert server.open_connections == 3
