@@ -341,10 +341,12 @@ read = GetItem(table="Things", key={KEY!r})
 engine = dynamodb.open(endpoint_url=sys.argv[1])
 engine.handle(read)
 child = os.fork()
+# One after the other: at once, two on one connection would also notice each other.
+failed = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) if child else 0
 for _ in range(20):
     assert engine.handle(read).item == {KEY!r}
 if child:
-    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+    sys.exit(failed)
 os._exit(0)
 """
     with evil() as server:
