@@ -3,7 +3,7 @@
     sqlite:///shop.db                 a file; tables and indexes are made as they are declared
     sqlite://                         in memory
     http://127.0.0.1:8000/Shop        any endpoint that speaks DynamoDB's protocol
-    aws://Shop?region=eu-west-1       Amazon DynamoDB; also profile=
+    aws://Shop?region=eu-west-1       Amazon DynamoDB; also profile=, client=botocore
 
 A table that is named in the URL stands for the one declared table; without a name the declared
 names are used, behind an optional `prefix=`.
@@ -36,9 +36,9 @@ _THREADS = 16
 #: What may be set behind the ? of a URL.
 _SETTINGS = {
     "sqlite": ("durability", "prefix"),
-    "http": ("region", "profile", "prefix"),
-    "https": ("region", "profile", "prefix"),
-    "aws": ("region", "profile", "prefix"),
+    "http": ("client", "region", "profile", "prefix"),
+    "https": ("client", "region", "profile", "prefix"),
+    "aws": ("client", "region", "profile", "prefix"),
 }
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
 
@@ -128,6 +128,10 @@ def awaited(engine: Engine) -> AsyncEngine:
     """Return a blocking engine as one that is awaited."""
     if getattr(engine, "instant", False):
         return Inline(engine)
+    native = getattr(engine, "awaited", None)
+    made: AsyncEngine | None = None if native is None else native()
+    if made is not None:
+        return made
     return Threaded(engine, ThreadPoolExecutor(_THREADS, thread_name_prefix="solotable"))
 
 
@@ -142,11 +146,14 @@ def open_engine(address: Url, *, clock: Callable[[], float] = time.time, session
         return sqlite.open(address.path or sqlite.MEMORY, durability=durability, clock=clock)
     from solotable.engines import dynamodb
 
+    if address.settings.get("client", "botocore") != "botocore":
+        raise DeclarationError(f"{address.text}: client is botocore, or left out.")
     return dynamodb.open(
         region=address.settings.get("region"),
         profile=address.settings.get("profile"),
         endpoint_url=address.endpoint,
         session=session,
+        botocore="client" in address.settings,
     )
 
 

@@ -42,7 +42,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="session")
 def wire_engine() -> Iterator[Engine]:
-    """Our own server, asked through botocore; one per worker."""
+    """Our own server; one per worker."""
     with served("--memory") as running:
         engine = dynamodb.open(endpoint_url=running.url)
         yield engine
@@ -51,7 +51,7 @@ def wire_engine() -> Iterator[Engine]:
 
 @pytest.fixture(scope="session")
 def local_engine(request: pytest.FixtureRequest) -> Iterator[Engine]:
-    """DynamoDB Local, asked through botocore."""
+    """DynamoDB Local."""
     server = request.getfixturevalue("local")
     engine = dynamodb.open(endpoint_url=f"http://127.0.0.1:{server.port}")
     yield engine

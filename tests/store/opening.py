@@ -15,6 +15,7 @@ from solotable.flows.ask import Retries
 from solotable.protocol.encode import items as decode_items
 from solotable.protocol.engine import Engine
 from solotable.protocol.requests import Control, Request, Scan
+from solotable.store.drive import AsyncEngine
 from solotable.values import Item
 
 from .awaited import Awaited
@@ -52,9 +53,19 @@ class Spy:
         return bool(getattr(self._engine, "instant", False))
 
     def handle(self, request: Request[Any], /) -> Any:
-        self.sent.append(request)
-        reply = self.before(request) if self.before is not None else None
+        reply = self.note(request)
         return self._engine.handle(request) if reply is None else reply
+
+    def note(self, request: Request[Any]) -> Any:
+        """Note a request, and return the reply of a test that has stepped in."""
+        self.sent.append(request)
+        return self.before(request) if self.before is not None else None
+
+    def awaited(self) -> AwaitedSpy | None:
+        """Return the spy to await, where the engine can be awaited itself."""
+        native = getattr(self._engine, "awaited", None)
+        made: AsyncEngine | None = None if native is None else native()
+        return None if made is None else AwaitedSpy(self, made)
 
     def once(self, kind: type[Request[Any]], action: Callable[[], object]) -> None:
         """Do something before the first request of this kind."""
@@ -71,6 +82,28 @@ class Spy:
         return [request for request in self.sent if isinstance(request, kind)]
 
     def close(self) -> None:
+        """Leave the engine open; it is the fixture's."""
+
+
+class AwaitedSpy:
+    """The same over an engine that is awaited."""
+
+    def __init__(self, spy: Spy, engine: AsyncEngine) -> None:
+        self._spy = spy
+        self._engine = engine
+
+    async def handle(self, request: Request[Any], /) -> Any:
+        reply = self._spy.note(request)
+        return await self._engine.handle(request) if reply is None else reply
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait as a test has told the spy, or let others run meanwhile."""
+        own = getattr(self._spy, "sleep", None)
+        if own is not None:
+            own(seconds)
+        await asyncio.sleep(seconds if own is None else 0)
+
+    async def close(self) -> None:
         """Leave the engine open; it is the fixture's."""
 
 

@@ -14,14 +14,12 @@ from zlib import crc32
 
 from solotable.protocol.text import dumps, loads
 
+from .answers import Unreadable
+
 #: Where the answer's bytes are in what botocore returns, or in the `response` of its ClientError.
 RAW: Final = "SolotableRawBody"
 # What the endpoint's rules look at: the other members are of no use to botocore.
 _ROUTING = ("TableName", "ResourceArn", "StreamArn")
-
-
-class Unreadable(Exception):
-    """An answer that is no JSON, or not the JSON that was sent."""
 
 
 class _Call(threading.local):

@@ -1,4 +1,4 @@
-"""botocore's errors -> ours: the only place that knows both.
+"""Errors of the way, ours or botocore's -> the library's: the only place that knows all of them.
 
 What DynamoDB answers keeps its code and its words. For what never reached it, the text is one
 sentence with a way out, and the class says whether a write may have been done all the same.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import ssl
+from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -22,85 +23,91 @@ from solotable.errors import (
     TransactionCancelled,
     TransportError,
 )
-from solotable.protocol.requests import (
-    BatchExecuteStatement,
-    BatchGetItem,
-    Control,
-    ExecuteStatement,
-    ExecuteTransaction,
-    GetItem,
-    Query,
-    Request,
-    Scan,
-    TransactGetItems,
-    TransactWriteItems,
-)
-from solotable.protocol.text import loads
 
-from .channel import RAW, Unreadable
+from .answers import Unreadable
+from .channel import RAW
+from .credentials import EXPIRED, NO_CREDENTIALS
+from .exchange import Lost, Unreachable, Unsent
+from .reading import only_reads
+from .refusals import Refused, code_and_message, further_members
 
-_READS: Final = (GetItem, Query, Scan, BatchGetItem, TransactGetItems)
 _THROTTLES: Final = frozenset(
     {"ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException"}
 )
 _VARIABLES: Final = ("AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL")
-_NO_CREDENTIALS: Final = (
-    "No AWS credentials. Looked in: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, the profile, single "
-    "sign-on, credential_process, the container's role, the instance's role. "
-    "Try: aws configure; local databases (sqlite:///file.db) need none."
-)
+_UNDER_TOKENS: Final = frozenset({"ExecuteTransaction", "TransactWriteItems"})
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A request in wire form, as it was to be sent."""
+
+    operation: str
+    members: dict[str, Any]
 
 
 def explained(
-    fault: Exception, request: Request[Any] | None, endpoint_url: str, *, profile: str | None = None
+    fault: Exception, sent: Sent | None, endpoint_url: str, *, profile: str | None = None
 ) -> SolotableError | None:
-    """Return our error for one of botocore's, None for what is neither its nor the network's.
+    """Return the library's error for one of the way, None for what is neither its nor the network's.
 
-    `request` is None while there is none to send yet.
+    `sent` is None while there is no request yet.
     """
+    match fault:
+        case Refused():
+            return refusal(*code_and_message(fault.status, fault.body), fault.status, fault.body)
+        case Unreachable():
+            return _unreachable(fault.cause, endpoint_url)
+        case Unsent():
+            return TransportError(
+                f"{endpoint_url} hung up before the whole request was sent ({_reason(fault)}), so nothing "
+                "was done; ask again."
+            )
+        case Lost() | Unreadable():
+            return _lost(sent, endpoint_url, fault)
+        case _:
+            return _of_botocore(fault, sent, endpoint_url, profile)
+
+
+def _of_botocore(
+    fault: Exception, sent: Sent | None, endpoint_url: str, profile: str | None
+) -> SolotableError | None:
     from botocore import exceptions as botocore
     from botocore.parsers import ResponseParserError
 
     match fault:
         case botocore.ClientError():
-            return service_error(fault.response)
+            parsed = fault.response.get("Error", {})
+            status = fault.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)
+            code, message = parsed.get("Code") or str(status), parsed.get("Message") or ""
+            return refusal(code, message, status, fault.response.get(RAW, b""))
         case botocore.NoRegionError():
             return _no_region(profile)
         case botocore.NoCredentialsError():
-            return NotConfigured(_NO_CREDENTIALS)
+            return NotConfigured(NO_CREDENTIALS)
         case botocore.EndpointConnectionError():
             return TransportError(_nobody_there(endpoint_url))
         case botocore.ConnectTimeoutError():
-            return TransportError(
-                f"{endpoint_url} did not take a connection in time; check the address, the network and "
-                "any firewall on the way."
-            )
+            return _unreachable(TimeoutError(), endpoint_url)
         case botocore.ProxyConnectionError():
             return TransportError(
                 f"The proxy on the way to {endpoint_url} does not answer; check HTTP_PROXY and HTTPS_PROXY."
             )
-        case botocore.SSLError() if _is_certificate(fault):
-            return TransportError(
-                f"{endpoint_url} has a certificate that is not trusted here ({_reason(fault)}); "
-                "name its authority with AWS_CA_BUNDLE.",
-                retryable=False,
-            )
+        case botocore.SSLError() if (certificate := _certificate(fault)) is not None:
+            return _unreachable(certificate, endpoint_url)
         case botocore.HTTPClientError() | botocore.ConnectionError() | botocore.ResponseStreamingError():
-            return _lost(request, endpoint_url, fault)
-        case botocore.ChecksumError() | ResponseParserError() | Unreadable():
-            return _lost(request, endpoint_url, fault)
+            return _lost(sent, endpoint_url, fault)
+        case botocore.ChecksumError() | ResponseParserError():
+            return _lost(sent, endpoint_url, fault)
         case botocore.BotoCoreError():
             return NotConfigured(f"botocore cannot use its configuration: {fault}")
         case _:
             return None
 
 
-def service_error(response: dict[str, Any]) -> ServiceError:
-    """Return the error of a ClientError's response, from the bytes of its body where they were kept."""
-    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)
-    parsed = response.get("Error", {})
-    code, message = parsed.get("Code") or str(status), parsed.get("Message") or ""
-    members = _members(response.get(RAW, b""))
+def refusal(code: str, message: str, status: int, body: bytes) -> ServiceError | NotConfigured:
+    """Return the error of an answer that is no success; further members come from its body."""
+    members = further_members(body)
     match code:
         case "ConditionalCheckFailedException":
             return ConditionFailed(message, item=members.get("Item"))
@@ -108,28 +115,19 @@ def service_error(response: dict[str, Any]) -> ServiceError:
             return TransactionCancelled(members.get("CancellationReasons", []))
         case "ResourceNotFoundException":
             return TableNotFound(message)
+        case "ExpiredToken" | "ExpiredTokenException":
+            return NotConfigured(EXPIRED)
     kind = Throttled if code in _THROTTLES else ServiceError
     error = kind(code, message, status=status)
     error.members = members
     return error
 
 
-def _members(body: bytes) -> dict[str, Any]:
-    try:
-        members = loads(body)
-    except ValueError:
-        # A proxy's page: its status is all there is to tell.
-        return {}
-    if not isinstance(members, dict):
-        return {}
-    return {name: one for name, one in members.items() if name not in ("__type", "message", "Message")}
-
-
-def _lost(request: Request[Any] | None, endpoint_url: str, fault: Exception) -> TransportError:
-    if request is None or _only_reads(request):
+def _lost(sent: Sent | None, endpoint_url: str, fault: Exception) -> TransportError:
+    if sent is None or only_reads(sent.operation, sent.members):
         return TransportError(f"{endpoint_url} gave no whole answer ({_reason(fault)}); ask again.")
     # DynamoDB: under the same token it does the same transaction once.
-    token = isinstance(request, TransactWriteItems | ExecuteTransaction) and request.token is not None
+    token = "ClientRequestToken" in sent.members and sent.operation in _UNDER_TOKENS
     way_out = "send it again with the same token" if token else "read what is stored before writing again"
     return OutcomeUnknown(
         f"{endpoint_url} was sent a write and gave no whole answer ({_reason(fault)}): "
@@ -138,20 +136,26 @@ def _lost(request: Request[Any] | None, endpoint_url: str, fault: Exception) -> 
     )
 
 
-def _only_reads(request: Request[Any]) -> bool:
-    match request:
-        case Control():
-            return request.operation.startswith(("Describe", "Get", "List"))
-        case ExecuteStatement():
-            return _selects(request.statement.text)
-        case BatchExecuteStatement() | ExecuteTransaction():
-            return all(_selects(statement.text) for statement in request.statements)
+def _unreachable(cause: OSError, endpoint_url: str) -> TransportError:
+    match cause:
+        case TimeoutError():
+            return TransportError(
+                f"{endpoint_url} did not take a connection in time; check the address, the network and "
+                "any firewall on the way."
+            )
+        case ssl.SSLCertVerificationError():
+            return TransportError(
+                f"{endpoint_url} has a certificate that is not trusted here ({_reason(cause)}); "
+                "name its authority with AWS_CA_BUNDLE.",
+                retryable=False,
+            )
+        case ssl.SSLError():
+            return TransportError(
+                f"{endpoint_url} and this machine found no way to encrypt ({_reason(cause)}); "
+                "check that it is an https address."
+            )
         case _:
-            return isinstance(request, _READS)
-
-
-def _selects(statement: str) -> bool:
-    return statement.lstrip()[:6].upper() == "SELECT"
+            return TransportError(_nobody_there(endpoint_url))
 
 
 def _reason(fault: Exception) -> str:
@@ -159,10 +163,10 @@ def _reason(fault: Exception) -> str:
     return str(cause).rstrip(".") or type(cause).__name__
 
 
-def _is_certificate(fault: Exception) -> bool:
+def _certificate(fault: Exception) -> ssl.SSLCertVerificationError | None:
     cause: Any = getattr(fault, "kwargs", {}).get("error")
     seen = [cause, *getattr(cause, "args", ())]
-    return any(isinstance(one, ssl.SSLCertVerificationError) for one in seen)
+    return next((one for one in seen if isinstance(one, ssl.SSLCertVerificationError)), None)
 
 
 def _no_region(profile: str | None) -> NotConfigured:

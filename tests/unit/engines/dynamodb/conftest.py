@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any, cast
 
 import pytest
 
 from solotable.engines import dynamodb
-from solotable.protocol.requests import DeleteItem, Scan
+from solotable.engines.dynamodb.channel import Channel
+from solotable.engines.dynamodb.clients import Clients, Wanted
+from solotable.engines.dynamodb.connections import Pool
+from solotable.engines.dynamodb.credentials import Signers
+from solotable.engines.dynamodb.direct import Direct, Service, Wording
+from solotable.engines.dynamodb.directly import address, host_header
+from solotable.engines.dynamodb.exchange import Patience
+from solotable.engines.dynamodb.sign import AccessKey
+from solotable.protocol.engine import Engine
+from solotable.protocol.requests import DeleteItem, Request, Scan
+from solotable.protocol.shapes import ITEMS
 from tests.unit.server.running import Running, running
 
 
@@ -35,11 +48,24 @@ def url(server: Running) -> str:
     return f"http://127.0.0.1:{server.port}"
 
 
-@pytest.fixture(scope="module")
-def opened(server: Running) -> Iterator[dynamodb.DynamoEngine]:
+@pytest.fixture(scope="module", params=["own", "botocore"])
+def opened(server: Running, request: pytest.FixtureRequest) -> Iterator[dynamodb.DynamoEngine]:
     # Opening one takes botocore a tenth of a second.
-    with dynamodb.open(endpoint_url=f"http://127.0.0.1:{server.port}") as made:
+    url = f"http://127.0.0.1:{server.port}"
+    with dynamodb.open(endpoint_url=url, botocore=request.param == "botocore") as made:
         yield made
+
+
+@pytest.fixture(params=["own", "botocore"])
+def impatient(request: pytest.FixtureRequest) -> Callable[[str], dynamodb.DynamoEngine]:
+    """Opens an engine that waits half a second for an answer, and goes one way or the other."""
+
+    def open_at(url: str) -> dynamodb.DynamoEngine:
+        patience = Patience(read_seconds=0.5)
+        wanted = Wanted(endpoint_url=url, botocore=request.param == "botocore", patience=patience)
+        return dynamodb.DynamoEngine(Clients(wanted))
+
+    return open_at
 
 
 @pytest.fixture
@@ -48,3 +74,89 @@ def engine(opened: dynamodb.DynamoEngine) -> dynamodb.DynamoEngine:
     for item in opened.handle(Scan(table="Things")).items:
         opened.handle(DeleteItem(table="Things", key={"pk": item["pk"]}))
     return opened
+
+
+class Awaited:
+    """An engine to await, with the face of one that blocks; its event loop has a thread."""
+
+    def __init__(self, engine: dynamodb.DynamoEngine) -> None:
+        awaited = engine.awaited()
+        assert awaited is not None
+        self._engine = awaited
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def handle(self, request: Request[Any], /) -> Any:
+        return asyncio.run_coroutine_threadsafe(self._engine.handle(request), self._loop).result(30)
+
+    def close(self) -> None:
+        if self._loop.is_running():
+            asyncio.run_coroutine_threadsafe(self._engine.close(), self._loop).result(30)
+
+    def end(self) -> None:
+        self.close()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+
+class Alone:
+    """One way and nothing of botocore's, which would take a tenth of a second to make."""
+
+    def __init__(self, url: str, patience: Patience) -> None:
+        service = Service(endpoint_url=url, targets={name: f"DynamoDB_20120810.{name}" for name in ITEMS})
+        key = AccessKey(id="local", secret="local")
+        signers = Signers(None, region="us-east-1", host=host_header(url), key=key)
+        pool = Pool(address(url, None), patience)
+        self.items = Direct(service, Wording(service, signers), pool, aside=cast(Channel, self))
+
+    def channel(self, operation: str) -> Direct:
+        return self.items
+
+    def is_made(self, operation: str) -> bool:
+        return True
+
+    def close(self) -> None:
+        self.items.pool.close()
+
+
+OpenedAt = Callable[..., Engine]
+
+
+@pytest.fixture(params=["blocking", "awaited"])
+def engines(request: pytest.FixtureRequest) -> Iterator[Callable[[Clients], Engine]]:
+    """Makes engines that go our own way, blocking or on an event loop, and closes them."""
+    made: list[Any] = []
+
+    def make(clients: Clients) -> Engine:
+        engine = dynamodb.DynamoEngine(clients)
+        made.append(engine if request.param == "blocking" else Awaited(engine))
+        found: Engine = made[-1]
+        return found
+
+    yield make
+    for engine in made:
+        engine.end() if isinstance(engine, Awaited) else engine.close()
+
+
+@pytest.fixture
+def opened_at(engines: Callable[[Clients], Engine]) -> OpenedAt:
+    """Opens engines as configured."""
+
+    def open_at(url: str) -> Engine:
+        clients = Clients(Wanted(endpoint_url=url, patience=Patience(read_seconds=5)))
+        assert isinstance(clients.items, Direct)
+        return engines(clients)
+
+    return open_at
+
+
+@pytest.fixture
+def alone_at(engines: Callable[[Clients], Engine]) -> OpenedAt:
+    """Opens engines on a local server."""
+
+    def open_at(url: str, patience: Patience | None = None) -> Engine:
+        return engines(cast(Clients, Alone(url, patience or Patience(read_seconds=5))))
+
+    return open_at

@@ -79,24 +79,6 @@ def test_requests_are_signed_as_they_are_sent(monkeypatch: pytest.MonkeyPatch) -
         assert refused.value.code == "InvalidSignatureException"
 
 
-@pytest.mark.parametrize("app", ["", "shop"])
-def test_the_user_agent_names_who_asks(app: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AWS_SDK_UA_APP_ID", app)
-    seen: list[str] = []
-
-    def note(request: Any, **_: Any) -> None:
-        seen.append(request.headers["User-Agent"].decode())
-
-    session = botocore.session.Session()
-    with scripted(answer({})) as server, dynamodb.open(endpoint_url=server.url) as engine:
-        engine._clients.items._client.meta.events.register("before-send.dynamodb.GetItem", note)
-        engine.handle(GetItem(table="Things", key=KEY))
-    # An application's id has a place in botocore's own wording alone.
-    assert seen == [f"{session.user_agent()} lib/solotable"] if not app else "app/shop" in seen[0]
-    assert "Botocore/" in seen[0]
-    assert seen[0].endswith("lib/solotable")
-
-
 def test_the_body_is_exactly_what_was_rendered() -> None:
     put = PutItem(table="Things", item=KEY)
     with scripted(answer({})) as server, dynamodb.open(endpoint_url=server.url) as engine:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from botocore.exceptions import ClientError
 
 from solotable.engines import sqlite
 from solotable.engines.dynamodb import DynamoEngine
+from solotable.engines.dynamodb.refusals import Refused
 from solotable.errors import ConditionFailed, ServiceError, TableNotFound, TransactionCancelled
 from solotable.expressions.ast import Assign, Attr, Compare, Const, Exists, KeyTerm, Not, Update
 from solotable.protocol.encode import encode
@@ -123,6 +126,9 @@ def test_both_engines_reply_alike(
 ) -> None:
     filled(engine)
     filled(embedded)
+    if isinstance(request_, TransactWriteItems):
+        # The server knows the last one's token, and would not do the same again.
+        request_ = replace(request_, token=uuid.uuid4().hex)
     reply, expected = engine.handle(request_), embedded.handle(request_)
     assert type(reply) is type(expected)
     assert encode(reply) == encode(expected)
@@ -149,7 +155,7 @@ def test_both_engines_refuse_alike(
     assert refused.value.body() == expected.value.body()
     assert refused.value.status == expected.value.status == 400
     assert refused.value.retryable is False
-    assert isinstance(refused.value.__cause__, ClientError)
+    assert isinstance(refused.value.__cause__, ClientError | Refused)
 
 
 def test_the_item_that_a_condition_met_keeps_its_wire_form(engine: DynamoEngine) -> None:

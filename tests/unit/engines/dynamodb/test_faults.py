@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from botocore.config import Config
 
 from solotable.engines import dynamodb
 from solotable.errors import NotConfigured, OutcomeUnknown, ServiceError, Throttled, TransportError
@@ -34,17 +34,22 @@ LIES = [
 ]
 
 
-def fault_of(request: Request[Any], reply: bytes | None, *, silent: bool = False) -> Exception:
-    """What the engine raises, after one attempt and no more."""
-    with (
-        scripted(reply, silent=silent) as server,
-        dynamodb.open(endpoint_url=server.url, config=Config(read_timeout=0.5)) as engine,
-    ):
-        with pytest.raises((TransportError, ServiceError)) as raised:
-            engine.handle(request)
-        assert len(server.requests) == 1
-        assert raised.value.__cause__ is not None
-        return raised.value
+FaultOf = Callable[..., Exception]
+
+
+@pytest.fixture
+def fault_of(impatient: Callable[[str], dynamodb.DynamoEngine]) -> FaultOf:
+    """What an engine raises, after one attempt and no more."""
+
+    def ask(request: Request[Any], reply: bytes | None, *, silent: bool = False) -> Exception:
+        with scripted(reply, silent=silent) as server, impatient(server.url) as engine:
+            with pytest.raises((TransportError, ServiceError, NotConfigured)) as raised:
+                engine.handle(request)
+            assert len(server.requests) == 1
+            assert raised.value.__cause__ is not None
+            return raised.value
+
+    return ask
 
 
 @pytest.mark.parametrize(
@@ -57,14 +62,14 @@ def fault_of(request: Request[Any], reply: bytes | None, *, silent: bool = False
         Control(operation="DeleteTable", members={"TableName": "Things"}),
     ],
 )
-def test_the_outcome_of_a_write_without_an_answer_is_unknown(write: Request[Any]) -> None:
+def test_the_outcome_of_a_write_without_an_answer_is_unknown(write: Request[Any], fault_of: FaultOf) -> None:
     fault = fault_of(write, None)
     assert type(fault) is OutcomeUnknown
     assert not fault.retryable
     assert "read what is stored" in str(fault)
 
 
-def test_a_transaction_under_a_token_may_be_sent_again() -> None:
+def test_a_transaction_under_a_token_may_be_sent_again(fault_of: FaultOf) -> None:
     fault = fault_of(TransactWriteItems(actions=(WRITE,), token="once"), None)
     assert type(fault) is OutcomeUnknown
     assert fault.retryable
@@ -78,19 +83,19 @@ def test_a_transaction_under_a_token_may_be_sent_again() -> None:
         Control(operation="DescribeTable", members={"TableName": "Things"}),
     ],
 )
-def test_a_read_without_an_answer_may_be_sent_again(read: Request[Any]) -> None:
+def test_a_read_without_an_answer_may_be_sent_again(read: Request[Any], fault_of: FaultOf) -> None:
     fault = fault_of(read, None)
     assert type(fault) is TransportError
     assert fault.retryable
 
 
 @pytest.mark.parametrize("reply", LIES)
-def test_an_answer_that_is_not_whole_is_no_answer(reply: bytes) -> None:
+def test_an_answer_that_is_not_whole_is_no_answer(reply: bytes, fault_of: FaultOf) -> None:
     assert type(fault_of(READ, reply)) is TransportError
     assert type(fault_of(WRITE, reply)) is OutcomeUnknown
 
 
-def test_a_server_that_says_nothing_is_given_up() -> None:
+def test_a_server_that_says_nothing_is_given_up(fault_of: FaultOf) -> None:
     assert type(fault_of(WRITE, None, silent=True)) is OutcomeUnknown
 
 
@@ -120,7 +125,7 @@ def test_an_endpoint_of_the_environment_is_told_with_its_variable(monkeypatch: p
 @pytest.mark.parametrize(
     "code", ["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"]
 )
-def test_throttling_has_a_class_of_its_own(code: str) -> None:
+def test_throttling_has_a_class_of_its_own(code: str, fault_of: FaultOf) -> None:
     body = {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "Slow down", "reasons": ["x"]}
     fault = fault_of(WRITE, answer(body, status=400))
     assert type(fault) is Throttled
@@ -128,7 +133,7 @@ def test_throttling_has_a_class_of_its_own(code: str) -> None:
     assert fault.members == {"reasons": ["x"]}
 
 
-def test_other_refusals_keep_their_code_and_status() -> None:
+def test_other_refusals_keep_their_code_and_status(fault_of: FaultOf) -> None:
     body = {"__type": "com.amazon.coral.service#AccessDeniedException", "Message": "Not you", "code": "odd"}
     fault = fault_of(READ, answer(body, status=403))
     assert type(fault) is ServiceError
@@ -136,11 +141,19 @@ def test_other_refusals_keep_their_code_and_status() -> None:
     assert not fault.retryable
 
 
+def test_keys_that_have_expired_are_no_refusal_that_passes(fault_of: FaultOf) -> None:
+    body = {"__type": "com.amazon.coral.service#ExpiredTokenException", "message": "expired"}
+    fault = fault_of(WRITE, answer(body, status=400))
+    assert type(fault) is NotConfigured
+    assert "aws sso login" in str(fault)
+
+
 @pytest.mark.parametrize("body", [b"<html>Bad gateway</html>", b""])
-def test_a_page_of_a_proxy_is_a_refusal_that_passes(body: bytes) -> None:
+def test_a_page_of_a_proxy_is_a_refusal_that_passes(body: bytes, fault_of: FaultOf) -> None:
     fault = fault_of(READ, answer(body, status=502))
     assert type(fault) is ServiceError
     assert (fault.code, fault.status, fault.retryable) == ("502", 502, True)
+    assert fault.message in ("Bad Gateway", "")
 
 
 def test_a_missing_region_is_told_with_the_places_looked_in() -> None:
