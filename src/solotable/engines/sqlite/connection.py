@@ -281,7 +281,8 @@ class Database:
         if code == sqlite3.SQLITE_IOERR and committing:
             # The log may hold the whole transaction, and a recovery after a crash may find it there.
             return EngineError(f"{self.path}: {fault}; whether the write was kept is not known.")
-        if code == sqlite3.SQLITE_ERROR and str(fault).startswith("no such table"):
+        # By its words alone: with many threads the code was once another one.
+        if str(fault).startswith("no such table"):
             return StaleDefinition(f"{self.path}: {fault}")
         if code in _FULL:
             return StorageFull(f"{self.path}: no room left for the write; nothing of it was kept.")
