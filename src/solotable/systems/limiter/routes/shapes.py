@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
 
 from solotable.systems.limiter.entities import LimitedEntity, StoredLimits
 from solotable.systems.limiter.errors import LimitStatus
@@ -42,7 +42,10 @@ _LEASE = {
 }
 
 OnUnavailable = Literal["block", "allow"]
-Tokens = Annotated[int | float, Field(ge=0, le=MOST_TOKENS, allow_inf_nan=False)]
+# Strict: a text that looks like a number, or true, is a mistake of the caller's.
+Tokens = Annotated[StrictInt | StrictFloat, Field(ge=0, le=MOST_TOKENS, allow_inf_nan=False)]
+#: In answers: whole where it is.
+Number = int | float
 Amounts = Annotated[
     dict[Annotated[str, Field(pattern=LIMIT)], Tokens], Field(min_length=1, max_length=MOST_LIMITS)
 ]
@@ -106,7 +109,7 @@ class StatusOut(BaseModel):
     limit: str
     capacity: int
     available: int | None = None
-    requested: float
+    requested: Number
     exceeded: bool
     retry_after_seconds: float
 
@@ -144,7 +147,7 @@ class LeaseOut(BaseModel):
     lease_id: str
     entity: str
     resource: str
-    consumed: dict[str, float]
+    consumed: dict[str, Number]
     ended: datetime | None = None
     expires: datetime
     version: int
@@ -351,7 +354,7 @@ class UsageOut(BaseModel):
     start: datetime
     end: datetime
     events: int
-    tokens: dict[str, float]
+    tokens: dict[str, Number]
 
 
 class LimitUsageOut(BaseModel):
@@ -359,9 +362,9 @@ class LimitUsageOut(BaseModel):
 
     model_config = answered({"total": 1720, "mean": 860.0, "peak": 1000, "peak_at": _AT})
 
-    total: float
+    total: Number
     mean: float
-    peak: float
+    peak: Number
     peak_at: datetime
 
 
