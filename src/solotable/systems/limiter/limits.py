@@ -151,8 +151,8 @@ def milli(amount: Amount, name: str = "an amount") -> int:
 
 
 def _too_many(name: str) -> DataError:
-    # What was given is not told: Python refuses to print the largest numbers.
-    return DataError(f"{name} is more than {MOST_TOKENS} tokens, the most that any limit holds.")
+    # How many is not told: Python refuses to print the largest numbers.
+    return DataError(f"{name} is at most {MOST_TOKENS} tokens; more were given.")
 
 
 def in_tokens(amount: int) -> int | float:
