@@ -67,7 +67,7 @@ def test_without_a_limiter_nothing_is_limited(tmp_path_factory: pytest.TempPathF
 
 def test_new_addresses_of_one_ipv6_network_are_one_visitor(api: Api) -> None:
     def sent(address: str, number: int) -> int:
-        client = TestClient(api.app, client=(address, 1), headers=api.client.headers)
+        client = TestClient(api.app, client=(address, 1), headers=dict(api.client.headers))
         other = Api(api.app, client, api.url)
         return other.ask("POST", "/contact", json=message(f"n{number}@spam.example")).status_code
 

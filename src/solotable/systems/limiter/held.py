@@ -132,6 +132,7 @@ class HeldLeases:
         lease = self._limiter.acquire(
             wish.entity, wish.resource, wish.consume, limits=wish.limits, on_unavailable=wish.on_unavailable
         )
+        kept: StoredLease | None = None
         unsure: BaseException | None = None
         try:
             # Whatever fails in the block gives the tokens back.

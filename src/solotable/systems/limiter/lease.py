@@ -223,7 +223,10 @@ class AsyncLease(_Lease):
 
     async def __aenter__(self) -> Self:
         try:
-            grant = None if self._passes() else await self._whole(self._begin(), self._back)
+            if self._passes():
+                self._began(None)
+                return self
+            grant = await self._whole(self._begin(), self._back)
         except SolotableError as error:
             self._allows(error)
             self._began(None)
