@@ -95,6 +95,14 @@ def test_entities_are_made_listed_and_removed(lim: Run) -> None:
     assert lim("entity", "children", "nobody").code == 3
 
 
+def test_no_name_makes_a_terminal_obey(lim: Run) -> None:
+    done(lim, "entity", "create", "u", "--name", "a\x1b[2J\nb", "--metadata", '{"plan": "\x9b2J\u202e"}')
+    for ran in (lim("entity", "show", "u"), lim("entity", "list")):
+        assert r"a\x1b[2J b" in ran.out
+        assert all(each.isprintable() for each in ran.out.splitlines())
+    assert r'{"plan": "\x9b2J\u202e"}' in lim("entity", "show", "u").out
+
+
 def test_a_list_says_when_there_is_more(lim: Run) -> None:
     for number in range(4):
         done(lim, "entity", "create", f"u-{number}")
