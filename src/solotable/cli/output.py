@@ -131,6 +131,11 @@ def row_of(entity: Any) -> dict[str, Any]:
     return dumped
 
 
+def in_a_line(value: Any) -> str:
+    """Return a stored value on one line, without what a terminal would obey."""
+    return " ".join(_cell(value).split())
+
+
 def _cell(value: Any) -> str:
     if value is None:
         return ""
@@ -138,7 +143,7 @@ def _cell(value: Any) -> str:
         return _harmless(value)
     if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
         return ", ".join(map(_harmless, value))
-    return json.dumps(value, ensure_ascii=False, default=plain)
+    return _harmless(json.dumps(value, ensure_ascii=False, default=plain))
 
 
 def _harmless(text: str) -> str:

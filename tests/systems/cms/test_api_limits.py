@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 
 import pytest
+from fastapi.testclient import TestClient
+
+from solotable.errors import TransportError
 
 from .api import Api, running
 
@@ -59,3 +63,27 @@ def test_without_a_limiter_nothing_is_limited(tmp_path_factory: pytest.TempPathF
     with running(tmp_path_factory.mktemp("limits"), limiter_url=None) as api:
         for _ in range(8):
             assert api.ask("POST", "/contact", json=message("eve@spam.example")).status_code == 202
+
+
+def test_new_addresses_of_one_ipv6_network_are_one_visitor(api: Api) -> None:
+    def sent(address: str, number: int) -> int:
+        client = TestClient(api.app, client=(address, 1), headers=dict(api.client.headers))
+        other = Api(api.app, client, api.url)
+        return other.ask("POST", "/contact", json=message(f"n{number}@spam.example")).status_code
+
+    answers = [sent(f"2001:db8:1:1::{number:x}", number) for number in range(1, 34)]
+    assert answers == [202] * 30 + [429] * 3
+    assert sent("2001:db8:1:2::1", 99) == 202
+
+
+def test_forms_are_taken_while_the_limiter_cannot_be_asked(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(request: object) -> None:
+        raise TransportError("no route to the table")
+
+    monkeypatch.setattr(api.app.state.limiter._engine, "handle", broken)
+    began = time.monotonic()
+    for _ in range(8):
+        answer = api.ask("POST", "/contact", json=message("eve@spam.example"))
+        assert (answer.status_code, "x-ratelimit-limit" in answer.headers) == (202, False)
+    # Two calls of eight attempts each for every form would take half a minute.
+    assert time.monotonic() - began < 15

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -392,6 +393,9 @@ def test_names_that_are_none_are_refused_in_one_sentence(
         (float("nan"), "in thousandths at the finest"),
         (float("inf"), "in thousandths at the finest"),
         (10**13, "at most"),
+        pytest.param(10**5000, "at most", id="too-long-to-print"),
+        (Decimal("-1e99999999"), "at most"),
+        (Decimal("sNaN"), "in thousandths at the finest"),
         ("1", "is a number of tokens"),
         (True, "is a number of tokens"),
         (None, "is a number of tokens"),

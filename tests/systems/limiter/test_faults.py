@@ -156,6 +156,36 @@ def test_a_table_that_cannot_be_asked_blocks_or_allows(
     assert consumed(place) == 0
 
 
+def test_who_may_go_on_without_a_table_that_just_did_not_answer_does_so_at_once(
+    place: Place, ours: Any, faults: Faults, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, tried = 0.0, 0
+    monkeypatch.setattr(ours.room.outage, "_clock", lambda: now)
+    due = faults.due
+
+    def counted(request: Request[Any]) -> Any:
+        nonlocal tried
+        tried += 1
+        return due(request)
+
+    monkeypatch.setattr(faults, "due", counted)
+    faults.unreachable("UpdateItem", times=1000)
+    for seconds, goes_on in ((0.0, False), (0.5, True), (0.99, True), (1.01, False)):
+        now, tried = seconds, 0
+        with ours.acquire("u", "r", {"rpm": 1}, on_unavailable="allow") as lease:
+            assert not lease.limited
+        assert (tried == 0) is goes_on
+    # Who must not go on without it asks each time, and who is answered tells all others.
+    with pytest.raises(LimiterUnavailable), ours.acquire("u", "r", {"rpm": 1}):
+        pass
+    assert tried > 8
+    faults.clear()
+    with ours.acquire("u", "r", {"rpm": 1}):
+        pass
+    with ours.acquire("u", "r", {"rpm": 1}, on_unavailable="allow") as lease:
+        assert lease.limited
+
+
 def test_throttling_that_passes_is_not_noticed(place: Place, ours: Any, faults: Faults) -> None:
     faults.throttle("UpdateItem", times=2)
     with ours.acquire("u", "r", {"rpm": 1}):
@@ -170,7 +200,10 @@ def test_c1_14_on_unavailable_covers_what_is_written_at_the_end(
         lease.adjust(rpm=1)
         faults.unreachable("UpdateItem", times=1000)
     faults.clear()
+    with ours.acquire("u", "r", {"rpm": 1}):
+        pass
     with ours.acquire("u", "r", {"rpm": 1}, on_unavailable="allow") as lease:
+        assert lease.limited
         lease.adjust(rpm=1)
         faults.unreachable("UpdateItem", times=1000)
     faults.clear()

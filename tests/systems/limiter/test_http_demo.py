@@ -6,12 +6,15 @@ import asyncio
 import re
 import runpy
 import shlex
+import socket
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
 
+from solotable.systems.cms import demo as cms_demo
 from solotable.systems.limiter import demo
 from solotable.systems.limiter.app import create_app
 
@@ -25,6 +28,23 @@ def test_the_demo_makes_its_data_once_and_says_what_to_try(
     for role in ("GLOBAL_OPERATOR", "OPERATOR", "APP"):
         assert re.search(rf"^  {role} ", told, re.MULTILINE)
     assert demo.main(["--seed-only", "--folder", str(tmp_path)]) == 0
+
+
+@pytest.mark.parametrize("started", [demo.main, cms_demo.main])
+def test_a_port_that_is_in_use_is_told_before_any_key(
+    started: Callable[[list[str]], int], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert started(["--port", str(port), "--folder", str(tmp_path)]) == 1
+    told = capsys.readouterr()
+    assert (told.out, told.err) == (
+        "",
+        f"Port {port} of 127.0.0.1 cannot be had (Address already in use); name another with --port.\n",
+    )
+    assert started(["--port", "99999", "--folder", str(tmp_path)]) == 1
 
 
 def test_the_lines_answer_as_they_say(tmp_path: Path) -> None:

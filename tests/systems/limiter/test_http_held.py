@@ -11,7 +11,7 @@ import pytest
 
 from solotable import AsyncDatabase
 from solotable.connect import awaited
-from solotable.errors import Corrupt, NotFound, Throttled, VersionConflict
+from solotable.errors import Corrupt, NotFound, OutcomeUnknown, Throttled, VersionConflict
 from solotable.protocol.requests import DeleteItem, PutItem
 from solotable.systems.limiter import AsyncLimiter, LeaseExpired, Limit
 from solotable.systems.limiter.held import HeldLeases, StoredLease, Wish
@@ -162,6 +162,28 @@ def test_of_two_requests_with_one_key_at_once_one_is_charged(place: Place) -> No
     assert held.repeated
     assert len(place.raw("StoredLease")) == 2
     assert process.left() == {"rpm": 99, "tpm": 9_500}
+
+
+def test_a_lease_that_may_have_been_kept_is_charged_once(place: Place) -> None:
+    """The answer to its write is lost: whoever repeats the request by its key has the lease, and has paid."""
+    process = Process(place)
+    process.acquire(rpm=1)
+    real = place.adb.engine.handle
+
+    async def lost(request: Any) -> Any:
+        reply = await real(request)
+        if isinstance(request, PutItem):
+            raise OutcomeUnknown("no answer came")
+        return reply
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(place.adb.engine, "handle", lost)
+        with pytest.raises(OutcomeUnknown):
+            process.acquire(key="k", tpm=500)
+    again = process.acquire(key="k", tpm=500)
+    assert process.left()["tpm"] == 9_500
+    process.end(again)
+    assert process.left()["tpm"] == 10_000
 
 
 def test_tokens_are_given_back_when_the_lease_cannot_be_kept(place: Place) -> None:

@@ -106,6 +106,37 @@ def test_a_key_makes_a_repeated_acquire_harmless(api: Api, user: str) -> None:
     assert api.left(user) == {"rpm": 8, "tpm": 400}
 
 
+def test_two_callers_with_one_key_have_two_leases(api: Api, user: str) -> None:
+    body = {"entity": user, "resource": MODEL, "consume": {"rpm": 1}}
+    key = {"idempotency-key": f"call-1-of-{user}"}
+    first, second = (
+        api.ask("POST", "/acquire", role, json=body, headers=key) for role in ("APP", "OPERATOR")
+    )
+    assert first.json()["lease"]["lease_id"] != second.json()["lease"]["lease_id"]
+    assert api.left(user)["rpm"] == 8
+
+
+def test_what_is_no_number_of_tokens_is_refused(api: Api, user: str) -> None:
+    path = acquire(api, user, rpm=1).headers["location"]
+    for amount in ("1", True, None, [1], -1, 1e13, 0.0001):
+        body = {"entity": user, "resource": MODEL, "consume": {"rpm": amount}}
+        refused = api.ask("POST", "/acquire", "APP", json=body)
+        assert (refused.status_code, refused.json()["title"]) == (422, "Invalid data"), amount
+        assert api.ask("PATCH", path, "APP", json={"consumed": {"rpm": amount}}).status_code == 422, amount
+    assert api.left(user)["rpm"] == 9
+
+
+def test_whole_numbers_are_told_as_such(api: Api, user: str) -> None:
+    told = acquire(api, user, rpm=1, tpm=0.5).text
+    assert '"consumed":{"rpm":1,"tpm":0.5}' in told
+    assert '"requested":1,' in told
+    refused = acquire(api, user, tpm=999.9).json()
+    assert refused["detail"].startswith(
+        f"{user!r} asks for 999.9 tpm of '{MODEL}' and has 999 left; try again in "
+    )
+    assert acquire(api, user, rpm=999_999_999_999).json()["detail"].startswith("999999999999 rpm are more")
+
+
 def test_many_at_once_settle_each_difference_once(api: Api, user: str) -> None:
     path = acquire(api, user, rpm=1, tpm=300).headers["location"]
 

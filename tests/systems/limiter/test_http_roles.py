@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from fastapi.testclient import TestClient
 
+from solotable.systems.limiter.app import create_app
+from solotable.web import ApiKey, Auth
 from tests.systems.http import Operation, judge_who_has_the_role, judge_who_lacks_the_role, routes_of
 
 from .api import OPERATIONS, ROLES, Api, made_app, running
@@ -129,3 +133,23 @@ def test_a_deleted_namespace_is_closed_at_once_and_open_again_when_recovered(
         assert api.ask("POST", "/namespaces", "GLOBAL_OPERATOR", json={"name": "acme"}).status_code == 201
         assert api.ask("GET", "/api/entities", "OPERATOR").json()["items"] == []
         assert api.ask("GET", "/api/entities", "OPERATOR", "zeta").json()["items"] != []
+
+
+def test_a_global_operator_of_one_namespace_touches_no_other(tmp_path: Path) -> None:
+    secret = "key-of-an-operator-of-acme-0123456789"
+    keys = [ApiKey.of(secret, id="ops", roles=["GLOBAL_OPERATOR"], tenants=["acme"])]
+    with running(tmp_path) as api:
+        url = api.url
+    with TestClient(create_app(url, auth=Auth(api_keys=keys))) as client:
+        named = {"x-api-key": secret}
+        for method, path in (
+            ("GET", "/namespaces"),
+            ("POST", "/namespaces"),
+            ("GET", "/namespaces/zeta"),
+            ("DELETE", "/namespaces/zeta"),
+            ("POST", "/namespaces/zeta/recover"),
+            ("POST", "/namespaces/zeta/purge"),
+        ):
+            body = {"name": "new"} if (method, path) == ("POST", "/namespaces") else None
+            assert client.request(method, path, headers=named, json=body).status_code == 403, path
+        assert client.get("/api/entities", headers=named).status_code == 200

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import socket
 import threading
@@ -117,13 +118,13 @@ def test_one_reader_serves_all_and_ends_with_the_last() -> None:
                 one, two = await asyncio.wait_for(first.get(), 5), await asyncio.wait_for(second.get(), 5)
                 assert one == two
                 assert one is not None
-                assert '"consumed": 2.0' in one
+                assert '"consumed": 2}' in one
                 assert other.empty()
             assert is_reading(watch)
         assert not is_reading(watch)
         async with watch.looking("acme") as again:
             await take(limits)
-            assert '"consumed": 3.0' in (await asyncio.wait_for(again.get(), 5) or "")
+            assert '"consumed": 3}' in (await asyncio.wait_for(again.get(), 5) or "")
 
     watching(work)
 
@@ -140,6 +141,24 @@ def test_who_is_too_slow_is_sent_away() -> None:
                     break
                 await asyncio.sleep(0.02)
             assert slow.get_nowait() is None
+
+    watching(work)
+
+
+def test_who_was_sent_away_leaves_in_peace_after_all_others() -> None:
+    async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: Watch) -> None:
+        async with contextlib.AsyncExitStack() as slow_one:
+            slow = await slow_one.enter_async_context(watch.looking("acme"))
+            async with watch.looking("acme"):
+                while not slow.full():
+                    slow.put_nowait("")
+                await take(limits)
+                for _ in range(1_000):
+                    if not slow.full():
+                        break
+                    await asyncio.sleep(0.01)
+                assert slow.get_nowait() is None
+            assert not is_reading(watch)
 
     watching(work)
 

@@ -154,7 +154,7 @@ def test_no_tag_makes_anything(tag: str) -> None:
         ('{"a": 1 "b": 2}', "json:1: JSON does not go on with '\"' here."),
         ('{"a": NaN}', "json:1: JSON does not go on with 'N' here."),
         ('{"a": "\n"}', "json:1: This is no JSON text"),
-        ('{"system": 1,\n "system": 2}', "json:2: 'system' is there twice in one object."),
+        ('{"system": 1,\n "system": 2}', "json:2: 'system' is there twice in one mapping."),
         ("{} x", "json:1: JSON does not go on with 'x' here."),
         ("[" * 100_000, "json:1: The file is nested too deeply."),
     ],
@@ -168,6 +168,22 @@ def test_aliases_do_not_grow_without_end() -> None:
     lines = ["x-0: &a0 {limits: {rpm: 1}}"]
     lines += [f"x-{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 30)]
     assert read_manifest("\n".join([*lines, "system: *a0"]), "f.yaml").levels
+
+
+def test_merged_mappings_do_not_grow_without_end() -> None:
+    text = "x-0: &m0 {rpm: 1}\n"
+    for each in range(1, 40):
+        text += f"x-{each}: &m{each} {{<<: [{', '.join([f'*m{each - 1}'] * 10)}]}}\n"
+    read = read_manifest(f"{text}system: {{limits: *m39}}\n", "limits.yaml")
+    assert read.levels[Level(None, None)].limits == (Limit.per_minute("rpm", 1),)
+
+
+def test_of_what_is_merged_in_the_mappings_own_comes_first_then_the_first_of_a_list() -> None:
+    text = "x-a: &a {rpm: 1, tpm: 1}\nx-b: &b {rpm: 2, rpd: 2}\nsystem: {limits: {tpm: 3, <<: [*a, *b]}}\n"
+    limits = read_manifest(text, "limits.yaml").levels[Level(None, None)].limits
+    assert {each.name: each.capacity for each in limits or ()} == {"rpd": 2, "rpm": 1, "tpm": 3}
+    with pytest.raises(ManifestError, match=r":2: Only a mapping, or a list of mappings, is merged in"):
+        read_manifest("system:\n  limits: {<<: [1]}\n", "limits.yaml")
 
 
 def test_mistakes_are_told_up_to_a_bound() -> None:

@@ -15,6 +15,7 @@ import pytest
 from fastapi import Depends, FastAPI, HTTPException, Request
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.requests import ClientDisconnect
 
 from solotable.errors import NotFound, TransportError
 from solotable.systems.limiter import AsyncLease, AsyncLimiter, Limit, NoLimits
@@ -105,6 +106,44 @@ def test_c1_14_an_exception_gives_back_and_a_status_only_if_it_is_named() -> Non
         return left
 
     assert driven(app, work) == [3, 3, 2, 1]
+
+
+async def streaming(scope: Any, receive: Any, send: Any) -> None:
+    """An application that fails in the middle: behind a good answer, behind a bad one, or when it is left."""
+    path = scope["path"]
+    scope["state"]["lease"].adjust(tpm=40)
+    if path == "/left":
+        assert (await receive())["type"] == "http.request"
+        assert (await receive())["type"] == "http.disconnect"
+    else:
+        status = 200 if path == "/half" else 500
+        await send({"type": "http.response.start", "status": status, "headers": []})
+        await send({"type": "http.response.body", "body": b"most of it", "more_body": True})
+    if path == "/cancelled":
+        raise asyncio.CancelledError
+    raise RuntimeError("on purpose")
+
+
+@pytest.mark.parametrize(
+    "path, left", [("/half", 860), ("/left", 860), ("/bad", 1_000), ("/cancelled", 1_000)]
+)
+def test_who_breaks_off_an_answer_is_charged_for_it(path: str, left: int) -> None:
+    limiter = opened(RPM, TPM)
+    app = RateLimitMiddleware(streaming, limiter, consume={"tpm": 100})
+    received = [{"type": "http.request", "body": b""}, {"type": "http.disconnect"}]
+
+    async def receive() -> Any:
+        return received.pop(0)
+
+    async def send(message: Any) -> None: ...
+
+    async def work() -> int:
+        scope = {"type": "http", "path": path, "headers": [], "client": ("192.0.2.7", 1)}
+        with pytest.raises((RuntimeError, asyncio.CancelledError)):
+            await app(scope, receive, send)
+        return (await limiter.available("ip:192.0.2.7", "http"))["tpm"]
+
+    assert asyncio.run(work()) == left
 
 
 def test_a_handler_adjusts_its_lease_and_may_take_more() -> None:
@@ -204,11 +243,23 @@ def test_addresses_and_keys_are_names() -> None:
     assert by_address({"client": None}) == "ip:none"
     assert entity_of(by_address({"client": ("fe80::1", 1)})) == "ip:fe80::1"
     assert entity_of(by_address({"client": ("fe80::1%eth0", 1)})).startswith("sha256:")
+    assert by_address({"client": ("testclient", 1)}) == "ip:testclient"
+    assert by_address({"client": ("::1", 1)}) == "ip:::1"
     identify = by_header("X-Api-Key")
     named = identify({"headers": [(b"x-api-key", SECRET.encode())], "client": None})
     assert SECRET not in named
     assert named.startswith("key:")
     assert identify({"headers": [], "client": ("192.0.2.7", 1)}) == "ip:192.0.2.7"
+
+
+def test_all_addresses_of_an_ipv6_network_are_one_caller() -> None:
+    def named(address: str) -> str:
+        return entity_of(by_address({"client": (address, 1)}))
+
+    mine = {named(f"2001:db8:7:1:{each:x}::{each:x}") for each in range(50)}
+    assert mine == {"ip:2001:db8:7:1::"}
+    assert named("2001:db8:7:2::1") not in mine
+    assert named("::ffff:192.0.2.7") == named("::ffff:c000:207") == "ip:192.0.2.7"
 
 
 def test_a_refusal_has_the_form_of_every_other_problem() -> None:
@@ -272,6 +323,7 @@ def fast(limiter: AsyncLimiter) -> FastAPI:
             "teapot": HTTPException(418),
             "down": HTTPException(503),
             "crash": RuntimeError("on purpose"),
+            "hung-up": ClientDisconnect(),
         }[kind]
 
     @app.get("/never", dependencies=[Depends(rate_limited(lambda request: limiter, consume={"rpm": 4}))])
@@ -297,7 +349,9 @@ def test_a_route_is_limited_by_its_principal_and_adjusts_its_lease() -> None:
     assert anonymous.status_code == 200
 
 
-@pytest.mark.parametrize("kind, left", [("not-found", 2), ("teapot", 2), ("down", 3), ("crash", 3)])
+@pytest.mark.parametrize(
+    "kind, left", [("not-found", 2), ("teapot", 2), ("down", 3), ("crash", 3), ("hung-up", 2)]
+)
 def test_errors_of_callers_are_charged_and_those_of_the_application_given_back(kind: str, left: int) -> None:
     limiter = opened(RPM, TPM)
 
@@ -306,7 +360,7 @@ def test_errors_of_callers_are_charged_and_those_of_the_application_given_back(k
         return answer.status_code, (await limiter.available("ip:192.0.2.7", "http"))["rpm"]
 
     status, found = driven(fast(limiter), work)
-    assert status == {"not-found": 404, "teapot": 418, "down": 503, "crash": 500}[kind]
+    assert status == {"not-found": 404, "teapot": 418, "down": 503}.get(kind, 500)
     assert found == left
 
 

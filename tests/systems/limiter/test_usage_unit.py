@@ -97,6 +97,15 @@ def test_a_window_is_from_its_start_up_to_the_next(window: Window, start: str, e
     assert dict(w.starts_at(micros(after)))[window] == after
 
 
+@pytest.mark.parametrize("window", w.WINDOWS)
+def test_the_edges_of_the_calendar_are_refused_in_one_sentence(window: Window) -> None:
+    first, last = "0001-01-01T00:00:00+12:00", "9999-12-31T23:59:00+00:00"
+    with pytest.raises(DataError, match="is at the edge of the calendar"):
+        w.floor(window, datetime.fromisoformat(first))
+    with pytest.raises(DataError, match="is at the edge of the calendar"):
+        w.ceiling(window, datetime.fromisoformat(last))
+
+
 def test_windows_are_utc_whatever_zone_a_moment_has() -> None:
     there = timezone(timedelta(hours=5, minutes=30))
     assert w.floor("day", datetime(2026, 3, 1, 2, tzinfo=there)) == datetime(2026, 2, 28, tzinfo=UTC)

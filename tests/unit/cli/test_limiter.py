@@ -95,6 +95,14 @@ def test_entities_are_made_listed_and_removed(lim: Run) -> None:
     assert lim("entity", "children", "nobody").code == 3
 
 
+def test_no_name_makes_a_terminal_obey(lim: Run) -> None:
+    done(lim, "entity", "create", "u", "--name", "a\x1b[2J\nb", "--metadata", '{"plan": "\x9b2J\u202e"}')
+    for ran in (lim("entity", "show", "u"), lim("entity", "list")):
+        assert r"a\x1b[2J b" in ran.out
+        assert all(each.isprintable() for each in ran.out.splitlines())
+    assert r'{"plan": "\x9b2J\u202e"}' in lim("entity", "show", "u").out
+
+
 def test_a_list_says_when_there_is_more(lim: Run) -> None:
     for number in range(4):
         done(lim, "entity", "create", f"u-{number}")
@@ -180,6 +188,13 @@ def test_limits_of_every_level_are_set_shown_and_removed(lim: Run) -> None:
     assert lim("system", "delete-defaults").code == 3
 
 
+def test_what_goes_with_new_defaults_of_the_system_is_told(lim: Run) -> None:
+    assert lim("system", "set-defaults", "rpm=5", "--on-unavailable", "block").err == ""
+    assert lim("system", "set-defaults", "rpm=6").err == "Removed by this: --on-unavailable block\n"
+    gone = lim("system", "set-defaults", "--on-unavailable", "allow")
+    assert gone.err == "The limits of the system were removed by this: rpm=6/minute\n"
+
+
 def test_acquire_takes_tokens_and_exits_with_1_when_refused(lim: Run) -> None:
     done(lim, "entity", "set-limits", "u-1", "rpm=3/hour")
     assert done(lim, "available", "u-1", "gpt-4").splitlines()[2].split() == [
@@ -194,7 +209,7 @@ def test_acquire_takes_tokens_and_exits_with_1_when_refused(lim: Run) -> None:
 
     refused = lim("acquire", "u-1", "gpt-4", "rpm=2")
     assert refused.code == 1
-    assert refused.out.startswith("Refused: 'u-1' has 1 of 2 rpm left for 'gpt-4'; try again in ")
+    assert refused.out.startswith("Refused: 'u-1' asks for 2 rpm of 'gpt-4' and has 1 left; try again in ")
     told = lim("acquire", "u-1", "gpt-4", "rpm=2", "--json")
     assert (told.code, told.json["acquired"]) == (1, False)
     assert 1100 < told.json["retry_after_seconds"] <= 1200
@@ -211,6 +226,8 @@ def test_acquire_takes_tokens_and_exits_with_1_when_refused(lim: Run) -> None:
         (("rpm",), 2),
         (("rpm=0.0001",), 2),
         (("rpm=1e400",), 2),
+        (("rpm=1e99999999",), 2),
+        (("rpm=-1e99999999",), 2),
         (("rpm=nan",), 2),
         (("rpm=1", "rpm=1"), 2),
         ((), 2),

@@ -136,6 +136,7 @@ def test_apply_asks_first(limits: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     nobody = limits("apply", "limits.yaml")
     assert nobody.code == 2
     assert "say --yes" in nobody.err
+    assert nobody.err.startswith("Apply it to namespace default? ")
     answer(monkeypatch, "n\n")
     no = limits("apply", "limits.yaml")
     assert (no.code, no.err.endswith("Nothing was changed.\n")) == (1, True)
@@ -152,6 +153,12 @@ def test_a_file_is_for_the_namespace_that_it_names(limits: Run, run: Run, tmp_pa
     assert run("limiter", "system", "get-defaults", "-N", "eu").code == 0
     other = limits("apply", "eu.yaml", "--yes", "-N", "us")
     assert (other.code, "for namespace 'eu'" in other.err) == (2, True)
+
+
+def test_an_empty_name_is_not_the_default_namespace(limits: Run, run: Run) -> None:
+    assert limits("apply", "limits.yaml", "--yes", "-N", "").code == 2
+    assert run("limiter", "system", "set-defaults", "rpm=1", "-N", "").code == 2
+    assert run("limiter", "system", "get-defaults").code == 3
 
 
 def test_every_mistake_is_told_with_its_line(limits: Run, tmp_path: Path) -> None:

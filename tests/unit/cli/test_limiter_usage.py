@@ -125,6 +125,8 @@ def test_usage_is_of_an_entity_a_resource_or_both_by_window(used: Run) -> None:
         ("--entity", "u-1", "--since", "2030-01-02", "--until", "2030-01-01"),
         ("--entity", "u-1", "--window", "week"),
         ("--entity", "u-1", "--since", "99999999d"),
+        ("--entity", "u-1", "--since", "0001-01-01T00:00+12:00"),
+        ("--entity", "u-1", "--until", "9999-12-31T23:30"),
     ],
 )
 @pytest.mark.parametrize("verb", ["list", "summary"])
@@ -141,10 +143,12 @@ def test_the_trail_tells_who_changed_what(lim: Run) -> None:
     assert lim("system", "set-defaults", "rpm=1/minute").code == 0
     assert lim("entity", "delete-limits", "u-1").code == 0
     assert lim("audit", "list").out.startswith("Nothing is in the trail.")
-    assert lim("audit", "deliver", "--json").json == {"delivered": 5, "dead": 0}
+    assert lim("system", "set-defaults", "rpm=1", "--on-unavailable", "allow").code == 0
+    assert lim("audit", "deliver", "--json").json == {"delivered": 6, "dead": 0}
     assert lim("audit", "deliver").out == "0 changes were put into the trail.\n"
 
     lines = lim("audit", "list").out.splitlines()
+    assert lines.pop(2).endswith("rpm=1/minute on_unavailable=allow")
     assert [line.split()[2] for line in lines[2:]] == [
         "limits_deleted",
         "limits_set",

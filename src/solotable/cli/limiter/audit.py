@@ -169,7 +169,9 @@ def _changes(record: AuditRecord) -> str:
     if record.action in ("limits_set", "limits_deleted"):
         now = record.snapshot.get("rules")
         before = record.changes.get("rules", {}).get("before")
-        return f"{_limits(before)} -> {_limits(now)}" if before else _limits(now)
+        told = f"{_limits(before)} -> {_limits(now)}" if before else _limits(now)
+        choice = record.snapshot.get("on_unavailable")
+        return told if choice is None else f"{told} on_unavailable={choice}"
     return "; ".join(
         f"{name}: {each.get('before')} -> {each.get('after')}"
         for name, each in record.changes.items()

@@ -212,5 +212,7 @@ def _amounts(texts: Sequence[str]) -> dict[str, int | Decimal]:
             )
         if name in found:
             raise click.BadParameter(f"The amount of {name!r} is given twice.", param_hint="AMOUNTS")
-        found[name] = int(amount) if amount == amount.to_integral_value() and amount < 10**15 else amount
+        found[name] = (
+            int(amount) if amount == amount.to_integral_value() and amount.copy_abs() < 10**15 else amount
+        )
     return found

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import click
 
 from solotable.cli.database import NotThere
-from solotable.cli.output import json_option
+from solotable.cli.output import json_option, say
 
 from .entity import print_stored
 from .opening import limits_given, opened, place_options, shown
@@ -99,8 +99,14 @@ def set_system(
     given = limits_given(limits) if limits else None
     with opened(db, makes=True) as table:
         choice = cast("OnUnavailable | None", on_unavailable)
-        stored = table.limiter(namespace).set_limits(given, on_unavailable=choice)
+        limiter = table.limiter(namespace)
+        before = limiter.get_limits()
+        stored = limiter.set_limits(given, on_unavailable=choice)
         print_stored([stored], as_json=as_json, one=True)
+        if before is not None and before.limits and not given:
+            say(f"The limits of the system were removed by this: {shown(before.limits)}")
+        elif before is not None and before.on_unavailable is not None and choice is None:
+            say(f"Removed by this: --on-unavailable {before.on_unavailable}")
 
 
 @system.command("get-defaults", epilog="Example: solotable limiter system get-defaults -d sqlite:///l.db")

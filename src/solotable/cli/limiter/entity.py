@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from solotable.cli.database import NotThere
-from solotable.cli.output import json_option, output_options, print_json, print_rows, print_table, row_of
+from solotable.cli.output import (
+    in_a_line,
+    json_option,
+    output_options,
+    print_json,
+    print_rows,
+    print_table,
+    row_of,
+)
 
 from .opening import confirm, limits_given, list_options, opened, paged, place_options, shown
 
@@ -94,7 +102,7 @@ def show(entity_id: str, db: str | None, namespace: str | None, resource: str | 
         return
     for name, value in facts.items():
         if value not in (None, {}, False):
-            click.echo(f"{name:<10} {_text(value)}")
+            click.echo(f"{name:<10} {in_a_line(value)}")
     if found is None:
         click.echo("It was never made, so it has no parent; its limits hold all the same.")
     click.echo("")
@@ -303,10 +311,6 @@ def _row(found: LimitedEntity) -> dict[str, Any]:
     row = row_of(found)
     names = ("entity_id", "name", "parent_id", "cascade", "metadata", "created")
     return {name: row.get(name) for name in names}
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _facts(metadata: str | None) -> dict[str, Any] | None:

@@ -97,7 +97,7 @@ def apply(file: Path, db: str | None, namespace: str | None, prune: bool, yes: b
         found = planned(limiter, manifest, prune=prune)
         if not as_json:
             _print_plan(found)
-        if found.changes and not confirm("Apply it?", yes=yes):
+        if found.changes and not confirm(f"Apply it to namespace {_name(manifest, namespace)}?", yes=yes):
             say("Nothing was changed.")
             return FAILED
         with _showing(len(found.changes), quiet=as_json) as told:
@@ -180,7 +180,8 @@ def _write(limiter: Limiter, change: Change) -> None:
 
 
 def _name(manifest: Manifest, namespace: str | None) -> str:
-    return namespace or manifest.namespace or DEFAULT_NAMESPACE
+    # An empty name is a mistake, as of a variable that is not set, and not the default.
+    return next((name for name in (namespace, manifest.namespace) if name is not None), DEFAULT_NAMESPACE)
 
 
 def _limiter(table: Table, manifest: Manifest, namespace: str | None) -> Limiter:

@@ -99,7 +99,7 @@ class Table:
         from solotable.errors import NotFound
         from solotable.systems.limiter import namespaces
 
-        name = namespaces.namespace_name(namespace or DEFAULT_NAMESPACE)
+        name = namespaces.namespace_name(DEFAULT_NAMESPACE if namespace is None else namespace)
         try:
             there = self.run(namespaces.show(self.db.scope, name))
         except NotFound:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import secrets
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from pathlib import Path
 from solotable import Actor, AsyncDatabase, AsyncStore, connect, connect_async
 from solotable.jobs.deliver import deliver
 from solotable.web import ApiKey, Auth
+from solotable.web.listening import PortInUse, listening
 
 from .app import create_app
 from .services import (
@@ -199,6 +201,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=8080)
     parser.add_argument("--seed-only", action="store_true", help="make the data, say what there is, and end")
     given = parser.parse_args(argv)
+    try:
+        port = None if given.seed_only else listening(given.port)
+    except PortInUse as refused:
+        sys.stderr.write(f"{refused}\n")
+        return 1
     with _folder(given.folder) as folder:
         url = f"sqlite:///{(folder / 'cms.db').absolute()}"
         records = asyncio.run(prepare(url))
@@ -207,14 +214,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         keys = credentials()
         sys.stdout.write(f"{greeting(keys, port=given.port)}\n")
         sys.stdout.flush()
-        if given.seed_only:
+        if port is None:
             return 0
         import uvicorn
 
         sys.stdout.write("\nCtrl-C stops it.\n")
         sys.stdout.flush()
         app = create_app(url, auth=auth_of(keys), storage=folder / "files", deliver_seconds=1.0)
-        uvicorn.run(app, host="127.0.0.1", port=given.port, log_level="warning")
+        with contextlib.suppress(KeyboardInterrupt):
+            uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[port])
     return 0
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from solotable.errors import SolotableError
 from solotable.flows.ask import Flow
@@ -23,6 +23,7 @@ from .errors import LimiterUnavailable, LimitStatus, NeverSatisfiable, NoLimits,
 from .gauge import Rules, rules_of
 from .limits import MICROSECONDS, MILLI, Amount, Limit, Limits, limits_of, wanted
 from .memory import Known
+from .outage import Outage
 from .resolve import Settings, SettingsCache, resolve
 from .shards import Taken, look, settle, take
 
@@ -37,6 +38,7 @@ class Room:
     cache: SettingsCache
     limits: Limits = ()
     on_unavailable: OnUnavailable = "block"
+    outage: Outage = field(default_factory=Outage)
 
 
 @dataclass(frozen=True, slots=True)

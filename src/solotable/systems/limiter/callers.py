@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, MutableMapping
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Any
 
 from solotable.errors import DataError
@@ -37,9 +39,31 @@ def entity_of(text: str) -> str:
 
 
 def by_address(scope: AsgiScope) -> str:
-    """Name the address of whoever connected; those of a socket without one are all one."""
+    """Name the address of whoever connected; those of a socket without one are all one.
+
+    Of an IPv6 address that is its network of 64 bits: whoever has one address has all of these.
+
+    >>> by_address({"client": ("192.0.2.7", 1)}), by_address({"client": ("2001:db8:0:1:aaaa::7", 1)})
+    ('ip:192.0.2.7', 'ip:2001:db8:0:1::')
+    """
     client = scope.get("client")
-    return f"ip:{client[0] if client else 'none'}"
+    return f"ip:{_network(client[0]) if client else 'none'}"
+
+
+# A caller sends many requests, and few callers make most of them.
+@lru_cache(maxsize=4096)
+def _network(address: str) -> str:
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address  # whatever the server calls it, such as the name of a test client
+    if isinstance(found, IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    if found.is_link_local or found.is_loopback:
+        return address  # neighbours share these networks
+    return str(IPv6Address(int(found) >> 64 << 64))
 
 
 def by_header(name: str) -> Callable[[AsgiScope], str]:

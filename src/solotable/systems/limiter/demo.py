@@ -23,6 +23,7 @@ from solotable import Actor, AsyncDatabase, connect_async
 from solotable.errors import AlreadyExists
 from solotable.store.drive import arun
 from solotable.web import ApiKey, Auth
+from solotable.web.listening import PortInUse, listening
 
 from .app import create_app, do_jobs, server_of
 from .awaiting import AsyncLimiter
@@ -160,16 +161,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=8081)
     parser.add_argument("--seed-only", action="store_true", help="make the data, say what there is, and end")
     given = parser.parse_args(argv)
+    try:
+        port = None if given.seed_only else listening(given.port)
+    except PortInUse as refused:
+        sys.stderr.write(f"{refused}\n")
+        return 1
     with _folder(given.folder) as folder:
         url = f"sqlite:///{(folder / 'limiter.db').absolute()}"
         asyncio.run(prepare(url))
         keys = credentials()
         sys.stdout.write(f"{greeting(keys, port=given.port)}\n")
         sys.stdout.flush()
-        if given.seed_only:
+        if port is None:
             return 0
+        sys.stdout.write("\nCtrl-C stops it.\n")
+        sys.stdout.flush()
         with contextlib.suppress(KeyboardInterrupt):
-            server_of(demo_app(url, keys, jobs_seconds=1.0), port=given.port).run()
+            server_of(demo_app(url, keys, jobs_seconds=1.0), port=given.port).run(sockets=[port])
     return 0
 
 

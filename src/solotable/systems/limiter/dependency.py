@@ -1,8 +1,8 @@
 """Rate limits of single FastAPI routes: `lease: Annotated[AsyncLease, Depends(rate_limited(...))]`.
 
 Tokens are taken before the route runs and settled when it has. An error that is the application's own gives
-everything back; one that is the caller's (an HTTPException or a solotable error below 500) does not, or
-asking for what is not there would be free.
+everything back; one that is the caller's (an HTTPException or a solotable error below 500, or hanging up)
+does not, or asking for what is not there would be free.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 from fastapi import FastAPI, HTTPException, Request, Response
+from starlette.requests import ClientDisconnect
 
 from solotable.errors import SolotableError
 from solotable.web import anyone
@@ -65,8 +66,8 @@ def rate_limited(
             response.headers.update(headers_of(lease.statuses))
             try:
                 yield lease
-            except (HTTPException, SolotableError) as error:
-                if _status(error) >= 500:
+            except (HTTPException, SolotableError, ClientDisconnect) as error:
+                if not isinstance(error, ClientDisconnect) and _status(error) >= 500:
                     raise
                 theirs = error
         if theirs is not None:

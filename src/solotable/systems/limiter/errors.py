@@ -17,7 +17,7 @@ from typing import Any
 
 from solotable.errors import SolotableError
 
-from .limits import MILLI, Limit
+from .limits import Limit, in_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class LimitStatus:
     retry_after_seconds: float
 
     @property
-    def requested(self) -> float:
+    def requested(self) -> int | float:
         """How many tokens were asked for."""
-        return self.requested_milli / MILLI
+        return in_tokens(self.requested_milli)
 
     @property
     def exceeded(self) -> bool:
@@ -64,8 +64,8 @@ class RateLimitExceeded(SolotableError):
         self.statuses = tuple(statuses)
         first = self.primary_violation
         super().__init__(
-            f"{first.entity!r} has {first.available} of {first.requested:g} {first.limit.name} left for "
-            f"{first.resource!r}; try again in {self.retry_after_header} s."
+            f"{first.entity!r} asks for {first.requested} {first.limit.name} of {first.resource!r} and has "
+            f"{first.available} left; try again in {self.retry_after_header} s."
         )
 
     @property
@@ -103,7 +103,7 @@ class NeverSatisfiable(SolotableError):
 
     def __init__(self, entity: str, resource: str, limit: Limit, requested_milli: int) -> None:
         super().__init__(
-            f"{requested_milli / MILLI:g} {limit.name} are more than the {limit.capacity} that {entity!r} "
+            f"{in_tokens(requested_milli)} {limit.name} are more than the {limit.capacity} that {entity!r} "
             f"ever has for {resource!r}; ask for less at once, or set a higher limit."
         )
         self.limit = limit

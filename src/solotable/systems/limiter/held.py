@@ -10,6 +10,7 @@ each difference. Whoever dies between the two has settled nothing, and nobody se
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +21,14 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict
 
 from solotable import FROM_SCOPE, TTL, AsyncDatabase, Json, Key, Version
-from solotable.errors import AlreadyExists, DataError, NotFound, VersionConflict
+from solotable.errors import (
+    AlreadyExists,
+    DataError,
+    NotFound,
+    OutcomeUnknown,
+    ServiceError,
+    VersionConflict,
+)
 from solotable.flows.ask import Flow
 from solotable.flows.write import ANY, ExpectedVersion
 from solotable.ids import new_id
@@ -32,7 +40,7 @@ from .charge import Ask
 from .entities import FlatEntity, OnUnavailable
 from .errors import LeaseExpired, LimitStatus
 from .gauge import rules_from
-from .limits import MILLI, Amount, Limit, wanted
+from .limits import Amount, Limit, in_tokens, wanted
 from .shards import Taken, look
 from .table import limiter as table
 
@@ -70,9 +78,9 @@ class StoredLease(FlatEntity, table=table):
     expires: Annotated[datetime, TTL()]
 
     @property
-    def tokens(self) -> dict[str, float]:
+    def tokens(self) -> dict[str, int | float]:
         """What is consumed, in tokens."""
-        return {name: amount / MILLI for name, amount in self.consumed.items()}
+        return {name: in_tokens(amount) for name, amount in self.consumed.items()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +132,8 @@ class HeldLeases:
         lease = self._limiter.acquire(
             wish.entity, wish.resource, wish.consume, limits=wish.limits, on_unavailable=wish.on_unavailable
         )
+        kept: StoredLease | None = None
+        unsure: BaseException | None = None
         try:
             # Whatever fails in the block gives the tokens back.
             async with lease:
@@ -132,10 +142,18 @@ class HeldLeases:
                 made = self._made(lease_id, wish, lease.grant)
                 if there is not None:
                     made = made.model_copy(update={"version": there.version})
-                kept = await self._store.put(made) if there else await self._store.create(made)
+                try:
+                    kept = await self._store.put(made) if there else await self._store.create(made)
+                except BaseException as error:
+                    if not _may_be_kept(error):
+                        raise
+                    # Given back now and by the lease, it would be given back twice.
+                    unsure = error
         except (AlreadyExists, VersionConflict):
             # Another request with the same key was quicker.
             return _again(await self.get(lease_id), wish)
+        if unsure is not None:
+            raise unsure
         return Held(lease=kept, statuses=lease.statuses)
 
     async def get(self, lease_id: str) -> StoredLease:
@@ -234,6 +252,13 @@ def _again(there: StoredLease, wish: Wish) -> Held:
     if there.asked != wish.digest():
         raise DataError("The key was used for another request; use a new one for each.")
     return Held(lease=there, statuses=[], repeated=True)
+
+
+def _may_be_kept(error: BaseException) -> bool:
+    """Whether a lease may be in the table although writing it failed: the answer was lost or not awaited."""
+    if isinstance(error, ServiceError):
+        return error.status >= 500
+    return isinstance(error, (OutcomeUnknown, asyncio.CancelledError))
 
 
 def _conflict(message: str, theirs: StoredLease | None = None) -> VersionConflict:

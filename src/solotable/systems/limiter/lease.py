@@ -120,6 +120,13 @@ class _Lease:
         self._begun = True
         return self._asking(self._order.consume)
 
+    def _passes(self) -> bool:
+        """Whether to go on without asking: nobody answered a moment ago, and that is allowed."""
+        if not self._room.outage.is_on() or self._choice() != "allow" or self._begun:
+            return False
+        self._begun = True
+        return True
+
     def _asking(self, amounts: Mapping[str, Amount]) -> Flow[Grant]:
         order = self._order
         return acquire(self._room, order.entity, order.resource, amounts, order.limits)
@@ -127,6 +134,7 @@ class _Lease:
     def _began(self, grant: Grant | None) -> None:
         self._open = True
         if grant is not None:
+            self._room.outage.end()
             self._took(grant)
 
     def _more(self, amounts: Mapping[str, Amount]) -> Flow[Grant] | None:
@@ -156,6 +164,7 @@ class _Lease:
         """Whether to go on without limits; otherwise it is raised what a caller sees."""
         if not is_unavailable(error):
             raise error from None
+        self._room.outage.note(error)
         if self._choice() == "allow":
             log.warning("The limiter is unavailable, and calls are allowed: %s", error)
             return True
@@ -174,7 +183,7 @@ class Lease(_Lease):
 
     def __enter__(self) -> Self:
         try:
-            self._began(run(self._begin(), self._engine))
+            self._began(None if self._passes() else run(self._begin(), self._engine))
         except SolotableError as error:
             self._allows(error)
             self._began(None)
@@ -214,6 +223,9 @@ class AsyncLease(_Lease):
 
     async def __aenter__(self) -> Self:
         try:
+            if self._passes():
+                self._began(None)
+                return self
             grant = await self._whole(self._begin(), self._back)
         except SolotableError as error:
             self._allows(error)

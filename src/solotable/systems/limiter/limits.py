@@ -134,17 +134,34 @@ def milli(amount: Amount, name: str = "an amount") -> int:
     if type(amount) is int:
         found = amount * MILLI
     elif isinstance(amount, (float, Decimal)):
-        exact = Decimal(str(amount)) * MILLI
-        if not exact.is_finite() or exact != exact.to_integral_value():
+        exact = Decimal(str(amount))
+        # Judged before anything is reckoned with it, which overflows for the largest decimals; so does abs().
+        if exact.is_finite() and exact.copy_abs() > MOST_TOKENS:
+            raise _too_many(name)
+        if not exact.is_finite() or exact * MILLI != (exact * MILLI).to_integral_value():
             raise DataError(
                 f"{name} is a number of tokens, in thousandths at the finest; {amount!r} was given."
             )
-        found = int(exact)
+        found = int(exact * MILLI)
     else:
         raise DataError(f"{name} is a number of tokens; {amount!r} was given.")
     if abs(found) > MOST_TOKENS * MILLI:
-        raise DataError(f"{name} is at most {MOST_TOKENS} tokens; {amount!r} was given.")
+        raise _too_many(name)
     return found
+
+
+def _too_many(name: str) -> DataError:
+    # How many is not told: Python refuses to print the largest numbers.
+    return DataError(f"{name} is at most {MOST_TOKENS} tokens; more were given.")
+
+
+def in_tokens(amount: int) -> int | float:
+    """Return thousandths as tokens: a whole number where it is one.
+
+    >>> in_tokens(1500), in_tokens(-2000)
+    (1.5, -2)
+    """
+    return amount / MILLI if amount % MILLI else amount // MILLI
 
 
 def wanted(limits: Limits, consume: Mapping[str, Amount], *, signed: bool = False) -> dict[str, int]:

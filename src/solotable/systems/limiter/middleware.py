@@ -4,7 +4,8 @@
 
 The lease is `scope["state"]["lease"]` (`request.state.lease`) while the application answers; what is
 adjusted in it is written once the answer is sent. An exception that leaves the application gives everything
-back. A status does so only if it is in `give_back_on`: otherwise whoever finds a way to fail is unlimited.
+back, unless the caller has had an answer by then, or has hung up. A status does so only if it is in
+`give_back_on`. Otherwise whoever finds a way to fail is unlimited.
 """
 
 from __future__ import annotations
@@ -61,30 +62,30 @@ class RateLimitMiddleware:
         if caller is None:
             await self._app(scope, receive, send)
             return
-        status = 0
-
-        async def sending(message: Message) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message = {**message, "headers": [*message.get("headers", ()), *_raw(lease)]}
-            await send(message)
-
-        lease = self._ask(scope, caller)
+        answer = _Answer(receive, send, self._ask(scope, caller))
+        lease = answer.lease
+        charged: BaseException | None = None
         try:
             async with lease:
                 scope.setdefault("state", {})["lease"] = lease
-                await self._app(scope, receive, sending)
-                if status in self._give_back_on:
+                try:
+                    await self._app(scope, answer.receive, answer.send)
+                except BaseException as error:
+                    if not answer.is_callers or (isinstance(error, REFUSALS) and not answer.status):
+                        raise
+                    charged = error
+                if answer.status in self._give_back_on:
                     lease.release(**lease.consumed)
         except REFUSALS as error:
-            if not status:
+            if not answer.status:
                 await _refuse(refusal_of(error), scope, send)
             elif isinstance(error, REFUSALS[-1]):
                 # The caller has the answer; what is not settled stays taken.
                 log.warning("A request of %s was not settled: %s", caller, error)
             else:
                 raise
+        if charged is not None:
+            raise charged
 
     async def _caller(self, scope: AsgiScope) -> str | None:
         found = self._entity(scope)
@@ -99,6 +100,37 @@ class RateLimitMiddleware:
             self._consume if isinstance(self._consume, Mapping) else self._consume(scope),
             on_unavailable=self._on_unavailable,
         )
+
+
+class _Answer:
+    """How far the answer to a request is, and whether its caller is still there."""
+
+    def __init__(self, receive: Receive, send: Send, lease: AsyncLease) -> None:
+        self._receive = receive
+        self._send = send
+        self.lease = lease
+        #: 0: it has not begun.
+        self.status = 0
+        self._hung_up = False
+
+    @property
+    def is_callers(self) -> bool:
+        """Whether an error is the caller's own: behind a good answer, or where nobody waits for one.
+
+        Frameworks answer an error with a 500 before they pass it on, so that is no good answer.
+        """
+        return self._hung_up or 0 < self.status < 500
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._hung_up = self._hung_up or message["type"] == "http.disconnect"
+        return message
+
+    async def send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            message = {**message, "headers": [*message.get("headers", ()), *_raw(self.lease)]}
+        await self._send(message)
 
 
 def _raw(lease: AsyncLease) -> list[tuple[bytes, bytes]]:

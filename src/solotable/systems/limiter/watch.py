@@ -20,7 +20,7 @@ from solotable.store.changes import AsyncChanges
 
 from .bucket import Bucket
 from .gauge import rules_from
-from .limits import MICROSECONDS, MILLI
+from .limits import MICROSECONDS, MILLI, in_tokens
 
 log = logging.getLogger("solotable.limiter")
 
@@ -62,9 +62,11 @@ class Watch:
         try:
             yield queue
         finally:
-            self._queues[namespace].discard(queue)
-            if not self._queues[namespace]:
-                del self._queues[namespace]
+            # It is gone already where all who looked on were too slow, or had left.
+            onlookers = self._queues.get(namespace, set())
+            onlookers.discard(queue)
+            if not onlookers:
+                self._queues.pop(namespace, None)
             if not self._queues:
                 self._stop()
 
@@ -128,7 +130,7 @@ def rendered(bucket: Bucket, sequence: str) -> str:
                     "limit": name,
                     "capacity": gauge.limit.capacity,
                     "available": gauge.tokens(int(used["N"]), bucket.at) // MILLI,
-                    "consumed": 0 if consumed is None else int(consumed["N"]) / MILLI,
+                    "consumed": 0 if consumed is None else in_tokens(int(consumed["N"])),
                 }
             )
     told = {

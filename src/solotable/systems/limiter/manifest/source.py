@@ -207,26 +207,32 @@ class _Composed:
     def _value(self, given: Any) -> Any:
         match given.id:
             case "mapping":
-                _judge_keys(given)
-                self._loader.flatten_mapping(given)
-                # What is merged in (`<<`) comes first, and gives way to the mapping's own.
-                return {
-                    _key(key): Entry(key.start_mark.line + 1, self.node(value)) for key, value in given.value
-                }
+                return self._mapping(given)
             case "sequence":
                 return [self.node(each) for each in given.value]
         return _scalar(self._loader, given)
 
+    def _mapping(self, given: Any) -> dict[str, Entry]:
+        own: dict[str, Entry] = {}
+        merged: dict[str, Entry] = {}
+        for key, value in given.value:
+            line = key.start_mark.line + 1
+            if key.tag == "tag:yaml.org,2002:merge":
+                merged |= self._merged(value, line)
+            else:
+                _add(own, _key(key), line, self.node(value))
+        # What is merged in (`<<`) comes first, and gives way to the mapping's own.
+        return merged | own
 
-def _judge_keys(mapping: Any) -> None:
-    seen: set[str] = set()
-    for key, _ in mapping.value:
-        if key.tag == "tag:yaml.org,2002:merge":
-            continue
-        name, line = _key(key), key.start_mark.line + 1
-        if name in seen:
-            raise Malformed(line, f"{name!r} is there twice in one mapping.")
-        seen.add(name)
+    def _merged(self, given: Any, line: int) -> dict[str, Entry]:
+        """Return what a mapping, or a list of them, adds; PyYAML keeps each name as often as met."""
+        node = self.node(given)
+        found: dict[str, Entry] = {}
+        for each in reversed(node.value if isinstance(node.value, list) else [node]):
+            if not isinstance(each.value, dict):
+                raise Malformed(line, "Only a mapping, or a list of mappings, is merged in by `<<`.")
+            found |= each.value
+        return found
 
 
 def _key(key: Any) -> str:
@@ -251,7 +257,7 @@ def _scalar(loader: Any, given: Any) -> Any:
 
 def _add(found: dict[str, Entry], name: str, line: int, node: Node) -> None:
     if name in found:
-        raise Malformed(line, f"{name!r} is there twice in one object.")
+        raise Malformed(line, f"{name!r} is there twice in one mapping.")
     found[name] = Entry(line, node)
 
 

@@ -21,7 +21,8 @@ Idempotency = Annotated[
     Header(
         alias="idempotency-key",
         pattern=r"^[\x21-\x7e]{1,200}$",
-        description="The same key and body again give the lease that is there, and take nothing.",
+        description="The same key and body again, by the same caller, give the lease that is there, and take "
+        "nothing.",
     ),
 ]
 
@@ -40,7 +41,8 @@ async def acquire(
         limits=None if body.limits is None else [each.limit() for each in body.limits],
         on_unavailable=body.on_unavailable,
     )
-    held = await leases.acquire(wish, key=key)
+    # Callers choose their keys alone, so that two may well choose the same.
+    held = await leases.acquire(wish, key=None if key is None else f"{principal.id} {key}")
     response.headers.update(headers_of(held.statuses))
     if held.lease is not None:
         response.headers["etag"] = etag(held.lease.version)

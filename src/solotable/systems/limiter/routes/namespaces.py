@@ -12,8 +12,8 @@ from solotable.systems.limiter import namespaces as registry
 from solotable.web import Page, Paging
 
 from .access import GLOBAL, allow
+from .records import NamespaceBody, NamespaceOut, PurgeOut
 from .scope import ActingDatabase, NamespacePath, open_namespaces
-from .shapes import NamespaceBody, NamespaceOut, PurgeOut
 
 router = APIRouter(prefix="/namespaces", tags=["namespaces"])
 

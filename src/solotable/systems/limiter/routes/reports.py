@@ -11,8 +11,8 @@ from solotable.web import Page, Paging
 from solotable.web.moments import Moment
 
 from .access import OPERATORS, allow
+from .records import AuditOut, SummaryOut, UsageOut
 from .scope import LimiterDep, OneEntity, OneResource
-from .shapes import AuditOut, SummaryOut, UsageOut
 
 router = APIRouter()
 

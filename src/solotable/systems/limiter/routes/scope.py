@@ -100,7 +100,12 @@ async def held_leases(request: Request, limiter: LimiterDep) -> HeldLeases:
 
 
 async def acting_database(request: Request, principal: Caller) -> AsyncDatabase:
-    """Return the database itself, for what is done to namespaces; it is recorded as the caller's."""
+    """Return the database itself, for what is done to namespaces; it is recorded as the caller's.
+
+    A credential that reaches some namespaces only is refused, whatever its role: this reaches all.
+    """
+    if principal.tenants is not None:
+        raise HTTPException(403, "This needs a credential that reaches all namespaces.")
     return (await database(request)).acting(principal.actor(), request_id=request_id(request))
 
 

@@ -1,24 +1,26 @@
-"""The bodies of the API: what is sent and what is answered, each with an example."""
+"""The bodies of leases, entities and limits: what is sent and what is answered, each with an example.
+
+Those of usage, the audit trail and namespaces are in `records`.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
 
 from solotable.systems.limiter.entities import LimitedEntity, StoredLimits
 from solotable.systems.limiter.errors import LimitStatus
 from solotable.systems.limiter.held import Held, StoredLease
 from solotable.systems.limiter.limits import LONGEST_PERIOD_SECONDS, MOST_LIMITS, MOST_TOKENS, Limit, Limits
 from solotable.systems.limiter.names import DEFAULT
-from solotable.systems.limiter.namespaces import Namespace
 from solotable.systems.limiter.resolve import Settings, Source
 
-from .scope import ENTITY, LIMIT, NAMESPACE, RESOURCE
+from .scope import ENTITY, LIMIT, RESOURCE
 
-_ID = "01JD0QK7V3M8Z6X2T9R4C5B1AE"
-_AT = "2026-11-15T09:30:00Z"
+EXAMPLE_ID = "01JD0QK7V3M8Z6X2T9R4C5B1AE"
+EXAMPLE_AT = "2026-11-15T09:30:00Z"
 _RPM = {"name": "rpm", "capacity": 60, "refill": 60, "period_seconds": 60}
 _STATUS = {
     "entity": "user-1",
@@ -32,17 +34,20 @@ _STATUS = {
 }
 _LEVEL = {"entity": "user-1", "resource": None, "limits": [_RPM], "on_unavailable": None, "revision": 1}
 _LEASE = {
-    "lease_id": _ID,
+    "lease_id": EXAMPLE_ID,
     "entity": "user-1",
     "resource": "gpt-4",
     "consumed": {"rpm": 1, "tpm": 500},
     "ended": None,
-    "expires": _AT,
+    "expires": EXAMPLE_AT,
     "version": 1,
 }
 
 OnUnavailable = Literal["block", "allow"]
-Tokens = Annotated[int | float, Field(ge=0, le=MOST_TOKENS, allow_inf_nan=False)]
+# Strict: a text that looks like a number, or true, is a mistake of the caller's.
+Tokens = Annotated[StrictInt | StrictFloat, Field(ge=0, le=MOST_TOKENS, allow_inf_nan=False)]
+#: In answers: whole where it is.
+Number = int | float
 Amounts = Annotated[
     dict[Annotated[str, Field(pattern=LIMIT)], Tokens], Field(min_length=1, max_length=MOST_LIMITS)
 ]
@@ -106,7 +111,7 @@ class StatusOut(BaseModel):
     limit: str
     capacity: int
     available: int | None = None
-    requested: float
+    requested: Number
     exceeded: bool
     retry_after_seconds: float
 
@@ -144,7 +149,7 @@ class LeaseOut(BaseModel):
     lease_id: str
     entity: str
     resource: str
-    consumed: dict[str, float]
+    consumed: dict[str, Number]
     ended: datetime | None = None
     expires: datetime
     version: int
@@ -227,7 +232,7 @@ class EntityOut(BaseModel):
             "parent_id": "org-1",
             "cascade": True,
             "metadata": {},
-            "created": _AT,
+            "created": EXAMPLE_AT,
             "version": 1,
         }
     )
@@ -328,122 +333,6 @@ class EntityLimitsOut(BaseModel):
     entity: str
     levels: list[LevelOut]
     effective: EffectiveOut | None = None
-
-
-class UsageOut(BaseModel):
-    """What an entity used of a resource in one window."""
-
-    model_config = answered(
-        {
-            "entity": "user-1",
-            "resource": "gpt-4",
-            "window": "hour",
-            "start": "2026-11-15T09:00:00Z",
-            "end": "2026-11-15T10:00:00Z",
-            "events": 3,
-            "tokens": {"rpm": 3, "tpm": 1720},
-        }
-    )
-
-    entity: str
-    resource: str
-    window: str
-    start: datetime
-    end: datetime
-    events: int
-    tokens: dict[str, float]
-
-
-class LimitUsageOut(BaseModel):
-    """What was used of one limit: in all, on average, and at most in one window."""
-
-    model_config = answered({"total": 1720, "mean": 860.0, "peak": 1000, "peak_at": _AT})
-
-    total: float
-    mean: float
-    peak: float
-    peak_at: datetime
-
-
-class SummaryOut(BaseModel):
-    """What rows of usage come to."""
-
-    model_config = answered(
-        {"window": "hour", "since": None, "until": None, "windows": 0, "events": 0, "limits": {}}
-    )
-
-    window: str
-    since: datetime | None = None
-    until: datetime | None = None
-    windows: int
-    events: int
-    limits: dict[str, LimitUsageOut]
-
-
-class AuditOut(BaseModel):
-    """Who changed what, and when."""
-
-    model_config = answered(
-        {
-            "at": _AT,
-            "event_id": _ID,
-            "action": "limits_set",
-            "entity": "user-1",
-            "title": "user-1",
-            "actor_id": "ops",
-            "snapshot": {"rules": "rpm=60/60"},
-            "changes": {},
-        }
-    )
-
-    at: datetime
-    event_id: str
-    action: str
-    entity: str | None = None
-    resource: str | None = None
-    title: str
-    actor_id: str | None = None
-    actor_name: str | None = None
-    actor_email: str | None = None
-    request_id: str | None = None
-    snapshot: dict[str, Any]
-    changes: dict[str, Any]
-
-
-class NamespaceBody(BaseModel):
-    """A namespace that is to be."""
-
-    model_config = sent({"name": "acme"})
-
-    name: Annotated[str, Field(pattern=NAMESPACE)]
-
-
-class NamespaceOut(BaseModel):
-    """A namespace; `id` is what its items are kept under."""
-
-    model_config = answered({"name": "acme", "id": _ID, "status": "active", "deleted": None, "created": _AT})
-
-    name: str
-    id: str
-    status: Literal["active", "deleted", "purging"]
-    deleted: datetime | None = None
-    created: datetime | None = None
-
-    @classmethod
-    def of(cls, namespace: Namespace) -> Self:
-        """Return a namespace as it is answered."""
-        return cls(**namespace.model_dump(include=set(cls.model_fields)))
-
-
-class PurgeOut(BaseModel):
-    """How far a purge is; ask again until it is done."""
-
-    model_config = answered({"namespace": "acme", "looked_at": 1000, "removed": 12, "done": False})
-
-    namespace: str
-    looked_at: int
-    removed: int
-    done: bool
 
 
 class Health(BaseModel):

@@ -14,7 +14,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .rows import Usage, in_tokens
+from solotable.systems.limiter.limits import in_tokens
+
+from .rows import Usage
 from .windows import Window, count, following, preceding
 
 #: Beyond so many windows the oldest are left out, and the chart says so.

@@ -16,11 +16,11 @@ from solotable.errors import DataError
 from solotable.flows import query
 from solotable.flows.ask import Flow
 from solotable.flows.scope import Scope
-from solotable.systems.limiter.limits import MILLI
+from solotable.systems.limiter.limits import MILLI, in_tokens
 from solotable.systems.limiter.names import entity_name, resource_name
 
 from . import windows
-from .rows import Usage, UsageRow, in_tokens
+from .rows import Usage, UsageRow
 from .windows import Window, window_of
 
 _MOST_ROWS = 100_000

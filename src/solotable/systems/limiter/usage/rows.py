@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Annotated, Any, Self
 
 from solotable import FROM_SCOPE, TTL, Entity, Key, Query, pattern
-from solotable.systems.limiter.limits import MILLI
+from solotable.systems.limiter.limits import in_tokens
 from solotable.systems.limiter.table import limiter
 
 from .windows import Window, following
@@ -102,12 +102,3 @@ class Usage:
             "events": self.events,
             "tokens": self.tokens,
         }
-
-
-def in_tokens(amount: int) -> int | float:
-    """Return thousandths as tokens: a whole number where it is one.
-
-    >>> in_tokens(1500), in_tokens(-2000)
-    (1.5, -2)
-    """
-    return amount / MILLI if amount % MILLI else amount // MILLI

@@ -40,7 +40,10 @@ def floor(window: Window, moment: datetime) -> datetime:
     """
     if moment.tzinfo is None:
         raise DataError(f"{moment!r} has no time zone; give the moment with one.")
-    moment = moment.astimezone(UTC)
+    try:
+        moment = moment.astimezone(UTC)
+    except OverflowError:
+        raise _too_far(moment) from None
     hour = moment.replace(minute=0, second=0, microsecond=0)
     if window == "hour":
         return hour
@@ -62,7 +65,14 @@ def preceding(window: Window, start: datetime) -> datetime:
 def ceiling(window: Window, moment: datetime) -> datetime:
     """Return the first start of a window that is not before a moment."""
     start = floor(window, moment)
-    return start if start == moment else following(window, start)
+    try:
+        return start if start == moment else following(window, start)
+    except OverflowError:
+        raise _too_far(moment) from None
+
+
+def _too_far(moment: datetime) -> DataError:
+    return DataError(f"{moment.isoformat()} is at the edge of the calendar; give a moment within it.")
 
 
 def count(window: Window, since: datetime, until: datetime) -> int:
