@@ -11,6 +11,7 @@ from fastapi.testclient import TestClient
 
 from solotable.systems.cms import demo
 from solotable.systems.cms.app import create_app
+from solotable.systems.staging import auth_of
 
 
 def test_the_demo_makes_two_tenants_and_says_what_to_try(
@@ -32,7 +33,7 @@ def test_the_five_lines_answer_as_they_say(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'cms.db'}"
     asyncio.run(demo.prepare(url))
     keys = demo.credentials()
-    app = create_app(url, auth=demo.auth_of(keys), storage=tmp_path / "files")
+    app = create_app(url, auth=auth_of(keys), storage=tmp_path / "files")
     lines = [line for line in demo.greeting(keys, port=8080).splitlines() if line.startswith("  curl")]
     with TestClient(app, follow_redirects=False) as client:
         answers = []
@@ -51,7 +52,7 @@ def test_an_app_delivers_its_audit_trail_while_it_runs_and_when_it_ends(tmp_path
     before = asyncio.run(demo.prepare(url))
     keys = demo.credentials()
     editor = next(each.key for each in keys if each.role == "EDITOR" and each.tenant == "acme")
-    app = create_app(url, auth=demo.auth_of(keys), storage=tmp_path / "files", deliver_seconds=30.0)
+    app = create_app(url, auth=auth_of(keys), storage=tmp_path / "files", deliver_seconds=30.0)
     with TestClient(app) as client:
         made = client.post("/content", headers={"x-api-key": editor}, json={"title": "Late"})
         assert made.status_code == 201

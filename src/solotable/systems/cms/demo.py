@@ -6,21 +6,14 @@ with the process, unless `--folder` names another. `--seed-only` makes the data,
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import contextlib
-import secrets
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from solotable import Actor, AsyncDatabase, AsyncStore, connect, connect_async
 from solotable.jobs.deliver import deliver
-from solotable.web import ApiKey, Auth
-from solotable.web.listening import PortInUse, listening
+from solotable.systems.staging import Credential, Demo, auth_of, credentials_of
 
 from .app import create_app
 from .services import (
@@ -46,47 +39,25 @@ from .services import (
 )
 from .table import cms
 
+if TYPE_CHECKING:
+    import uvicorn
+
 TENANTS = {"acme": "Acme Tools", "globex": "Globex Travel"}
 OPERATOR = Actor(id="operator", name="Olga", email="olga@cms.example")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credential:
-    """One key of the demo: whom it stands for, and the key itself."""
-
-    name: str
-    role: str
-    tenant: str | None
-    key: str
-
-    def record(self) -> ApiKey:
-        """Return it as the application knows it."""
-        held = None if self.tenant is None else [self.tenant]
-        email = f"{self.name}@{self.tenant or 'cms'}.example"
-        return ApiKey.of(
-            self.key, id=f"demo-{self.name}", roles=[self.role], tenants=held, name=self.name, email=email
-        )
-
-
 def credentials() -> list[Credential]:
     """Return new keys: one for each role, and an editor of the other tenant."""
-    people = [
-        ("olga", "GLOBAL_ADMIN", None),
-        ("ada", "TENANT_ADMIN", "acme"),
-        ("eve", "EDITOR", "acme"),
-        ("gil", "EDITOR", "globex"),
-        ("renderer", "RENDERER", None),
-        ("cora", "CUSTOMER", "acme"),
-    ]
-    return [
-        Credential(name=name, role=role, tenant=tenant, key=f"{name}-{secrets.token_urlsafe(18)}")
-        for name, role, tenant in people
-    ]
-
-
-def auth_of(keys: Sequence[Credential]) -> Auth:
-    """Return the authentication of an app that knows these keys."""
-    return Auth(api_keys=[each.record() for each in keys])
+    return credentials_of(
+        [
+            ("olga", "GLOBAL_ADMIN", None),
+            ("ada", "TENANT_ADMIN", "acme"),
+            ("eve", "EDITOR", "acme"),
+            ("gil", "EDITOR", "globex"),
+            ("renderer", "RENDERER", None),
+            ("cora", "CUSTOMER", "acme"),
+        ]
+    )
 
 
 async def seed(db: AsyncDatabase) -> None:
@@ -161,7 +132,7 @@ async def prepare(url: str) -> dict[str, int]:
         return {tenant: len(await Trail(db.tenant(tenant)).list(limit=100)) for tenant in TENANTS}
 
 
-def greeting(keys: Sequence[Credential], *, port: int) -> str:
+def greeting(keys: Sequence[Credential], port: int) -> str:
     """Return what is printed: where to look, who may do what, and five lines to try."""
     base = f"http://127.0.0.1:{port}"
     by_name = {each.name: each.key for each in keys}
@@ -184,46 +155,30 @@ def greeting(keys: Sequence[Credential], *, port: int) -> str:
     )
 
 
-@contextmanager
-def _folder(given: Path | None) -> Iterator[Path]:
-    if given is not None:
-        given.mkdir(parents=True, exist_ok=True)
-        yield given
-        return
-    with tempfile.TemporaryDirectory(prefix="solotable-cms-") as made:
-        yield Path(made)
+def _prepared(url: str) -> str:
+    records = asyncio.run(prepare(url))
+    return "".join(f"{tenant}: {count} audit records\n" for tenant, count in records.items())
+
+
+def _server(url: str, folder: Path, keys: Sequence[Credential]) -> uvicorn.Server:
+    import uvicorn
+
+    app = create_app(url, auth=auth_of(keys), storage=folder / "files", deliver_seconds=1.0)
+    return uvicorn.Server(uvicorn.Config(app, log_level="warning"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the demo."""
-    parser = argparse.ArgumentParser(prog="solotable.systems.cms.demo", description="A CMS to try.")
-    parser.add_argument("--folder", type=Path, help="keep the data here (default: a temporary folder)")
-    parser.add_argument("--port", type=int, default=8080)
-    parser.add_argument("--seed-only", action="store_true", help="make the data, say what there is, and end")
-    given = parser.parse_args(argv)
-    try:
-        port = None if given.seed_only else listening(given.port)
-    except PortInUse as refused:
-        sys.stderr.write(f"{refused}\n")
-        return 1
-    with _folder(given.folder) as folder:
-        url = f"sqlite:///{(folder / 'cms.db').absolute()}"
-        records = asyncio.run(prepare(url))
-        for tenant, count in records.items():
-            sys.stdout.write(f"{tenant}: {count} audit records\n")
-        keys = credentials()
-        sys.stdout.write(f"{greeting(keys, port=given.port)}\n")
-        sys.stdout.flush()
-        if port is None:
-            return 0
-        import uvicorn
-
-        sys.stdout.write("\nCtrl-C stops it.\n")
-        sys.stdout.flush()
-        app = create_app(url, auth=auth_of(keys), storage=folder / "files", deliver_seconds=1.0)
-        with contextlib.suppress(KeyboardInterrupt):
-            uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[port])
-    return 0
+    demo = Demo(
+        name="cms",
+        summary="A CMS to try.",
+        port=8080,
+        prepare=_prepared,
+        credentials=credentials,
+        greeting=greeting,
+        server=_server,
+    )
+    return demo.run(argv)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ def create_app(
     return app
 
 
-def server_of(app: FastAPI, *, port: int, host: str = "127.0.0.1") -> uvicorn.Server:
+def server_of(app: FastAPI, *, port: int = 8081, host: str = "127.0.0.1") -> uvicorn.Server:
     """Return a server that ends the streams of events when it stops; uvicorn alone would wait for them."""
     import uvicorn
 

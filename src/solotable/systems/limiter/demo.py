@@ -6,24 +6,17 @@ the process, unless `--folder` names another. `--seed-only` makes the data, says
 
 from __future__ import annotations
 
-import argparse
 import asyncio
-import contextlib
-import secrets
-import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fastapi import FastAPI
 
 from solotable import Actor, AsyncDatabase, connect_async
 from solotable.errors import AlreadyExists
 from solotable.store.drive import arun
-from solotable.web import ApiKey, Auth
-from solotable.web.listening import PortInUse, listening
+from solotable.systems.staging import Credential, Demo, auth_of, credentials_of
 
 from .app import create_app, do_jobs, server_of
 from .awaiting import AsyncLimiter
@@ -33,43 +26,24 @@ from .namespaces import register
 from .table import limiter
 from .watch import StreamSettings
 
+if TYPE_CHECKING:
+    import uvicorn
+
 NAMESPACES = ("acme", "globex")
 MODEL = "echo-1"
 OPERATOR = Actor(id="operator", name="Olga", email="olga@limiter.example")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Credential:
-    """One key of the demo: whom it stands for, and the key itself."""
-
-    name: str
-    role: str
-    namespace: str | None
-    key: str
-
-    def record(self) -> ApiKey:
-        """Return it as the application knows it."""
-        held = None if self.namespace is None else [self.namespace]
-        return ApiKey.of(self.key, id=f"demo-{self.name}", roles=[self.role], tenants=held, name=self.name)
-
-
 def credentials() -> list[Credential]:
     """Return new keys: one for each role, and an application of the other namespace."""
-    people = [
-        ("olga", "GLOBAL_OPERATOR", None),
-        ("oscar", "OPERATOR", "acme"),
-        ("gateway", "APP", "acme"),
-        ("globex-gateway", "APP", "globex"),
-    ]
-    return [
-        Credential(name=name, role=role, namespace=namespace, key=f"{name}-{secrets.token_urlsafe(18)}")
-        for name, role, namespace in people
-    ]
-
-
-def auth_of(keys: Sequence[Credential]) -> Auth:
-    """Return the authentication of an app that knows these keys."""
-    return Auth(api_keys=[each.record() for each in keys])
+    return credentials_of(
+        [
+            ("olga", "GLOBAL_OPERATOR", None),
+            ("oscar", "OPERATOR", "acme"),
+            ("gateway", "APP", "acme"),
+            ("globex-gateway", "APP", "globex"),
+        ]
+    )
 
 
 async def seed(db: AsyncDatabase) -> None:
@@ -117,11 +91,11 @@ def demo_app(url: str, keys: Sequence[Credential], *, jobs_seconds: float | None
     return app
 
 
-def greeting(keys: Sequence[Credential], *, port: int) -> str:
+def greeting(keys: Sequence[Credential], port: int) -> str:
     """Return what is printed: who may do what, and some lines to try."""
     base = f"http://127.0.0.1:{port}"
     by_name = {each.name: each.key for each in keys}
-    rows = [f"  {each.role:<15} {each.namespace or 'all':<7} {each.key}" for each in keys]
+    rows = [f"  {each.role:<15} {each.tenant or 'all':<7} {each.key}" for each in keys]
     app, operator = f"-H 'x-api-key: {by_name['gateway']}'", f"-H 'x-api-key: {by_name['oscar']}'"
     json_ = "-H 'content-type: application/json'"
     said = '{"user": "user-2", "messages": [{"role": "user", "content": "Say hello."}]}'
@@ -144,41 +118,27 @@ def greeting(keys: Sequence[Credential], *, port: int) -> str:
     )
 
 
-@contextmanager
-def _folder(given: Path | None) -> Iterator[Path]:
-    if given is not None:
-        given.mkdir(parents=True, exist_ok=True)
-        yield given
-        return
-    with tempfile.TemporaryDirectory(prefix="solotable-limiter-") as made:
-        yield Path(made)
+def _prepared(url: str) -> str:
+    asyncio.run(prepare(url))
+    return ""
+
+
+def _server(url: str, _: Path, keys: Sequence[Credential]) -> uvicorn.Server:
+    return server_of(demo_app(url, keys, jobs_seconds=1.0))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the demo."""
-    parser = argparse.ArgumentParser(prog="solotable.systems.limiter.demo", description="A limiter to try.")
-    parser.add_argument("--folder", type=Path, help="keep the data here (default: a temporary folder)")
-    parser.add_argument("--port", type=int, default=8081)
-    parser.add_argument("--seed-only", action="store_true", help="make the data, say what there is, and end")
-    given = parser.parse_args(argv)
-    try:
-        port = None if given.seed_only else listening(given.port)
-    except PortInUse as refused:
-        sys.stderr.write(f"{refused}\n")
-        return 1
-    with _folder(given.folder) as folder:
-        url = f"sqlite:///{(folder / 'limiter.db').absolute()}"
-        asyncio.run(prepare(url))
-        keys = credentials()
-        sys.stdout.write(f"{greeting(keys, port=given.port)}\n")
-        sys.stdout.flush()
-        if port is None:
-            return 0
-        sys.stdout.write("\nCtrl-C stops it.\n")
-        sys.stdout.flush()
-        with contextlib.suppress(KeyboardInterrupt):
-            server_of(demo_app(url, keys, jobs_seconds=1.0), port=given.port).run(sockets=[port])
-    return 0
+    demo = Demo(
+        name="limiter",
+        summary="A limiter to try.",
+        port=8081,
+        prepare=_prepared,
+        credentials=credentials,
+        greeting=greeting,
+        server=_server,
+    )
+    return demo.run(argv)
 
 
 if __name__ == "__main__":
