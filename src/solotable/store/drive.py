@@ -13,6 +13,8 @@ from solotable.flows.ask import Flow, Sleep, Together
 from solotable.protocol.engine import Engine
 from solotable.protocol.requests import GetItem, Query, Request
 
+from .gathering import GATHERED, Gathering
+
 ResultT = TypeVar("ResultT")
 
 #: Items that a page passes over in some milliseconds.
@@ -130,7 +132,8 @@ class Threaded:
     """A blocking engine behind threads, so that a disk or a network holds up nobody else.
 
     An engine with `short_reads` answers a read of one item, or of a small page, sooner than a thread
-    takes it over. Those are answered on the event loop itself.
+    takes it over. Those are answered on the event loop itself. Writes that are asked for at once go
+    together, where the engine knows how.
     """
 
     def __init__(self, engine: Engine, executor: Executor) -> None:
@@ -139,6 +142,8 @@ class Threaded:
         self._short_reads = bool(getattr(engine, "short_reads", False))
         self._in_a_row = 0
         self._closed = False
+        self._together = getattr(engine, "handle_together", None)
+        self._gathering: Gathering | None = None
 
     async def handle(self, request: Request[Any], /) -> Any:
         """Answer one request, from a thread unless it is a short read."""
@@ -150,6 +155,10 @@ class Threaded:
                 await asyncio.sleep(0)
             return self._engine.handle(request)
         loop = asyncio.get_running_loop()
+        if self._together is not None and type(request) in GATHERED:
+            if self._gathering is None or self._gathering.loop is not loop:
+                self._gathering = Gathering(loop, self._executor, self._together)
+            return await self._gathering.write(request)
         return await loop.run_in_executor(self._executor, self._engine.handle, request)
 
     async def sleep(self, seconds: float) -> None:
