@@ -15,10 +15,13 @@ from solotable import FROM_SCOPE, TTL, Entity, Key
 from solotable.values import Item
 
 from .gauge import Rules, rules_from
+from .limits import MICROSECONDS
 from .table import limiter
 
 #: How the attributes of writers begin.
 LANE = "~"
+#: DynamoDB: a request that is signed at another time than this close to its own is refused.
+_TOLERATED_SKEW = 300 * MICROSECONDS
 
 
 class Bucket(Entity, table=limiter):
@@ -60,6 +63,18 @@ class State:
     def rules(self) -> Rules:
         """The limits that the item is reckoned with."""
         return rules_from(self.text, self.revision)
+
+    def is_ahead(self, now: int) -> bool:
+        """Whether a clock that is far ahead has written it: what it has is then to be reckoned as of `at`."""
+        return self.at > now + _TOLERATED_SKEW
+
+    def moved(self, name: str, rules: Rules, now: int) -> int:
+        """Return what a limit of the rules has used, with the tokens that there are under the item's own."""
+        gauge = rules.gauges[name]
+        if name not in self.used:
+            return gauge.full(now)
+        then = self.at if self.is_ahead(now) else now
+        return self.rules.gauges[name].moved(self.used[name], then, gauge, now)
 
     def short(self, rules: Rules, costs: Mapping[str, int], now: int) -> list[str]:
         """Return the limits that do not have enough now."""

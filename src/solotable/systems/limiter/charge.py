@@ -28,8 +28,6 @@ from .gauge import Rules
 from .limits import MICROSECONDS
 from .memory import Known, Lane, Memory
 
-#: DynamoDB: a request that is signed at another time than this close to its own is refused.
-TOLERATED_SKEW = 300 * MICROSECONDS
 _ATTEMPTS = 10
 
 
@@ -68,14 +66,14 @@ class Desk:
 class Ask:
     """What is asked of a shard: thousandths of tokens by limit, below zero to give back.
 
-    `admit`: only if there are enough. `wide`: a part of what every shard is asked, so that it costs the
-    same everywhere; `counts` is then true for one of them.
+    `admit`: only if there are enough. `part`: the level of the shard whose share this is, where all shards
+    are asked together; `counts` is then true for one of them.
     """
 
     rules: Rules
     amounts: Mapping[str, int]
     admit: bool = True
-    wide: bool = False
+    part: int = 0
     counts: bool = True
     #: Whether the rules win over those that the item has, though they may be older.
     final: bool = False
@@ -87,11 +85,9 @@ class Ask:
 
     def costs(self, level: int) -> dict[str, int]:
         """Return what each limit is charged in a shard of this level."""
-        gauges = self.rules.gauges
-        return {
-            name: gauges[name].cost(amount, 0 if self.wide else level)
-            for name, amount in self.amounts.items()
-        }
+        gauges, part = self.rules.gauges, self.part
+        # A price is a multiple of 2 ** 6, so a part has no remainder.
+        return {name: gauges[name].cost(amount, level) >> part for name, amount in self.amounts.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +99,21 @@ class Charged:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """There is not enough, and nothing was written."""
+    """There was not enough for what was asked of a shard at that moment, and nothing was taken."""
 
     state: State
+    ask: Ask
+    now: int
+
+    def wait(self, name: str) -> int:
+        """Return in how many microseconds a limit had enough."""
+        cost = self.ask.costs(self.state.level).get(name)
+        return 0 if cost is None else self.ask.rules.gauges[name].wait(self.state.used[name], self.now, cost)
+
+    @property
+    def longest(self) -> int:
+        """In how many microseconds every limit had enough."""
+        return max(map(self.wait, self.ask.amounts), default=0)
 
 
 class Gone:
@@ -122,8 +130,8 @@ Outcome = Charged | Refused | Gone | Outdated
 def through(desk: Desk, known: Known, shard: int, ask: Ask) -> Flow[Outcome]:
     """Charge one shard, or say why not. However often it is sent, it is done once."""
     now = desk.now()
-    if ask.admit and (met := _remembered(desk, known, shard, ask, now)) is not None:
-        return Refused(met)
+    if ask.admit and (refused := remembered(desk, known, shard, ask, now)) is not None:
+        return refused
     lane = known.lane(now)
     try:
         return (yield from _sent(desk, known, shard, ask, lane, now))
@@ -134,6 +142,8 @@ def through(desk: Desk, known: Known, shard: int, ask: Ask) -> Flow[Outcome]:
 def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) -> Flow[Outcome]:
     for attempt in range(_ATTEMPTS):
         state = known.shards.get(shard) or _guessed(known, shard, ask, now)
+        if ask.admit and ask.part and (state is None or state.level != ask.part):
+            return Gone()
         request, takes = _request(desk, known, shard, ask, lane, state, now)
         try:
             reply = yield request
@@ -151,7 +161,7 @@ def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) 
         else:
             state = read(decoded(reply.attributes), now)
             known.learn(shard, state)
-            return Charged(state) if takes else Refused(state)
+            return Charged(state) if takes else Refused(state, ask, now)
         now = desk.now()
     raise LimiterUnavailable(
         f"The bucket of {known.entity!r} for {known.resource!r} changed {_ATTEMPTS} times between two "
@@ -166,12 +176,14 @@ def _passes(failed: ServiceError | TransportError) -> bool:
     return failed.retryable or isinstance(failed, OutcomeUnknown)
 
 
-def _remembered(desk: Desk, known: Known, shard: int, ask: Ask, now: int) -> State | None:
-    """Return a state that was seen just now and has not enough: asking again would cost and not help."""
+def remembered(desk: Desk, known: Known, shard: int, ask: Ask, now: int) -> Refused | None:
+    """Refuse by a state that was seen just now and has not enough: asking again would cost and not help."""
     state = known.shards.get(shard)
     if state is None or state.text != ask.rules.text or not 0 <= now - state.seen <= desk.remember:
         return None
-    return state if state.short(ask.rules, ask.costs(state.level), now) else None
+    if state.is_ahead(now) or not state.short(ask.rules, ask.costs(state.level), now):
+        return None
+    return Refused(state, ask, now)
 
 
 def _guessed(known: Known, shard: int, ask: Ask, now: int) -> State | None:
@@ -206,10 +218,10 @@ def _met(
         # Whoever settles does so by the limits that there are; whoever asks may bring newer ones.
         older = state.revision > ask.rules.revision and not ask.final
         return Outdated() if older or not ask.admit else None
-    if ask.admit and not ask.wide and state.level != level:
+    if ask.admit and state.level != level:
         return Gone()
-    if ask.admit and state.at <= now + TOLERATED_SKEW and state.short(ask.rules, ask.costs(state.level), now):
-        return Refused(state)
+    if ask.admit and not state.is_ahead(now) and state.short(ask.rules, ask.costs(state.level), now):
+        return Refused(state, ask, now)
     return None
 
 
@@ -219,7 +231,7 @@ def _request(
     takes = True
     if state is None:
         update, condition = _first(desk, known, shard, ask, lane, now)
-    elif state.text != ask.rules.text or state.at > now + TOLERATED_SKEW:
+    elif state.text != ask.rules.text or state.is_ahead(now):
         update, condition, takes = _recast(ask, lane, state, now)
     else:
         update, condition = _next(ask, lane, state, now)
@@ -320,24 +332,18 @@ def _recast(ask: Ask, lane: Lane, state: State, now: int) -> tuple[Flat, Conditi
     Without enough of them the item is recast alone, so that time begins to count for it.
     """
     rules, old = ask.rules, state.rules
-    then = state.at if state.at > now + TOLERATED_SKEW else now
-    used = {
-        name: old.gauges[name].moved(state.used[name], then, gauge, now)
-        if name in state.used
-        else gauge.full(now)
-        for name, gauge in rules.gauges.items()
-    }
+    used = {name: state.moved(name, rules, now) for name in rules.gauges}
     moved = State(state.level, rules.text, rules.revision, used, now, state.writes, now, state.lanes)
     costs = ask.costs(state.level)
     takes = not (ask.admit and moved.short(rules, costs, now))
     flat = Flat().set("at", now).add("writes", 1)
     if takes:
         flat.set(lane.name, lane.number)
+        used = {name: line + costs.get(name, 0) for name, line in used.items()}
+        _counted(flat, ask)
     flat.set("rules", rules.text).set("revision", rules.revision)
     for name, gauge in rules.gauges.items():
-        flat.set(gauge.used, used[name] + (costs.get(name, 0) if takes else 0))
-    if takes:
-        _counted(flat, ask)
+        flat.set(gauge.used, used[name])
     for name, gauge in old.gauges.items():
         if name not in rules.gauges:
             flat.remove(gauge.used).remove(gauge.consumed)

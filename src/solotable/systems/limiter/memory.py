@@ -12,6 +12,7 @@ import os
 import secrets
 import threading
 from dataclasses import dataclass
+from weakref import WeakValueDictionary
 
 from solotable.values import Item
 
@@ -35,7 +36,17 @@ class Anchor:
 class Known:
     """One bucket as this process knows it."""
 
-    __slots__ = ("_busy", "_memory", "anchors", "depth", "entity", "keys", "resource", "shards")
+    __slots__ = (
+        "__weakref__",
+        "_busy",
+        "_memory",
+        "anchors",
+        "depth",
+        "entity",
+        "keys",
+        "resource",
+        "shards",
+    )
 
     def __init__(self, memory: Memory, entity: str, resource: str) -> None:
         self._memory = memory
@@ -103,6 +114,8 @@ class Memory:
         self.lock = threading.Lock()
         self._most = most
         self._known: dict[tuple[str, str], Known] = {}
+        #: Also those that were forgotten while a lease had them: which lanes are taken is known there alone.
+        self._held: WeakValueDictionary[tuple[str, str], Known] = WeakValueDictionary()
         self._process = 0
         self._lanes: list[str] = []
         self._number = 0
@@ -112,7 +125,8 @@ class Memory:
         found = self._known.get((entity, resource))
         if found is None:
             with self.lock:
-                found = self._known.setdefault((entity, resource), Known(self, entity, resource))
+                found = self._held.get((entity, resource)) or Known(self, entity, resource)
+                self._known[entity, resource] = self._held[entity, resource] = found
                 while len(self._known) > self._most:
                     self._known.pop(next(iter(self._known)))
         return found

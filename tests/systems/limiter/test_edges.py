@@ -1,0 +1,240 @@
+"""Where the core is easily wrong: the moment of a refusal, all shards at once, clocks, odd numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from solotable import Database
+from solotable.flows.ask import Retries
+from solotable.protocol.replies import BatchGot
+from solotable.protocol.requests import BatchGetItem, Request, UpdateItem
+from solotable.store.drive import run
+from solotable.systems.limiter import Limit, Limiter, LimiterUnavailable, RateLimitExceeded
+from solotable.systems.limiter.memory import Memory
+from solotable.systems.limiter.shards import halve, join, look
+from solotable.testing.faults import Faults
+from solotable.testing.faulty import FaultyEngine
+
+from .ground import ACME, Place
+
+RPM = Limit.per_minute("rpm", 600)
+
+
+def made(place: Place, **options: Any) -> Limiter:
+    given: dict[str, Any] = {"limits": [RPM], "shard_above": None, "remember_rejections": 0.0} | options
+    return Limiter(place.db, ACME, **given)
+
+
+def spend(ours: Limiter, amount: float) -> None:
+    with ours.acquire("u", "r", {"rpm": amount}):
+        pass
+
+
+def halved(place: Place, ours: Limiter, *shards: int) -> None:
+    """Halve shards, as some process does when they are hot."""
+    desk = ours.room.desk
+    known = desk.memory.of("u", "r")
+    for shard in shards:
+        # Past the engine that is watched, as another process.
+        run(look(desk, known, consistent=True), place.engine)
+        run(halve(desk, known, shard, known.shards[shard]), place.engine)
+
+
+def levels(place: Place) -> dict[int, int]:
+    return {int(item["shard"]["N"]): int(item["level"]["N"]) for item in place.raw("Bucket")}
+
+
+# Refusals ----------------------------------------------------------------------------------
+
+
+def test_tokens_that_come_in_while_a_call_is_refused_do_not_hide_why(place: Place) -> None:
+    """The child gets its tokens back, which takes time, and until then the parent has enough again."""
+    ours = made(place)
+    ours.create_entity("org")
+    ours.create_entity("kid", parent="org", cascade=True)
+    with ours.acquire("org", "r", {"rpm": 600}):
+        pass
+
+    def slow() -> None:
+        place.clock.seconds += 0.2
+        place.watched.slip_in(UpdateItem, slow)
+
+    ours = made(place)
+    place.watched.slip_in(UpdateItem, slow)
+    with pytest.raises(RateLimitExceeded) as refused, ours.acquire("kid", "r", {"rpm": 5}):
+        pass
+    assert refused.value.primary_violation.entity == "org"
+    assert 0 < refused.value.retry_after_seconds <= 0.5
+
+
+def test_a_refusal_of_all_shards_says_when_they_have_enough(place: Place) -> None:
+    ours = made(place)
+    spend(ours, 1)
+    halved(place, ours, 0, 0, 1)
+    place.clock.seconds += 600
+    spend(ours, 480)
+    assert ours.available("u", "r") == {"rpm": 120}
+    with pytest.raises(RateLimitExceeded) as refused, ours.acquire("u", "r", {"rpm": 480}):
+        pass
+    assert refused.value.retry_after_seconds == pytest.approx(36.0)
+    place.clock.seconds += 36
+    spend(ours, 480)
+
+
+# All shards at once ------------------------------------------------------------------------
+
+
+def on_update(place: Place, number: int, action: Callable[[], object]) -> None:
+    """Do something before the update with this number."""
+
+    def count() -> None:
+        nonlocal number
+        number -= 1
+        if number:
+            place.watched.slip_in(UpdateItem, count)
+        else:
+            action()
+
+    place.watched.slip_in(UpdateItem, count)
+
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_a_shard_that_is_halved_while_all_are_asked_costs_no_less(place: Place, turn: int) -> None:
+    ours, other = made(place), made(place)
+    spend(ours, 1)
+    halved(place, ours, 0)
+    place.clock.seconds += 600
+    on_update(place, turn, lambda: halved(place, other, 1))
+    spend(ours, 480)
+    assert sorted(levels(place).values()) == [1, 2, 2]
+    # A new half begins with a sixteenth of a bucket less.
+    assert ours.available("u", "r")["rpm"] <= 120
+
+
+@pytest.mark.parametrize("then", ["halved", "joined"])
+def test_what_all_shards_gave_goes_back_once_whatever_becomes_of_them(place: Place, then: str) -> None:
+    ours = made(place)
+    spend(ours, 1)
+    halved(place, ours, 0)
+    place.clock.seconds += 600
+    desk = ours.room.desk
+    known = desk.memory.of("u", "r")
+    lease = ours.acquire("u", "r", {"rpm": 480})
+    lease.__enter__()
+    if then == "halved":
+        halved(place, ours, 0)
+    else:
+        place.run(join(desk, known, 0, known.shards[0]))
+    before = ours.available("u", "r")["rpm"]
+    lease.release(rpm=60)
+    lease.__exit__(None, None, None)
+    assert ours.available("u", "r")["rpm"] == before + 60
+
+
+def test_a_part_that_cannot_be_taken_gives_the_others_back(place: Place) -> None:
+    ours = made(place)
+    spend(ours, 1)
+    halved(place, ours, 0)
+    place.clock.seconds += 600
+    faults = Faults()
+    broken = Limiter(Database(FaultyEngine(place.watched, faults), place.db.scope), ACME, limits=[RPM])
+    broken.available("u", "r")
+    faults.unreachable("UpdateItem", after=1, times=5)
+    with pytest.raises(LimiterUnavailable), broken.acquire("u", "r", {"rpm": 480}):
+        pass
+    assert ours.available("u", "r") == {"rpm": 600}
+
+
+# Hot and cold ------------------------------------------------------------------------------
+
+
+def test_a_bucket_that_was_slow_for_long_is_spread_as_soon_as_it_is_hot(place: Place) -> None:
+    ours = made(place, shard_above=10, limits=[Limit.per_second("rpm", 1000)])
+    for _ in range(20):
+        place.clock.seconds += 60
+        spend(ours, 1)
+    for _ in range(150):
+        place.clock.seconds += 0.02
+        spend(ours, 1)
+    assert len(levels(place)) > 1
+
+
+def test_all_shards_are_used_though_this_process_would_have_made_fewer(place: Place) -> None:
+    ours = made(place)
+    spend(ours, 1)
+    halved(place, ours, 0, 0, 1)
+    place.clock.seconds += 600
+    dice = iter([0.0, 0.3, 0.6, 0.9] * 100)
+    scope = replace(place.db.scope, retries=Retries(dice=lambda: next(dice)))
+    few = Limiter(Database(place.watched, scope), ACME, limits=[RPM], most_shards=1, remember_rejections=0.0)
+    few.available("u", "r")
+    for _ in range(58):
+        spend(few, 10)
+
+
+def test_a_join_that_cannot_read_does_not_fail_the_call_that_has_its_tokens(place: Place) -> None:
+    class Unprocessed(FaultyEngine):
+        armed = False
+
+        def handle(self, request: Request[Any], /) -> Any:
+            if self.armed and isinstance(request, BatchGetItem):
+                (part,) = request.tables
+                return BatchGot(responses={}, unprocessed={part.table: {"Keys": list(part.keys)}})
+            return super().handle(request)
+
+    ours = made(place)
+    spend(ours, 1)
+    halved(place, ours, 0)
+    engine = Unprocessed(place.watched, Faults())
+    cold = Limiter(Database(engine, place.db.scope), ACME, limits=[RPM])
+    spend(cold, 1)
+    spend(cold, 1)
+    engine.armed = True
+    place.clock.seconds += 30
+    spend(cold, 1)
+    assert len(levels(place)) == 2
+
+
+# Clocks and memory -------------------------------------------------------------------------
+
+
+def test_a_clock_that_was_far_ahead_is_seen_through_by_whoever_only_looks(place: Place) -> None:
+    place.clock.seconds += 365 * 86_400
+    spend(made(place), 400)
+    place.clock.seconds -= 365 * 86_400
+    ours = made(place, remember_rejections=1.0)
+    assert ours.available("u", "r") == {"rpm": 200}
+    assert ours.time_until("u", "r", {"rpm": 260}) == pytest.approx(6.0)
+    spend(ours, 200)
+    assert ours.available("u", "r") == {"rpm": 0}
+
+
+def test_a_bucket_that_is_forgotten_while_a_lease_has_it_keeps_its_lanes() -> None:
+    memory = Memory(most=1)
+    held = memory.of("u", "r")
+    mine = held.lane(1)
+    memory.of("v", "r")
+    assert memory.of("u", "r").lane(2).name != mine.name
+    memory.of("v", "r")
+    del held
+    assert memory.of("u", "r") is not None
+
+
+def test_a_call_with_limits_of_its_own_leaves_the_parents_as_they_are(place: Place) -> None:
+    old, new = Limit.per_minute("rpm", 600), Limit.per_minute("rpm", 60)
+    ours, operator = made(place, limits=[]), made(place, limits=[])
+    operator.set_limits([old])
+    operator.create_entity("org")
+    operator.create_entity("kid", parent="org", cascade=True)
+    with ours.acquire("kid", "r", {"rpm": 1}):
+        pass
+    place.clock.seconds += 1
+    operator.set_limits([new], entity="org", resource="r")
+    with ours.acquire("kid", "r", {"rpm": 1}, limits=[Limit.per_minute("rpm", 50)]):
+        pass
+    buckets = {item["entity"]["S"]: item["rules"]["S"] for item in place.raw("Bucket")}
+    assert buckets == {"org": "rpm=60/60", "kid": "rpm=50/60"}
