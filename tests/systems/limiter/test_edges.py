@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import pickle
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal, localcontext
 from typing import Any
 
 import pytest
 
-from solotable import Database
+from solotable import AsyncDatabase, Database
+from solotable.errors import DataError
 from solotable.flows.ask import Retries
 from solotable.protocol.replies import BatchGot
 from solotable.protocol.requests import BatchGetItem, Request, UpdateItem
-from solotable.store.drive import run
-from solotable.systems.limiter import Limit, Limiter, LimiterUnavailable, RateLimitExceeded
+from solotable.store.drive import Inline, run
+from solotable.systems.limiter import (
+    AsyncLimiter,
+    LeaseExpired,
+    Limit,
+    Limiter,
+    LimiterUnavailable,
+    LimitStatus,
+    NeverSatisfiable,
+    NoLimits,
+    RateLimitExceeded,
+)
+from solotable.systems.limiter.bucket import Bucket
+from solotable.systems.limiter.limits import milli
 from solotable.systems.limiter.memory import Memory
 from solotable.systems.limiter.shards import halve, join, look
 from solotable.testing.faults import Faults
@@ -238,3 +254,130 @@ def test_a_call_with_limits_of_its_own_leaves_the_parents_as_they_are(place: Pla
         pass
     buckets = {item["entity"]["S"]: item["rules"]["S"] for item in place.raw("Bucket")}
     assert buckets == {"org": "rpm=60/60", "kid": "rpm=50/60"}
+
+
+# Numbers and errors ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "amount",
+    [
+        10**5000,
+        Decimal("sNaN"),
+        Decimal("1E+999999"),
+        Decimal("-1E+999999"),
+        Decimal("1.0000000000000000000000000000001"),
+        Decimal("1E-999999"),
+        float("inf"),
+        0.1 + 0.2,
+        True,
+        "1",
+    ],
+    ids=lambda amount: type(amount).__name__,
+)
+def test_an_amount_that_is_none_is_refused_in_one_sentence(amount: Any) -> None:
+    with pytest.raises(DataError, match=r"is (at most|a number of)"):
+        milli(amount)
+
+
+def test_amounts_are_read_exactly_whatever_the_program_rounds_to() -> None:
+    with localcontext() as context:
+        context.prec = 2
+        assert milli(Decimal("123456.789")) == 123_456_789
+        assert milli(1234.5) == 1_234_500
+    with pytest.raises(DataError, match="thousands of digits"):
+        Limit.per_minute("rpm", 10**5000)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        RateLimitExceeded([LimitStatus("u", "r", RPM, 0, 1000, 0.1)]),
+        NeverSatisfiable("u", "r", RPM, 1_000_000),
+        NoLimits("u", "r"),
+        LeaseExpired(),
+        LimiterUnavailable("It is down."),
+    ],
+)
+def test_an_error_goes_from_a_worker_to_whoever_started_it(error: Exception) -> None:
+    found = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert type(found) is type(error)
+    assert str(found) == str(error)
+    assert vars(found) == vars(error)
+
+
+# How long a bucket is kept -----------------------------------------------------------------
+
+
+def test_a_debt_is_not_forgotten_because_somebody_who_does_not_know_it_writes(place: Place) -> None:
+    ours, other = made(place), made(place)
+    lease = other.acquire("u", "r", {"rpm": 1})
+    with lease, ours.acquire("u", "r", {"rpm": 1}) as deep:
+        deep.adjust(rpm=60_000 * 60)
+        lease.adjust(rpm=-1)
+        # What follows ends `deep` first, as its block is the inner one.
+    (bucket,) = place.raw("Bucket")
+    paid = place.clock.seconds + 60_000 * 6
+    assert int(bucket["expires"]["N"]) > paid
+
+
+def test_a_limit_that_takes_ages_to_fill_has_a_date_all_the_same(place: Place) -> None:
+    ages = Limit.custom("rpm", capacity=10**12, refill=1, period_seconds=86_400)
+    ours = made(place, limits=[ages])
+    spend(ours, 10**12)
+    found = place.store.get(Bucket, entity="u", resource="r", shard=0)
+    assert found is not None
+    assert found.expires is not None
+    assert found.expires.year < 2200
+
+
+# A table that cannot be asked --------------------------------------------------------------
+
+
+def test_what_the_system_said_of_that_outlives_a_change_of_limits(place: Place) -> None:
+    faults = Faults()
+    ours = Limiter(Database(FaultyEngine(place.watched, faults), place.db.scope), ACME, limits=[RPM])
+    ours.set_limits([RPM], on_unavailable="allow")
+    spend(ours, 1)
+    ours.invalidate_config_cache()
+    faults.unreachable(times=1000)
+    with ours.acquire("u", "r", {"rpm": 1}) as lease:
+        assert not lease.limited
+
+
+def test_c1_14_a_call_that_is_cancelled_while_it_waits_to_ask_again_gives_back(place: Place) -> None:
+    class Busy(FaultyEngine):
+        """In process, and waiting in earnest."""
+
+        def __getattribute__(self, name: str) -> Any:
+            if name == "sleep":
+                raise AttributeError(name)
+            return super().__getattribute__(name)
+
+    faults = Faults()
+    engine = Busy(place.watched, faults)
+    scope = replace(place.db.scope, retries=Retries(dice=lambda: 1.0))
+    ours = made(place)
+    ours.create_entity("org")
+    ours.create_entity("kid", parent="org", cascade=True)
+
+    async def scenario() -> dict[str, int]:
+        limited = AsyncLimiter(AsyncDatabase(Inline(engine), scope), ACME, limits=[RPM])
+        await limited.available("kid", "r")
+        # The child is charged; the parent is to be asked again.
+        faults.throttle("UpdateItem", after=1, times=2)
+
+        async def call() -> None:
+            async with limited.acquire("kid", "r", {"rpm": 4}):
+                await asyncio.sleep(60)
+
+        task = asyncio.create_task(call())
+        await asyncio.sleep(0.01)
+        assert not task.done()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        return await limited.available("kid", "r")
+
+    assert place.wait(scenario()) == {"rpm": 600}
+    assert {item.get("consumed_rpm", {"N": "0"})["N"] for item in place.raw("Bucket")} == {"0"}

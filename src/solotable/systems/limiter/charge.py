@@ -12,6 +12,7 @@ limits than the item is reckoned with; those are recast in one write, with the t
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from solotable.errors import ConditionFailed, OutcomeUnknown, ServiceError, TransportError
@@ -159,14 +160,31 @@ def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) 
                 raise
             yield desk.scope.retries.wait(attempt + 1)
         else:
-            state = read(decoded(reply.attributes), now)
+            item = decoded(reply.attributes)
+            state = read(item, now)
             known.learn(shard, state)
+            if state.level == 0 and (until := state.rules.expires(now, state.used)) > int(
+                item["expires"]["N"]
+            ):
+                yield from _keep(desk, known, shard, state, until)
             return Charged(state) if takes else Refused(state, ask, now)
         now = desk.now()
     raise LimiterUnavailable(
         f"The bucket of {known.entity!r} for {known.resource!r} changed {_ATTEMPTS} times between two "
         f"writes; try again."
     )
+
+
+def _keep(desk: Desk, known: Known, shard: int, state: State, until: int) -> Flow[None]:
+    """Keep an item for as long as a debt lasts that the write before did not know of."""
+    request = UpdateItem(
+        table=desk.table,
+        key=desk.key(known, shard),
+        update=Flat().set("expires", until).update(),
+        condition=And((_is("rules", state.text), _is("level", 0))),
+    )
+    with suppress(ServiceError, TransportError):
+        yield request
 
 
 def _passes(failed: ServiceError | TransportError) -> bool:

@@ -28,6 +28,8 @@ from .limits import MICROSECONDS, MILLI, Limit, Limits, parse, render
 _KEPT_FILLS = 7
 #: And so much longer than it takes: a clock that is ahead must not forget a debt.
 _KEPT_SECONDS = 3600
+#: And never longer, though it fills in a million years: dates have an end.
+_MOST_KEPT_SECONDS = 100 * 366 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ class Rules:
             # A debt that takes longer than everything else is kept anyway?
             if (line := used.get(name)) is not None and line > now * gauge.rate + gauge.depth:
                 kept = max(kept, gauge.wait(line, now, gauge.depth) // MICROSECONDS + _KEPT_SECONDS)
-        return now // MICROSECONDS + kept
+        return now // MICROSECONDS + min(kept, _MOST_KEPT_SECONDS)
 
 
 @lru_cache(maxsize=4096)
