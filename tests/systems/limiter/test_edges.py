@@ -381,3 +381,81 @@ def test_c1_14_a_call_that_is_cancelled_while_it_waits_to_ask_again_gives_back(p
 
     assert place.wait(scenario()) == {"rpm": 600}
     assert {item.get("consumed_rpm", {"N": "0"})["N"] for item in place.raw("Bucket")} == {"0"}
+
+
+# Limits that come and go -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("spread", [False, True])
+def test_calls_that_give_different_limits_do_not_fill_each_others(place: Place, spread: bool) -> None:
+    ours = made(place, limits=[])
+    mine, theirs = [Limit.per_minute("a", 80)], [Limit.per_hour("b", 40)]
+    admitted = {"a": 0, "b": 0}
+    for turn in range(60):
+        for limits in (mine, theirs):
+            name = limits[0].name
+            try:
+                with ours.acquire("u", "r", {name: 5}, limits=limits):
+                    admitted[name] += 5
+            except RateLimitExceeded:
+                pass
+        if spread and turn == 1:
+            halved(place, ours, 0)
+    assert admitted["a"] <= 80
+    assert admitted["b"] <= 40
+    assert admitted["a"] >= 70
+    for item in place.raw("Bucket"):
+        assert {item["rules"]["S"], item["past"]["S"]} == {"b=40/3600", "a=80/60"}
+    if spread:
+        return
+    # Once it is full nothing is kept of it.
+    place.clock.seconds += 4000
+    for limits in (mine, theirs, mine):
+        for _ in range(4):
+            with ours.acquire("u", "r", {limits[0].name: 5}, limits=limits):
+                pass
+    (bucket,) = place.raw("Bucket")
+    assert bucket["past"]["S"] == "b=40/3600"
+    place.clock.seconds += 4000
+    for limits in (theirs, mine):
+        with ours.acquire("u", "r", {limits[0].name: 0.001}, limits=limits):
+            place.clock.seconds += 4000
+    (bucket,) = place.raw("Bucket")
+    assert not {"past", "used_b"} & bucket.keys()
+
+
+def test_c1_8_limits_that_change_at_every_call_lose_nothing_of_what_comes_in(place: Place) -> None:
+    """A hundred a day come in at one in 864 seconds, also if the limits change twice a second."""
+    ours = made(place, limits=[])
+    slow, quick = Limit.per_day("slow", 100), Limit.per_second("quick", 10)
+    spent = ours.acquire("u", "r", {"slow": 100}, limits=[slow, quick])
+    with spent:
+        pass
+    for turn in range(400):
+        place.clock.seconds += 0.54
+        given = [[slow, quick], [Limit.per_day("slow", 100, burst=101), quick], [quick]][turn % 3]
+        with ours.acquire("u", "r", {"quick": 1}, limits=given):
+            pass
+    # A quarter of a token, less what is below a millionth of one.
+    with ours.acquire("u", "r", {"slow": 0.249}, limits=[slow, quick]):
+        pass
+
+
+def test_a_limit_of_the_past_is_kept_for_as_long_as_it_takes_to_fill(place: Place) -> None:
+    ours = made(place, limits=[])
+    for limits in ([Limit.per_day("b", 10)], [Limit.per_second("a", 1)], [Limit.per_second("a", 1)]):
+        with ours.acquire("u", "r", {limits[0].name: 1}, limits=limits):
+            place.clock.seconds += 2
+    (bucket,) = place.raw("Bucket")
+    assert int(bucket["expires"]["N"]) > place.clock.seconds + 86_400
+
+
+def test_giving_back_does_not_hide_that_a_clock_was_far_ahead(place: Place) -> None:
+    ours, wrong = made(place), made(place)
+    with ours.acquire("u", "r", {"rpm": 100}) as lease:
+        place.clock.seconds += 365 * 86_400
+        spend(wrong, 400)
+        place.clock.seconds -= 365 * 86_400
+        lease.release(rpm=50)
+    assert made(place).available("u", "r") == {"rpm": 250}
+    spend(made(place), 250)

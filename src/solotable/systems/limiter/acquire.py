@@ -16,14 +16,14 @@ from solotable.errors import SolotableError
 from solotable.flows.ask import Flow
 
 from .bucket import State
-from .charge import Ask, Desk, Outdated, Refused, remembered, through
+from .charge import Ask, Desk, Outdated, Refused, remembered
 from .entities import OnUnavailable
 from .errors import LimiterUnavailable, LimitStatus, NeverSatisfiable, NoLimits, RateLimitExceeded
 from .gauge import Rules, rules_of
 from .limits import MICROSECONDS, MILLI, Amount, Limit, Limits, limits_of, wanted
 from .memory import Known
 from .resolve import Settings, SettingsCache, resolve
-from .shards import Taken, look, settle, take
+from .shards import Taken, look, settle, take, touch
 
 _ROUNDS = 4
 
@@ -266,4 +266,4 @@ def refresh(room: Room, entity: str, resource: str) -> Flow[None]:
     yield from look(room.desk, target.known, consistent=True)
     for shard, state in list(target.known.shards.items()):
         if state.text != target.ask.rules.text:
-            yield from through(room.desk, target.known, shard, target.ask)
+            yield from touch(room.desk, target.known, shard, target.ask)

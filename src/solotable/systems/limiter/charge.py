@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from solotable.errors import ConditionFailed, OutcomeUnknown, ServiceError, TransportError
 from solotable.expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not, Or
@@ -22,14 +22,16 @@ from solotable.flows.scope import Scope, decoded
 from solotable.protocol.requests import UpdateItem
 from solotable.values import Item
 
-from .bucket import Bucket, State, read
+from .bucket import TOLERATED_SKEW, Bucket, State, read
 from .errors import LimiterUnavailable
 from .flat import Flat, number, scalar
-from .gauge import Rules
-from .limits import MICROSECONDS
+from .gauge import Rules, rules_of
+from .limits import MICROSECONDS, MOST_LIMITS, render
 from .memory import Known, Lane, Memory
 
-_ATTEMPTS = 10
+#: How often others may be quicker, and how often no good answer may come.
+_ATTEMPTS = 20
+_FAILURES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,19 +130,19 @@ class Outdated:
 Outcome = Charged | Refused | Gone | Outdated
 
 
-def through(desk: Desk, known: Known, shard: int, ask: Ask) -> Flow[Outcome]:
-    """Charge one shard, or say why not. However often it is sent, it is done once."""
+def through(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane) -> Flow[Outcome]:
+    """Charge one shard, or say why not. However often it is sent in one lane, it is done once.
+
+    Whoever is sent from a shard to the one that it was joined with stays in the lane: it may be known there.
+    """
     now = desk.now()
     if ask.admit and (refused := remembered(desk, known, shard, ask, now)) is not None:
         return refused
-    lane = known.lane(now)
-    try:
-        return (yield from _sent(desk, known, shard, ask, lane, now))
-    finally:
-        known.leave(lane)
+    return (yield from _sent(desk, known, shard, ask, lane, now))
 
 
 def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) -> Flow[Outcome]:
+    failures = 0
     for attempt in range(_ATTEMPTS):
         state = known.shards.get(shard) or _guessed(known, shard, ask, now)
         if ask.admit and ask.part and (state is None or state.level != ask.part):
@@ -156,16 +158,15 @@ def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) 
             if attempt > 2:
                 yield desk.scope.retries.wait(attempt - 2)
         except (ServiceError, TransportError) as failed:
-            if not _passes(failed) or attempt + 1 >= _ATTEMPTS // 2:
+            failures += 1
+            if not _passes(failed) or failures == _FAILURES:
                 raise
-            yield desk.scope.retries.wait(attempt + 1)
+            yield desk.scope.retries.wait(failures)
         else:
             item = decoded(reply.attributes)
             state = read(item, now)
             known.learn(shard, state)
-            if state.level == 0 and (until := state.rules.expires(now, state.used)) > int(
-                item["expires"]["N"]
-            ):
+            if state.level == 0 and (until := state.expires(now)) > int(item["expires"]["N"]):
                 yield from _keep(desk, known, shard, state, until)
             return Charged(state) if takes else Refused(state, ask, now)
         now = desk.now()
@@ -336,8 +337,11 @@ def _next(ask: Ask, lane: Lane, state: State, now: int) -> tuple[Flat, Condition
             terms.append(_at_least(gauge.used, full))
             if ask.admit:
                 terms.append(_at_most(gauge.used, now * gauge.rate - cost))
+    if not ask.admit:
+        # What a clock that is far ahead has used up must stay known as such.
+        terms.append(_at_most("at", now + TOLERATED_SKEW))
     if state.level == 0:
-        flat.set("expires", rules.expires(now, used))
+        flat.set("expires", replace(state, used=used).expires(now))
     _counted(flat, ask)
     for name in lane.stale(state, now):
         flat.remove(name)
@@ -362,11 +366,30 @@ def _recast(ask: Ask, lane: Lane, state: State, now: int) -> tuple[Flat, Conditi
     flat.set("rules", rules.text).set("revision", rules.revision)
     for name, gauge in rules.gauges.items():
         flat.set(gauge.used, used[name])
-    for name, gauge in old.gauges.items():
-        if name not in rules.gauges:
-            flat.remove(gauge.used).remove(gauge.consumed)
+    for name in old.gauges.keys() - rules.gauges.keys():
+        flat.remove(old.gauges[name].consumed)
+    past = _put_by(flat, state, rules, now)
     if state.level == 0:
-        flat.set("expires", rules.expires(now, used))
+        flat.set("expires", replace(moved, used={**state.used, **used}, past=past).expires(now))
     terms = [_is("rules", state.text), _is("level", state.level), _unwritten(lane)]
-    terms += [_is(old.gauges[name].used, value) for name, value in state.used.items()]
+    terms += [_is(state.gauge(name).used, value) for name, value in state.used.items()]
     return flat, And(tuple(terms)), takes
+
+
+def _put_by(flat: Flat, state: State, rules: Rules, now: int) -> str:
+    """Keep what limits have used that are taken away before they are full: they may return (see `Bucket`)."""
+    gone = {name: state.gauge(name) for name in state.used if name not in rules.gauges}
+    lines = {name: state.moved(name, rules_of((gauge.limit,), 0), now) for name, gauge in gone.items()}
+    waits = {name: gauge.wait(lines[name], now, gauge.depth) for name, gauge in gone.items()}
+    # Of too many those that are full soonest are forgotten.
+    kept = sorted(sorted((name for name in gone if waits[name]), key=lambda name: -waits[name])[:MOST_LIMITS])
+    for name, gauge in gone.items():
+        if name in kept:
+            flat.set(gauge.used, lines[name])
+        else:
+            flat.remove(gauge.used)
+    if kept:
+        flat.set("past", past := render(tuple(gone[name].limit for name in kept)))
+        return past
+    flat.remove("past")
+    return ""

@@ -81,7 +81,7 @@ class Gauge:
 
     def moved(self, used: int, now: int, new: Gauge, at: int) -> int:
         """Return `used` in another limit's units, or at another time, with the same tokens if they fit."""
-        held = min(self.credits(used, now) // self.price * new.price, new.depth)
+        held = min(self.credits(used, now) * new.price // self.price, new.depth)
         return at * new.rate - held
 
     @property

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -102,9 +103,15 @@ class Lane:
         """Return lanes that nobody needs any more, once there are some, so that the item stays small."""
         if state is None or len(state.lanes) <= _TOLERATED_LANES:
             return []
-        oldest = now - _LANE_MICROSECONDS
-        found = [name for name, number in state.lanes.items() if number < oldest and name != self.name]
+        needed = fresh(state.lanes, now)
+        found = [name for name in state.lanes if name not in needed and name != self.name]
         return found[:_MOST_GONE]
+
+
+def fresh(lanes: Mapping[str, int], now: int) -> dict[str, int]:
+    """Return the lanes in which a write may still be on its way."""
+    oldest = now - _LANE_MICROSECONDS
+    return {name: number for name, number in lanes.items() if number >= oldest}
 
 
 class Memory:

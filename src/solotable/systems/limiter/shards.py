@@ -33,11 +33,11 @@ from solotable.protocol.requests import (
 from solotable.values import Item
 
 from .bucket import Bucket, State, read
-from .charge import Ask, Charged, Desk, Gone, Outdated, Refused, through
+from .charge import Ask, Charged, Desk, Gone, Outcome, Outdated, Refused, through
 from .errors import LimiterUnavailable
 from .flat import Flat, number, scalar
 from .limits import MICROSECONDS
-from .memory import Anchor, Known
+from .memory import Anchor, Known, Lane, fresh
 
 #: A number of a shard has so many bits, whatever an installation allows: others may allow more.
 HIGHEST_LEVEL = 6
@@ -67,13 +67,30 @@ class Taken:
 
 def take(desk: Desk, known: Known, ask: Ask) -> Flow[Taken | Refused | Outdated]:
     """Take tokens from a bucket, whatever shards it has."""
+    lane = known.lane(desk.now())
+    try:
+        return (yield from _taken(desk, known, ask, lane))
+    finally:
+        known.leave(lane)
+
+
+def touch(desk: Desk, known: Known, shard: int, ask: Ask) -> Flow[Outcome]:
+    """Charge one shard and no other."""
+    lane = known.lane(desk.now())
+    try:
+        return (yield from through(desk, known, shard, ask, lane))
+    finally:
+        known.leave(lane)
+
+
+def _taken(desk: Desk, known: Known, ask: Ask, lane: Lane) -> Flow[Taken | Refused | Outdated]:
     roll = int(desk.scope.retries.dice() * (1 << HIGHEST_LEVEL)) if known.depth else 0
     refused: dict[int, Refused] = {}
     for _ in range(_DETOURS):
         if known.depth and _is_wide(known, ask):
             return (yield from _take_wide(desk, known, ask))
         shard = roll & ((1 << known.depth) - 1)
-        outcome = yield from through(desk, known, shard, ask)
+        outcome = yield from through(desk, known, shard, ask, lane)
         if isinstance(outcome, Charged):
             if outcome.state is not None and desk.shard_above is not None:
                 yield from _tend(desk, known, shard, outcome.state, ask)
@@ -110,6 +127,16 @@ def _settled(
     desk: Desk, taken: Taken, shard: int, amounts: Mapping[str, int], *, part: int = 0, counts: bool = True
 ) -> Flow[None]:
     """Settle with one shard, or with what became of it."""
+    lane = taken.known.lane(desk.now())
+    try:
+        yield from _settled_in(desk, taken, shard, amounts, lane, part=part, counts=counts)
+    finally:
+        taken.known.leave(lane)
+
+
+def _settled_in(
+    desk: Desk, taken: Taken, shard: int, amounts: Mapping[str, int], lane: Lane, *, part: int, counts: bool
+) -> Flow[None]:
     for _ in range(_DETOURS):
         state = taken.known.shards.get(shard)
         rules = taken.ask.rules if state is None else state.rules
@@ -118,7 +145,7 @@ def _settled(
         if not left:
             return
         ask = Ask(rules, left, admit=False, part=part, counts=counts)
-        outcome = yield from through(desk, taken.known, shard, ask)
+        outcome = yield from through(desk, taken.known, shard, ask, lane)
         if isinstance(outcome, Gone):
             # It was joined with the half that has all but its highest bit, and what it had with it.
             shard &= (1 << max(0, shard.bit_length() - 1)) - 1
@@ -155,7 +182,7 @@ def _take_parts(
     failed: Refused | Outdated | Gone = Gone()
     try:
         for shard, part in parts.items():
-            outcome = yield from through(desk, known, shard, part)
+            outcome = yield from touch(desk, known, shard, part)
             if not isinstance(outcome, Charged):
                 failed = outcome
                 break
@@ -266,10 +293,12 @@ def halve(desk: Desk, known: Known, shard: int, state: State) -> Flow[None]:
     plan, rules, now = Bucket.plan(), state.rules, desk.now()
     half = shard | 1 << state.level
     line = {
-        name: max(used, rules.gauges[name].full(now)) + rules.gauges[name].depth // _SLACK
-        for name, used in state.used.items()
+        name: max(state.used[name], gauge.full(now)) + gauge.depth // _SLACK
+        for name, gauge in rules.gauges.items()
     }
+    past = {f"used_{name}": used for name, used in state.used.items() if name not in line}
     terms: list[Condition] = [_is("level", state.level), _is("rules", state.text)]
+    terms += [_is(name, used) for name, used in past.items()]
     terms += [Compare("<=", Attr((f"used_{name}",)), Const(number(used))) for name, used in line.items()]
     kept = UpdateItem(
         table=desk.table,
@@ -294,6 +323,8 @@ def halve(desk: Desk, known: Known, shard: int, state: State) -> Flow[None]:
         "at": now,
         "writes": 0,
         **{f"used_{name}": used for name, used in line.items()},
+        **past,
+        **({"past": state.past} if past else {}),
     }
     item |= {name: scalar(value) for name, value in content.items()}
     absent = Not(Exists((plan.table.partition.name,)))
@@ -311,14 +342,24 @@ def join(desk: Desk, known: Known, shard: int, state: State) -> Flow[None]:
     if low is None or high is None or not low.level == high.level == state.level or low.text != high.text:
         return
     rules, now, level = low.rules, desk.now(), low.level - 1
+    if low.is_ahead(now) or high.is_ahead(now):
+        return
     flat = Flat().set("level", level).set("at", now).add("writes", 1)
-    used: dict[str, int] = {}
+    # Limits of the past that only the other half knows are forgotten with it.
+    used = {name: max(line, high.used.get(name, line)) for name, line in low.used.items()}
     for name, gauge in rules.gauges.items():
         full = gauge.full(now)
         used[name] = -(-(max(low.used[name], full) + max(high.used[name], full)) // 2)
-        flat.set(gauge.used, used[name])
+    for name, line in used.items():
+        flat.set(f"used_{name}", line)
+    # Who has written to the half that goes and got no answer asks the one that stays.
+    lanes = fresh(high.lanes, now)
+    lanes = {name: number for name, number in lanes.items() if number > low.lanes.get(name, 0)}
+    for name, number_ in lanes.items():
+        flat.set(name, number_)
+    joined = replace(low, level=level, used=used, seen=now, lanes={**low.lanes, **lanes})
     if level == 0:
-        flat.set("expires", rules.expires(now, used))
+        flat.set("expires", joined.expires(now))
     yield TransactWriteItems(
         actions=(
             UpdateItem(
@@ -331,7 +372,7 @@ def join(desk: Desk, known: Known, shard: int, state: State) -> Flow[None]:
         )
     )
     known.forget(shard | top)
-    known.learn(shard & ~top, replace(low, level=level, used=used, seen=now))
+    known.learn(shard & ~top, joined)
     known.depth = max((each.level for each in known.shards.values()), default=0)
 
 
