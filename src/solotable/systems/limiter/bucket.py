@@ -84,10 +84,10 @@ class State:
         found = self.rules.gauges.get(name)
         return rules_from(self.past, 0).gauges[name] if found is None else found
 
-    def expires(self, now: int) -> int:
-        """Return when the item may be forgotten, in seconds."""
-        until = self.rules.expires(now, self.used)
-        return max(until, rules_from(self.past, 0).expires(now, self.used)) if self.past else until
+    def expires(self, now: int, used: Mapping[str, int]) -> int:
+        """Return when the item may be forgotten, in seconds, if this is what is used."""
+        until = self.rules.expires(now, used)
+        return max(until, rules_from(self.past, 0).expires(now, used)) if self.past else until
 
     def short(self, rules: Rules, costs: Mapping[str, int], now: int) -> list[str]:
         """Return the limits that do not have enough now."""

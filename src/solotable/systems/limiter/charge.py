@@ -166,7 +166,7 @@ def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) 
             item = decoded(reply.attributes)
             state = read(item, now)
             known.learn(shard, state)
-            if state.level == 0 and (until := state.expires(now)) > int(item["expires"]["N"]):
+            if state.level == 0 and (until := state.expires(now, state.used)) > int(item["expires"]["N"]):
                 yield from _keep(desk, known, shard, state, until)
             return Charged(state) if takes else Refused(state, ask, now)
         now = desk.now()
@@ -341,7 +341,7 @@ def _next(ask: Ask, lane: Lane, state: State, now: int) -> tuple[Flat, Condition
         # What a clock that is far ahead has used up must stay known as such.
         terms.append(_at_most("at", now + TOLERATED_SKEW))
     if state.level == 0:
-        flat.set("expires", replace(state, used=used).expires(now))
+        flat.set("expires", state.expires(now, used))
     _counted(flat, ask)
     for name in lane.stale(state, now):
         flat.remove(name)
@@ -370,7 +370,7 @@ def _recast(ask: Ask, lane: Lane, state: State, now: int) -> tuple[Flat, Conditi
         flat.remove(old.gauges[name].consumed)
     past = _put_by(flat, state, rules, now)
     if state.level == 0:
-        flat.set("expires", replace(moved, used={**state.used, **used}, past=past).expires(now))
+        flat.set("expires", replace(moved, past=past).expires(now, {**state.used, **used}))
     terms = [_is("rules", state.text), _is("level", state.level), _unwritten(lane)]
     terms += [_is(state.gauge(name).used, value) for name, value in state.used.items()]
     return flat, And(tuple(terms)), takes

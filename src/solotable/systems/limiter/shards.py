@@ -359,7 +359,7 @@ def join(desk: Desk, known: Known, shard: int, state: State) -> Flow[None]:
         flat.set(name, number_)
     joined = replace(low, level=level, used=used, seen=now, lanes={**low.lanes, **lanes})
     if level == 0:
-        flat.set("expires", joined.expires(now))
+        flat.set("expires", joined.expires(now, used))
     yield TransactWriteItems(
         actions=(
             UpdateItem(
