@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from solotable import AsyncDatabase, Database
-from solotable.errors import DataError
+from solotable.errors import ConditionFailed, DataError
 from solotable.flows.ask import Retries
 from solotable.protocol.replies import BatchGot
 from solotable.protocol.requests import BatchGetItem, Request, UpdateItem
@@ -28,6 +28,7 @@ from solotable.systems.limiter import (
     NoLimits,
     RateLimitExceeded,
 )
+from solotable.systems.limiter.acquire import acquire
 from solotable.systems.limiter.bucket import Bucket
 from solotable.systems.limiter.limits import milli
 from solotable.systems.limiter.memory import Memory
@@ -459,3 +460,46 @@ def test_giving_back_does_not_hide_that_a_clock_was_far_ahead(place: Place) -> N
         lease.release(rpm=50)
     assert made(place).available("u", "r") == {"rpm": 250}
     spend(made(place), 250)
+
+
+# Lanes -------------------------------------------------------------------------------------
+
+
+def test_a_crowd_leaves_no_lanes_behind(place: Place) -> None:
+    """An item stays below one unit though a hundred calls came at once just now."""
+    ours = made(place)
+    spend(ours, 1)
+    flows = [acquire(ours.room, "u", "r", {"rpm": 1}) for _ in range(100)]
+    for flow, request in [(flow, next(flow)) for flow in flows]:
+        with pytest.raises(StopIteration):
+            flow.send(place.engine.handle(request))
+    (bucket,) = place.raw("Bucket")
+    assert len([name for name in bucket if name.startswith("~")]) == 100
+    for _ in range(8):
+        spend(ours, 1)
+    (bucket,) = place.raw("Bucket")
+    assert len([name for name in bucket if name.startswith("~")]) <= 4
+    place.spent()
+    spend(ours, 1)
+    assert place.spent() == (0.0, 1.0)
+
+
+def test_a_lane_with_a_write_that_was_not_answered_stays(place: Place) -> None:
+    ours = made(place)
+    spend(ours, 1)
+    flows = [acquire(ours.room, "u", "r", {"rpm": 1}) for _ in range(8)]
+    asked = [(flow, next(flow)) for flow in flows]
+    lost = [request for _, request in asked[:2]]
+    for flow, _ in asked[:2]:
+        flow.close()
+    for flow, request in asked[2:]:
+        with pytest.raises(StopIteration):
+            flow.send(place.engine.handle(request))
+    for request in lost:
+        place.engine.handle(request)
+    for _ in range(4):
+        spend(ours, 1)
+    # Whoever was broken off may have sent them, and they may arrive again.
+    for request in lost:
+        with pytest.raises(ConditionFailed):
+            place.engine.handle(request)

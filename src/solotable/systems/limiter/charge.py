@@ -148,9 +148,11 @@ def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) 
         if ask.admit and ask.part and (state is None or state.level != ask.part):
             return Gone()
         request, takes = _request(desk, known, shard, ask, lane, state, now)
+        lane.answered = False
         try:
             reply = yield request
         except ConditionFailed as refused:
+            lane.answered = True
             level = 0 if state is None else state.level
             outcome = _met(known, shard, ask, lane, level, refused.item, desk.now())
             if outcome is not None:
@@ -158,11 +160,13 @@ def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) 
             if attempt > 2:
                 yield desk.scope.retries.wait(attempt - 2)
         except (ServiceError, TransportError) as failed:
+            lane.lost = True
             failures += 1
             if not _passes(failed) or failures == _FAILURES:
                 raise
             yield desk.scope.retries.wait(failures)
         else:
+            lane.answered = True
             item = decoded(reply.attributes)
             state = read(item, now)
             known.learn(shard, state)
