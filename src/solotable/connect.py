@@ -212,9 +212,13 @@ def _ensure_ttl(engine: Engine, table: declared.Table, name: str) -> None:
     if now["TimeToLiveDescription"].get("TimeToLiveStatus") in ("ENABLED", "ENABLING"):
         return
     wanted = {"AttributeName": table.ttl, "Enabled": True}
-    engine.handle(
-        Control(operation="UpdateTimeToLive", members={"TableName": name, "TimeToLiveSpecification": wanted})
-    )
+    members = {"TableName": name, "TimeToLiveSpecification": wanted}
+    try:
+        engine.handle(Control(operation="UpdateTimeToLive", members=members))
+    except ServiceError as refused:
+        # Another process was quicker.
+        if "TimeToLive is already enabled" not in refused.message:
+            raise
 
 
 def table_names(tables: Sequence[declared.Table], address: Url | None) -> dict[str, str]:

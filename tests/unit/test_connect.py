@@ -1,11 +1,18 @@
-"""URLs that are refused, with what to write instead."""
+"""URLs that are refused, with what to write instead; and tables that somebody else makes at the same time."""
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Annotated, Any
+
 import pytest
 
-from solotable import Index, Table, connect
+from solotable import TTL, Entity, Index, Key, Table, connect
+from solotable.connect import over
+from solotable.engines import sqlite
 from solotable.errors import DeclarationError
+from solotable.protocol.requests import Control, Request
+from solotable.testing.layer import Layer
 
 shop = Table("Shop", indexes=[Index("GSI1")])
 
@@ -47,3 +54,30 @@ def test_tables_are_named() -> None:
 def test_a_name_is_opened_once() -> None:
     with pytest.raises(DeclarationError, match="Two tables are called 'Shop'"):
         connect("sqlite://", shop, Table("Shop", tenant="org"))
+
+
+def test_whoever_comes_second_finds_the_table_as_it_is_wanted() -> None:
+    """Two processes that open a new file at once both see no stream and no time to live."""
+
+    class Late(Layer):
+        """Says what there was before the other one came."""
+
+        def handle(self, request: Request[Any], /) -> Any:
+            reply = super().handle(request)
+            if isinstance(request, Control) and request.operation == "DescribeTimeToLive":
+                return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
+            if isinstance(request, Control) and request.operation == "DescribeTable":
+                reply["Table"].pop("StreamSpecification", None)
+            return reply
+
+    table = Table("Late", ttl="expires", stream=True)
+
+    class Thing(Entity, table=table):
+        key = Key("THING#{thing_id}", "THING")
+        thing_id: str
+        expires: Annotated[datetime | None, TTL()] = None
+
+    engine = sqlite.open(sqlite.MEMORY)
+    over(engine, [table])
+    over(Late(engine), [table]).put(Thing(thing_id="t1"))
+    engine.close()

@@ -8,7 +8,6 @@ tokens from the child: fewer are admitted then, never more.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from solotable.errors import SolotableError
 from solotable.flows.ask import Flow
 
 from .bucket import State
-from .charge import Ask, Desk, Outdated, Refused, through
+from .charge import Ask, Desk, Outdated, Refused, remembered
 from .entities import OnUnavailable
 from .errors import LimiterUnavailable, LimitStatus, NeverSatisfiable, NoLimits, RateLimitExceeded
 from .gauge import Rules, rules_of
@@ -25,7 +24,7 @@ from .limits import MICROSECONDS, MILLI, Amount, Limit, Limits, limits_of, wante
 from .memory import Known
 from .outage import Outage
 from .resolve import Settings, SettingsCache, resolve
-from .shards import Taken, look, settle, take
+from .shards import Taken, look, settle, take, touch
 
 _ROUNDS = 4
 
@@ -61,7 +60,7 @@ class Grant:
         return [
             status
             for each in self.taken
-            for status in _statuses(Target(each.known, each.ask), each.state, now, asked=False)
+            for status in _statuses(Target(each.known, each.ask), each.state, now)
         ]
 
 
@@ -90,13 +89,12 @@ def targets(
         raise NoLimits(entity, resource)
     memory = room.desk.memory
     amounts = wanted(rules.limits, consume)
-    final = final or given is not None
-    found = [Target(memory.of(entity, resource), Ask(rules, amounts, final=final))]
+    found = [Target(memory.of(entity, resource), Ask(rules, amounts, final=final or given is not None))]
     if settings.cascade and settings.parent is not None:
         above = yield from settings_of(room, settings.parent, resource)
         theirs = _rules(room, above, None)
         if theirs is not None:
-            # A parent limits what it has limits for.
+            # A parent limits what it has limits for; a call's own limits are the child's alone.
             shared = {name: amount for name, amount in amounts.items() if name in theirs.gauges}
             found.append(Target(memory.of(settings.parent, resource), Ask(theirs, shared, final=final)))
     for target in found:
@@ -148,8 +146,10 @@ def _take_all(desk: Desk, found: list[Target]) -> Flow[Grant | RateLimitExceeded
     done: list[Taken] = []
     # A parent that is known to refuse is not worth a write to the child.
     for target in found[1:]:
-        if (state := _known_to_refuse(desk, target, now)) is not None:
-            return _exceeded(found, target, state, now)
+        # Of one that is sharded another shard may have enough.
+        refused = None if target.known.depth else remembered(desk, target.known, 0, target.ask, now)
+        if refused is not None:
+            return _exceeded(found, target, refused, now)
     for target in found:
         try:
             outcome = yield from _taken(desk, target)
@@ -163,7 +163,7 @@ def _take_all(desk: Desk, found: list[Target]) -> Flow[Grant | RateLimitExceeded
         yield from _undo(desk, done)
         if isinstance(outcome, Outdated):
             return None
-        return _exceeded(found, target, outcome.state, desk.now())
+        return _exceeded(found, target, outcome, desk.now())
     return Grant(tuple(done), found[0].ask.amounts)
 
 
@@ -196,47 +196,30 @@ def back(desk: Desk, grants: Sequence[Grant]) -> Flow[None]:
         yield from adjust(desk, grant, {name: -amount for name, amount in grant.amounts.items()})
 
 
-def _known_to_refuse(desk: Desk, target: Target, now: int) -> State | None:
-    known, ask = target.known, target.ask
-    state = known.shards.get(0)
-    if (
-        known.depth
-        or state is None
-        or state.text != ask.rules.text
-        or not 0 <= now - state.seen <= desk.remember
-    ):
-        return None
-    return state if state.short(ask.rules, ask.costs(0), now) else None
-
-
-def _exceeded(found: list[Target], target: Target, state: State, now: int) -> RateLimitExceeded:
-    statuses = [
-        status
-        for each in found
-        for status in _statuses(
-            each, state if each is target else each.known.shards.get(0), now, asked=each is target
-        )
-    ]
+def _exceeded(found: list[Target], target: Target, refused: Refused, now: int) -> RateLimitExceeded:
+    statuses: list[LimitStatus] = []
+    for each in found:
+        if each is target:
+            # As of then: giving back what others had granted took time, and it may have come in meanwhile.
+            statuses += _statuses(each, refused.state, refused.now, refused)
+        else:
+            statuses += _statuses(each, each.known.shards.get(0), now)
     return RateLimitExceeded(statuses)
 
 
-def _statuses(target: Target, state: State | None, now: int, *, asked: bool) -> Iterable[LimitStatus]:
+def _statuses(
+    target: Target, state: State | None, now: int, refused: Refused | None = None
+) -> Iterable[LimitStatus]:
     known, ask = target.known, target.ask
     fits = state is not None and state.text == ask.rules.text
     for name, gauge in ask.rules.gauges.items():
-        amount = ask.amounts.get(name, 0)
-        available, wait = None, 0
-        if state is not None and fits:
-            used = state.used[name]
-            available = gauge.tokens(used, now, 0) // MILLI
-            wait = gauge.wait(used, now, gauge.cost(amount, state.level)) if asked and amount else 0
         yield LimitStatus(
             entity=known.entity,
             resource=known.resource,
             limit=gauge.limit,
-            available=available,
-            requested_milli=amount,
-            retry_after_seconds=wait / MICROSECONDS,
+            available=gauge.tokens(state.used[name], now, 0) // MILLI if state is not None and fits else None,
+            requested_milli=ask.amounts.get(name, 0),
+            retry_after_seconds=0.0 if refused is None else refused.wait(name) / MICROSECONDS,
         )
 
 
@@ -266,9 +249,7 @@ def levels(
                     limit=gauge.limit,
                     available=held // gauge.price // MILLI,
                     requested_milli=amount,
-                    retry_after_seconds=math.ceil(missing / gauge.rate) / MICROSECONDS
-                    if missing > 0
-                    else 0.0,
+                    retry_after_seconds=max(0, -(-missing // gauge.rate)) / MICROSECONDS,
                 )
             )
     return statuses
@@ -276,12 +257,8 @@ def levels(
 
 def _held(state: State, name: str, rules: Rules, now: int) -> int:
     """Return the credits of a shard as the rules count them, though it may be stored under others."""
-    gauge = rules.gauges[name]
-    if name not in state.used:
-        return gauge.depth
-    old = state.rules.gauges[name]
-    used = state.used[name] if state.text == rules.text else old.moved(state.used[name], now, gauge, now)
-    return gauge.credits(used, now)
+    same = state.text == rules.text and not state.is_ahead(now)
+    return rules.gauges[name].credits(state.used[name] if same else state.moved(name, rules, now), now)
 
 
 def refresh(room: Room, entity: str, resource: str) -> Flow[None]:
@@ -291,4 +268,4 @@ def refresh(room: Room, entity: str, resource: str) -> Flow[None]:
     yield from look(room.desk, target.known, consistent=True)
     for shard, state in list(target.known.shards.items()):
         if state.text != target.ask.rules.text:
-            yield from through(room.desk, target.known, shard, target.ask)
+            yield from touch(room.desk, target.known, shard, target.ask)

@@ -14,11 +14,14 @@ from typing import Annotated
 from solotable import FROM_SCOPE, TTL, Entity, Key
 from solotable.values import Item
 
-from .gauge import Rules, rules_from
+from .gauge import Gauge, Rules, rules_from
+from .limits import MICROSECONDS
 from .table import limiter
 
 #: How the attributes of writers begin.
 LANE = "~"
+#: DynamoDB: a request that is signed at another time than this close to its own is refused.
+TOLERATED_SKEW = 300 * MICROSECONDS
 
 
 class Bucket(Entity, table=limiter):
@@ -35,6 +38,8 @@ class Bucket(Entity, table=limiter):
     #: The limits that it is reckoned with, and when they were set, in microseconds; 0: by a call.
     rules: str
     revision: int = 0
+    #: Limits that it had before and that were not full then: what they have used is kept, should they return.
+    past: str | None = None
     #: When it was last written, in microseconds, and how often.
     at: int
     writes: int
@@ -55,11 +60,34 @@ class State:
     seen: int
     #: The attributes of writers, with the number of each one's last write.
     lanes: Mapping[str, int]
+    past: str = ""
 
     @property
     def rules(self) -> Rules:
         """The limits that the item is reckoned with."""
         return rules_from(self.text, self.revision)
+
+    def is_ahead(self, now: int) -> bool:
+        """Whether a clock that is far ahead has written it: what it has is then to be reckoned as of `at`."""
+        return self.at > now + TOLERATED_SKEW
+
+    def moved(self, name: str, rules: Rules, now: int) -> int:
+        """Return what a limit of the rules has used, with the tokens that there are under the item's own."""
+        gauge = rules.gauges[name]
+        if name not in self.used:
+            return gauge.full(now)
+        then = self.at if self.is_ahead(now) else now
+        return self.gauge(name).moved(self.used[name], then, gauge, now)
+
+    def gauge(self, name: str) -> Gauge:
+        """Return how a limit is reckoned, also one of the past."""
+        found = self.rules.gauges.get(name)
+        return rules_from(self.past, 0).gauges[name] if found is None else found
+
+    def expires(self, now: int, used: Mapping[str, int]) -> int:
+        """Return when the item may be forgotten, in seconds, if this is what is used."""
+        until = self.rules.expires(now, used)
+        return max(until, rules_from(self.past, 0).expires(now, used)) if self.past else until
 
     def short(self, rules: Rules, costs: Mapping[str, int], now: int) -> list[str]:
         """Return the limits that do not have enough now."""
@@ -90,4 +118,5 @@ def read(item: Item, now: int) -> State:
         writes=int(item["writes"]["N"]),
         seen=now,
         lanes=lanes,
+        past=item["past"]["S"] if "past" in item else "",
     )

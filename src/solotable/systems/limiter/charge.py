@@ -12,7 +12,8 @@ limits than the item is reckoned with; those are recast in one write, with the t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 from solotable.errors import ConditionFailed, OutcomeUnknown, ServiceError, TransportError
 from solotable.expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not, Or
@@ -21,16 +22,16 @@ from solotable.flows.scope import Scope, decoded
 from solotable.protocol.requests import UpdateItem
 from solotable.values import Item
 
-from .bucket import Bucket, State, read
+from .bucket import TOLERATED_SKEW, Bucket, State, read
 from .errors import LimiterUnavailable
 from .flat import Flat, number, scalar
-from .gauge import Rules
-from .limits import MICROSECONDS
+from .gauge import Rules, rules_of
+from .limits import MICROSECONDS, MOST_LIMITS, render
 from .memory import Known, Lane, Memory
 
-#: DynamoDB: a request that is signed at another time than this close to its own is refused.
-TOLERATED_SKEW = 300 * MICROSECONDS
-_ATTEMPTS = 10
+#: How often others may be quicker, and how often no good answer may come.
+_ATTEMPTS = 20
+_FAILURES = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +69,14 @@ class Desk:
 class Ask:
     """What is asked of a shard: thousandths of tokens by limit, below zero to give back.
 
-    `admit`: only if there are enough. `wide`: a part of what every shard is asked, so that it costs the
-    same everywhere; `counts` is then true for one of them.
+    `admit`: only if there are enough. `part`: the level of the shard whose share this is, where all shards
+    are asked together; `counts` is then true for one of them.
     """
 
     rules: Rules
     amounts: Mapping[str, int]
     admit: bool = True
-    wide: bool = False
+    part: int = 0
     counts: bool = True
     #: Whether the rules win over those that the item has, though they may be older.
     final: bool = False
@@ -87,11 +88,9 @@ class Ask:
 
     def costs(self, level: int) -> dict[str, int]:
         """Return what each limit is charged in a shard of this level."""
-        gauges = self.rules.gauges
-        return {
-            name: gauges[name].cost(amount, 0 if self.wide else level)
-            for name, amount in self.amounts.items()
-        }
+        gauges, part = self.rules.gauges, self.part
+        # A price is a multiple of 2 ** 6, so a part has no remainder.
+        return {name: gauges[name].cost(amount, level) >> part for name, amount in self.amounts.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +102,21 @@ class Charged:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """There is not enough, and nothing was written."""
+    """There was not enough for what was asked of a shard at that moment, and nothing was taken."""
 
     state: State
+    ask: Ask
+    now: int
+
+    def wait(self, name: str) -> int:
+        """Return in how many microseconds a limit had enough."""
+        cost = self.ask.costs(self.state.level).get(name)
+        return 0 if cost is None else self.ask.rules.gauges[name].wait(self.state.used[name], self.now, cost)
+
+    @property
+    def longest(self) -> int:
+        """In how many microseconds every limit had enough."""
+        return max(map(self.wait, self.ask.amounts), default=0)
 
 
 class Gone:
@@ -119,25 +130,29 @@ class Outdated:
 Outcome = Charged | Refused | Gone | Outdated
 
 
-def through(desk: Desk, known: Known, shard: int, ask: Ask) -> Flow[Outcome]:
-    """Charge one shard, or say why not. However often it is sent, it is done once."""
+def through(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane) -> Flow[Outcome]:
+    """Charge one shard, or say why not. However often it is sent in one lane, it is done once.
+
+    Whoever is sent from a shard to the one that it was joined with stays in the lane: it may be known there.
+    """
     now = desk.now()
-    if ask.admit and (met := _remembered(desk, known, shard, ask, now)) is not None:
-        return Refused(met)
-    lane = known.lane(now)
-    try:
-        return (yield from _sent(desk, known, shard, ask, lane, now))
-    finally:
-        known.leave(lane)
+    if ask.admit and (refused := remembered(desk, known, shard, ask, now)) is not None:
+        return refused
+    return (yield from _sent(desk, known, shard, ask, lane, now))
 
 
 def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) -> Flow[Outcome]:
+    failures = 0
     for attempt in range(_ATTEMPTS):
         state = known.shards.get(shard) or _guessed(known, shard, ask, now)
+        if ask.admit and ask.part and (state is None or state.level != ask.part):
+            return Gone()
         request, takes = _request(desk, known, shard, ask, lane, state, now)
+        lane.answered = False
         try:
             reply = yield request
         except ConditionFailed as refused:
+            lane.answered = True
             level = 0 if state is None else state.level
             outcome = _met(known, shard, ask, lane, level, refused.item, desk.now())
             if outcome is not None:
@@ -145,18 +160,36 @@ def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) 
             if attempt > 2:
                 yield desk.scope.retries.wait(attempt - 2)
         except (ServiceError, TransportError) as failed:
-            if not _passes(failed) or attempt + 1 >= _ATTEMPTS // 2:
+            lane.lost = True
+            failures += 1
+            if not _passes(failed) or failures == _FAILURES:
                 raise
-            yield desk.scope.retries.wait(attempt + 1)
+            yield desk.scope.retries.wait(failures)
         else:
-            state = read(decoded(reply.attributes), now)
+            lane.answered = True
+            item = decoded(reply.attributes)
+            state = read(item, now)
             known.learn(shard, state)
-            return Charged(state) if takes else Refused(state)
+            if state.level == 0 and (until := state.expires(now, state.used)) > int(item["expires"]["N"]):
+                yield from _keep(desk, known, shard, state, until)
+            return Charged(state) if takes else Refused(state, ask, now)
         now = desk.now()
     raise LimiterUnavailable(
         f"The bucket of {known.entity!r} for {known.resource!r} changed {_ATTEMPTS} times between two "
         f"writes; try again."
     )
+
+
+def _keep(desk: Desk, known: Known, shard: int, state: State, until: int) -> Flow[None]:
+    """Keep an item for as long as a debt lasts that the write before did not know of."""
+    request = UpdateItem(
+        table=desk.table,
+        key=desk.key(known, shard),
+        update=Flat().set("expires", until).update(),
+        condition=And((_is("rules", state.text), _is("level", 0))),
+    )
+    with suppress(ServiceError, TransportError):
+        yield request
 
 
 def _passes(failed: ServiceError | TransportError) -> bool:
@@ -166,12 +199,14 @@ def _passes(failed: ServiceError | TransportError) -> bool:
     return failed.retryable or isinstance(failed, OutcomeUnknown)
 
 
-def _remembered(desk: Desk, known: Known, shard: int, ask: Ask, now: int) -> State | None:
-    """Return a state that was seen just now and has not enough: asking again would cost and not help."""
+def remembered(desk: Desk, known: Known, shard: int, ask: Ask, now: int) -> Refused | None:
+    """Refuse by a state that was seen just now and has not enough: asking again would cost and not help."""
     state = known.shards.get(shard)
     if state is None or state.text != ask.rules.text or not 0 <= now - state.seen <= desk.remember:
         return None
-    return state if state.short(ask.rules, ask.costs(state.level), now) else None
+    if state.is_ahead(now) or not state.short(ask.rules, ask.costs(state.level), now):
+        return None
+    return Refused(state, ask, now)
 
 
 def _guessed(known: Known, shard: int, ask: Ask, now: int) -> State | None:
@@ -206,10 +241,10 @@ def _met(
         # Whoever settles does so by the limits that there are; whoever asks may bring newer ones.
         older = state.revision > ask.rules.revision and not ask.final
         return Outdated() if older or not ask.admit else None
-    if ask.admit and not ask.wide and state.level != level:
+    if ask.admit and state.level != level:
         return Gone()
-    if ask.admit and state.at <= now + TOLERATED_SKEW and state.short(ask.rules, ask.costs(state.level), now):
-        return Refused(state)
+    if ask.admit and not state.is_ahead(now) and state.short(ask.rules, ask.costs(state.level), now):
+        return Refused(state, ask, now)
     return None
 
 
@@ -219,7 +254,7 @@ def _request(
     takes = True
     if state is None:
         update, condition = _first(desk, known, shard, ask, lane, now)
-    elif state.text != ask.rules.text or state.at > now + TOLERATED_SKEW:
+    elif state.text != ask.rules.text or state.is_ahead(now):
         update, condition, takes = _recast(ask, lane, state, now)
     else:
         update, condition = _next(ask, lane, state, now)
@@ -306,8 +341,11 @@ def _next(ask: Ask, lane: Lane, state: State, now: int) -> tuple[Flat, Condition
             terms.append(_at_least(gauge.used, full))
             if ask.admit:
                 terms.append(_at_most(gauge.used, now * gauge.rate - cost))
+    if not ask.admit:
+        # What a clock that is far ahead has used up must stay known as such.
+        terms.append(_at_most("at", now + TOLERATED_SKEW))
     if state.level == 0:
-        flat.set("expires", rules.expires(now, used))
+        flat.set("expires", state.expires(now, used))
     _counted(flat, ask)
     for name in lane.stale(state, now):
         flat.remove(name)
@@ -320,29 +358,42 @@ def _recast(ask: Ask, lane: Lane, state: State, now: int) -> tuple[Flat, Conditi
     Without enough of them the item is recast alone, so that time begins to count for it.
     """
     rules, old = ask.rules, state.rules
-    then = state.at if state.at > now + TOLERATED_SKEW else now
-    used = {
-        name: old.gauges[name].moved(state.used[name], then, gauge, now)
-        if name in state.used
-        else gauge.full(now)
-        for name, gauge in rules.gauges.items()
-    }
+    used = {name: state.moved(name, rules, now) for name in rules.gauges}
     moved = State(state.level, rules.text, rules.revision, used, now, state.writes, now, state.lanes)
     costs = ask.costs(state.level)
     takes = not (ask.admit and moved.short(rules, costs, now))
     flat = Flat().set("at", now).add("writes", 1)
     if takes:
         flat.set(lane.name, lane.number)
+        used = {name: line + costs.get(name, 0) for name, line in used.items()}
+        _counted(flat, ask)
     flat.set("rules", rules.text).set("revision", rules.revision)
     for name, gauge in rules.gauges.items():
-        flat.set(gauge.used, used[name] + (costs.get(name, 0) if takes else 0))
-    if takes:
-        _counted(flat, ask)
-    for name, gauge in old.gauges.items():
-        if name not in rules.gauges:
-            flat.remove(gauge.used).remove(gauge.consumed)
+        flat.set(gauge.used, used[name])
+    for name in old.gauges.keys() - rules.gauges.keys():
+        flat.remove(old.gauges[name].consumed)
+    past = _put_by(flat, state, rules, now)
     if state.level == 0:
-        flat.set("expires", rules.expires(now, used))
+        flat.set("expires", replace(moved, past=past).expires(now, {**state.used, **used}))
     terms = [_is("rules", state.text), _is("level", state.level), _unwritten(lane)]
-    terms += [_is(old.gauges[name].used, value) for name, value in state.used.items()]
+    terms += [_is(state.gauge(name).used, value) for name, value in state.used.items()]
     return flat, And(tuple(terms)), takes
+
+
+def _put_by(flat: Flat, state: State, rules: Rules, now: int) -> str:
+    """Keep what limits have used that are taken away before they are full: they may return (see `Bucket`)."""
+    gone = {name: state.gauge(name) for name in state.used if name not in rules.gauges}
+    lines = {name: state.moved(name, rules_of((gauge.limit,), 0), now) for name, gauge in gone.items()}
+    waits = {name: gauge.wait(lines[name], now, gauge.depth) for name, gauge in gone.items()}
+    # Of too many those that are full soonest are forgotten.
+    kept = sorted(sorted((name for name in gone if waits[name]), key=lambda name: -waits[name])[:MOST_LIMITS])
+    for name, gauge in gone.items():
+        if name in kept:
+            flat.set(gauge.used, lines[name])
+        else:
+            flat.remove(gauge.used)
+    if kept:
+        flat.set("past", past := render(tuple(gone[name].limit for name in kept)))
+        return past
+    flat.remove("past")
+    return ""

@@ -20,8 +20,7 @@ from .lease import Order
 from .limits import MICROSECONDS, Amount, Limit, limits_of
 from .memory import Memory
 from .resolve import CacheStats, SettingsCache
-
-_HIGHEST_LEVEL = 6
+from .shards import HIGHEST_LEVEL
 
 
 class Options(TypedDict, total=False):
@@ -77,9 +76,9 @@ class Core:
     ) -> None:
         if on_unavailable not in ("block", "allow"):
             raise DataError(f'on_unavailable is "block" or "allow"; {on_unavailable!r} was given.')
-        if most_shards not in [1 << level for level in range(_HIGHEST_LEVEL + 1)]:
+        if most_shards not in [1 << level for level in range(HIGHEST_LEVEL + 1)]:
             raise DataError(
-                f"most_shards is 1, 2, 4 and so on up to {1 << _HIGHEST_LEVEL}; {most_shards!r} was given."
+                f"most_shards is 1, 2, 4 and so on up to {1 << HIGHEST_LEVEL}; {most_shards!r} was given."
             )
         if shard_above is not None and shard_above < 1:
             raise DataError(

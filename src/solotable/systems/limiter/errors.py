@@ -6,6 +6,8 @@ SolotableError
 ├── NoLimits                no limits are set for the entity, the resource or the system
 ├── LeaseExpired            a lease was used after its end
 └── LimiterUnavailable      the table could not be asked, and on_unavailable is "block"
+
+Each goes from one process to another as it is: a pool's worker may raise it.
 """
 
 from __future__ import annotations
@@ -68,6 +70,9 @@ class RateLimitExceeded(SolotableError):
             f"{first.available} left; try again in {self.retry_after_header} s."
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.statuses,)
+
     @property
     def violations(self) -> tuple[LimitStatus, ...]:
         """The limits that refused."""
@@ -106,7 +111,13 @@ class NeverSatisfiable(SolotableError):
             f"{in_tokens(requested_milli)} {limit.name} are more than the {limit.capacity} that {entity!r} "
             f"ever has for {resource!r}; ask for less at once, or set a higher limit."
         )
+        self.entity = entity
+        self.resource = resource
         self.limit = limit
+        self.requested_milli = requested_milli
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.entity, self.resource, self.limit, self.requested_milli)
 
 
 class NoLimits(SolotableError):
@@ -117,6 +128,11 @@ class NoLimits(SolotableError):
             f"No limits are set for {entity!r} and {resource!r}, nor for the system; "
             f"set some with set_limits(...), or give limits=[...]."
         )
+        self.entity = entity
+        self.resource = resource
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.entity, self.resource)
 
 
 class LeaseExpired(SolotableError):
@@ -124,6 +140,9 @@ class LeaseExpired(SolotableError):
 
     def __init__(self) -> None:
         super().__init__("The lease has ended with its block; acquire another one.")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()
 
 
 class LimiterUnavailable(SolotableError):

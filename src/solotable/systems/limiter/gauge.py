@@ -28,6 +28,8 @@ from .limits import MICROSECONDS, MILLI, Limit, Limits, parse, render
 _KEPT_FILLS = 7
 #: And so much longer than it takes: a clock that is ahead must not forget a debt.
 _KEPT_SECONDS = 3600
+#: And never longer, though it fills in a million years: dates have an end.
+_MOST_KEPT_SECONDS = 100 * 366 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class Gauge:
 
     def moved(self, used: int, now: int, new: Gauge, at: int) -> int:
         """Return `used` in another limit's units, or at another time, with the same tokens if they fit."""
-        held = min(self.credits(used, now) // self.price * new.price, new.depth)
+        held = min(self.credits(used, now) * new.price // self.price, new.depth)
         return at * new.rate - held
 
     @property
@@ -110,7 +112,7 @@ class Rules:
             # A debt that takes longer than everything else is kept anyway?
             if (line := used.get(name)) is not None and line > now * gauge.rate + gauge.depth:
                 kept = max(kept, gauge.wait(line, now, gauge.depth) // MICROSECONDS + _KEPT_SECONDS)
-        return now // MICROSECONDS + kept
+        return now // MICROSECONDS + min(kept, _MOST_KEPT_SECONDS)
 
 
 @lru_cache(maxsize=4096)

@@ -267,13 +267,16 @@ class AsyncLease(_Lease):
         self, flow: Flow[ResultT], undo: Callable[[ResultT], Flow[None]] | None = None
     ) -> ResultT:
         """Run a flow to its end though the caller is cancelled meanwhile; then what it did is undone."""
-        if type(self._engine) is Inline:
-            # It answers without ever waiting, so nobody can come between.
-            return await arun(flow, self._engine)
-        work = asyncio.ensure_future(arun(flow, self._engine))
+        work: asyncio.Future[ResultT] | None = None
         try:
+            if type(self._engine) is Inline:
+                # It answers at once; only while a flow waits to ask again can anybody come between.
+                return await arun(flow, self._engine)
+            work = asyncio.ensure_future(arun(flow, self._engine))
             return await asyncio.shield(work)
         except asyncio.CancelledError:
+            if work is None:
+                work = asyncio.ensure_future(arun(flow, self._engine))
             if not work.cancelled():
                 ending = asyncio.ensure_future(self._ended(work, undo))
                 _going_on.add(ending)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal, Inexact
 from typing import Any, Self
 
 from solotable.errors import DataError
 
-from .names import limit_name
+from .names import limit_name, shown
 
 #: Tokens are counted in thousandths.
 MILLI = 1000
@@ -22,6 +22,9 @@ MICROSECONDS = 1_000_000
 MOST_TOKENS = 10**12
 LONGEST_PERIOD_SECONDS = 366 * 86_400
 MOST_LIMITS = 10
+
+#: Not the program's own, which may round.
+_EXACT = Context(prec=60, traps=[Inexact])
 
 #: An amount of tokens as callers give it; thousandths are the finest.
 Amount = int | float | Decimal
@@ -47,7 +50,7 @@ class Limit:
             if type(value) is not int or not 0 < value <= most:
                 raise DataError(
                     f"The {field} of limit {self.name!r} is a whole number from 1 to {most}; "
-                    f"{value!r} was given."
+                    f"{shown(value)} was given."
                 )
 
     @classmethod
@@ -131,28 +134,32 @@ def parse(text: str) -> Limits:
 
 def milli(amount: Amount, name: str = "an amount") -> int:
     """Return an amount in thousandths of a token, or refuse one that is finer, or no number."""
-    if type(amount) is int:
-        found = amount * MILLI
-    elif isinstance(amount, (float, Decimal)):
-        exact = Decimal(str(amount))
-        # Judged before anything is reckoned with it, which overflows for the largest decimals; so does abs().
-        if exact.is_finite() and exact.copy_abs() > MOST_TOKENS:
-            raise _too_many(name)
-        if not exact.is_finite() or exact * MILLI != (exact * MILLI).to_integral_value():
-            raise DataError(
-                f"{name} is a number of tokens, in thousandths at the finest; {amount!r} was given."
-            )
-        found = int(exact * MILLI)
+    if type(amount) is not int and not isinstance(amount, (float, Decimal)):
+        raise DataError(f"{name} is a number of tokens; {shown(amount)} was given.")
+    if isinstance(amount, int):
+        found: int | None = amount * MILLI
     else:
-        raise DataError(f"{name} is a number of tokens; {amount!r} was given.")
+        found = _exactly(amount if isinstance(amount, Decimal) else Decimal(str(amount)))
+    if found is None:
+        raise DataError(
+            f"{name} is a number of tokens, in thousandths at the finest; {shown(amount)} was given."
+        )
     if abs(found) > MOST_TOKENS * MILLI:
-        raise _too_many(name)
+        raise DataError(f"{name} is at most {MOST_TOKENS} tokens; {shown(amount)} was given.")
     return found
 
 
-def _too_many(name: str) -> DataError:
-    # How many is not told: Python refuses to print the largest numbers.
-    return DataError(f"{name} is at most {MOST_TOKENS} tokens; more were given.")
+def _exactly(amount: Decimal) -> int | None:
+    """Return an amount in thousandths, None for one that is finer or infinite."""
+    if not amount.is_finite():
+        return None
+    if amount.copy_abs() > MOST_TOKENS:
+        return MOST_TOKENS * MILLI + 1
+    try:
+        exact = _EXACT.multiply(amount, MILLI)
+    except Inexact:
+        return None
+    return int(exact) if exact == exact.to_integral_value() else None
 
 
 def in_tokens(amount: int) -> int | float:

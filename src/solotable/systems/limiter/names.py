@@ -38,10 +38,15 @@ def _judged(what: str, form: re.Pattern[str], given: str, most: str, first: str,
         return given
     raise DataError(
         f"{what} is named by 1 to {most} characters: {first}, then letters, digits and {others}; "
-        f"{_shown(given)} is not."
+        f"{shown(given)} is not."
     )
 
 
-def _shown(given: object) -> str:
-    text = repr(given)
+def shown(given: object) -> str:
+    """Return what was given as an error may show it: not at any length."""
+    try:
+        text = repr(given)
+    except ValueError:
+        # Python: a whole number of more than 4,300 digits is not written out.
+        return "a number of thousands of digits"
     return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"

@@ -74,6 +74,8 @@ class SettingsCache:
         self._hits = 0
         self._misses = 0
         self._settled_at = float("-inf")
+        #: What the system's settings said last, however old that is: now they may be out of reach.
+        self.on_unavailable: OnUnavailable | None = None
         #: Goes up with each invalidation: what was asked for before one is not kept after it.
         self._era = 0
 
@@ -112,6 +114,8 @@ class SettingsCache:
                 self._unlist(key)
             self._resources.setdefault(entity, set()).add(resource)
             for name, stored in (levels or {}).items():
+                if name == DEFAULT:
+                    self.on_unavailable = None if stored is None else stored.on_unavailable
                 _bounded(self._shared, name, (end, stored), self._most)
 
     def invalidate(self, entity: str | None = None) -> None:
@@ -126,12 +130,6 @@ class SettingsCache:
                 return
             for resource in self._resources.pop(entity, ()):
                 del self._kept[entity, resource]
-
-    @property
-    def on_unavailable(self) -> OnUnavailable | None:
-        """What the system's settings said last, however old that is: now they may be out of reach."""
-        found = self._shared.get(DEFAULT)
-        return None if found is None or found[1] is None else found[1].on_unavailable
 
     def _unlist(self, key: tuple[str, str]) -> None:
         entity, resource = key

@@ -14,9 +14,10 @@ from every shard.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from solotable.errors import ServiceError, TransportError
+from solotable.errors import SolotableError
 from solotable.expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not
 from solotable.flows.ask import Flow
 from solotable.flows.ask import ask as asked
@@ -32,12 +33,14 @@ from solotable.protocol.requests import (
 from solotable.values import Item
 
 from .bucket import Bucket, State, read
-from .charge import Ask, Charged, Desk, Gone, Outdated, Refused, through
+from .charge import Ask, Charged, Desk, Gone, Outcome, Outdated, Refused, through
 from .errors import LimiterUnavailable
 from .flat import Flat, number, scalar
 from .limits import MICROSECONDS
-from .memory import Anchor, Known
+from .memory import Anchor, Known, Lane, fresh
 
+#: A number of a shard has so many bits, whatever an installation allows: others may allow more.
+HIGHEST_LEVEL = 6
 #: How many shards a call looks into before it is refused, and how often it is sent elsewhere.
 _LOOKS = 3
 _DETOURS = 12
@@ -64,13 +67,30 @@ class Taken:
 
 def take(desk: Desk, known: Known, ask: Ask) -> Flow[Taken | Refused | Outdated]:
     """Take tokens from a bucket, whatever shards it has."""
-    roll = int(desk.scope.retries.dice() * (1 << desk.most_level)) if known.depth else 0
+    lane = known.lane(desk.now())
+    try:
+        return (yield from _taken(desk, known, ask, lane))
+    finally:
+        known.leave(lane)
+
+
+def touch(desk: Desk, known: Known, shard: int, ask: Ask) -> Flow[Outcome]:
+    """Charge one shard and no other."""
+    lane = known.lane(desk.now())
+    try:
+        return (yield from through(desk, known, shard, ask, lane))
+    finally:
+        known.leave(lane)
+
+
+def _taken(desk: Desk, known: Known, ask: Ask, lane: Lane) -> Flow[Taken | Refused | Outdated]:
+    roll = int(desk.scope.retries.dice() * (1 << HIGHEST_LEVEL)) if known.depth else 0
     refused: dict[int, Refused] = {}
     for _ in range(_DETOURS):
         if known.depth and _is_wide(known, ask):
             return (yield from _take_wide(desk, known, ask))
         shard = roll & ((1 << known.depth) - 1)
-        outcome = yield from through(desk, known, shard, ask)
+        outcome = yield from through(desk, known, shard, ask, lane)
         if isinstance(outcome, Charged):
             if outcome.state is not None and desk.shard_above is not None:
                 yield from _tend(desk, known, shard, outcome.state, ask)
@@ -88,32 +108,49 @@ def take(desk: Desk, known: Known, ask: Ask) -> Flow[Taken | Refused | Outdated]
             # So much at once is more often in all shards together than in one.
             return (yield from _take_wide(desk, known, ask))
         if len(refused) >= min(_LOOKS, 1 << known.depth):
-            return _soonest(refused, ask, desk.now())
+            return min(refused.values(), key=lambda one: one.longest)
         roll = _other(roll, refused, known.depth)
-    raise LimiterUnavailable(
-        f"The bucket of {known.entity!r} for {known.resource!r} is being sharded; try again."
-    )
+    raise _being_sharded(known)
 
 
 def settle(desk: Desk, taken: Taken, amounts: Mapping[str, int]) -> Flow[None]:
     """Take more, into debt if need be, or give back, where the tokens were taken from."""
-    wide = len(taken.shards) > 1
-    for place, shard in enumerate(taken.shards):
-        at = shard
-        for _ in range(_DETOURS):
-            state = taken.known.shards.get(at)
-            rules = taken.ask.rules if state is None else state.rules
-            # A limit that was taken away meanwhile is settled by that.
-            left = {name: amount for name, amount in amounts.items() if name in rules.gauges}
-            ask = Ask(rules, left, admit=False, wide=wide, counts=place == 0)
-            outcome = yield from through(desk, taken.known, at, ask)
-            if isinstance(outcome, Gone):
-                # It was joined with the half that has all but its highest bit, and what it had with it.
-                if wide:
-                    break
-                at &= (1 << max(0, at.bit_length() - 1)) - 1
-            elif not isinstance(outcome, Outdated):
-                break
+    if len(taken.shards) == 1:
+        return (yield from _settled(desk, taken, taken.shards[0], amounts))
+    # What was taken from all shards is settled with those that there are now.
+    whole = (yield from _whole(desk, taken.known)) or {0: 0}
+    for place, (shard, level) in enumerate(whole.items()):
+        yield from _settled(desk, taken, shard, amounts, part=level, counts=place == 0)
+
+
+def _settled(
+    desk: Desk, taken: Taken, shard: int, amounts: Mapping[str, int], *, part: int = 0, counts: bool = True
+) -> Flow[None]:
+    """Settle with one shard, or with what became of it."""
+    lane = taken.known.lane(desk.now())
+    try:
+        yield from _settled_in(desk, taken, shard, amounts, lane, part=part, counts=counts)
+    finally:
+        taken.known.leave(lane)
+
+
+def _settled_in(
+    desk: Desk, taken: Taken, shard: int, amounts: Mapping[str, int], lane: Lane, *, part: int, counts: bool
+) -> Flow[None]:
+    for _ in range(_DETOURS):
+        state = taken.known.shards.get(shard)
+        rules = taken.ask.rules if state is None else state.rules
+        # A limit that was taken away meanwhile is settled by that.
+        left = {name: amount for name, amount in amounts.items() if name in rules.gauges}
+        if not left:
+            return
+        ask = Ask(rules, left, admit=False, part=part, counts=counts)
+        outcome = yield from through(desk, taken.known, shard, ask, lane)
+        if isinstance(outcome, Gone):
+            # It was joined with the half that has all but its highest bit, and what it had with it.
+            shard &= (1 << max(0, shard.bit_length() - 1)) - 1
+        elif not isinstance(outcome, Outdated):
+            return
 
 
 def _is_wide(known: Known, ask: Ask) -> bool:
@@ -123,33 +160,67 @@ def _is_wide(known: Known, ask: Ask) -> bool:
 
 def _take_wide(desk: Desk, known: Known, ask: Ask) -> Flow[Taken | Refused | Outdated]:
     """Take a part from every shard, or from none."""
-    yield from look(desk, known, consistent=True)
-    shards = tuple(sorted(known.shards)) or (0,)
+    for attempt in range(_DETOURS):
+        if attempt:
+            yield desk.scope.retries.wait(attempt)
+        whole = yield from _whole(desk, known)
+        outcome = yield from _take_parts(desk, known, ask, whole)
+        if not isinstance(outcome, Gone):
+            return outcome
+    raise _being_sharded(known)
+
+
+def _take_parts(
+    desk: Desk, known: Known, ask: Ask, whole: Mapping[int, int]
+) -> Flow[Taken | Refused | Outdated | Gone]:
+    """Take from these shards, while they have these levels: then it is all of what is asked, and no more."""
+    parts = {
+        shard: replace(ask, part=level, counts=place == 0)
+        for place, (shard, level) in enumerate(whole.items())
+    }
     done: list[int] = []
-    for shard in shards:
-        part = Ask(ask.rules, ask.amounts, wide=True, counts=not done, final=ask.final)
-        outcome = yield from through(desk, known, shard, part)
-        if isinstance(outcome, Charged):
+    failed: Refused | Outdated | Gone = Gone()
+    try:
+        for shard, part in parts.items():
+            outcome = yield from touch(desk, known, shard, part)
+            if not isinstance(outcome, Charged):
+                failed = outcome
+                break
             done.append(shard)
-            continue
-        if done:
-            back = {name: -amount for name, amount in ask.amounts.items()}
-            yield from settle(desk, Taken(known, ask, tuple(done)), back)
-        if isinstance(outcome, Gone):
-            raise LimiterUnavailable(
-                f"The bucket of {known.entity!r} for {known.resource!r} is being sharded; try again."
-            )
-        return outcome
-    return Taken(known, ask, shards, known.shards.get(shards[0]))
+    except SolotableError:
+        with suppress(SolotableError):
+            yield from _parts_back(desk, known, parts, done)
+        raise
+    if parts and len(done) == len(parts):
+        return Taken(known, ask, tuple(whole), known.shards.get(done[0]))
+    yield from _parts_back(desk, known, parts, done)
+    if isinstance(failed, Refused):
+        # It has to wait for the shard that takes longest.
+        there = [(known.shards[shard], part) for shard, part in parts.items() if shard in known.shards]
+        others = [Refused(state, part, failed.now) for state, part in there if state.text == ask.rules.text]
+        return max([failed, *others], key=lambda one: one.longest)
+    return failed
 
 
-def _soonest(refused: Mapping[int, Refused], ask: Ask, now: int) -> Refused:
-    def wait(one: Refused) -> int:
-        costs = ask.costs(one.state.level)
-        gauges = ask.rules.gauges
-        return max(gauges[name].wait(one.state.used[name], now, cost) for name, cost in costs.items())
+def _parts_back(desk: Desk, known: Known, parts: Mapping[int, Ask], done: Iterable[int]) -> Flow[None]:
+    for shard in done:
+        part = parts[shard]
+        back = {name: -amount for name, amount in part.amounts.items()}
+        taken = Taken(known, part, (shard,))
+        yield from _settled(desk, taken, shard, back, part=part.part, counts=part.counts)
 
-    return min(refused.values(), key=wait)
+
+def _whole(desk: Desk, known: Known) -> Flow[dict[int, int]]:
+    """Return all shards of a bucket with their levels; none where they changed while they were looked at."""
+    yield from look(desk, known, consistent=True)
+    found = {shard: known.shards[shard].level for shard in sorted(known.shards)} or {0: 0}
+    return found if sum(1 << HIGHEST_LEVEL >> level for level in found.values()) == 1 << HIGHEST_LEVEL else {}
+
+
+def _being_sharded(known: Known) -> LimiterUnavailable:
+    return LimiterUnavailable(
+        f"The bucket of {known.entity!r} for {known.resource!r} is being sharded; try again."
+    )
 
 
 def _other(roll: int, refused: Mapping[int, Refused], depth: int) -> int:
@@ -203,12 +274,12 @@ def _tend(desk: Desk, known: Known, shard: int, state: State, ask: Ask) -> Flow[
             known.anchors[shard] = Anchor(state.seen, state.writes)
             if state.level < desk.most_level and _has_room(ask, state.level + 1):
                 yield from halve(desk, known, shard, state)
-        elif state.level and passed >= _REST:
+        elif passed >= (_REST if state.level else _HEAT):
             known.anchors[shard] = Anchor(state.seen, state.writes)
-            if written * _COLD < desk.shard_above * passed:
+            if state.level and written * _COLD < desk.shard_above * passed:
                 yield from join(desk, known, shard, state)
-    except (ServiceError, TransportError):
-        # Somebody else was quicker, or the table is busy: there is another time.
+    except SolotableError:
+        # Somebody else was quicker, or the table is busy: there is another time. What is taken is taken.
         known.forget(shard)
 
 
@@ -222,10 +293,12 @@ def halve(desk: Desk, known: Known, shard: int, state: State) -> Flow[None]:
     plan, rules, now = Bucket.plan(), state.rules, desk.now()
     half = shard | 1 << state.level
     line = {
-        name: max(used, rules.gauges[name].full(now)) + rules.gauges[name].depth // _SLACK
-        for name, used in state.used.items()
+        name: max(state.used[name], gauge.full(now)) + gauge.depth // _SLACK
+        for name, gauge in rules.gauges.items()
     }
+    past = {f"used_{name}": used for name, used in state.used.items() if name not in line}
     terms: list[Condition] = [_is("level", state.level), _is("rules", state.text)]
+    terms += [_is(name, used) for name, used in past.items()]
     terms += [Compare("<=", Attr((f"used_{name}",)), Const(number(used))) for name, used in line.items()]
     kept = UpdateItem(
         table=desk.table,
@@ -250,6 +323,8 @@ def halve(desk: Desk, known: Known, shard: int, state: State) -> Flow[None]:
         "at": now,
         "writes": 0,
         **{f"used_{name}": used for name, used in line.items()},
+        **past,
+        **({"past": state.past} if past else {}),
     }
     item |= {name: scalar(value) for name, value in content.items()}
     absent = Not(Exists((plan.table.partition.name,)))
@@ -267,14 +342,24 @@ def join(desk: Desk, known: Known, shard: int, state: State) -> Flow[None]:
     if low is None or high is None or not low.level == high.level == state.level or low.text != high.text:
         return
     rules, now, level = low.rules, desk.now(), low.level - 1
+    if low.is_ahead(now) or high.is_ahead(now):
+        return
     flat = Flat().set("level", level).set("at", now).add("writes", 1)
-    used: dict[str, int] = {}
+    # Limits of the past that only the other half knows are forgotten with it.
+    used = {name: max(line, high.used.get(name, line)) for name, line in low.used.items()}
     for name, gauge in rules.gauges.items():
         full = gauge.full(now)
         used[name] = -(-(max(low.used[name], full) + max(high.used[name], full)) // 2)
-        flat.set(gauge.used, used[name])
+    for name, line in used.items():
+        flat.set(f"used_{name}", line)
+    # Who has written to the half that goes and got no answer asks the one that stays.
+    lanes = fresh(high.lanes, now)
+    lanes = {name: number for name, number in lanes.items() if number > low.lanes.get(name, 0)}
+    for name, number_ in lanes.items():
+        flat.set(name, number_)
+    joined = replace(low, level=level, used=used, seen=now, lanes={**low.lanes, **lanes})
     if level == 0:
-        flat.set("expires", rules.expires(now, used))
+        flat.set("expires", joined.expires(now, used))
     yield TransactWriteItems(
         actions=(
             UpdateItem(
@@ -287,7 +372,7 @@ def join(desk: Desk, known: Known, shard: int, state: State) -> Flow[None]:
         )
     )
     known.forget(shard | top)
-    known.learn(shard & ~top, replace(low, level=level, used=used, seen=now))
+    known.learn(shard & ~top, joined)
     known.depth = max((each.level for each in known.shards.values()), default=0)
 
 

@@ -1,0 +1,81 @@
+"""Any order of the steps of several processes, with lost answers, late writes and clocks that differ."""
+
+from __future__ import annotations
+
+import pytest
+
+from solotable.systems.limiter import Limit, RateLimitExceeded
+from solotable.systems.limiter.limits import MILLI
+from solotable.systems.limiter.usage import aggregate
+
+from .interleaving import Running, World
+
+LIMIT = Limit.per_minute("rpm", 600)
+
+
+def lived(
+    world: World, *, steps: int = 220, back: bool = True, adjusts: bool = False, forgets: bool = False
+) -> None:
+    """Let a world go on for some time, and come to rest."""
+    dice = world.dice
+    for _ in range(steps):
+        what = dice.random()
+        if what < 0.25 and len(world.running) < 6:
+            world.acquire(dice.choice([1, 1, 5, 20, 60, 200, 500]))
+        elif what < 0.33 and back:
+            world.give_back()
+        elif what < 0.38 and adjusts:
+            world.adjust(dice.randint(-20, 300))
+        elif what < 0.44:
+            world.clock.seconds += dice.choice([0.0001, 0.05, 1.1, 5.0, 11.0])
+        elif what < 0.45 and forgets:
+            world.forget()
+        else:
+            world.step()
+    world.finish()
+
+
+def expected(one: Running) -> int | None:
+    """Return how many thousandths a flow must have used up; None: it may have, its answers were lost."""
+    if one.error is None:
+        return one.amount * MILLI
+    if isinstance(one.error, RateLimitExceeded) and not one.faulty:
+        return 0
+    return None
+
+
+def judge_balances(world: World, *, exact: bool) -> None:
+    for one in world.ended:
+        least = expected(one)
+        if least is None:
+            # Not known to have been done: never fewer used up than by one that gives back.
+            least = min(0, one.amount * MILLI)
+        elif exact:
+            assert one.balance.counted == least, one
+        assert one.balance.used >= least - one.balance.leeway, one
+    total = sum(one.balance.counted for one in world.ended)
+    aggregate(world.db)
+    summary = world.clients[0].usage_summary(entity="u", window="month").limits
+    assert (summary["rpm"].total_millitokens if summary else 0) == total
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_whoever_is_granted_tokens_has_used_up_as_many_and_nobody_makes_any(seed: int) -> None:
+    world = World(seed, limit=LIMIT, shard_above=2, most_shards=8)
+    lived(world)
+    judge_balances(world, exact=True)
+    assert any(one.error is None for one in world.ended)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_nor_with_lost_answers_late_writes_and_lost_memory(seed: int) -> None:
+    world = World(seed, limit=LIMIT, shard_above=2, most_shards=8, faults=0.15)
+    lived(world, forgets=True, adjusts=True)
+    judge_balances(world, exact=False)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_nor_with_clocks_that_differ_beyond_what_they_do(seed: int) -> None:
+    world = World(seed, limit=LIMIT, shard_above=2, most_shards=8, faults=0.1, skew=3.0)
+    lived(world, adjusts=True)
+    judge_balances(world, exact=False)
