@@ -35,7 +35,7 @@ CREATE TABLE identity (
 );
 INSERT INTO identity VALUES (0);
 CREATE TABLE changes (
-    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    sequence INTEGER PRIMARY KEY,
     stream TEXT NOT NULL,
     at_micros INTEGER NOT NULL,
     by_service INTEGER NOT NULL,

@@ -21,7 +21,7 @@ from solotable.values import Item
 from . import backfill, streams
 from .catalog import Table
 from .definitions import current, every, stored
-from .storage import Writer, is_sound
+from .storage import Writer, change_checksum, is_sound
 
 if TYPE_CHECKING:
     from .engine import SqliteEngine
@@ -156,18 +156,28 @@ def _trim_stream(engine: SqliteEngine, stream: str, oldest_micros: int) -> bool:
     """Remove a batch of a stream's oldest changes; say whether there may be more."""
     with engine.database.read() as connection:
         rows = connection.execute(
-            "SELECT sequence, at_micros FROM changes WHERE stream = ? ORDER BY sequence LIMIT ?",
+            "SELECT sequence, at_micros, old IS NULL AND new IS NULL FROM changes "
+            "WHERE stream = ? ORDER BY sequence LIMIT ?",
             (stream, _TRIM),
         ).fetchall()
-    old = [sequence for sequence, _ in takewhile(lambda row: row[1] < oldest_micros, rows)]
-    if not old:
+        last = streams.newest(connection)
+    old = list(takewhile(lambda row: row[1] < oldest_micros, rows))
+    # The last of all stays, without what it was about: see `streams.newest`.
+    if not old or (len(old) == 1 and old[0][0] == last and old[0][2]):
         return False
 
-    engine.database.write(
-        lambda connection: connection.execute(
-            "DELETE FROM changes WHERE stream = ? AND sequence <= ?", (stream, old[-1])
+    def trim(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "DELETE FROM changes WHERE stream = ? AND sequence <= ? AND sequence < ?",
+            (stream, old[-1][0], last),
         )
-    )
+        connection.execute(
+            "UPDATE changes SET key = x'', old = NULL, new = NULL, crc = ? "
+            "WHERE stream = ? AND sequence = ? AND sequence <= ?",
+            (change_checksum(None, None), stream, last, old[-1][0]),
+        )
+
+    engine.database.write(trim)
     return len(old) == _TRIM
 
 

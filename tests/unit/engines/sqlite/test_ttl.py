@@ -103,7 +103,8 @@ def test_an_item_that_got_more_time_meanwhile_stays() -> None:
 
 def changes(engine: SqliteEngine) -> int:
     with engine.database.read() as connection:
-        return int(connection.execute("SELECT count(*) FROM changes").fetchone()[0])
+        asked = "SELECT count(*) FROM changes WHERE old IS NOT NULL OR new IS NOT NULL"
+        return int(connection.execute(asked).fetchone()[0])
 
 
 def test_changes_are_kept_for_a_day() -> None:
@@ -141,6 +142,29 @@ def test_changes_are_kept_longer_when_the_table_can_be_brought_back() -> None:
         clock.move(2 * DAY)
         engine.sweep()
         assert changes(engine) == 0
+
+
+def test_no_sequence_number_is_given_out_twice_though_every_change_was_trimmed() -> None:
+    clock = Clock()
+    with opened(clock=clock) as engine:
+        create(engine, StreamSpecification=NEW_AND_OLD)
+        for name in "123":
+            put(engine, name)
+        clock.move(2 * DAY)
+        engine.sweep()
+        engine.sweep()
+        assert changes(engine) == 0
+        put(engine, "4")
+        with engine.database.read() as connection:
+            rows = connection.execute(
+                "SELECT sequence, new IS NULL FROM changes ORDER BY sequence"
+            ).fetchall()
+        # The last number is kept, and nothing of what it was about.
+        assert rows == [(3, 1), (4, 0)]
+        clock.move(2 * DAY)
+        engine.sweep()
+        with engine.database.read() as connection:
+            assert connection.execute("SELECT sequence FROM changes").fetchall() == [(4,)]
 
 
 def test_tokens_are_forgotten_after_their_time() -> None:
