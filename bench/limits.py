@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, Literal
 
 from .commits import MANY, ONE, RAW, SIXTEEN
@@ -276,20 +277,17 @@ def _least(what: str, ratio: float | None, limit: float, beside: str) -> Verdict
 def limiter_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
     """Judge the rate limiter beside zae-limiter, kind by kind, by the workload that suits it least.
 
-    In process it is zae-limiter on whichever endpoint serves it best; over the wire, on the same.
+    In process it is judged beside zae-limiter on each endpoint, as that makes a difference to it; over the
+    wire, on the same one.
     """
     verdicts = []
     endpoints = [place for place in figures if place not in LIMITER_LIMITS]
     for place, limit in LIMITER_LIMITS.items():
-        for kind in KINDS:
+        for kind, endpoint in product(KINDS, endpoints):
             ours = _limiter(figures, place, OURS, kind, "rate")
-            peers = [_limiter(figures, each, ZAE, kind, "rate") for each in endpoints]
-            best = {
-                workload: max(each[workload] for each in peers if each) for workload in ours if any(peers)
-            }
-            verdicts.append(
-                _times(f"acquires, {place}, {kind}", limit, {each: ours[each] / best[each] for each in best})
-            )
+            peer = _limiter(figures, endpoint, ZAE, kind, "rate")
+            times = {each: ours[each] / peer[each] for each in ours if each in peer}
+            verdicts.append(_times(f"acquires, {place}, {kind}", limit, times, on=f" on {endpoint}"))
     for place in endpoints:
         for kind in KINDS:
             ours = _limiter(figures, place, OURS, kind, "cpu_us")
@@ -304,11 +302,11 @@ def _limiter(figures: Mapping[str, Any], place: str, name: str, kind: str, membe
     return {workload: figure[member] for workload, figure in found.items()}
 
 
-def _times(what: str, limit: float, times: Mapping[str, float]) -> Verdict:
+def _times(what: str, limit: float, times: Mapping[str, float], on: str = "") -> Verdict:
     least = min(times, key=times.__getitem__, default=None)
     return _judge(
         what=what,
-        limit=f"{limit:g}x {ZAE}",
+        limit=f"{limit:g}x {ZAE}{on}",
         shown="no figure" if least is None else f"{times[least]:.1f}x, {least}",
         good=None if least is None else times[least] >= limit,
         unknown=() if times else (f"{ZAE} or {OURS}",),

@@ -22,10 +22,13 @@ def both(rate: float, cpu_us: float, *, hot: float = 1.0) -> dict[str, Any]:
 
 
 def outcomes(found: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    return {each.what: (each.outcome, each.figure) for each in limits.limiter_verdicts(found)}
+    verdicts = limits.limiter_verdicts(found)
+    return {
+        each.what + each.limit.partition("zae-limiter")[2]: (each.outcome, each.figure) for each in verdicts
+    }
 
 
-def test_in_process_is_judged_by_the_peers_best_endpoint_and_our_worst_workload() -> None:
+def test_in_process_is_judged_beside_the_peer_on_each_endpoint_by_our_worst_workload() -> None:
     judged = outcomes(
         {
             "relaxed file": {"solotable": both(4000, 90, hot=0.9)},
@@ -34,8 +37,9 @@ def test_in_process_is_judged_by_the_peers_best_endpoint_and_our_worst_workload(
             "quick server": {"zae-limiter": both(200, 2000), "solotable": both(500, 1001)},
         }
     )
-    assert judged["acquires, relaxed file, sync"] == ("not reached", "18.0x, one hot entity")
-    assert judged["acquires, durable file, async"] == ("reached", "5.0x, 100 entities")
+    assert judged["acquires, relaxed file, sync on slow server"] == ("reached", "36.0x, one hot entity")
+    assert judged["acquires, relaxed file, sync on quick server"] == ("not reached", "18.0x, one hot entity")
+    assert judged["acquires, durable file, async on quick server"] == ("reached", "5.0x, 100 entities")
     assert judged["CPU, slow server, sync"] == ("reached", "2.0x, 100 entities")
     assert judged["CPU, quick server, sync"][0] == "not reached"
 
