@@ -148,9 +148,12 @@ def growth_table(small: Mapping[str, Any], large: Mapping[str, Any]) -> Iterator
 
 def verdict_table(verdicts: Iterable[Verdict]) -> Iterator[str]:
     """Yield each limit and whether it is reached."""
-    for each in verdicts:
+    rows = list(verdicts)
+    what = max((len(each.what) for each in rows), default=0) + 2
+    limit = max((len(each.limit) for each in rows), default=0) + 2
+    for each in rows:
         note = f"  ({each.note})" if each.note else ""
-        yield f"  {each.outcome:<13}{each.what:<34}{each.limit:<24}{each.figure}{note}"
+        yield f"  {each.outcome:<13}{each.what:<{what}}{each.limit:<{limit}}{each.figure}{note}"
 
 
 def load_average() -> float | None:
