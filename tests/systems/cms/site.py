@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
@@ -14,7 +14,7 @@ from solotable.flows.ask import Retries
 from solotable.jobs.deliver import deliver
 from solotable.protocol.encode import items as decode_items
 from solotable.protocol.engine import Engine
-from solotable.protocol.requests import Control, Query, Request, Scan
+from solotable.protocol.requests import Control, Query, Scan
 from solotable.systems.cms import (
     Assets,
     Comments,
@@ -39,9 +39,10 @@ from solotable.systems.cms import (
     audit_sink,
     cms,
 )
-from solotable.testing import Journal, RecordingEngine
+from solotable.testing import Journal
 from solotable.values import Item
 from tests.store.opening import SECRET, Clock
+from tests.systems.watched import Watched
 
 ANN = Actor(id="u-17", name="Ann", email="ann@example.org")
 T = TypeVar("T")
@@ -81,25 +82,6 @@ class Services:
 
     def resources(self, folder: Any) -> Resources:
         return Resources(self.store, FolderStorage(folder))
-
-
-class Watched(RecordingEngine):
-    """Leaves the engine open, as it is the fixture's, and lets a test slip in before a request."""
-
-    before: tuple[type[Request[Any]], Callable[[], object]] | None = None
-
-    def slip_in(self, kind: type[Request[Any]], action: Callable[[], object]) -> None:
-        """Do something before the next request of a kind."""
-        self.before = (kind, action)
-
-    def handle(self, request: Request[Any], /) -> Any:
-        if self.before is not None and isinstance(request, self.before[0]):
-            action, self.before = self.before[1], None
-            action()
-        return super().handle(request)
-
-    def close(self) -> None:
-        """Do nothing."""
 
 
 @dataclass

@@ -96,6 +96,20 @@ def test_a_lease_takes_more_gives_back_and_ends(place: Place, mode: str) -> None
     assert ours.available("u", "gpt-4") == {"rpm": 10, "tpm": 1600}
 
 
+def test_no_more_is_given_back_than_was_taken(place: Place, mode: str) -> None:
+    ours = known(place, mode)
+    take(ours, rpm=5)
+    with ours.acquire("u", "gpt-4", {"rpm": 1, "tpm": 500}) as lease:
+        lease.adjust(tpm=100)
+        with pytest.raises(DataError, match="taken 600 tpm; no more than that can be given back"):
+            lease.release(tpm=601)
+        with pytest.raises(DataError, match="has taken 1 rpm"):
+            lease.adjust(rpm=-2)
+        lease.release(tpm=600)
+    assert lease.consumed == {"rpm": 1, "tpm": 0}
+    assert ours.available("u", "gpt-4") == {"rpm": 4, "tpm": 2000}
+
+
 def test_an_exception_gives_everything_back(place: Place, mode: str) -> None:
     ours = known(place, mode)
     with pytest.raises(KeyboardInterrupt), ours.acquire("u", "gpt-4", {"rpm": 1, "tpm": 500}) as lease:  # noqa: PT012 - the block is the test

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from solotable.errors import EngineError, ServiceError, SolotableError, TransportError
+from solotable.errors import DataError, EngineError, ServiceError, SolotableError, TransportError
 from solotable.flows.ask import Flow
 from solotable.protocol.engine import Engine
 from solotable.store.drive import AsyncEngine, Inline, arun, run
@@ -24,7 +24,7 @@ from solotable.store.drive import AsyncEngine, Inline, arun, run
 from .acquire import Grant, Room, acquire, adjust, back
 from .entities import OnUnavailable
 from .errors import LeaseExpired, LimiterUnavailable, LimitStatus
-from .limits import MILLI, Amount, Limit, wanted
+from .limits import MILLI, Amount, Limit, in_tokens, wanted
 
 ResultT = TypeVar("ResultT")
 
@@ -107,8 +107,15 @@ class _Lease:
         if not self._grants:
             return
         known = self._grants[0].taken[0].ask.rules.limits
+        noted = dict(self._pending)
         for name, amount in wanted(known, amounts, signed=True).items():
-            self._pending[name] = self._pending.get(name, 0) + sign * amount
+            taken = self._consumed.get(name, 0) + noted.get(name, 0)
+            if taken + sign * amount < 0:
+                raise DataError(
+                    f"This call has taken {in_tokens(taken)} {name}; no more than that can be given back."
+                )
+            noted[name] = noted.get(name, 0) + sign * amount
+        self._pending = noted
 
     def _judge_open(self) -> None:
         if not self._open:
