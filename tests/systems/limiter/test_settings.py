@@ -325,3 +325,16 @@ def test_a_flow_of_a_lookup_needs_no_engine(place: Place) -> None:
     assert isinstance(asked, GetItem)
     assert asked.key == {"PK": {"S": "acme#ENTITY#acct"}, "SK": {"S": "ENTITY"}}
     assert LimitedEntity.plan().tenant == Family.plan().tenant == "namespace"
+
+
+def test_limits_that_an_operator_sets_whose_clock_is_behind_are_the_newest_all_the_same(
+    place: Place, drive: Drive
+) -> None:
+    system = drive(set_limits(place.scope, [RPM]))
+    place.clock.seconds -= 600
+    before = drive(effective_limits(place.scope, "acct", "gpt-4"))
+    for entity, resource in ((None, "gpt-4"), ("acct", None), ("acct", "gpt-4")):
+        stored = drive(set_limits(place.scope, [TPM], entity=entity, resource=resource))
+        after = drive(effective_limits(place.scope, "acct", "gpt-4"))
+        assert stored.revision == after.revision > before.revision >= system.revision
+        before = after

@@ -243,11 +243,18 @@ def _stored(scope: Scope, owner: str, resource: str) -> Flow[StoredLimits | None
 
 def _replaced(scope: Scope, owner: str, resource: str, **content: Any) -> Flow[StoredLimits]:
     def planner() -> Flow[Write]:
-        before = yield from _stored(scope, owner, resource)
+        # With those that it goes before: what counts for somebody is as new as the newest of them.
+        places = dict.fromkeys((each, on) for each in (owner, DEFAULT) for on in (resource, DEFAULT))
+        keys = [{"owner": each, "resource": on} for each, on in places]
+        levels = yield from read.get_many(scope, StoredLimits, keys, consistent=True)
+        before = levels[0]
+        if resource == DEFAULT != owner:
+            # An entity's own limits go before those of every resource.
+            levels += yield from every(scope, StoredLimits.of_owner(DEFAULT).consistent())
         entity = StoredLimits(
             owner=owner,
             resource=resource,
-            revision=_next_revision(scope, before),
+            revision=_next_revision(scope, levels),
             version=0 if before is None else before.version,
             **content,
         )
@@ -265,10 +272,10 @@ def _emptied(scope: Scope, owner: str, resource: str) -> Flow[StoredLimits | Non
     return before
 
 
-def _next_revision(scope: Scope, before: StoredLimits | None) -> int:
-    # A clock that stands or goes back must not make a change look old.
+def _next_revision(scope: Scope, levels: Iterable[StoredLimits | None]) -> int:
+    # A clock that stands, goes back, or is behind another operator's must not make a change look old.
     now = int(scope.clock() * MICROSECONDS)
-    return now if before is None else max(now, before.revision + 1)
+    return max([now, *(each.revision + 1 for each in levels if each is not None)])
 
 
 def _unfit_parent(parent: str, there: LimitedEntity | None) -> ServiceError | SolotableError:
