@@ -6,7 +6,16 @@
     with limiter.acquire("user-1", "gpt-4", {"rpm": 1}):
         ...
 
-Start at `blocking` (or `awaiting`) and `lease`; the arithmetic is in `gauge`, the write in `charge`.
+Start at `blocking` (or `awaiting`) and `lease`. Where things are:
+
+    gauge, limits, names            the arithmetic: pure
+    bucket, flat, charge, memory    a bucket's item, and the one write of it
+    shards, acquire                 several items of a hot bucket; all limits of a call, and its parent
+    entities, settings, resolve     who is limited and by what, and which level counts
+    namespaces, trail, usage/       the registry, who changed what, what was consumed
+    middleware, dependency          around an application; with `callers`, `refusals`
+    app, routes/, held, watch       the HTTP API, leases and streams in it; `demo` with `chat`
+    manifest/                       files of limits, for `solotable limiter limits`
 """
 
 from .awaiting import AsyncLimiter

@@ -1,0 +1,79 @@
+"""kill -9 of a purge, again and again: it goes on where it was, and what it has to leave alone it leaves."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from solotable.connect import connect
+from solotable.protocol.encode import items as decode_items
+from solotable.protocol.requests import Scan
+from solotable.store.drive import run
+from solotable.systems.limiter import Limit, Limiter, namespaces
+from solotable.systems.limiter.table import limiter
+from tests.torture.size import SEED, amount
+
+KILLS = amount(6, 60)
+PROGRAM = """
+import sys
+from solotable.connect import connect
+from solotable.store.drive import run
+from solotable.systems.limiter import namespaces
+from solotable.systems.limiter.table import limiter
+namespaces._AT_ONCE = 10
+with connect(sys.argv[1], limiter) as db:
+    run(namespaces.purge(db.scope, "gone", progress=lambda step: print(step.removed, flush=True)), db.engine)
+print("done", flush=True)
+"""
+
+pytestmark = pytest.mark.timeout(amount(120, 900))
+
+
+def killed_at_some_step(url: str, dice: random.Random) -> list[str]:
+    """Begin a purge, or go on with it, kill it during one of its next steps, and return what it told."""
+    process = subprocess.Popen(  # noqa: S603 - its own program
+        [sys.executable, "-c", PROGRAM, url], stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    told = [process.stdout.readline().strip() for _ in range(dice.randrange(1, 4))]
+    time.sleep(dice.random() * 0.005)
+    process.kill()
+    told += process.communicate()[0].split()
+    return told
+
+
+def test_a_purge_that_is_killed_goes_on_and_touches_nothing_else(tmp_path: Path) -> None:
+    dice = random.Random(SEED)
+    url = f"sqlite:///{tmp_path / 'limits.db'}?durability=relaxed"
+    with connect(url, limiter) as db:
+        ids = {name: run(namespaces.register(db.scope, name), db.engine).id for name in ("gone", "kept")}
+        for each in ids.values():
+            ours = Limiter(db, each, limits=[Limit.per_minute("rpm", 10)])
+            for number in range(60 * KILLS):
+                with ours.acquire(f"u{number}", "r", {"rpm": 1}):
+                    pass
+        run(namespaces.delete(db.scope, "gone"), db.engine)
+    steps: list[list[str]] = [killed_at_some_step(url, dice) for _ in range(KILLS)]
+    assert all("done" not in told for told in steps), f"seed {SEED}: it was over before it was killed"
+    # What is noted as removed never goes back: a purge that begins goes on.
+    counts = [int(count) for told in steps for count in told]
+    assert counts == sorted(counts), f"seed {SEED}"
+    assert counts[-1] > counts[0]
+    with connect(url, limiter) as db:
+        run(namespaces.purge(db.scope, "gone"), db.engine)
+        owners: list[str] = []
+        start = None
+        while True:
+            page = db.engine.handle(Scan(table=limiter.name, start=start))
+            found = decode_items(page.items or ())
+            owners += [item["namespace"]["S"] for item in found if item["_type"]["S"] == "Bucket"]
+            start = page.last_key
+            if not start:
+                break
+        assert owners == [ids["kept"]] * (60 * KILLS), f"seed {SEED}"
+        assert list(run(namespaces.orphans(db.scope), db.engine).items) in ([], ["_"])
