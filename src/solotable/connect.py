@@ -15,9 +15,9 @@ import os
 import random
 import re
 import secrets
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -31,11 +31,12 @@ from solotable.protocol.engine import Engine
 from solotable.protocol.requests import Control
 from solotable.store import AsyncDatabase, Database
 from solotable.store.drive import AsyncEngine, Inline, Threaded
+from solotable.store.thread_pool import ThreadPool
 
 _THREADS = 16
 #: What may be set behind the ? of a URL.
 _SETTINGS = {
-    "sqlite": ("durability", "prefix"),
+    "sqlite": ("durability", "lock_timeout", "prefix"),
     "http": ("client", "region", "profile", "prefix"),
     "https": ("client", "region", "profile", "prefix"),
     "aws": ("client", "region", "profile", "prefix"),
@@ -132,7 +133,7 @@ def awaited(engine: Engine) -> AsyncEngine:
     made: AsyncEngine | None = None if native is None else native()
     if made is not None:
         return made
-    return Threaded(engine, ThreadPoolExecutor(_THREADS, thread_name_prefix="solotable"))
+    return Threaded(engine, ThreadPool(_THREADS, name="solotable"))
 
 
 def open_engine(address: Url, *, clock: Callable[[], float] = time.time, session: Any = None) -> Engine:
@@ -143,7 +144,12 @@ def open_engine(address: Url, *, clock: Callable[[], float] = time.time, session
         durability: Any = address.settings.get("durability", "full")
         if durability not in ("full", "relaxed"):
             raise DeclarationError(f"{address.text}: durability is full or relaxed.")
-        return sqlite.open(address.path or sqlite.MEMORY, durability=durability, clock=clock)
+        return sqlite.open(
+            address.path or sqlite.MEMORY,
+            durability=durability,
+            lock_timeout_seconds=_seconds(address, "lock_timeout", sqlite.LOCK_SECONDS),
+            clock=clock,
+        )
     from solotable.engines import dynamodb
 
     if address.settings.get("client", "botocore") != "botocore":
@@ -155,6 +161,19 @@ def open_engine(address: Url, *, clock: Callable[[], float] = time.time, session
         session=session,
         botocore="client" in address.settings,
     )
+
+
+def _seconds(address: Url, setting: str, default: float) -> float:
+    text = address.settings.get(setting)
+    if text is None:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= threading.TIMEOUT_MAX:
+        raise DeclarationError(f"{address.text}: {setting} is a number of seconds, got {text!r}.")
+    return seconds
 
 
 def ensure(engine: Engine, table: declared.Table, name: str) -> None:

@@ -19,6 +19,8 @@
     │   ├── NotOurFile              the file is something else, or of a newer version
     │   ├── ReadOnly                a write to a file that was opened or lies read-only
     │   ├── StorageFull             the disk, or the file's own limit, is full
+    │   ├── FileLocked              another process keeps the write lock; `holder` is its id
+    │   ├── FileReplaced            the file was removed or replaced while it was open
     │   └── Corrupt                 stored bytes do not match their checksum
     ├── NotConfigured               no region, no credentials, or a profile that cannot be used
     ├── TransportError              no answer came, and nothing was written: `retryable`
@@ -191,6 +193,18 @@ class ReadOnly(EngineError):
 
 class StorageFull(EngineError):
     """The disk is full; nothing of the refused write was kept, and reads go on."""
+
+
+class FileLocked(EngineError):
+    """Another process kept the write lock for too long; `holder` is its process id, if it is known."""
+
+    def __init__(self, message: str, *, holder: int | None = None) -> None:
+        super().__init__(message)
+        self.holder = holder
+
+
+class FileReplaced(EngineError):
+    """The file, or its write-ahead log, was removed or replaced while the engine had it open."""
 
 
 class Corrupt(EngineError):

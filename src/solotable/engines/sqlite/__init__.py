@@ -12,10 +12,10 @@ import os
 import time
 from collections.abc import Callable
 
-from .connection import MEMORY, Durability
+from .connection import LOCK_SECONDS, MEMORY, Durability
 from .engine import SqliteEngine
 
-__all__ = ["MEMORY", "Durability", "SqliteEngine", "open"]
+__all__ = ["LOCK_SECONDS", "MEMORY", "Durability", "SqliteEngine", "open"]
 
 
 def open(  # noqa: A001 - sqlite.open(path) is how it reads; nobody imports it bare
@@ -23,11 +23,19 @@ def open(  # noqa: A001 - sqlite.open(path) is how it reads; nobody imports it b
     *,
     durability: Durability = "full",
     read_only: bool = False,
+    lock_timeout_seconds: float = LOCK_SECONDS,
     clock: Callable[[], float] = time.time,
 ) -> SqliteEngine:
     """Open a database file, making it if there is none; `":memory:"` keeps nothing.
 
     With durability "full" an answered write has been fsynced; "relaxed" may lose the last writes at
-    a power cut, though never a part of one.
+    a power cut, though never a part of one. A write that waits longer than `lock_timeout_seconds` for
+    another process raises FileLocked.
     """
-    return SqliteEngine(os.fspath(path), durability=durability, read_only=read_only, clock=clock)
+    return SqliteEngine(
+        os.fspath(path),
+        durability=durability,
+        read_only=read_only,
+        lock_timeout_seconds=lock_timeout_seconds,
+        clock=clock,
+    )

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import os
 import sqlite3
 import threading
 import time
@@ -41,6 +42,17 @@ _PAUSE_SECONDS = 0.002
 
 _lock = threading.Lock()
 _running: WeakKeyDictionary[SqliteEngine, dict[int, threading.Thread]] = WeakKeyDictionary()
+
+
+def _forget_threads() -> None:
+    """Start over in a forked child, which has none of the parent's threads."""
+    global _lock  # noqa: PLW0603 - a thread that is not in the child may hold the old one
+    _lock = threading.Lock()
+    _running.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)
 
 
 @dataclass(frozen=True, slots=True)

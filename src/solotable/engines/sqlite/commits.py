@@ -236,6 +236,7 @@ class Commits:
             try:
                 writer = database.ready_writer()
                 writer.execute("BEGIN IMMEDIATE")
+                database.note_log()
                 result = run(writer)
                 self._in_doubt = True
                 writer.execute("COMMIT")

@@ -1,7 +1,8 @@
-"""One SQLite file: who may write, who may read, and what a fault of the file means.
+"""The connections to one SQLite file, and what a fault of the file means.
 
-Writes run one at a time and return only once committed (`commits`); reads have connections of their
-own and never wait for a writer. Nothing here knows what is stored.
+Writes run one at a time and return only once committed (`commits`). Each read has its own connection
+and never waits for a writer. No connection is open while the process forks (`forks`), and none goes to
+another file than the first one did (`files`). Nothing here knows what is stored.
 """
 
 from __future__ import annotations
@@ -9,18 +10,28 @@ from __future__ import annotations
 import contextlib
 import os
 import sqlite3
+import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar, get_args
 
-from solotable.errors import Corrupt, EngineError, NotOurFile, ReadOnly, ServiceError, StorageFull
+from solotable.errors import (
+    Corrupt,
+    EngineError,
+    FileLocked,
+    NotOurFile,
+    ReadOnly,
+    ServiceError,
+    StorageFull,
+)
 
-from . import ddl
+from . import ddl, forks
 from .commits import Commits, Outcome
-from .filelock import FileLock
+from .file_lock import FileLock
+from .files import DatabaseFile
 
 ResultT = TypeVar("ResultT")
 Durability = Literal["full", "relaxed"]
@@ -28,7 +39,8 @@ Durability = Literal["full", "relaxed"]
 Connect = Callable[..., sqlite3.Connection]
 
 MEMORY = ":memory:"
-_BUSY_SECONDS = 30.0
+#: How long a write waits for another process that has the file locked.
+LOCK_SECONDS = 30.0
 _WRITER_CACHE_KIB = 64 * 1024
 #: Each reader has its own; the operating system's cache serves all of them.
 _READER_CACHE_KIB = 16 * 1024
@@ -55,36 +67,47 @@ class Database:
         *,
         durability: Durability = "full",
         read_only: bool = False,
+        lock_timeout_seconds: float = LOCK_SECONDS,
         connect: Connect = sqlite3.connect,
     ) -> None:
         if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
             raise EngineError(f"SQLite {sqlite3.sqlite_version} is too old; solotable needs 3.35 or newer.")
         if durability not in get_args(Durability):
             raise EngineError(f'durability is "full" or "relaxed", not {durability!r}.')
-        if not path or "\0" in path or Path(path).is_dir():
+        if not path or "\0" in path or os.path.isdir(path):  # noqa: PTH112 - Path raises where a folder cannot be read
             raise EngineError(f'{path!r} cannot be a database: give the path of a file, or ":memory:".')
-        self.path = path
         self.in_memory = path == MEMORY
         self.read_only = read_only
+        self._file = None if self.in_memory else DatabaseFile(path, read_only=read_only)
+        self.path = MEMORY if self._file is None else self._file.path
         self._durability = durability
+        self._lock_timeout_seconds = lock_timeout_seconds
         self._open_connection = connect
-        self._pid = os.getpid()
+        self.pid = os.getpid()
         self._commits = Commits(self)
         self._readers: deque[sqlite3.Connection] = deque()
+        #: Every open connection, and the lock under which one is opened.
+        self._connections: set[sqlite3.Connection] = set()
+        self._opening = threading.Lock()
+        self._suspended = False
         self._reading = _SharedReading(self, self._commits) if self.in_memory else None
         self._closed = False
+        self.writer: sqlite3.Connection
         self._writer_lost = False
-        if not self.in_memory:
-            _create_privately(self.path, read_only=self.read_only)
-        self.file_lock = FileLock(self._lock_path())
+        lock_path = None if self.in_memory or read_only else f"{self.path}-lock"
+        self.file_lock = FileLock(lock_path, timeout_seconds=lock_timeout_seconds)
         try:
-            with self.file_lock:
-                self.writer = self._open_first()
-        except sqlite3.Error as fault:
+            # fork() takes the commits' lock: none happens in the middle of this.
+            with self._commits.lock:
+                if self._file is not None:
+                    forks.register(self)
+                with self.file_lock:
+                    self.writer = self._open_first()
+        except BaseException as fault:
+            forks.unregister(self)
             self.file_lock.close()
-            raise self.fault(fault) from fault
-        except BaseException:
-            self.file_lock.close()
+            if isinstance(fault, sqlite3.Error):
+                raise self.fault(fault) from fault
             raise
 
     def write(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
@@ -137,6 +160,12 @@ class Database:
     def borrow(self) -> sqlite3.Connection:
         """Take a connection to a file to read with; it must be given back."""
         self.check_usable()
+        if self._suspended:
+            # The thread that forks holds it until that is done.
+            with self._opening:
+                pass
+        if self._file is not None and self._file.immutable:
+            self._file.check_in_place()
         try:
             return self._readers.pop()
         except IndexError:
@@ -147,41 +176,115 @@ class Database:
 
     def give_back(self, reader: sqlite3.Connection, *, sound: bool = True) -> None:
         """End the use of a borrowed connection; one that is not sound is not used again."""
-        if sound and len(self._readers) < _MOST_IDLE_READERS:
+        if sound and not self._suspended and len(self._readers) < _MOST_IDLE_READERS:
             self._readers.append(reader)
         else:
-            reader.close()
+            self._disconnect(reader)
         if self._closed:
             self._close_readers()
 
     def close(self) -> None:
         """Close every connection; a second call does nothing."""
-        if os.getpid() != self._pid:
-            # The connections, the lock and whoever holds it are the parent's.
+        if os.getpid() != self.pid:
+            # The connections and the lock belong to the parent.
             self._closed = True
             return
         with self._commits.lock:
             if self._closed:
                 return
             self._closed = True
-            # The last connection to close a file checkpoints it.
-            with self.file_lock:
+            # The last connection to close a file checkpoints it. A process that keeps the lock for too
+            # long has the file open, so this is not the last one.
+            with contextlib.suppress(FileLocked), self.file_lock:
                 self._close_readers()
-                self.writer.close()
+                self._close_writer()
+            self._close_readers()
+            self._close_writer()
             self.file_lock.close()
+        forks.unregister(self)
 
     def _close_readers(self) -> None:
         with contextlib.suppress(IndexError):
             while True:
-                self._readers.pop().close()
+                self._disconnect(self._readers.pop())
+
+    def _disconnect(self, connection: sqlite3.Connection) -> None:
+        self._connections.discard(connection)
+        connection.close()
+
+    def _close_writer(self) -> None:
+        self._writer_lost = True
+        if self._file is not None:
+            self._file.forget_log()
+        self._disconnect(self.writer)
+
+    @property
+    def identity(self) -> forks.Identity:
+        """The device and inode of the file."""
+        return (0, 0) if self._file is None else self._file.identity
+
+    def suspend(self, deadline: float) -> bool:
+        """Close every connection before a fork; False, and as before, if one stays in use."""
+        if not self._commits.lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            return False
+        if self._opening.acquire(timeout=max(0.0, deadline - time.monotonic())):
+            self._suspended = True
+            with contextlib.suppress(EngineError, OSError, sqlite3.Error):
+                if self._close_for_fork(deadline):
+                    return True
+            self._suspended = False
+            self._opening.release()
+        self._commits.lock.release()
+        return False
+
+    def _close_for_fork(self, deadline: float) -> bool:
+        # The thread that forks may itself have a transaction open.
+        if not self._writer_lost and self.writer.in_transaction:
+            return False
+        if not forks.wait_until(self._only_writer_is_open, deadline):
+            return False
+        self.file_lock.acquire(max(0.0, deadline - time.monotonic()))
+        try:
+            self._close_writer()
+        finally:
+            self.file_lock.release()
+        self.file_lock.close()
+        return True
+
+    def _only_writer_is_open(self) -> bool:
+        self._close_readers()
+        return self._connections <= {self.writer}
+
+    def resume(self) -> None:
+        """Go on in the parent after a fork; connections are opened when they are needed."""
+        self._suspended = False
+        self._opening.release()
+        self._commits.lock.release()
+
+    def restart(self) -> None:
+        """Go on in a child: the threads that waited for the parent's locks do not exist here."""
+        self.pid = os.getpid()
+        self._commits = Commits(self)
+        self._opening = threading.Lock()
+        self._suspended = False
+
+    def disown(self) -> None:
+        """Keep the parent's connections from being closed in a child."""
+        forks.leak(self._connections)
+        self.file_lock.forget()
 
     def check_usable(self) -> None:
         if self._closed:
             raise EngineError(f"The engine on {self.path} was closed; open it again.")
-        if os.getpid() != self._pid:
+        if os.getpid() != self.pid:
+            if self.in_memory:
+                raise EngineError(
+                    "The in-memory database belongs to the parent of this forked process. Open another "
+                    "in this process, or use a file, which processes share."
+                )
             raise EngineError(
-                f"The engine on {self.path} was opened before a fork; SQLite connections do not "
-                "survive one. Open it again in this process."
+                f"{self.path}: the process was forked while its engine was in use, or by C code that "
+                "runs no hooks of Python. Open the database after the fork."
             )
 
     def _check_writable(self) -> None:
@@ -197,7 +300,14 @@ class Database:
         elif self.writer.in_transaction:
             # An interruption came between a failure and its undoing.
             self.writer.execute("ROLLBACK")
+        if self._file is not None:
+            self._file.check_in_place()
         return self.writer
+
+    def note_log(self) -> None:
+        """Remember the write-ahead log that the open transaction goes to."""
+        if self._file is not None:
+            self._file.note_log()
 
     def abandon(self, fault: BaseException | None) -> None:
         """Undo the open transaction; a connection that cannot be trusted any more is replaced."""
@@ -210,17 +320,19 @@ class Database:
         if not trusted and not self.in_memory:
             # After a failed fsync nothing that this connection holds can be trusted. The next write
             # opens another: its caller is told if that fails too.
-            self._writer_lost = True
-            self.writer.close()
-
-    def _lock_path(self) -> str | None:
-        return None if self.in_memory or self.read_only else f"{self.path}-lock"
+            self._close_writer()
 
     def _open_first(self) -> sqlite3.Connection:
-        """Open the file, make it ours if it is new, and refuse it if it is something else."""
-        connection = self._connect(reader=True)
+        """Open the file, lay it out if it is new, and reject the file of another program."""
         try:
+            connection = self._connect(reader=True)
             ours = ddl.is_ours(connection, self.path)
+        except sqlite3.OperationalError:
+            if self._file is None or not self._file.can_be_immutable():
+                raise
+            connection = self._connect(reader=True)
+            ours = ddl.is_ours(connection, self.path)
+        try:
             if self.read_only:
                 if not ours:
                     raise NotOurFile(f"{self.path} is empty and was opened read-only.")
@@ -230,35 +342,41 @@ class Database:
             if not ours:
                 ddl.create(connection)
         except BaseException:
-            connection.close()
+            self._disconnect(connection)
             raise
         return connection
 
     def _connect(self, *, reader: bool = False) -> sqlite3.Connection:
-        if self.in_memory:
-            target = MEMORY
-        else:
-            mode = "ro" if self.read_only else "rw"
-            target = f"{Path(self.path).absolute().as_uri()}?mode={mode}"
-        connection = self._open_connection(
+        if self._file is None:
+            return self._configure(self._open_target(MEMORY), reader=reader)
+        with self._opening:
+            self._file.check_in_place()
+            connection = self._open_target(self._file.uri)
+            self._connections.add(connection)
+        try:
+            return self._configure(connection, reader=reader)
+        except BaseException:
+            self._disconnect(connection)
+            raise
+
+    def _open_target(self, target: str) -> sqlite3.Connection:
+        return self._open_connection(
             target,
             uri=True,
             isolation_level=None,
             check_same_thread=False,
-            timeout=_BUSY_SECONDS,
+            timeout=self._lock_timeout_seconds,
             cached_statements=512,
         )
-        try:
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.execute("PRAGMA cell_size_check = ON")
-            connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
-            if reader:
-                connection.execute("PRAGMA query_only = ON")
-            else:
-                self._make_writer(connection)
-        except BaseException:
-            connection.close()
-            raise
+
+    def _configure(self, connection: sqlite3.Connection, *, reader: bool) -> sqlite3.Connection:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
+        if reader:
+            connection.execute("PRAGMA query_only = ON")
+        else:
+            self._make_writer(connection)
         return connection
 
     def _make_writer(self, connection: sqlite3.Connection) -> None:
@@ -295,7 +413,10 @@ class Database:
         if code in _DAMAGED:
             return Corrupt(f"{self.path} is damaged: {fault}. Restore a backup, or salvage what is readable.")
         if code == sqlite3.SQLITE_BUSY:
-            return EngineError(f"{self.path} was held by another writer for over {_BUSY_SECONDS:.0f} s.")
+            return FileLocked(
+                f"{self.path}: another program has held SQLite's lock for over "
+                f"{self._lock_timeout_seconds:.0f} s. Nothing was written."
+            )
         return EngineError(f"{self.path}: {fault}")
 
 
@@ -348,15 +469,3 @@ class _SharedReading:
         self._lock.release()
         if isinstance(error, sqlite3.Error):
             raise self._database.fault(error) from error
-
-
-def _create_privately(path: str, *, read_only: bool) -> None:
-    """Make the file readable by its owner alone before SQLite can make it otherwise."""
-    if read_only or Path(path).exists():
-        return
-    try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-    except FileExistsError:
-        pass
-    except OSError as fault:
-        raise EngineError(f"{path} cannot be created: {fault.strerror}.") from fault

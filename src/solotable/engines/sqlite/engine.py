@@ -21,7 +21,7 @@ from solotable.protocol.wire import call
 from . import backfill
 from .catalog import Catalog, Table
 from .commits import Outcome
-from .connection import Connect, Database, Durability, StaleDefinition
+from .connection import LOCK_SECONDS, Connect, Database, Durability, StaleDefinition
 from .operations import OPERATIONS
 from .storage import Writer
 from .ttl import sweep
@@ -44,10 +44,17 @@ class SqliteEngine:
         *,
         durability: Durability = "full",
         read_only: bool = False,
+        lock_timeout_seconds: float = LOCK_SECONDS,
         clock: Callable[[], float] = time.time,
         connect: Connect = sqlite3.connect,
     ) -> None:
-        self.database = Database(path, durability=durability, read_only=read_only, connect=connect)
+        self.database = Database(
+            path,
+            durability=durability,
+            read_only=read_only,
+            lock_timeout_seconds=lock_timeout_seconds,
+            connect=connect,
+        )
         self.catalog = Catalog()
         self._clock = clock
         try:

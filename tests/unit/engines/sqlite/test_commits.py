@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -413,51 +411,6 @@ def test_in_memory_reads_and_transactions_work_together_with_writes() -> None:
 def test_read_only_refuses_groups_too(engine: SqliteEngine, tmp_path: Path) -> None:
     with SqliteEngine(str(tmp_path / "shop.db"), read_only=True) as reader, pytest.raises(ReadOnly):
         reader.handle_together([request("PutItem", Item={"pk": {"S": "a"}})])
-
-
-# Processes ----------------------------------------------------------------------------------------
-
-_FORK = """
-import os, sys
-from solotable.engines import sqlite
-from solotable.errors import EngineError
-engine = sqlite.open(sys.argv[1])
-engine.database.file_lock.__enter__()  # as if another thread were committing
-child = os.fork()
-if child == 0:
-    try:
-        engine.call("PutItem", {"TableName": "Things", "Item": {"pk": {"S": "child"}}})
-    except EngineError as error:
-        assert "fork" in str(error), error
-    else:
-        os._exit(3)
-    engine.close()
-    os._exit(0)
-_, status = os.waitpid(child, 0)
-assert status == 0, status
-# The child must not have let go of the parent's lock.
-import fcntl
-other = os.open(sys.argv[1] + "-lock", os.O_RDWR)
-try:
-    fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
-except BlockingIOError:
-    pass
-else:
-    raise SystemExit("the lock was lost")
-engine.database.file_lock.__exit__(None, None, None)
-engine.call("PutItem", {"TableName": "Things", "Item": {"pk": {"S": "parent"}}})
-engine.close()
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_a_forked_child_can_neither_write_nor_take_the_parents_lock(
-    engine: SqliteEngine, tmp_path: Path
-) -> None:
-    command = [sys.executable, "-c", _FORK, str(tmp_path / "shop.db")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)  # noqa: S603
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert keys(engine) == {"parent"}
 
 
 def test_a_file_that_cannot_have_a_log_is_refused(tmp_path: Path) -> None:

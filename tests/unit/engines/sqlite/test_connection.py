@@ -170,15 +170,6 @@ def test_a_closed_engine_says_so(path: Path) -> None:
         get(engine, "a")
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
-def test_an_engine_does_not_survive_a_fork(path: Path) -> None:
-    with start(path) as engine:
-        engine.database._pid += 1  # what os.getpid() says in a child
-        with pytest.raises(EngineError, match="fork"):
-            get(engine, "a")
-        engine.database._pid -= 1
-
-
 @pytest.mark.parametrize("where", ["file", "memory"])
 def test_conditional_counters_are_exact_under_threads(path: Path, where: str) -> None:
     target = path if where == "file" else Path(":memory:")

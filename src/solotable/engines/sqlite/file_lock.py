@@ -1,0 +1,228 @@
+"""One lock per database file, held across processes while one of them commits or checkpoints.
+
+It makes several writers fair (the kernel queues them, where SQLite's own waiting polls), and it keeps
+out the WAL-reset fault of SQLite before 3.51.3, which needs a commit of one connection during a
+checkpoint of another. It does not protect reads: those need no lock. A wait is bounded: a process
+that was stopped while it held the lock must not stop the others for ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import sys
+import threading
+import time
+from types import TracebackType
+
+from solotable.errors import FileLocked, ReadOnly
+
+#: The lock file's content: the process that locked it last, in a fixed number of bytes.
+_HOLDER_BYTES = 128
+
+if sys.platform == "win32":  # pragma: no cover - the suite runs on POSIX
+    import msvcrt
+
+    def _try_lock(descriptor: int) -> bool:
+        os.lseek(descriptor, _HOLDER_BYTES, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        except OSError:
+            return False
+        return True
+
+    def _lock(descriptor: int) -> None:
+        while not _try_lock(descriptor):
+            time.sleep(0.01)
+
+    def _unlock(descriptor: int) -> None:
+        os.lseek(descriptor, _HOLDER_BYTES, os.SEEK_SET)
+        msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
+else:
+    import fcntl
+
+    def _try_lock(descriptor: int) -> bool:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def _lock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+    def _unlock(descriptor: int) -> None:
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+
+class FileLock:
+    """The lock of one database file: a file beside it. Without a path there is nothing to lock.
+
+    One caller at a time uses it: the commits of an engine are serialised before they come here.
+    """
+
+    def __init__(self, path: str | None, *, timeout_seconds: float) -> None:
+        self._path = path
+        self._timeout_seconds = timeout_seconds
+        self._descriptor: int | None = None
+        self._queue: _Queue | None = None
+        self._name = b""
+        if path is not None:
+            self._open()
+
+    def __enter__(self) -> None:
+        if self._path is not None:
+            self.acquire(self._timeout_seconds)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.release()
+
+    def release(self) -> None:
+        """Give the lock back."""
+        if self._descriptor is not None:
+            _unlock(self._descriptor)
+
+    def acquire(self, timeout_seconds: float) -> None:
+        """Take the lock, or raise FileLocked with the process that has it."""
+        if self._path is None:
+            return
+        deadline = time.monotonic() + timeout_seconds
+        while True:
+            descriptor = self._open() if self._descriptor is None else self._descriptor
+            try:
+                # A wait that was given up is still in the kernel's queue, for this same descriptor.
+                if (self._queue is not None and self._queue.waiting) or not _try_lock(descriptor):
+                    self._wait(descriptor, deadline)
+                removed = os.fstat(descriptor).st_nlink == 0
+                if not removed:
+                    # A full disk has no room for the name; the lock holds all the same.
+                    with contextlib.suppress(OSError):
+                        os.lseek(descriptor, 0, os.SEEK_SET)
+                        os.write(descriptor, self._name)
+                    return
+            except BaseException:
+                # An interruption may come between the kernel's grant and its arrival here.
+                if self._descriptor is not None:
+                    _unlock(descriptor)
+                raise
+            # The lock file was removed: other processes lock the one that took its place.
+            self.close()
+
+    def close(self) -> None:
+        """Close the lock file; the next acquire opens it again. The file stays for other processes."""
+        descriptor, self._descriptor = self._descriptor, None
+        queue, self._queue = self._queue, None
+        if descriptor is not None and (queue is None or queue.end()):
+            os.close(descriptor)
+
+    def forget(self) -> None:
+        """Close the copies of a parent's descriptor in a child; the parent keeps its lock."""
+        descriptor, self._descriptor, self._queue = self._descriptor, None, None
+        if descriptor is not None:
+            os.close(descriptor)
+
+    def _open(self) -> int:
+        assert self._path is not None
+        try:
+            self._descriptor = os.open(
+                self._path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o600
+            )
+        except OSError as fault:
+            raise ReadOnly(
+                f"{self._path} cannot be opened for writing: {fault.strerror}. Make the file and its folder "
+                "writable, or open the database with read_only=True."
+            ) from fault
+        # Read at each opening: after a fork it is another process.
+        name = f"{os.getpid()} on {socket.gethostname()}".encode()[: _HOLDER_BYTES - 1]
+        self._name = name.ljust(_HOLDER_BYTES - 1) + b"\n"
+        return self._descriptor
+
+    def _wait(self, descriptor: int, deadline: float) -> None:
+        if self._queue is None:
+            self._queue = _Queue(descriptor)
+        started = time.monotonic()
+        if self._queue.wait(deadline - started):
+            return
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        holder = os.read(descriptor, _HOLDER_BYTES).decode(errors="replace").strip()
+        pid = holder.partition(" ")[0]
+        who = f"process {holder}" if holder else "another process"
+        raise FileLocked(
+            f"{self._path}: {who} has held the write lock for over {time.monotonic() - started:.0f} s. "
+            "If it is stopped or hangs, resume it or end it; then try again. Nothing was written.",
+            holder=int(pid) if pid.isdigit() else None,
+        )
+
+
+class _Queue:
+    """A thread that waits in the kernel's queue, for callers that must be able to give up.
+
+    flock() takes no time limit, and polling would let one writer starve another.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._mutex = threading.Lock()
+        self._wanted = threading.Semaphore(0)
+        self._granted = threading.Semaphore(0)
+        #: Whether the thread waits in the kernel, and whether its caller still wants the lock.
+        self._waiting = False
+        self._abandoned = False
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="solotable-file-lock", daemon=True)
+        self._thread.start()
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for the lock; False when the time is up."""
+        granted = False
+        try:
+            with self._mutex:
+                self._abandoned = False
+                if not self._waiting:
+                    self._waiting = True
+                    self._wanted.release()
+            granted = self._granted.acquire(timeout=max(0.0, seconds))
+        finally:
+            if not granted:
+                self._give_up()
+        return granted
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the thread is in the kernel's queue."""
+        with self._mutex:
+            return self._waiting
+
+    def end(self) -> bool:
+        """End the thread; False if it waits, and will close the descriptor when the kernel lets it go."""
+        with self._mutex:
+            self._ended.set()
+            waiting = self._waiting
+        self._wanted.release()
+        if not waiting:
+            self._thread.join()
+        return not waiting
+
+    def _give_up(self) -> None:
+        with self._mutex:
+            if self._waiting:
+                self._abandoned = True
+            else:
+                # Granted in the same moment.
+                self._granted.acquire(blocking=False)
+                _unlock(self._descriptor)
+
+    def _run(self) -> None:
+        while self._wanted.acquire() and not self._ended.is_set():
+            _lock(self._descriptor)
+            with self._mutex:
+                self._waiting = False
+                if self._abandoned or self._ended.is_set():
+                    _unlock(self._descriptor)
+                else:
+                    self._granted.release()
+                if self._ended.is_set():
+                    os.close(self._descriptor)

@@ -1,0 +1,104 @@
+"""Which file a database is: its path, fixed once, and its inode, so that a replaced file is noticed.
+
+Nothing here opens the database file: closing a descriptor of it would drop SQLite's own locks.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from solotable.errors import EngineError, FileReplaced
+
+from .forks import Identity
+
+
+class DatabaseFile:
+    """One database file, made if there is none."""
+
+    def __init__(self, path: str, *, read_only: bool) -> None:
+        #: Absolute and without links: os.chdir() or another symlink later on changes nothing.
+        self.path = os.path.realpath(path)
+        self._read_only = read_only
+        #: Whether SQLite takes it that nothing writes the file: see `can_be_immutable`.
+        self.immutable = False
+        self._log_path = f"{self.path}-wal"
+        self._log: Identity | None = None
+        if not read_only:
+            self._create()
+        try:
+            found = Path(self.path).stat()
+        except OSError as fault:
+            raise EngineError(f"{self.path} cannot be opened: {fault.strerror}.") from fault
+        if found.st_nlink > 1:
+            raise EngineError(
+                f"{self.path} has {found.st_nlink} names (hard links). SQLite finds its log by the file's "
+                "name, so writes under two names destroy the file. Remove the other names, or copy the file."
+            )
+        self.identity: Identity = (found.st_dev, found.st_ino)
+
+    def _create(self) -> None:
+        """Make the file readable by its owner alone, before SQLite can make it otherwise."""
+        try:
+            os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        except FileExistsError:
+            pass
+        except OSError as fault:
+            if _identity(self.path) is None:
+                raise EngineError(f"{self.path} cannot be created: {fault.strerror}.") from fault
+
+    @property
+    def uri(self) -> str:
+        """The file as SQLite is asked for it."""
+        mode = "ro" if self._read_only else "rw"
+        return f"{Path(self.path).as_uri()}?mode={mode}{'&immutable=1' if self.immutable else ''}"
+
+    def can_be_immutable(self) -> bool:
+        """Read the file as it is, where SQLite cannot make its log: in a folder that is not writable."""
+        if not self._read_only or self.immutable or self._log_has_content():
+            return False
+        self.immutable = True
+        return True
+
+    def check_in_place(self) -> None:
+        """Raise FileReplaced if the path no longer leads to the file, or its log was removed."""
+        if self.immutable:
+            if self._log_has_content():
+                raise FileReplaced(
+                    f"{self.path} was opened read-only in a folder that is not writable, and another "
+                    "process writes it now. Open it again."
+                )
+            return
+        if _identity(self.path) != self.identity:
+            raise FileReplaced(
+                f"{self.path} was removed or replaced while it was open; nothing more is written to it. "
+                "Put the file back, or close the engine and open the new file."
+            )
+        if self._log is not None and _identity(self._log_path) != self._log:
+            raise FileReplaced(
+                f"{self._log_path} was removed or replaced while it was open. It is part of the database: "
+                "writes since the last checkpoint may be lost. Close every process that has the file open."
+            )
+
+    def note_log(self) -> None:
+        """Remember which file the log is, once the connection that writes has it open."""
+        if self._log is None:
+            self._log = _identity(self._log_path)
+
+    def forget_log(self) -> None:
+        """Forget the log when no connection of this process keeps it in place."""
+        self._log = None
+
+    def _log_has_content(self) -> bool:
+        try:
+            return Path(self._log_path).stat().st_size > 0
+        except OSError:
+            return False
+
+
+def _identity(path: str) -> Identity | None:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - every commit passes here, and Path costs as much again
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -1,0 +1,361 @@
+"""Programs that fork while they have a database open, each run in a process of its own.
+
+A program prints the key of every write that was acknowledged; the tests look for them afterwards.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import multiprocessing
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from solotable.engines import sqlite
+from solotable.engines.sqlite import SqliteEngine, forks
+from solotable.errors import EngineError
+
+TABLE = {
+    "TableName": "Things",
+    "BillingMode": "PAY_PER_REQUEST",
+    "KeySchema": [{"AttributeName": "pk", "KeyType": "HASH"}],
+    "AttributeDefinitions": [{"AttributeName": "pk", "AttributeType": "S"}],
+}
+
+
+def put(engine: SqliteEngine, key: str) -> None:
+    """Write one item, and print its key once the write is acknowledged."""
+    engine.call("PutItem", {"TableName": "Things", "Item": {"pk": {"S": key}}})
+    os.write(1, f"{key}\n".encode())
+
+
+def put_many(engine: SqliteEngine, prefix: str, count: int = 20) -> None:
+    for number in range(count):
+        put(engine, f"{prefix}-{number}")
+
+
+def fork(work: Callable[[], None]) -> int:
+    """Run the work in a forked child, which ends without Python's own clean-up."""
+    child = os.fork()
+    if child == 0:
+        status = 0
+        try:
+            work()
+        except BaseException:  # noqa: BLE001 - the parent reports it
+            traceback.print_exc()
+            status = 1
+        os._exit(status)
+    return child
+
+
+def wait_for(child: int) -> None:
+    _, status = os.waitpid(child, 0)
+    assert status == 0, f"child ended with {status}"
+
+
+def elsewhere(path: str, key: str) -> None:
+    """Open the file in an unrelated process, write, and close it: the last one to close checkpoints."""
+    program = "import sys; from tests.unit.engines.sqlite import forking; forking.visit(*sys.argv[1:])"
+    subprocess.run([sys.executable, "-c", program, path, key], check=True)  # noqa: S603
+
+
+def visit(path: str, key: str) -> None:
+    with sqlite.open(path) as engine:
+        put(engine, key)
+
+
+class Steps:
+    """Lets two processes take turns: each waits for the other's word."""
+
+    def __init__(self) -> None:
+        self._mine, self._theirs = os.pipe(), os.pipe()
+
+    def child_says(self) -> None:
+        os.write(self._theirs[1], b".")
+        os.read(self._mine[0], 1)
+
+    def parent_hears(self) -> None:
+        assert os.read(self._theirs[0], 1) == b".", "the child ended early"
+
+    def parent_says(self) -> None:
+        os.write(self._mine[1], b".")
+
+
+def _write_on(open_engine: Callable[[], SqliteEngine], steps: Steps, *, die: bool) -> None:
+    engine = open_engine()
+    put_many(engine, "child-before")
+    steps.child_says()
+    put_many(engine, "child-after")
+    steps.child_says()
+    if die:
+        os.kill(os.getpid(), signal.SIGKILL)
+    engine.close()
+
+
+def child_opens_its_own(path: str) -> None:
+    """The parent closes while the child, which opened the file again, goes on writing."""
+    _parent_closes_first(path, lambda _: sqlite.open(path))
+
+
+def child_uses_the_parents(path: str) -> None:
+    """The parent closes while the child goes on writing through the engine that it inherited."""
+    _parent_closes_first(path, lambda engine: engine)
+
+
+def _parent_closes_first(path: str, choose: Callable[[SqliteEngine], SqliteEngine]) -> None:
+    engine = sqlite.open(path)
+    engine.call("CreateTable", TABLE)
+    put(engine, "parent")
+    steps = Steps()
+    child = fork(lambda: _write_on(lambda: choose(engine), steps, die=True))
+    steps.parent_hears()
+    put(engine, "parent-meanwhile")
+    engine.close()
+    elsewhere(path, "elsewhere-1")
+    steps.parent_says()
+    steps.parent_hears()
+    elsewhere(path, "elsewhere-2")
+    steps.parent_says()
+    os.waitpid(child, 0)
+
+
+def two_engines(path: str) -> None:
+    """One process has two engines on the file, and a child uses both."""
+    first = sqlite.open(path)
+    first.call("CreateTable", TABLE)
+    second = sqlite.open(path)
+    put(first, "first")
+    put(second, "second")
+
+    def use() -> None:
+        put(first, "child-first")
+        put(second, "child-second")
+
+    wait_for(fork(use))
+    first.close()
+    put(second, "second-after")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def refused_beside_another_connection(path: str) -> None:
+    """The program reads the file by sqlite3 itself: that connection cannot be closed for it."""
+    forks._CLOSE_SECONDS = 0.1
+    engine = sqlite.open(path)
+    engine.call("CreateTable", TABLE)
+    other = sqlite3.connect(path)
+    other.execute("SELECT * FROM catalog").fetchall()
+    wait_for(fork(lambda: _refuses(lambda: sqlite.open(path))))
+    put(engine, "parent")
+    other.close()
+    wait_for(fork(lambda: put(engine, "child")))
+    engine.close()
+
+
+def daemon(path: str) -> None:
+    """The parent exits without closing; its daemon writes while other processes come and go."""
+    engine = sqlite.open(path)
+    engine.call("CreateTable", TABLE)
+    put(engine, "parent")
+    first = os.fork()
+    if first:
+        os.waitpid(first, 0)
+        # The daemon keeps standard output open: the test reads until it is done.
+        os._exit(0)
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    put_many(engine, "daemon")
+    elsewhere(path, "elsewhere-1")
+    put_many(engine, "daemon-again")
+    elsewhere(path, "elsewhere-2")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def threads(path: str) -> None:
+    """Four threads write and two read while the process forks twelve times; every child writes too."""
+    engine = sqlite.open(path, durability="relaxed")
+    engine.call("CreateTable", TABLE)
+    stop = threading.Event()
+    failures: list[BaseException] = []
+
+    def guarded(work: Callable[[int], None], number: int) -> None:
+        try:
+            work(number)
+        except BaseException as error:  # noqa: BLE001 - shown by the main thread
+            failures.append(error)
+
+    def write(number: int) -> None:
+        written = 0
+        while not stop.is_set():
+            put(engine, f"thread-{number}-{written}")
+            written += 1
+
+    def read(_: int) -> None:
+        while not stop.is_set():
+            engine.call("Scan", {"TableName": "Things", "Limit": 50})
+
+    running = [threading.Thread(target=guarded, args=(write, number)) for number in range(4)]
+    running += [threading.Thread(target=guarded, args=(read, number)) for number in range(2)]
+    for thread in running:
+        thread.start()
+    children = [fork(lambda number=number: put_many(engine, f"child-{number}", 5)) for number in range(12)]  # type: ignore[misc]
+    statuses = [os.waitpid(child, 0)[1] for child in children]
+    stop.set()
+    for thread in running:
+        thread.join()
+    engine.close()
+    assert not any(statuses), statuses
+    assert not failures, failures
+
+
+def start_methods(path: str) -> None:
+    """Children by fork, forkserver and spawn write to a file that the parent keeps open."""
+    engine = sqlite.open(path)
+    engine.call("CreateTable", TABLE)
+    for method in ("fork", "forkserver", "spawn"):
+        put(engine, f"parent-{method}")
+        context: Any = multiprocessing.get_context(method)
+        process = context.Process(target=visit, args=(path, f"child-{method}"))
+        process.start()
+        process.join()
+        assert process.exitcode == 0, (method, process.exitcode)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def refused_inside_a_read(path: str) -> None:
+    """A fork in the middle of a read cannot be made safe: the child is refused, the parent goes on."""
+    forks._WAIT_SECONDS = 0.1
+    engine = sqlite.open(path)
+    engine.call("CreateTable", TABLE)
+    put(engine, "parent")
+
+    def use() -> None:
+        _refuses(lambda: put(engine, "never"))
+        _refuses(lambda: sqlite.open(path))
+        engine.close()
+
+    with engine.database.snapshot() as connection:
+        connection.execute("SELECT * FROM catalog").fetchall()
+        child = os.fork()
+        if child == 0:
+            use()
+            # With all of Python's clean-up, which would close what the child inherited.
+            sys.exit(0)
+    put(engine, "parent-meanwhile")
+    wait_for(child)
+    elsewhere(path, "elsewhere")
+    put(engine, "parent-after")
+    # The next fork finds nothing in use, and its child may write.
+    wait_for(fork(lambda: put_many(engine, "child", 3)))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def refused_inside_a_write(path: str) -> None:
+    """A fork while another thread commits, for longer than fork() waits: the lock stays the parent's."""
+    forks._WAIT_SECONDS = 0.1
+    engine = sqlite.open(path, lock_timeout_seconds=0.5)
+    engine.call("CreateTable", TABLE)
+    begun, finish = threading.Event(), threading.Event()
+
+    def commit(_: object) -> None:
+        begun.set()
+        finish.wait()
+
+    thread = threading.Thread(target=engine.database.write, args=(commit,))
+    thread.start()
+    begun.wait()
+    child = fork(lambda: _refuses(lambda: sqlite.open(path)))
+    wait_for(child)
+    # The child's end must not have released the parent's lock.
+    blocked = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", _TRY_LOCK, path], check=False
+    )
+    assert blocked.returncode == 7, blocked.returncode
+    finish.set()
+    thread.join()
+    put(engine, "parent")
+    engine.close()
+
+
+_TRY_LOCK = """
+import fcntl, sys
+with open(sys.argv[1] + "-lock") as lock:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        sys.exit(7)
+"""
+
+
+def refused_after_a_fork_by_c(path: str) -> None:
+    """A fork that runs none of Python's hooks is found by its process id."""
+    engine = sqlite.open(path)
+    engine.call("CreateTable", TABLE)
+    child = ctypes.CDLL(None).fork()
+    if child == 0:
+        try:
+            _refuses(lambda: put(engine, "never"))
+            _refuses(lambda: sqlite.open(path))
+        except BaseException:  # noqa: BLE001 - the status says it
+            os._exit(1)
+        os._exit(0)
+    wait_for(child)
+    put(engine, "parent")
+    engine.close()
+
+
+def in_memory(path: str) -> None:
+    """A child cannot share a database in memory, and is told so."""
+    del path
+    engine = sqlite.open(":memory:")
+    engine.call("CreateTable", TABLE)
+
+    def use() -> None:
+        _refuses(lambda: put(engine, "never"), "in-memory")
+        with sqlite.open(":memory:") as other:
+            assert other.call("ListTables", {})["TableNames"] == []
+
+    wait_for(fork(use))
+    assert engine.call("ListTables", {})["TableNames"] == ["Things"]
+
+
+def async_store(path: str) -> None:
+    """A child uses an async store whose threads stayed with the parent."""
+    from solotable import Entity, Key, Table
+
+    table = Table("Notes")
+
+    class Note(Entity, table=table):
+        key = Key("NOTE#{note_id}", "NOTE")
+        note_id: str
+
+    store = table.open_async(f"sqlite:///{path}")
+
+    async def write(prefix: str) -> None:
+        await asyncio.gather(*(store.put(Note(note_id=f"{prefix}-{number}")) for number in range(10)))
+        assert await store.get(Note, note_id=f"{prefix}-9") is not None
+
+    asyncio.run(write("parent"))
+    wait_for(fork(lambda: asyncio.run(write("child"))))
+    asyncio.run(write("parent-after"))
+    asyncio.run(store.close())
+
+
+def _refuses(work: Callable[[], object], words: str = "fork") -> None:
+    try:
+        work()
+    except EngineError as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError("not refused")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](sys.argv[2])
