@@ -165,7 +165,7 @@ class Database:
             with self._opening:
                 pass
         if self._file is not None and self._file.immutable:
-            self._file.check_in_place()
+            self._file.recheck()
         try:
             return self._readers.pop()
         except IndexError:
@@ -301,7 +301,7 @@ class Database:
             # An interruption came between a failure and its undoing.
             self.writer.execute("ROLLBACK")
         if self._file is not None:
-            self._file.check_in_place()
+            self._file.recheck()
         return self.writer
 
     def note_log(self) -> None:

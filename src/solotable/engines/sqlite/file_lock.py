@@ -10,22 +10,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import sys
 import threading
 import time
+from pathlib import Path
 from types import TracebackType
 
 from solotable.errors import FileLocked, ReadOnly
 
-#: The lock file's content: the process that locked it last, in a fixed number of bytes.
-_HOLDER_BYTES = 128
+#: A lock file that was removed is noticed within this time.
+_RECHECK_SECONDS = 0.001
 
 if sys.platform == "win32":  # pragma: no cover - the suite runs on POSIX
     import msvcrt
 
     def _try_lock(descriptor: int) -> bool:
-        os.lseek(descriptor, _HOLDER_BYTES, os.SEEK_SET)
+        os.lseek(descriptor, 0, os.SEEK_SET)
         try:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         except OSError:
@@ -37,7 +37,7 @@ if sys.platform == "win32":  # pragma: no cover - the suite runs on POSIX
             time.sleep(0.01)
 
     def _unlock(descriptor: int) -> None:
-        os.lseek(descriptor, _HOLDER_BYTES, os.SEEK_SET)
+        os.lseek(descriptor, 0, os.SEEK_SET)
         msvcrt.locking(descriptor, msvcrt.LK_UNLCK, 1)
 else:
     import fcntl
@@ -67,7 +67,7 @@ class FileLock:
         self._timeout_seconds = timeout_seconds
         self._descriptor: int | None = None
         self._queue: _Queue | None = None
-        self._name = b""
+        self._checked = 0.0
         if path is not None:
             self._open()
 
@@ -89,24 +89,17 @@ class FileLock:
         """Take the lock, or raise FileLocked with the process that has it."""
         if self._path is None:
             return
-        deadline = time.monotonic() + timeout_seconds
         while True:
             descriptor = self._open() if self._descriptor is None else self._descriptor
             try:
                 # A wait that was given up is still in the kernel's queue, for this same descriptor.
                 if (self._queue is not None and self._queue.waiting) or not _try_lock(descriptor):
-                    self._wait(descriptor, deadline)
-                removed = os.fstat(descriptor).st_nlink == 0
-                if not removed:
-                    # A full disk has no room for the name; the lock holds all the same.
-                    with contextlib.suppress(OSError):
-                        os.lseek(descriptor, 0, os.SEEK_SET)
-                        os.write(descriptor, self._name)
+                    self._wait(descriptor, timeout_seconds)
+                if not self._was_removed(descriptor):
                     return
             except BaseException:
                 # An interruption may come between the kernel's grant and its arrival here.
-                if self._descriptor is not None:
-                    _unlock(descriptor)
+                _unlock(descriptor)
                 raise
             # The lock file was removed: other processes lock the one that took its place.
             self.close()
@@ -135,26 +128,41 @@ class FileLock:
                 f"{self._path} cannot be opened for writing: {fault.strerror}. Make the file and its folder "
                 "writable, or open the database with read_only=True."
             ) from fault
-        # Read at each opening: after a fork it is another process.
-        name = f"{os.getpid()} on {socket.gethostname()}".encode()[: _HOLDER_BYTES - 1]
-        self._name = name.ljust(_HOLDER_BYTES - 1) + b"\n"
         return self._descriptor
 
-    def _wait(self, descriptor: int, deadline: float) -> None:
+    def _was_removed(self, descriptor: int) -> bool:
+        now = time.monotonic()
+        if now - self._checked < _RECHECK_SECONDS:
+            return False
+        self._checked = now
+        return os.fstat(descriptor).st_nlink == 0
+
+    def _wait(self, descriptor: int, seconds: float) -> None:
         if self._queue is None:
             self._queue = _Queue(descriptor)
         started = time.monotonic()
-        if self._queue.wait(deadline - started):
+        if self._queue.wait(seconds):
             return
-        os.lseek(descriptor, 0, os.SEEK_SET)
-        holder = os.read(descriptor, _HOLDER_BYTES).decode(errors="replace").strip()
-        pid = holder.partition(" ")[0]
-        who = f"process {holder}" if holder else "another process"
+        holder = _holder(descriptor)
+        who = "another process" if holder is None else f"process {holder}"
         raise FileLocked(
-            f"{self._path}: {who} has held the write lock for over {time.monotonic() - started:.0f} s. "
+            f"{self._path}: {who} has held the write lock for over {time.monotonic() - started:.1f} s. "
             "If it is stopped or hangs, resume it or end it; then try again. Nothing was written.",
-            holder=int(pid) if pid.isdigit() else None,
+            holder=holder,
         )
+
+
+def _holder(descriptor: int) -> int | None:
+    """Return the process that has the lock, where the system tells: Linux does, in its list of locks."""
+    status = os.fstat(descriptor)
+    file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/locks").read_text().splitlines():
+            # 1: FLOCK  ADVISORY  WRITE 4711 fe:00:10174515 0 EOF; a process that waits has an arrow.
+            fields = line.split()
+            if fields[1] == "FLOCK" and fields[5] == file:
+                return int(fields[4])
+    return None
 
 
 class _Queue:
@@ -184,7 +192,7 @@ class _Queue:
                 if not self._waiting:
                     self._waiting = True
                     self._wanted.release()
-            granted = self._granted.acquire(timeout=max(0.0, seconds))
+            granted = self._granted.acquire(timeout=seconds)
         finally:
             if not granted:
                 self._give_up()
