@@ -118,6 +118,8 @@ KINDS: dict[type[Exception], Kind] = {
     errors.StorageFull: Kind(
         status=507, slug="storage-full", title="Storage full", detail="There is no room for the change."
     ),
+    errors.FileLocked: replace(_UNAVAILABLE, detail="The database is busy; try again later."),
+    errors.FileReplaced: INTERNAL,
     errors.Corrupt: INTERNAL,
     errors.NotConfigured: INTERNAL,
     errors.TransportError: _UNAVAILABLE,

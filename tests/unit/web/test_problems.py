@@ -39,6 +39,8 @@ CASES: list[tuple[errors.SolotableError, int]] = [
     (errors.NotOurFile(SECRET), 500),
     (errors.ReadOnly(SECRET), 503),
     (errors.StorageFull(SECRET), 507),
+    (errors.FileLocked(SECRET, holder=4711), 503),
+    (errors.FileReplaced(SECRET), 500),
     (errors.Corrupt(SECRET), 500),
     (errors.NotConfigured(SECRET), 500),
     (errors.TransportError(SECRET), 503),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from solotable import Table
 from solotable.engines import sqlite
 from solotable.engines.sqlite.file_lock import FileLock
 from solotable.errors import FileLocked
@@ -62,6 +63,16 @@ def test_a_write_gives_up_on_a_stopped_process_and_names_it(tmp_path: Path) -> N
         assert keys(engine) == set()
         with pytest.raises(FileLocked, match=str(holder.pid)):
             sqlite.open(path, lock_timeout_seconds=0.2)
+
+
+def test_a_url_says_how_long_to_wait(tmp_path: Path) -> None:
+    path = tmp_path / "shop.db"
+    url = f"sqlite:///{path}?lock_timeout=0.1"
+    table = Table("Notes")
+    with table.open(url):
+        pass
+    with stopped_holder(path), pytest.raises(FileLocked, match=r"over 0\.[1-9] s"):
+        table.open(url)
 
 
 def test_writes_go_on_once_the_process_does(tmp_path: Path) -> None:
