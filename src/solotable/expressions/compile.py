@@ -126,8 +126,11 @@ def _checked_values(values: dict[str, AttributeValue]) -> dict[str, AttributeVal
         try:
             checked[key] = canonical(value)
         except ServiceError as refused:
+            # DynamoDB: the newer validator does not say which value it was.
             raise invalid(
-                f"ExpressionAttributeValues contains invalid value: {refused.message} for key {key}"
+                f"ExpressionAttributeValues contains invalid value: {refused.message} for key {key}",
+                newer=refused.message if refused.newer is None else refused.newer,
+                family=refused.family,
             ) from refused
     return checked
 

@@ -24,7 +24,9 @@ def broken_constraints(shape: Struct, payload: dict[str, Any]) -> ServiceError:
     """Return the error that lists what is wrong with a payload."""
     for name, member in shape.members.items():
         if isinstance(member, Text) and member.demanded and name not in payload:
-            return invalid(f"The parameter '{name}' is required but was not present in the request")
+            return invalid(
+                f"The parameter '{name}' is required but was not present in the request", family="counted"
+            )
     return aggregated(list(islice(_members(shape, payload, ""), MOST_REPORTED)))
 
 

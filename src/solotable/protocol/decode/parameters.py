@@ -41,7 +41,8 @@ def rule_of_expressions(*expressions: str, legacy: tuple[str, ...]) -> Callable[
         elif "ExpressionAttributeNames" in members:
             raise invalid("ExpressionAttributeNames can only be specified when using expressions")
         if "ExpressionAttributeValues" in members and takers.isdisjoint(members):
-            raise invalid(f"ExpressionAttributeValues can only be specified when using expressions: {absent}")
+            fault = "ExpressionAttributeValues can only be specified when using expressions"
+            raise invalid(f"{fault}: {absent}", newer=fault)
 
     return judge
 
