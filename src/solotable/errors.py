@@ -351,9 +351,7 @@ def invalid(message: str, *, newer: str | None = None, family: Family = "request
     return refused
 
 
-def invalid_parameter(
-    message: str, *, newer: str | None = None, family: Family = "request"
-) -> ServiceError:
+def invalid_parameter(message: str, *, newer: str | None = None, family: Family = "request") -> ServiceError:
     """Return a ValidationException that opens with DynamoDB's most common half sentence."""
     opening = "One or more parameter values were invalid: "
     return invalid(opening + message, newer=None if newer is None else opening + newer, family=family)

@@ -126,12 +126,11 @@ def _checked_values(values: dict[str, AttributeValue]) -> dict[str, AttributeVal
         try:
             checked[key] = canonical(value)
         except ServiceError as refused:
+            wrapped = f"ExpressionAttributeValues contains invalid value: {refused.message} for key {key}"
+            if refused.family == "structure":
+                raise invalid(wrapped, family="structure") from refused
             # DynamoDB: the newer validator does not say which value it was.
-            raise invalid(
-                f"ExpressionAttributeValues contains invalid value: {refused.message} for key {key}",
-                newer=refused.message if refused.newer is None else refused.newer,
-                family=refused.family,
-            ) from refused
+            raise invalid(wrapped, newer=refused.newer or refused.message) from refused
     return checked
 
 

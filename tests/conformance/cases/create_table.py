@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..harness import Case, Fails, Json, Step, case, invalid
+from .. import evidence
+from ..harness import Case, Fails, Json, Step, case, invalid, reworded
 from ..tables import index, table
 
 NAME_PATTERN = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
@@ -457,7 +458,37 @@ AGREED = {
     "a disabled stream takes no view type",
 }
 
+THREE_KEYS = request(
+    AttributeDefinitions=definitions("pk", "sk", "extra"),
+    KeySchema=keys("pk HASH", "sk RANGE", "extra RANGE"),
+)
+
 CASES: list[Case] = [
+    case(
+        "a third key is refused, and the keys are shown",
+        Step(
+            "CreateTable",
+            THREE_KEYS,
+            reworded(
+                re.compile(
+                    constraint(
+                        r"'\[(com\.amazonaws\.dynamodb\.v20120810\.KeySchemaElement@[0-9a-f]+(, )?){3}\]'",
+                        "keySchema",
+                        "Member must have length less than or equal to 2",
+                    )
+                ),
+                constraint(
+                    "'[KeySchemaElement(attributeName=pk, keyType=HASH), "
+                    "KeySchemaElement(attributeName=sk, keyType=RANGE), "
+                    "KeySchemaElement(attributeName=extra, keyType=RANGE)]'",
+                    "keySchema",
+                    "Member must have length less than or equal to 2",
+                ),
+                evidence.KEY_SCHEMA,
+            ),
+        ),
+        local="shows addresses of objects",
+    ),
     *(
         case(name, Step("CreateTable", body, invalid(message)), local="" if name in AGREED else OWN_WORDS)
         for name, body, message in REFUSED

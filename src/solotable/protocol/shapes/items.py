@@ -167,6 +167,8 @@ QUERY = Struct(
         "ScanIndexForward": _FLAG,
         "KeyConditionExpression": _TEXT,
         **_PAGED,
+        # DynamoDB: not so in a Scan; paritysuite/dynamodb-conformance, tier3 query and scan.
+        "Limit": Whole(least=1, terse=True),
     },
 )
 SCAN = Struct(
@@ -195,7 +197,9 @@ BATCH_GET_ITEM = Struct(
             member=Struct(
                 java="KeysAndAttributes",
                 members={
-                    "Keys": ListOf(member=Attributes(), required=True, shortest=1, longest=MOST_BATCH_GETS),
+                    "Keys": ListOf(
+                        member=Attributes(), required=True, shortest=1, longest=MOST_BATCH_GETS, terse=True
+                    ),
                     "AttributesToGet": _ATTRIBUTES_TO_GET,
                     "ConsistentRead": _FLAG,
                     **_PROJECTED,

@@ -2,6 +2,7 @@
 
 A shape says what JSON may stand somewhere and under which constraints. `required` members must be
 there, and are reported with the other constraints; `demanded` ones are asked for before all others.
+Of `terse` ones the newer validator does not show the value, and spells the name as the wire does.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Whole:
     required: bool = False
     least: int | None = None
     most: int | None = None
+    terse: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +63,7 @@ class ListOf:
     required: bool = False
     shortest: int | None = None
     longest: int | None = None
+    terse: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
