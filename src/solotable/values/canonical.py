@@ -56,9 +56,9 @@ def canonical_item(item: Item) -> Item:
 def check_name(name: str) -> str:
     """Return an attribute's name, or refuse it."""
     if not name:
-        raise invalid("Empty attribute name")
+        raise invalid("Empty attribute name", family="structure")
     if len(name) > _SHORT_NAME and len(name.encode()) > _LONGEST_NAME:
-        raise invalid("Attribute name is too large, must be less than 65536 bytes")
+        raise invalid("Attribute name is too large, must be less than 65536 bytes", family="structure")
     return name
 
 

@@ -313,7 +313,10 @@ VALUES: list[tuple[str, Json, Fails, str]] = [
     ("an empty set inside a map", {"M": {"x": {"SS": []}}}, invalid(None), ""),
     ("maps 32 levels deep", deep(32), counted(NESTED, evidence.NESTING), ""),
     ("lists 32 levels deep", deep(32, "L"), counted(NESTED, evidence.NESTING), ""),
-    ("maps 200 levels deep", deep(200), counted(NESTED, evidence.NESTING), ""),
+    ("maps 40 levels deep", deep(40), counted(NESTED, evidence.NESTING), ""),
+    # paritysuite/dynamodb-conformance, tier3 deepRequests: beyond about 62 levels the older validator
+    # reads the request; its text for this one was not captured.
+    ("maps 200 levels deep", deep(200), invalid(None), ""),
 ]
 
 MISSING_TABLE: dict[str, Json] = {

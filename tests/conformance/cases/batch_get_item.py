@@ -126,7 +126,7 @@ REFUSED: list[tuple[str, Step, str]] = [
             ),
             *(key(str(place)) for place in range(101)),
         ),
-        "",
+        OWN_WORDS,
     ),
     (
         "101 keys of two tables are refused",

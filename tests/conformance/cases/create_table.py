@@ -196,6 +196,26 @@ REFUSED: list[tuple[str, Json, str | None]] = [
         "Invalid table-class parameter provided. Please try again with a valid table-class value: "
         "[STANDARD, STANDARD_INFREQUENT_ACCESS].",
     ),
+    # nubo-db/dynoxide 159, 161: captured on 2026-07-24.
+    *(
+        (
+            f"an on-demand bound of {units} is outside the range of a new table",
+            request(OnDemandThroughput={"MaxWriteRequestUnits": units}),
+            f"{INVALID}Requested MaxWriteRequestUnits for OnDemandThroughput for table "
+            "is outside of valid range",
+        )
+        for units in (0, -1, -2)
+    ),
+    (
+        "an on-demand bound is not for provisioned capacity",
+        request(
+            BillingMode="PROVISIONED",
+            ProvisionedThroughput=UNITS,
+            OnDemandThroughput={"MaxReadRequestUnits": 0, "MaxWriteRequestUnits": 1},
+        ),
+        f"{INVALID}MaxReadRequestUnits for OnDemandThroughput cannot be specified when table BillingMode "
+        "is PROVISIONED.",
+    ),
     (
         "a new index has no bound to lift",
         request(
@@ -436,12 +456,13 @@ REFUSED: list[tuple[str, Json, str | None]] = [
     (
         "a stream needs a view type",
         request(StreamSpecification={"StreamEnabled": True}),
-        None,
+        f"{INVALID}Table is being created with a stream enabled, UpdateViewType is required",
     ),
+    # nubo-db/dynoxide 115; ack-api-quirks DDB-TABLE-035, verified on 2026-10-08.
     (
         "a disabled stream takes no view type",
         request(StreamSpecification={"StreamEnabled": False, "StreamViewType": "KEYS_ONLY"}),
-        None,
+        f"{INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified",
     ),
 ]
 
@@ -454,8 +475,6 @@ AGREED = {
     "a local index has one sort attribute",
     "a table has two keys at most",
     "two definitions of one attribute are refused",
-    "a stream needs a view type",
-    "a disabled stream takes no view type",
 }
 
 THREE_KEYS = request(

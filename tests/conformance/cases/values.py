@@ -19,7 +19,7 @@ NESTING = (
     "Nesting Levels have exceeded supported limits: "
     "Attributes in the item have nested levels beyond supported limit"
 )
-NO_NAME = counted("Empty attribute name", evidence.INFERRED)
+NO_NAME = invalid("Empty attribute name")
 LOCAL_TEXT = "Local has its own text"
 LOCAL_ZERO = "Local takes zero with any exponent"
 
@@ -399,7 +399,7 @@ DOCUMENTS = [
         Step(
             "PutItem",
             {"TableName": "Hash", "Item": {**KEY, "n" * 65_536: {"S": "a"}}},
-            counted("Attribute name is too large, must be less than 65536 bytes", evidence.INFERRED),
+            invalid("Attribute name is too large, must be less than 65536 bytes"),
         ),
         tables="Hash",
     ),
