@@ -133,8 +133,8 @@ def _duplicates(kind: str, members: list[str]) -> ServiceError:
         refused = invalid("Input collection contains duplicates")
         refused.newer = invalid_parameter("Input collection contains duplicates.").message
         return refused
-    seen: set[str] = set()
-    repeat = next(at for at, member in enumerate(members) if member in seen or seen.add(member))
+    first = {member: at for at, member in reversed(list(enumerate(members)))}
+    repeat = next(at for at, member in enumerate(members) if first[member] < at)
     quoted = [f'"{member}"' for member in sort_members(kind, members[:repeat]) + members[repeat:]]
     older = f"[{', '.join(members)}]"
     if kind == "SS":
