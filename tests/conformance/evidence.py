@@ -36,5 +36,9 @@ BATCH_KEYS = f"{_PARITY} tier3 batchGetItem, 2026-10-09"
 EMPTY_BATCH = f"{_PARITY} 157; {_CAPTURE}, o_bg_empty_requestitems"
 KEY_SCHEMA = f"nubo-db/dynoxide 11; {_CAPTURE}, c_ct_3keys"
 
+EMPTY_TABLE = f"{_CAPTURE}, o_put_empty_table_bad_rv, o_del_empty_table, o_upd_empty_table (31 of 33 regions)"
+RETURN_ENUM = f"{_CAPTURE}, o_put_three_bad_enums, o_del_two_bad_enums, o_upd_two_bad_enums"
+CONDITIONAL_OPERATOR = f"{_PARITY} tier3 validation-ordering query, 2026-10-09"
+
 #: The same validator, by the rule of ADR 22; nobody is known to have captured the very request.
 INFERRED = "inferred (ADR 22)"

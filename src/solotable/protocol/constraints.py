@@ -27,7 +27,12 @@ def broken_constraints(shape: Struct, payload: dict[str, Any]) -> ServiceError:
             return invalid(
                 f"The parameter '{name}' is required but was not present in the request", family="counted"
             )
-    return aggregated(list(islice(_members(shape, payload, _Path("", "")), MOST_REPORTED)))
+    failures = list(islice(_members(shape, payload, _Path("", "")), MOST_REPORTED))
+    if any(member.required and name not in payload for name, member in shape.members.items()):
+        # DynamoDB: a request that lacks a member never reaches the newer validator; conformance:
+        # member_constraints/UpdateItem: an empty table name and no key.
+        failures = [Failure(each.older, each.older) for each in failures]
+    return aggregated(failures)
 
 
 class Failure(NamedTuple):
@@ -35,6 +40,8 @@ class Failure(NamedTuple):
 
     older: str
     newer: str
+    #: Whether the newer validator reports nothing else.
+    alone: bool = False
 
 
 class _Path(NamedTuple):
@@ -54,8 +61,12 @@ def aggregated(failures: list[Failure]) -> ServiceError:
     """Return the error that carries these failures."""
     plural = "s" if len(failures) > 1 else ""
     opening = f"{len(failures)} validation error{plural} detected: "
+    older = opening + "; ".join(each.older for each in failures)
+    for each in failures:
+        if each.alone:
+            return invalid(older, newer=each.newer)
     return invalid(
-        opening + "; ".join(each.older for each in failures),
+        older,
         newer=opening + "; ".join(each.newer for each in failures),
         family="counted",
     )
@@ -76,13 +87,27 @@ def text_failures(shape: Text, text: str, path: str) -> Iterator[Failure]:
     return (failure(text, path, constraint) for constraint in _broken_in_text(shape, text))
 
 
+def _text_failures(shape: Text, text: str, path: _Path) -> Iterator[Failure]:
+    for constraint in _broken_in_text(shape, text):
+        older, newer, _ = failure(text, path.older, constraint)
+        if shape.listed is not None:
+            newer = f"Failed to satisfy constraint: {_one_of(shape.listed)}"
+        elif shape.terse and constraint == _at_least(1):
+            newer = _terse(path, constraint)
+        yield Failure(older, newer, shape.alone and newer != older)
+
+
 def _failure(shape: Whole | ListOf | MapOf, value: Any, path: _Path, constraint: str) -> Failure:
     found = failure(
         _shown(shape, value, newer=False), path.older, constraint, newer=_shown(shape, value, newer=True)
     )
     if isinstance(shape, MapOf) or not shape.terse:
         return found
-    return Failure(found.older, f"Value at '{path.newer}' failed to satisfy constraint: {constraint}")
+    return Failure(found.older, _terse(path, constraint))
+
+
+def _terse(path: _Path, constraint: str) -> str:
+    return f"Value at '{path.newer}' failed to satisfy constraint: {constraint}"
 
 
 def _members(shape: Struct, payload: dict[str, Any], path: _Path) -> Iterator[Failure]:
@@ -98,7 +123,7 @@ def _members(shape: Struct, payload: dict[str, Any], path: _Path) -> Iterator[Fa
 def _failures(shape: Shape, value: Any, path: _Path) -> Iterator[Failure]:
     match shape:
         case Text():
-            yield from text_failures(shape, value, path.older)
+            yield from _text_failures(shape, value, path)
         case Whole():
             if shape.least is not None and value < shape.least:
                 yield _failure(
@@ -137,7 +162,7 @@ def _map_failures(shape: MapOf, value: dict[str, Any], path: _Path) -> Iterator[
 
 def _broken_in_text(shape: Text, text: str) -> Iterator[str]:
     if shape.enum is not None and text not in shape.enum:
-        yield f"Member must satisfy enum value set: [{', '.join(shape.enum)}]"
+        yield _one_of(shape.enum)
     yield from _broken_lengths(len(text), shape.shortest, shape.longest)
     if shape.pattern is not None and re.fullmatch(shape.pattern, text) is None:
         yield _matching(shape.pattern)
@@ -167,6 +192,10 @@ def _at_least(length: int) -> str:
 
 def _at_most(length: int) -> str:
     return f"Member must have length less than or equal to {length}"
+
+
+def _one_of(values: tuple[str, ...]) -> str:
+    return f"Member must satisfy enum value set: [{', '.join(values)}]"
 
 
 def _matching(pattern: str) -> str:

@@ -203,20 +203,6 @@ REFUSALS = [
         local=LOCAL_TEXT,
     ),
     case(
-        "an unknown ReturnValues",
-        delete(
-            KEY,
-            one(
-                "'hi'",
-                "returnValues",
-                "satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]",
-            ),
-            ReturnValues="hi",
-        ),
-        tables="Hash",
-        local=LOCAL_TEXT,
-    ),
-    case(
         "an unknown ReturnValuesOnConditionCheckFailure",
         delete(
             KEY,

@@ -166,19 +166,6 @@ OPERATOR = [
         ),
         tables="Hash",
     ),
-    case(
-        "an unknown ConditionalOperator",
-        delete(
-            EITHER,
-            invalid(
-                "1 validation error detected: Value 'XOR' at 'conditionalOperator' failed to satisfy "
-                "constraint: Member must satisfy enum value set: [OR, AND]"
-            ),
-            ConditionalOperator="XOR",
-        ),
-        tables="Hash",
-        local="Local fails inside",
-    ),
 ]
 
 COUNT = "Invalid number of argument(s) for the {} ComparisonOperator"

@@ -235,14 +235,6 @@ CONSTRAINTS = [
             ),
             ("no item", {"Item": None}, "null", "item", "not be null", LOCAL_TEXT),
             (
-                "an empty table name",
-                {"TableName": ""},
-                "''",
-                "tableName",
-                "have length greater than or equal to 1",
-                LOCAL_TEXT,
-            ),
-            (
                 "a table name of 256 characters",
                 {"TableName": "a" * 256},
                 f"'{'a' * 256}'",
@@ -256,14 +248,6 @@ CONSTRAINTS = [
                 "'abc;'",
                 "tableName",
                 PATTERN,
-                LOCAL_TEXT,
-            ),
-            (
-                "an unknown ReturnValues",
-                {"ReturnValues": "all_old"},
-                "'all_old'",
-                "returnValues",
-                VALUES,
                 LOCAL_TEXT,
             ),
             (
@@ -291,23 +275,6 @@ CONSTRAINTS = [
                 "",
             ),
         )
-    ),
-    case(
-        "the length of the table's name is told after ReturnValues",
-        Step(
-            "PutItem",
-            {"TableName": "", "Item": KEY, "ReturnValues": "hi"},
-            invalid(
-                "2 validation errors detected: "
-                + "; ".join(
-                    (
-                        constraint("'hi'", "returnValues", VALUES),
-                        constraint("''", "tableName", "have length greater than or equal to 1"),
-                    )
-                )
-            ),
-        ),
-        local=LOCAL_TEXT,
     ),
     case(
         "all broken constraints are told at once, the table's name apart",

@@ -466,20 +466,6 @@ REFUSALS = [
         local=LOCAL_TEXT,
     ),
     case(
-        "an unknown ReturnValues",
-        update(
-            None,
-            one(
-                "'hi'",
-                "returnValues",
-                "satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]",
-            ),
-            ReturnValues="hi",
-        ),
-        tables="Hash",
-        local=LOCAL_TEXT,
-    ),
-    case(
         "expressions and legacy parameters exclude each other",
         update(
             "SET y = :v",

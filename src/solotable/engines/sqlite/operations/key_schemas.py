@@ -210,7 +210,7 @@ def check_on_demand(
             continue
         if not on_demand:
             whose_index = "" if whose == "table" else f" for {whose}"
-            # DynamoDB: CreateTable has its own words for a table; conformance: create_table/an on-demand bound.
+            # DynamoDB: CreateTable has its own words for a table; nubo-db/dynoxide 159.
             mode = "table BillingMode is PROVISIONED." if new and not whose_index else _PROVISIONED
             raise invalid_parameter(
                 f"{member} for OnDemandThroughput{whose_index} cannot be specified when {mode}"
