@@ -233,6 +233,23 @@ def keyed(value: Json) -> Json:
     return {"TableName": "Hash", "Key": {"pk": value}}
 
 
+def filtered(value: Json, **more: Any) -> Json:
+    """A Query, or with the members of `more` a Scan, whose filter has this value."""
+    query: Json = {"KeyConditionExpression": "pk = :p", "ExpressionAttributeValues": {":p": {"S": "a"}}}
+    members = more or query
+    values = {**members.get("ExpressionAttributeValues", {}), ":v": value}
+    return {
+        "TableName": "Hash",
+        **members,
+        "FilterExpression": "v = :v",
+        "ExpressionAttributeValues": values,
+    }
+
+
+def of_value(why: str) -> str:
+    return f"ExpressionAttributeValues contains invalid value: {why} for key :v"
+
+
 SETS = [
     kept("a set of strings is kept", {"SS": ["b", "a"]}),
     kept("a set of numbers is kept by value", {"NS": ["1.0", "2e1"]}, {"NS": ["1", "20"]}),
@@ -304,6 +321,12 @@ SETS = [
                 reworded(older, f"{INVALID}Input collection {newer}.", evidence.DUPLICATES),
             ),
             (
+                "Query",
+                filtered,
+                reworded(of_value(older), f"{INVALID}Input collection {newer}.", evidence.DUPLICATES),
+            ),
+            ("Scan", lambda value: filtered(value, Select="COUNT"), invalid(of_value(older))),
+            (
                 "BatchWriteItem",
                 lambda value: {"RequestItems": {"Hash": [{"PutRequest": {"Item": {**KEY, "v": value}}}]}},
                 invalid(older),
@@ -322,6 +345,46 @@ SETS = [
             ),
         )
     ),
+]
+
+EMPTY_NUMBER = {"N": ""}
+READS = [
+    case(
+        f"{operation} refuses the empty number", Step(operation, request, expect), tables="Hash", local=local
+    )
+    for operation, request, expect, local in (
+        (
+            "GetItem",
+            keyed(EMPTY_NUMBER),
+            reworded(NOT_NUMERIC, f"{NOT_NUMERIC}: ", evidence.NUMBER),
+            LOCAL_TEXT,
+        ),
+        (
+            "BatchGetItem",
+            {"RequestItems": {"Hash": {"Keys": [{"pk": EMPTY_NUMBER}]}}},
+            reworded(NOT_NUMERIC, f"{NOT_NUMERIC}: ", evidence.NUMBER),
+            LOCAL_TEXT,
+        ),
+        (
+            "Query",
+            filtered(EMPTY_NUMBER),
+            reworded(of_value(NOT_NUMERIC), f"{NOT_NUMERIC}: ", evidence.NUMBER),
+            LOCAL_TEXT,
+        ),
+        ("Scan", filtered(EMPTY_NUMBER, Select="COUNT"), invalid(of_value(NOT_NUMERIC)), LOCAL_TEXT),
+        (
+            "BatchWriteItem",
+            {"RequestItems": {"Hash": [{"PutRequest": {"Item": {**KEY, "v": EMPTY_NUMBER}}}]}},
+            invalid(NOT_NUMERIC),
+            LOCAL_TEXT,
+        ),
+        (
+            "TransactGetItems",
+            {"TransactItems": [{"Get": keyed(EMPTY_NUMBER)}]},
+            invalid(NOT_NUMERIC),
+            LOCAL_TEXT,
+        ),
+    )
 ]
 
 DOCUMENTS = [
@@ -552,4 +615,4 @@ WIRE = [
     ),
 ]
 
-CASES: list[Case] = [*NUMBERS, *SETS, *DOCUMENTS, *WIRE]
+CASES: list[Case] = [*NUMBERS, *SETS, *READS, *DOCUMENTS, *WIRE]
