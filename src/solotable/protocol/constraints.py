@@ -50,8 +50,8 @@ class _Path(NamedTuple):
     older: str
     newer: str
 
-    def __add__(self, name: str) -> _Path:  # type: ignore[override]  # a path goes on, it is no tuple
-        return _Path(self.older + name, self.newer + name)
+    def then(self, text: str) -> _Path:
+        return _Path(self.older + text, self.newer + text)
 
     def member(self, name: str) -> _Path:
         return _Path(f"{self.older}{name[0].lower()}{name[1:]}", self.newer + name)
@@ -137,11 +137,11 @@ def _failures(shape: Shape, value: Any, path: _Path) -> Iterator[Failure]:
             for constraint in _broken_lengths(len(value), shape.shortest, shape.longest):
                 yield _failure(shape, value, path, constraint)
             for place, member in enumerate(value, start=1):
-                yield from _failures(shape.member, member, path + f".{place}.member")
+                yield from _failures(shape.member, member, path.then(f".{place}.member"))
         case MapOf():
             yield from _map_failures(shape, value, path)
         case Struct():
-            yield from _members(shape, value, path + ".")
+            yield from _members(shape, value, path.then("."))
         case _:
             return
 
@@ -157,7 +157,7 @@ def _map_failures(shape: MapOf, value: dict[str, Any], path: _Path) -> Iterator[
             both = f"{_at_most(most)}, {_at_least(fewest)}"
             yield _failure(shape, value, path, f"Map value must satisfy constraint: [{both}]")
     for name, member in value.items():
-        yield from _failures(shape.member, member, path + f".{name}.member")
+        yield from _failures(shape.member, member, path.then(f".{name}.member"))
 
 
 def _broken_in_text(shape: Text, text: str) -> Iterator[str]:

@@ -46,8 +46,14 @@ def batch_table_name(given: str, requested: dict[str, Any]) -> str:
         f"Member must satisfy regular expression pattern: {NAME_PATTERN}"
     )
     constraint = f"Map keys must satisfy constraint: [{keys}]"
-    shown = plain_dumps(requested).decode()
-    raise aggregated([failure("{" + given + "}", "requestItems", constraint, newer=shown)])
+    raise aggregated([failure("{" + given + "}", "requestItems", constraint, newer=_shown(requested))])
+
+
+def _shown(requested: dict[str, Any]) -> str | None:
+    try:
+        return plain_dumps(requested).decode()
+    except RecursionError:
+        return None
 
 
 def named(members: dict[str, Any]) -> dict[str, Any]:

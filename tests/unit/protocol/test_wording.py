@@ -114,3 +114,12 @@ def test_a_set_of_a_hundred_thousand_members_is_refused_at_once() -> None:
 
 def test_an_engine_that_does_not_say_has_the_latest_texts() -> None:
     assert texts_of(object()) == "2026"
+
+
+def test_a_bad_name_beside_the_deepest_value_is_refused_all_the_same() -> None:
+    value: Any = {"S": "leaf"}
+    for _ in range(100_000):
+        value = {"L": [value]}
+    requested = {"bad!name": {"Keys": [{"pk": value}]}}
+    message = refused("BatchGetItem", {"RequestItems": requested}, "2026")
+    assert message.startswith(f"{COUNTED}Value '{{bad!name}}' at 'requestItems' failed")
