@@ -12,6 +12,7 @@ import re
 import sys
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -41,14 +42,36 @@ def operations() -> str:
     )
 
 
-def dynamodb_local() -> str:
-    """Tell what DynamoDB Local does in the cases on which it differs, by topic."""
+def conformance_cases() -> dict[str, list[Any]]:
+    """Return the conformance cases by topic."""
     from tests.conformance import cases
 
-    topics = {
+    return {
         topic.name: importlib.import_module(f"{cases.__name__}.{topic.name}").CASES
         for topic in pkgutil.iter_modules(cases.__path__)
     }
+
+
+def error_texts() -> str:
+    """List who captured the texts that AWS has changed, with a case of each."""
+    by_evidence: dict[str, list[str]] = defaultdict(list)
+    for topic, cases_ in sorted(conformance_cases().items()):
+        for case in cases_:
+            if case.reworded:
+                evidence = next(
+                    step.expect.evidence for step in case.steps if getattr(step.expect, "evidence", "")
+                )
+                by_evidence[evidence].append(f"{topic.replace('_', ' ')}: {case.name}")
+    total = sum(map(len, by_evidence.values()))
+    lines = [f"{total} cases have a text of 2025 and another of 2026.", ""]
+    lines += ["| Captured by | Cases |", "|---|---|"]
+    lines += [f"| {cell(who)} | {cell(named(names))} |" for who, names in sorted(by_evidence.items())]
+    return "\n".join(lines)
+
+
+def dynamodb_local() -> str:
+    """Tell what DynamoDB Local does in the cases on which it differs, by topic."""
+    topics = conformance_cases()
     lines = [f"{sum(bool(case.local) for cases_ in topics.values() for case in cases_)} cases carry a note."]
     for topic, cases_ in sorted(topics.items()):
         by_note: dict[str, list[str]] = defaultdict(list)
@@ -107,7 +130,11 @@ def cell(text: str) -> str:
 
 
 PAGES = {
-    REFERENCE / "differences.md": {"operations": operations, "dynamodb-local": dynamodb_local},
+    REFERENCE / "differences.md": {
+        "operations": operations,
+        "error-texts": error_texts,
+        "dynamodb-local": dynamodb_local,
+    },
     REFERENCE / "cli.md": {"commands": commands},
 }
 

@@ -29,6 +29,7 @@ from solotable.flows.cursors import Sealer
 from solotable.flows.scope import Scope
 from solotable.protocol.engine import Engine
 from solotable.protocol.requests import Control
+from solotable.protocol.wording import LATEST
 from solotable.store import AsyncDatabase, Database
 from solotable.store.drive import AsyncEngine, Inline, Threaded
 from solotable.store.thread_pool import ThreadPool
@@ -36,7 +37,7 @@ from solotable.store.thread_pool import ThreadPool
 _THREADS = 16
 #: What may be set behind the ? of a URL.
 _SETTINGS = {
-    "sqlite": ("durability", "lock_timeout", "prefix"),
+    "sqlite": ("durability", "error_texts", "lock_timeout", "prefix"),
     "http": ("client", "region", "profile", "prefix"),
     "https": ("client", "region", "profile", "prefix"),
     "aws": ("client", "region", "profile", "prefix"),
@@ -144,11 +145,13 @@ def open_engine(address: Url, *, clock: Callable[[], float] = time.time, session
         durability: Any = address.settings.get("durability", "full")
         if durability not in ("full", "relaxed"):
             raise DeclarationError(f"{address.text}: durability is full or relaxed.")
+        texts: Any = address.settings.get("error_texts", LATEST)
         return sqlite.open(
             address.path or sqlite.MEMORY,
             durability=durability,
             lock_timeout_seconds=_seconds(address, "lock_timeout", sqlite.LOCK_SECONDS),
             clock=clock,
+            error_texts=texts,
         )
     from solotable.engines import dynamodb
 

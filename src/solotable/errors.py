@@ -40,7 +40,7 @@ The texts of a ServiceError are Amazon's, word for word, because clients compare
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 _DYNAMODB = "com.amazonaws.dynamodb.v20120810#"
 _CORAL_VALIDATE = "com.amazon.coral.validate#"
@@ -67,6 +67,11 @@ _RETRYABLE = frozenset(
         "TransactionConflictException",
     }
 )
+
+
+#: What a ValidationException is about, for `protocol.wording`: a parameter, value or expression of the
+#: request; Select; the shape of a value; members that break constraints, whose text counts them.
+Family = Literal["request", "select", "structure", "counted"]
 
 
 class SolotableError(Exception):
@@ -250,6 +255,9 @@ class ServiceError(SolotableError):
         #: Whether the same request may succeed later, unchanged.
         self.retryable = retryable or status >= 500 or code in _RETRYABLE
         self.members = members
+        #: The text of AWS's newer validator, where it has other words (ADR 22).
+        self.newer: str | None = None
+        self.family: Family = "request"
 
     @property
     def response(self) -> dict[str, Any]:
@@ -333,11 +341,17 @@ class Throttled(ServiceError):
     """The request came too fast; the same one may succeed later."""
 
 
-def invalid(message: str) -> ServiceError:
-    """Return a ValidationException with this text."""
-    return ServiceError("ValidationException", message)
+def invalid(message: str, *, newer: str | None = None, family: Family = "request") -> ServiceError:
+    """Return a ValidationException with this text.
+
+    `newer` is the text of AWS's newer validator where that differs; see `protocol.wording`.
+    """
+    refused = ServiceError("ValidationException", message)
+    refused.newer, refused.family = newer, family
+    return refused
 
 
-def invalid_parameter(message: str) -> ServiceError:
+def invalid_parameter(message: str, *, newer: str | None = None, family: Family = "request") -> ServiceError:
     """Return a ValidationException that opens with DynamoDB's most common half sentence."""
-    return ServiceError("ValidationException", f"One or more parameter values were invalid: {message}")
+    opening = "One or more parameter values were invalid: "
+    return invalid(opening + message, newer=None if newer is None else opening + newer, family=family)

@@ -25,6 +25,18 @@ def engine() -> Iterator[InProcess]:
         opened.close()
 
 
+@pytest.fixture
+def engine_of_2025() -> Iterator[InProcess]:
+    """The same with the error texts that AWS had in 2025."""
+    from solotable.engines import sqlite
+
+    opened: Any = sqlite.open(":memory:", error_texts="2025")
+    try:
+        yield InProcess(opened)
+    finally:
+        opened.close()
+
+
 @pytest.fixture(scope="session")
 def server() -> Iterator[Boto3]:
     """`solotable serve --memory`, one per worker, asked through boto3."""

@@ -13,7 +13,7 @@ import pytest
 
 from . import cases
 from .dynamodb_local import TOO_OLD, Server
-from .harness import Case, Refused, Target, play
+from .harness import Case, Fails, Refused, Target, play
 from .tables import TABLES
 from .targets import InProcess
 from .through_boto3 import Boto3
@@ -33,6 +33,19 @@ def test_the_engine_answers_as_dynamodb_does(engine: InProcess, case: Case) -> N
     play(engine, case)
 
 
+reworded_cases = pytest.mark.parametrize(
+    "case",
+    [case for _, case in CASES if case.reworded],
+    ids=[id_ for id_, case in CASES if case.reworded],
+)
+
+
+@reworded_cases
+def test_the_engine_answers_as_dynamodb_did_in_2025(engine_of_2025: InProcess, case: Case) -> None:
+    create_tables(engine_of_2025, case)
+    play(engine_of_2025, case, "2025")
+
+
 @every_case
 def test_the_server_answers_as_dynamodb_does(server: Boto3, case: Case) -> None:
     drop_every_table(server.plain)
@@ -45,7 +58,8 @@ def test_dynamodb_local_answers_as_the_case_says(local: Server, case: Case) -> N
     drop_every_table(local.target)
     create_tables(local.target, case)
     try:
-        play(local.target, case)
+        # The texts of its newest release, 3.3.1, are those of 2025.
+        play(local.target, case, "2025")
     except (OSError, http.client.HTTPException):
         raise
     except Exception as difference:
@@ -65,6 +79,16 @@ def test_case_names_are_unique() -> None:
 
 def test_every_case_expects_something() -> None:
     assert [name for name, case in CASES if all(step.expect is None for step in case.steps)] == []
+
+
+def test_every_text_that_aws_has_changed_names_its_evidence() -> None:
+    refusals = [
+        (name, step.expect) for name, case in CASES for step in case.steps if isinstance(step.expect, Fails)
+    ]
+    changed = [(name, refusal) for name, refusal in refusals if refusal.older is not None]
+    assert len(changed) >= 200
+    assert [name for name, refusal in changed if not refusal.evidence] == []
+    assert [name for name, refusal in changed if refusal.older == refusal.message] == []
 
 
 def test_there_are_at_least_600_cases() -> None:

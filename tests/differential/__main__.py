@@ -36,7 +36,7 @@ def main() -> int:
         else:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
             theirs = stack.enter_context(serve(find_or_fetch(), log=folder / "server.log")).target
-        engine = stack.enter_context(sqlite.open(":memory:"))
+        engine = stack.enter_context(sqlite.open(":memory:", error_texts="2025"))
         kinds: Counter[str] = Counter()
         examples: dict[str, Difference] = {}
         for found in differences(InProcess(engine), theirs, seed=chosen.seed, count=chosen.count):

@@ -20,6 +20,7 @@ from solotable.protocol.encode import encode_json
 from solotable.protocol.engine import Engine
 from solotable.protocol.shapes import ITEMS, STREAMS, TABLES
 from solotable.protocol.text import dumps, loads
+from solotable.protocol.wording import texts_of
 
 _SERVICES: Final = {
     "DynamoDB_20120810": frozenset((*ITEMS, *TABLES)),
@@ -63,7 +64,7 @@ def _answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
             raise faults.unreadable("") from None
         if operation not in _SERVICES.get(service, ()):
             raise faults.unknown_operation()
-        return 200, encode_json(engine.handle(decode(operation, payload)))
+        return 200, encode_json(engine.handle(decode(operation, payload, texts_of(engine))))
     except ServiceError as refused:
         return refused.status, dumps(refused.body())
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from solotable import __version__
+from solotable.protocol.wording import LATEST, YEARS, ErrorTexts
 
 # What a browser sends as Origin.
 _ORIGIN = re.compile(r"\*|null|[a-zA-Z][a-zA-Z0-9+.-]*://[!-.0-~]+")
@@ -74,6 +75,13 @@ def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> 
     callback=_seconds,
     help="Seconds between removals of expired items; 0: never.",
 )
+@click.option(
+    "--error-texts",
+    default=LATEST,
+    show_default=True,
+    type=click.Choice(YEARS),
+    help="The year of AWS's error texts; many changed in mid-2026.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
 def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as options
     db: Path | None,
@@ -86,6 +94,7 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
     keys_file: Path | None,
     cors_origin: str | None,
     sweep_seconds: float,
+    error_texts: ErrorTexts,
     quiet: bool,
 ) -> None:
     """Serve the database DB (solotable.db by default) over DynamoDB's HTTP protocol.
@@ -110,7 +119,8 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
         if not quiet:
             click.echo(_banner(host, bound, path, relaxed=relaxed, signed=settings.keys is not None))
 
-    with sqlite.open(path, durability="relaxed" if relaxed else "full") as engine:
+    durability: sqlite.Durability = "relaxed" if relaxed else "full"
+    with sqlite.open(path, durability=durability, error_texts=error_texts) as engine:
         serve(engine, settings, ready=ready)
 
 

@@ -126,9 +126,11 @@ def _checked_values(values: dict[str, AttributeValue]) -> dict[str, AttributeVal
         try:
             checked[key] = canonical(value)
         except ServiceError as refused:
-            raise invalid(
-                f"ExpressionAttributeValues contains invalid value: {refused.message} for key {key}"
-            ) from refused
+            wrapped = f"ExpressionAttributeValues contains invalid value: {refused.message} for key {key}"
+            if refused.family == "structure":
+                raise invalid(wrapped, family="structure") from refused
+            # DynamoDB: the newer validator does not say which value it was.
+            raise invalid(wrapped, newer=refused.newer or refused.message) from refused
     return checked
 
 

@@ -106,7 +106,7 @@ def _set_of(check: Callable[[Any], Any], absent: ServiceError) -> Callable[[Any,
             raise faults.not_a_list(value, inner=False)
         for member in value:
             if member is None:
-                raise ServiceError(absent.code, absent.message)
+                raise invalid(absent.message, family="structure")
             check(member)
         return value
 

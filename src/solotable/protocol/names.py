@@ -11,6 +11,7 @@ from .constraints import aggregated, failure, text_failures
 from .limits import LONGEST_NAME, SHORTEST_NAME
 from .shapes.items import NAME_PATTERN
 from .shapes.kinds import Text
+from .text import plain_dumps
 
 _NAME = Text(pattern=NAME_PATTERN, shortest=SHORTEST_NAME, longest=LONGEST_NAME)
 _IS_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}").fullmatch
@@ -30,8 +31,8 @@ def table_name(given: str) -> str:
     raise aggregated(list(text_failures(_NAME, given, "tableName")))
 
 
-def batch_table_name(given: str) -> str:
-    """Return the name of a table that is a key of a batch's RequestItems."""
+def batch_table_name(given: str, requested: dict[str, Any]) -> str:
+    """Return the name of a table that is a key of a batch's RequestItems, which a refusal shows."""
     if _IS_NAME(given):
         return given
     found = _ARN(given)
@@ -44,9 +45,15 @@ def batch_table_name(given: str) -> str:
         f"Member must have length greater than or equal to {SHORTEST_NAME}, "
         f"Member must satisfy regular expression pattern: {NAME_PATTERN}"
     )
-    raise aggregated(
-        [failure("{" + given + "}", "requestItems", f"Map keys must satisfy constraint: [{keys}]")]
-    )
+    constraint = f"Map keys must satisfy constraint: [{keys}]"
+    raise aggregated([failure("{" + given + "}", "requestItems", constraint, newer=_shown(requested))])
+
+
+def _shown(requested: dict[str, Any]) -> str | None:
+    try:
+        return plain_dumps(requested).decode()
+    except RecursionError:
+        return None
 
 
 def named(members: dict[str, Any]) -> dict[str, Any]:

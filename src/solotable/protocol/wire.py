@@ -20,6 +20,7 @@ from .replies import Reply
 from .requests import Control, Request
 from .shapes import ITEMS, STREAMS, TABLES
 from .text import dumps, loads, plain_dumps
+from .wording import LATEST, ErrorTexts, texts_of
 
 _LOG = logging.getLogger(__name__)
 _TARGETS: Final = {
@@ -31,17 +32,17 @@ _INTERNAL = "The request processing has failed because of an unknown error, exce
 
 def answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
     """Answer one request with a status and a JSON body; `target` is the X-Amz-Target header."""
-    return render(target, lambda: engine.handle(parse(target, body)))
+    return render(target, lambda: engine.handle(parse(target, body, texts_of(engine))))
 
 
-def parse(target: str, body: bytes) -> Request[Any]:
+def parse(target: str, body: bytes, texts: ErrorTexts = LATEST) -> Request[Any]:
     """Return the request behind a target and a JSON body, or raise what DynamoDB would."""
     operation = _TARGETS.get(target)
     # DynamoDB: unreadable JSON is refused before the target is looked at, but no body is not JSON.
     payload = _read(body) if body or operation is not None else None
     if operation is None:
         raise faults.unknown_operation()
-    return decode(operation, payload)
+    return decode(operation, payload, texts)
 
 
 def render(target: str, reply: Callable[[], Reply]) -> tuple[int, bytes]:
@@ -63,7 +64,7 @@ def refusal(refused: ServiceError) -> tuple[int, bytes]:
 def call(engine: Engine, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
     """Answer one request given and returned as dicts, or raise what DynamoDB would."""
     try:
-        request = decode(operation, payload)
+        request = decode(operation, payload, texts_of(engine))
         if isinstance(request, Control):
             # A definition is stored as escaped JSON, which would take what no reply can carry.
             _judge_unicode(request.members)

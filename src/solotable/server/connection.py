@@ -351,10 +351,10 @@ class Connection(asyncio.Protocol):
             encoding = encoding.strip().lower()
             body = bodies.inflate(body, encoding, LARGEST_REQUEST)
         if len(body) < _LARGE or not gc.isenabled():
-            return wire.parse(target, body)
+            return wire.parse(target, body, self._server.error_texts)
         gc.disable()
         try:
-            return wire.parse(target, body)
+            return wire.parse(target, body, self._server.error_texts)
         finally:
             gc.enable()
 

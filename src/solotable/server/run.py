@@ -23,6 +23,7 @@ from os import urandom
 from typing import Protocol
 
 from solotable.errors import EngineError, SolotableError
+from solotable.protocol.wording import texts_of
 
 from .auth import Verifier
 from .connection import Connection
@@ -78,6 +79,7 @@ class Server:
         self, engine: ServedEngine, settings: Settings, *, clock: Callable[[], float] = time.time
     ) -> None:
         self._engine = engine
+        self.error_texts = texts_of(engine)
         self._settings = settings
         self._clock = clock
         self.room = Room(settings.room)

@@ -10,6 +10,7 @@ from typing import Any
 from solotable.protocol.engine import Engine
 from solotable.protocol.requests import Request
 from solotable.protocol.wire import call
+from solotable.protocol.wording import ErrorTexts, texts_of
 
 
 class Settled:
@@ -43,6 +44,11 @@ class Layer:
     def handle_together(self, requests: Sequence[Request[Any]]) -> list[Settled]:
         """Answer several requests, one after the other."""
         return [_settled(partial(self.handle, request)) for request in requests]
+
+    @property
+    def error_texts(self) -> ErrorTexts:
+        """The year whose texts the engine inside refuses requests with."""
+        return texts_of(self.inner)
 
     @property
     def instant(self) -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from typing import Any, Final
 
-from solotable.errors import invalid, invalid_parameter
+from solotable.errors import ServiceError, invalid, invalid_parameter
 
 from .number import canonical_number, is_plain_number
 from .order import sort_key
@@ -56,9 +56,9 @@ def canonical_item(item: Item) -> Item:
 def check_name(name: str) -> str:
     """Return an attribute's name, or refuse it."""
     if not name:
-        raise invalid("Empty attribute name")
+        raise invalid("Empty attribute name", family="structure")
     if len(name) > _SHORT_NAME and len(name.encode()) > _LONGEST_NAME:
-        raise invalid("Attribute name is too large, must be less than 65536 bytes")
+        raise invalid("Attribute name is too large, must be less than 65536 bytes", family="structure")
     return name
 
 
@@ -68,7 +68,7 @@ def canonical(value: AttributeValue, depth: int = 1) -> AttributeValue:
         # DynamoDB: the content is judged before the number of types is.
         for kind, content in value.items():
             _canonical(kind, content, depth)
-        raise invalid(_SEVERAL if value else _EMPTY)
+        raise invalid(_SEVERAL if value else _EMPTY, family="structure")
     ((kind, content),) = value.items()
     if kind in ("S", "BOOL"):
         return value
@@ -104,7 +104,7 @@ def _canonical(kind: str, content: Any, depth: int) -> Any:
         case "SS" | "NS" | "BS":
             return _canonical_set(kind, content)
         case _:
-            raise invalid(_EMPTY)
+            raise invalid(_EMPTY, family="structure")
 
 
 def _canonical_set(kind: str, members: list[str]) -> list[str]:
@@ -122,15 +122,32 @@ def _canonical_set(kind: str, members: list[str]) -> list[str]:
     elif kind == "BS":
         members = [canonical_base64(member) for member in members]
     if len(set(members)) < len(members):
-        listed = "[" + ", ".join(members) + "]"
-        if kind == "NS":
-            raise invalid("Input collection contains duplicates")
-        raise invalid_parameter(
-            f"Input collection {listed} contains duplicates."
-            if kind == "SS"
-            else f"Input collection {listed}of type BS contains duplicates."
-        )
+        raise _duplicates(kind, members)
     return sort_members(kind, members)
+
+
+def _duplicates(kind: str, members: list[str]) -> ServiceError:
+    # DynamoDB: the newer validator quotes the members, and sorts those before the first that it has seen
+    # already; conformance: values/refused: a string twice in a set.
+    if kind == "NS":
+        refused = invalid("Input collection contains duplicates")
+        refused.newer = invalid_parameter("Input collection contains duplicates.").message
+        return refused
+    first = {member: at for at, member in reversed(list(enumerate(members)))}
+    repeat = next(at for at, member in enumerate(members) if first[member] < at)
+    quoted = [f'"{member}"' for member in sort_members(kind, members[:repeat]) + members[repeat:]]
+    older = f"[{', '.join(members)}]"
+    if kind == "SS":
+        newer = f"[{', '.join(quoted)}]"
+        return invalid_parameter(
+            f"Input collection {older} contains duplicates.",
+            newer=f"Input collection {newer} contains duplicates.",
+        )
+    newer = f"[{','.join(quoted)}]"
+    return invalid_parameter(
+        f"Input collection {older}of type BS contains duplicates.",
+        newer=f"Input collection {newer}of type BS contains duplicates.",
+    )
 
 
 def sort_members(kind: str, members: list[str]) -> list[str]:

@@ -92,9 +92,9 @@ def _plain(digits: str, exponent: int) -> str:
 
 
 def _not_a_number(text: str) -> ServiceError:
-    # DynamoDB: the empty string is named by its absence.
-    tail = f": {text}" if text else ""
-    return invalid(f"The parameter cannot be converted to a numeric value{tail}")
+    # DynamoDB: the older validator names the empty string by its absence.
+    fault = "The parameter cannot be converted to a numeric value"
+    return invalid(f"{fault}: {text}" if text else fault, newer=f"{fault}: {text}")
 
 
 def add(left: str, right: str) -> str:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
+from .. import evidence
+from ..harness import Case, Expectation, Fails, Json, Step, case, counted, invalid
 from ..tables import index, table
 
 INTERNAL = "fails internally"
+INVALID = "One or more parameter values were invalid: "
 OWN_WORDS = "reports the fault in its own words"
 NOT_NUMERIC = "The parameter cannot be converted to a numeric value"
 OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
@@ -209,7 +211,7 @@ NUMBERS: list[tuple[str, str, str]] = [
     ("NaN", "NaN", f"{NOT_NUMERIC}: NaN"),
     ("Infinity", "Infinity", f"{NOT_NUMERIC}: Infinity"),
     ("a word", "abc", f"{NOT_NUMERIC}: abc"),
-    ("nothing", "", NOT_NUMERIC),
+    ("nothing", "", f"{NOT_NUMERIC}: "),
     ("a number after a space", " 1", f"{NOT_NUMERIC}:  1"),
     ("a number before a space", "1 ", f"{NOT_NUMERIC}: 1 "),
     ("two points", "1.2.3", f"{NOT_NUMERIC}: 1.2.3"),
@@ -242,53 +244,79 @@ PLAIN = {
     "1" + "0" * 50: "1" + "0" * 50,
 }
 
-VALUES: list[tuple[str, Json, str | None, str]] = [
-    ("a value without a type", {}, EMPTY_VALUE, ""),
-    ("a value of an unknown type", {"X": "1"}, EMPTY_VALUE, ""),
-    ("a value whose type is null", {"S": None}, EMPTY_VALUE, ""),
+
+def number_refused(message: str) -> Fails:
+    """What PutItem says of a text that is no number; of none, it said less in 2025."""
+    older = message.removesuffix(": ")
+    return counted(message, evidence.NUMBER, older=older)
+
+
+VALUES: list[tuple[str, Json, Fails, str]] = [
+    ("a value without a type", {}, invalid(EMPTY_VALUE), ""),
+    ("a value of an unknown type", {"X": "1"}, invalid(EMPTY_VALUE), ""),
+    ("a value whose type is null", {"S": None}, invalid(EMPTY_VALUE), ""),
     (
         "a value of two types",
         {"S": "1", "N": "1"},
-        "Supplied AttributeValue has more than one datatypes set, must contain exactly one of the supported datatypes",
+        invalid(
+            "Supplied AttributeValue has more than one datatypes set, "
+            "must contain exactly one of the supported datatypes"
+        ),
         "",
     ),
     (
         "a false NULL",
         {"NULL": False},
-        "One or more parameter values were invalid: Null attribute value types must have the value of true",
+        counted(f"{INVALID}Null attribute value types must have the value of true", evidence.FALSE_NULL),
         "",
     ),
     (
         "an empty string set",
         {"SS": []},
-        "One or more parameter values were invalid: An string set  may not be empty",
+        counted(f"{INVALID}An string set  may not be empty", evidence.EMPTY_SET),
         "",
     ),
     (
         "an empty number set",
         {"NS": []},
-        "One or more parameter values were invalid: An number set  may not be empty",
+        counted(f"{INVALID}An number set  may not be empty", evidence.EMPTY_SET),
         "",
     ),
     (
         "an empty binary set",
         {"BS": []},
-        "One or more parameter values were invalid: Binary sets should not be empty",
+        counted(f"{INVALID}Binary sets should not be empty", evidence.EMPTY_SET),
         "",
     ),
-    ("a number set with a word", {"NS": ["1", "b", "a"]}, f"{NOT_NUMERIC}: b", OWN_WORDS),
-    ("a set with one number twice", {"NS": ["1", "1.0"]}, "Input collection contains duplicates", ""),
+    ("a number set with a word", {"NS": ["1", "b", "a"]}, number_refused(f"{NOT_NUMERIC}: b"), OWN_WORDS),
+    (
+        "a set with one number twice",
+        {"NS": ["1", "1.0"]},
+        counted(
+            f"{INVALID}Input collection contains duplicates.",
+            evidence.DUPLICATES,
+            older="Input collection contains duplicates",
+        ),
+        "",
+    ),
     (
         "a set with one binary twice",
         {"BS": ["Yg==", "Yg=="]},
-        "One or more parameter values were invalid: Input collection [Yg==, Yg==]of type BS contains duplicates.",
+        counted(
+            f'{INVALID}Input collection ["Yg==","Yg=="]of type BS contains duplicates.',
+            evidence.DUPLICATES,
+            older=f"{INVALID}Input collection [Yg==, Yg==]of type BS contains duplicates.",
+        ),
         "leaves the full stop out",
     ),
-    ("an empty value inside a list", {"L": [{}]}, EMPTY_VALUE, ""),
-    ("an empty set inside a map", {"M": {"x": {"SS": []}}}, None, ""),
-    ("maps 32 levels deep", deep(32), NESTED, ""),
-    ("lists 32 levels deep", deep(32, "L"), NESTED, ""),
-    ("maps 200 levels deep", deep(200), NESTED, ""),
+    ("an empty value inside a list", {"L": [{}]}, invalid(EMPTY_VALUE), ""),
+    ("an empty set inside a map", {"M": {"x": {"SS": []}}}, invalid(None), ""),
+    ("maps 32 levels deep", deep(32), counted(NESTED, evidence.NESTING), ""),
+    ("lists 32 levels deep", deep(32, "L"), counted(NESTED, evidence.NESTING), ""),
+    ("maps 40 levels deep", deep(40), counted(NESTED, evidence.NESTING), ""),
+    # paritysuite/dynamodb-conformance, tier3 deepRequests: beyond about 62 levels the older validator
+    # reads the request; its text for this one was not captured.
+    ("maps 200 levels deep", deep(200), invalid(None), ""),
 ]
 
 MISSING_TABLE: dict[str, Json] = {
@@ -335,7 +363,7 @@ CASES: list[Case] = [
     *(
         case(
             f"{name} is no number",
-            store({"N": written}, invalid(message)),
+            store({"N": written}, number_refused(message)),
             tables="Hash",
             local="" if name in NUMBERS_AGREED else OWN_WORDS,
         )
@@ -357,8 +385,8 @@ CASES: list[Case] = [
         tables="Hash",
     ),
     *(
-        case(f"{name} is refused", store(value, invalid(message)), tables="Hash", local=local)
-        for name, value, message, local in VALUES
+        case(f"{name} is refused", store(value, refused), tables="Hash", local=local)
+        for name, value, refused, local in VALUES
     ),
     case("31 levels are stored", store(deep(31)), stored(deep(31)), tables="Hash"),
     case("an empty string is stored", store({"S": ""}), stored({"S": ""}), tables="Hash"),
@@ -437,7 +465,10 @@ CASES: list[Case] = [
                 "ConditionExpression": "attribute_exists(pk)",
                 "ExpressionAttributeValues": {":x": {"S": "1"}},
             },
-            invalid("Value provided in ExpressionAttributeValues unused in expressions: keys: {:x}"),
+            counted(
+                "Value provided in ExpressionAttributeValues unused in expressions: keys: {:x}",
+                evidence.UNUSED,
+            ),
         ),
         local="looks the table up first",
     ),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
+from .. import evidence
+from ..harness import Case, Expectation, Fails, Json, Step, case, invalid, reworded
 
 OWN_WORDS = "reports the fault in its own words"
 NO_MATCH = "The provided key element does not match the schema"
@@ -73,7 +75,12 @@ REFUSED: list[tuple[str, Step, str]] = [
         Step(
             "BatchGetItem",
             {"RequestItems": {}},
-            invalid("The requestItems parameter is required for BatchGetItem"),
+            reworded(
+                "The requestItems parameter is required for BatchGetItem",
+                "1 validation error detected: Value at 'RequestItems' failed to satisfy constraint: "
+                "Member must have length greater than or equal to 1",
+                evidence.EMPTY_BATCH,
+            ),
         ),
         OWN_WORDS,
     ),
@@ -89,17 +96,38 @@ REFUSED: list[tuple[str, Step, str]] = [
     (
         "Keys cannot be empty",
         get(
-            invalid(
+            reworded(
                 constraint(
                     "'[]'",
                     "requestItems.Hash.member.keys",
                     "Member must have length greater than or equal to 1",
-                )
+                ),
+                "1 validation error detected: Value at 'RequestItems.Hash.member.Keys' failed to satisfy "
+                "constraint: Member must have length greater than or equal to 1",
+                evidence.BATCH_KEYS,
             )
         ),
         OWN_WORDS,
     ),
-    ("101 keys of one table are refused", get(invalid(None), *(key(str(place)) for place in range(101))), ""),
+    (
+        "101 keys of one table are refused",
+        get(
+            reworded(
+                re.compile(
+                    constraint(
+                        r"'\[.+\]'",
+                        "requestItems.Hash.member.keys",
+                        "Member must have length less than or equal to 100",
+                    )
+                ),
+                "1 validation error detected: Value at 'RequestItems.Hash.member.Keys' failed to satisfy "
+                "constraint: Member must have length less than or equal to 100",
+                evidence.BATCH_KEYS,
+            ),
+            *(key(str(place)) for place in range(101)),
+        ),
+        OWN_WORDS,
+    ),
     (
         "101 keys of two tables are refused",
         Step(

@@ -5,7 +5,8 @@ Every condition is asked of one item, through DeleteItem.
 
 from __future__ import annotations
 
-from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
+from .. import evidence
+from ..harness import Case, Expectation, Fails, Json, Step, case, counted, invalid
 
 KEY: Json = {"pk": {"S": "a"}}
 FAILED = Fails("ConditionalCheckFailedException", "The conditional request failed")
@@ -277,10 +278,15 @@ LOGIC = [
     ),
 ]
 
+
+def refused(why: str, captured: str = evidence.EXPRESSION) -> Fails:
+    return counted(f"Invalid ConditionExpression: {why}", captured)
+
+
 SYNTAX = [
     case(
         f"syntax error in {text!r}",
-        ask(text, invalid(f'Invalid ConditionExpression: Syntax error; token: "{token}", near: "{near}"')),
+        ask(text, refused(f'Syntax error; token: "{token}", near: "{near}"')),
         tables="Hash",
     )
     for text, token, near in (
@@ -321,7 +327,7 @@ RESERVED = "Attribute name is a reserved keyword; reserved keyword: "
 RULES = [
     case(
         f"refused: {text or 'an empty condition'}",
-        ask(text, invalid(f"Invalid ConditionExpression: {why}")),
+        ask(text, refused(why)),
         tables="Hash",
     )
     for text, why in (
@@ -391,10 +397,7 @@ LIMITS = [
         "IN takes no more than 100 operands",
         ask(
             operands(101)[0],
-            invalid(
-                "Invalid ConditionExpression: The IN operator is provided with too many operands; "
-                "number of operands: 101"
-            ),
+            refused("The IN operator is provided with too many operands; number of operands: 101"),
             operands(101)[1],
         ),
         tables="Hash",
@@ -407,10 +410,7 @@ LIMITS = [
             f"refused: more than 300 operators, {title}",
             ask(
                 text,
-                invalid(
-                    "Invalid ConditionExpression: The expression contains too many operators; "
-                    "operator count: 301"
-                ),
+                refused("The expression contains too many operators; operator count: 301"),
             ),
             tables="Hash",
         )
@@ -431,9 +431,9 @@ LIMITS = [
             f"refused: {title}",
             ask(
                 text,
-                invalid(
-                    "Invalid ConditionExpression: Expression size has exceeded the maximum allowed size; "
-                    f"expression size: {len(text)}"
+                refused(
+                    f"Expression size has exceeded the maximum allowed size; expression size: {len(text)}",
+                    evidence.EXPRESSION_SIZE,
                 ),
                 {},
             ),
@@ -448,7 +448,7 @@ LIMITS = [
         "2000 redundant parentheses are told, not a stack overflow",
         ask(
             "(" * 2000 + "a<b" + ")" * 2000,
-            invalid("Invalid ConditionExpression: The expression has redundant parentheses;"),
+            refused("The expression has redundant parentheses;", evidence.PARENTHESES),
         ),
         tables="Hash",
     ),
@@ -456,7 +456,7 @@ LIMITS = [
         "680 nested functions are told, not a stack overflow",
         ask(
             "a < " + "f(" * 680 + "b" + ")" * 680,
-            invalid("Invalid ConditionExpression: Invalid function name; function: f"),
+            refused("Invalid function name; function: f"),
         ),
         tables="Hash",
     ),
@@ -470,9 +470,7 @@ LIMITS = [
         "a path may not have 33 levels",
         ask(
             f"attribute_not_exists({'.'.join('a' * 33)})",
-            invalid(
-                "Invalid ConditionExpression: The document path has too many nesting levels; nesting levels: 33"
-            ),
+            refused("The document path has too many nesting levels; nesting levels: 33"),
         ),
         tables="Hash",
     ),
@@ -480,9 +478,8 @@ LIMITS = [
         "an unknown type name is told with the known ones",
         ask(
             "attribute_type(a, :t)",
-            invalid(
-                "Invalid ConditionExpression: Invalid attribute type name found; type: DOG, "
-                "valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}"
+            refused(
+                "Invalid attribute type name found; type: DOG, valid types: {B,NULL,SS,BOOL,L,BS,N,NS,S,M}"
             ),
             {":t": {"S": "DOG"}},
         ),
@@ -491,56 +488,77 @@ LIMITS = [
     ),
 ]
 
-UNUSED = "Value provided in ExpressionAttribute{} unused in expressions: keys: {{{}}}"
+EMPTY_SET = "One or more parameter values were invalid: An string set  may not be empty"
+
+
+def unused(kind: str, key: str) -> Fails:
+    return counted(
+        f"Value provided in ExpressionAttribute{kind} unused in expressions: keys: {{{key}}}", evidence.UNUSED
+    )
+
+
+def bad_key(kind: str, key: str) -> Fails:
+    return counted(
+        f'ExpressionAttribute{kind} contains invalid key: Syntax error; key: "{key}"', evidence.INFERRED
+    )
+
+
 ALIASES = [
-    case(f"refused: {title}", ask("a = b", invalid(why), values, names), tables="Hash")
+    case(f"refused: {title}", ask("a = b", why, values, names), tables="Hash")
     for title, values, names, why in (
-        ("an unused value", {":v": {"N": "1"}}, None, UNUSED.format("Values", ":v")),
-        ("an unused name", {}, {"#n": "n"}, UNUSED.format("Names", "#n")),
+        ("an unused value", {":v": {"N": "1"}}, None, unused("Values", ":v")),
+        ("an unused name", {}, {"#n": "n"}, unused("Names", "#n")),
         (
             "unused names before unused values",
             {":v": {"N": "1"}},
             {"#n": "n"},
-            UNUSED.format("Names", "#n"),
+            unused("Names", "#n"),
         ),
         (
             "a value without a colon",
             {"v": {"N": "1"}},
             None,
-            'ExpressionAttributeValues contains invalid key: Syntax error; key: "v"',
+            bad_key("Values", "v"),
         ),
         (
             "a value with a hyphen",
             {":v-1": {"N": "1"}},
             None,
-            'ExpressionAttributeValues contains invalid key: Syntax error; key: ":v-1"',
+            bad_key("Values", ":v-1"),
         ),
         (
             "a name without a hash",
             {},
             {"n": "n"},
-            'ExpressionAttributeNames contains invalid key: Syntax error; key: "n"',
+            bad_key("Names", "n"),
         ),
         (
             "an empty value",
             {":v": {}},
             None,
-            "ExpressionAttributeValues contains invalid value: Supplied AttributeValue is empty, must contain "
-            "exactly one of the supported datatypes for key :v",
+            invalid(
+                "ExpressionAttributeValues contains invalid value: Supplied AttributeValue is empty, must "
+                "contain exactly one of the supported datatypes for key :v"
+            ),
         ),
         (
             "an empty set as a value",
             {":v": {"SS": []}},
             None,
-            "ExpressionAttributeValues contains invalid value: One or more parameter values were invalid: "
-            "An string set  may not be empty for key :v",
+            counted(
+                EMPTY_SET,
+                evidence.EMPTY_SET,
+                older=f"ExpressionAttributeValues contains invalid value: {EMPTY_SET} for key :v",
+            ),
         ),
         (
             "a value with two types",
             {":v": {"S": "a", "N": "1"}},
             None,
-            "ExpressionAttributeValues contains invalid value: Supplied AttributeValue has more than one "
-            "datatypes set, must contain exactly one of the supported datatypes for key :v",
+            invalid(
+                "ExpressionAttributeValues contains invalid value: Supplied AttributeValue has more than one "
+                "datatypes set, must contain exactly one of the supported datatypes for key :v"
+            ),
         ),
     )
 ]
@@ -550,7 +568,7 @@ EMPTIES = [
         Step(
             "DeleteItem",
             {"TableName": "Hash", "Key": KEY, "ConditionExpression": "a = b", member: {}},
-            invalid(f"{member} must not be empty"),
+            counted(f"{member} must not be empty", evidence.EMPTY_MAP),
         ),
         tables="Hash",
     )

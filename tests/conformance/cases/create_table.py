@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..harness import Case, Fails, Json, Step, case, invalid
+from .. import evidence
+from ..harness import Case, Fails, Json, Step, case, invalid, reworded
 from ..tables import index, table
 
 NAME_PATTERN = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
@@ -194,6 +195,26 @@ REFUSED: list[tuple[str, Json, str | None]] = [
         request(TableClass="COLD"),
         "Invalid table-class parameter provided. Please try again with a valid table-class value: "
         "[STANDARD, STANDARD_INFREQUENT_ACCESS].",
+    ),
+    # nubo-db/dynoxide 159, 161: captured on 2026-07-24.
+    *(
+        (
+            f"an on-demand bound of {units} is outside the range of a new table",
+            request(OnDemandThroughput={"MaxWriteRequestUnits": units}),
+            f"{INVALID}Requested MaxWriteRequestUnits for OnDemandThroughput for table "
+            "is outside of valid range",
+        )
+        for units in (0, -1, -2)
+    ),
+    (
+        "an on-demand bound is not for provisioned capacity",
+        request(
+            BillingMode="PROVISIONED",
+            ProvisionedThroughput=UNITS,
+            OnDemandThroughput={"MaxReadRequestUnits": 0, "MaxWriteRequestUnits": 1},
+        ),
+        f"{INVALID}MaxReadRequestUnits for OnDemandThroughput cannot be specified when table BillingMode "
+        "is PROVISIONED.",
     ),
     (
         "a new index has no bound to lift",
@@ -435,12 +456,13 @@ REFUSED: list[tuple[str, Json, str | None]] = [
     (
         "a stream needs a view type",
         request(StreamSpecification={"StreamEnabled": True}),
-        None,
+        f"{INVALID}Table is being created with a stream enabled, UpdateViewType is required",
     ),
+    # nubo-db/dynoxide 115; ack-api-quirks DDB-TABLE-035, verified on 2026-10-08.
     (
         "a disabled stream takes no view type",
         request(StreamSpecification={"StreamEnabled": False, "StreamViewType": "KEYS_ONLY"}),
-        None,
+        f"{INVALID}Table is being created with a stream disabled, UpdateViewType should not be specified",
     ),
 ]
 
@@ -453,11 +475,39 @@ AGREED = {
     "a local index has one sort attribute",
     "a table has two keys at most",
     "two definitions of one attribute are refused",
-    "a stream needs a view type",
-    "a disabled stream takes no view type",
 }
 
+THREE_KEYS = request(
+    AttributeDefinitions=definitions("pk", "sk", "extra"),
+    KeySchema=keys("pk HASH", "sk RANGE", "extra RANGE"),
+)
+
 CASES: list[Case] = [
+    case(
+        "a third key is refused, and the keys are shown",
+        Step(
+            "CreateTable",
+            THREE_KEYS,
+            reworded(
+                re.compile(
+                    constraint(
+                        r"'\[(com\.amazonaws\.dynamodb\.v20120810\.KeySchemaElement@[0-9a-f]+(, )?){3}\]'",
+                        "keySchema",
+                        "Member must have length less than or equal to 2",
+                    )
+                ),
+                constraint(
+                    "'[KeySchemaElement(attributeName=pk, keyType=HASH), "
+                    "KeySchemaElement(attributeName=sk, keyType=RANGE), "
+                    "KeySchemaElement(attributeName=extra, keyType=RANGE)]'",
+                    "keySchema",
+                    "Member must have length less than or equal to 2",
+                ),
+                evidence.KEY_SCHEMA,
+            ),
+        ),
+        local="shows addresses of objects",
+    ),
     *(
         case(name, Step("CreateTable", body, invalid(message)), local="" if name in AGREED else OWN_WORDS)
         for name, body, message in REFUSED

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
+from .. import evidence
+from ..harness import Case, Expectation, Fails, Json, Step, case, counted, invalid
 
 KEY: Json = {"pk": {"S": "a"}}
 PAIR: Json = {"pk": {"S": "a"}, "sk": {"S": "b"}}
@@ -83,7 +84,11 @@ REPLIES = [
         case(
             f"{value} is not a return value of a delete",
             put(A),
-            delete(KEY, invalid("ReturnValues can only be ALL_OLD or NONE"), ReturnValues=value),
+            delete(
+                KEY,
+                counted("ReturnValues can only be ALL_OLD or NONE", evidence.RETURN_VALUES),
+                ReturnValues=value,
+            ),
             get({"Item": A}),
             tables="Hash",
             local=LOCAL_TEXT,
@@ -154,9 +159,10 @@ CONDITIONS = [
         "Expected and ConditionExpression exclude each other",
         delete(
             KEY,
-            invalid(
+            counted(
                 "Can not use both expression and non-expression parameters in the same request: "
-                "Non-expression parameters: {Expected} Expression parameters: {ConditionExpression}"
+                "Non-expression parameters: {Expected} Expression parameters: {ConditionExpression}",
+                evidence.MIXED,
             ),
             ConditionExpression="attribute_exists(pk)",
             Expected={"pk": {"Exists": False}},
@@ -167,9 +173,11 @@ CONDITIONS = [
         "attribute values without an expression are refused",
         delete(
             KEY,
-            invalid(
-                "ExpressionAttributeValues can only be specified when using expressions: "
-                "ConditionExpression is null"
+            counted(
+                "ExpressionAttributeValues can only be specified when using expressions",
+                evidence.WITHOUT_EXPRESSION,
+                older="ExpressionAttributeValues can only be specified when using expressions: "
+                "ConditionExpression is null",
             ),
             ExpressionAttributeValues={":a": {"S": "a"}},
         ),
@@ -191,20 +199,6 @@ REFUSALS = [
     case(
         "no key",
         Step("DeleteItem", {"TableName": "Hash"}, one("null", "key", "not be null")),
-        tables="Hash",
-        local=LOCAL_TEXT,
-    ),
-    case(
-        "an unknown ReturnValues",
-        delete(
-            KEY,
-            one(
-                "'hi'",
-                "returnValues",
-                "satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]",
-            ),
-            ReturnValues="hi",
-        ),
         tables="Hash",
         local=LOCAL_TEXT,
     ),
@@ -255,7 +249,9 @@ REFUSALS = [
         "a bad expression is told before a missing table",
         delete(
             KEY,
-            invalid("Invalid ConditionExpression: The expression can not be empty;"),
+            counted(
+                "Invalid ConditionExpression: The expression can not be empty;", evidence.EMPTY_EXPRESSION
+            ),
             "Nope",
             ConditionExpression="",
         ),

@@ -424,19 +424,6 @@ COMBINED = [
         ),
         tables="Pair",
     ),
-    case(
-        "ConditionalOperator is AND or OR",
-        query(
-            invalid(
-                "1 validation error detected: Value 'XOR' at 'conditionalOperator' failed to satisfy constraint: Member "
-                "must satisfy enum value set: [OR, AND]"
-            ),
-            QueryFilter={"x": op("NULL"), "y": op("NULL")},
-            ConditionalOperator="XOR",
-        ),
-        tables="Pair",
-        local="has its own text",
-    ),
 ]
 
 GETS = [

@@ -712,6 +712,28 @@ CASES: list[Case] = [
         tables="Hash",
     ),
     case(
+        # paritysuite/dynamodb-conformance, tier3 partiql.
+        "a transaction returns no items",
+        transact(
+            invalid(
+                "Validation failed in TransactStatements[0]: RETURNING clause is not supported in "
+                "ExecuteTransaction."
+            ),
+            "UPDATE \"Hash\" SET v = 8 WHERE pk = '1' RETURNING ALL NEW *",
+        ),
+        tables="Hash",
+    ),
+    case(
+        # nubo-db/dynoxide 137, verified on AWS.
+        "a statement of a batch returns its item",
+        Step("PutItem", {"TableName": "Hash", "Item": ITEM}),
+        batch(
+            {"Responses": [{"TableName": "Hash", "Item": {"v": number("8")}}]},
+            "UPDATE \"Hash\" SET v = 8 WHERE pk = '1' RETURNING MODIFIED NEW *",
+        ),
+        tables="Hash",
+    ),
+    case(
         "a token makes a repeated transaction one",
         transact({"Responses": []}, "INSERT INTO \"Hash\" VALUE {'pk': '1'}", ClientRequestToken=TOKENS[0]),
         transact({"Responses": []}, "INSERT INTO \"Hash\" VALUE {'pk': '1'}", ClientRequestToken=TOKENS[0]),

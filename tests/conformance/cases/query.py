@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from ..harness import Case, Fails, Json, Step, case, invalid
+from .. import evidence
+from ..harness import Case, Fails, Json, Step, case, invalid, reworded
 
 
 def put(table: str, item: Json) -> Step:
@@ -346,10 +347,19 @@ REFUSALS = [
         'ExpressionAttributeNames contains invalid key: Syntax error; key: "p"',
         ExpressionAttributeNames={"p": "pk"},
     ),
-    refused(
+    case(
         "Limit 0 is refused",
-        CONSTRAINT.format("'0'", "limit") + "have value greater than or equal to 1",
-        Limit=0,
+        query(
+            "Pair",
+            reworded(
+                CONSTRAINT.format("'0'", "limit") + "have value greater than or equal to 1",
+                "1 validation error detected: Value at 'Limit' failed to satisfy constraint: "
+                "Member must have value greater than or equal to 1",
+                evidence.QUERY_LIMIT,
+            ),
+            Limit=0,
+        ),
+        tables="Pair",
         local=SHAPES,
     ),
     refused(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..harness import Case, Json, Step, case, invalid
+from .. import evidence
+from ..harness import Case, Json, Step, case, counted, invalid
 
 ITEM: Json = {
     "pk": {"S": "p"},
@@ -174,6 +175,11 @@ def refused(name: str, text: str, *, local: str = "", **more: Any) -> Case:
     return case(name, query(invalid(text), **more), tables="Lone", local=local)
 
 
+def conflict(name: str, text: str, **more: Any) -> Case:
+    """A Select that does not go with the rest of a Query; a Scan is told so without a count."""
+    return case(name, query(counted(text, evidence.SELECT), **more), tables="Lone")
+
+
 REFUSALS = [
     refused(
         "Select has four values",
@@ -182,7 +188,7 @@ REFUSALS = [
         Select="ALL",
         local="has its own text",
     ),
-    refused(
+    conflict(
         "ALL_PROJECTED_ATTRIBUTES needs an index",
         "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName",
         Select="ALL_PROJECTED_ATTRIBUTES",
@@ -195,39 +201,39 @@ REFUSALS = [
         ),
         tables="Lone",
     ),
-    refused("SPECIFIC_ATTRIBUTES needs a projection", NO_PROJECTION, Select="SPECIFIC_ATTRIBUTES"),
+    conflict("SPECIFIC_ATTRIBUTES needs a projection", NO_PROJECTION, Select="SPECIFIC_ATTRIBUTES"),
     case(
         "SPECIFIC_ATTRIBUTES of a scan needs a projection",
         scan(invalid(NO_PROJECTION), Select="SPECIFIC_ATTRIBUTES"),
         tables="Lone",
     ),
-    refused(
+    conflict(
         "COUNT takes no projection",
         COUNT_ONLY.format("ProjectionExpression"),
         Select="COUNT",
         ProjectionExpression="x",
     ),
-    refused(
+    conflict(
         "COUNT takes no AttributesToGet",
         COUNT_ONLY.format("AttributesToGet"),
         Select="COUNT",
         AttributesToGet=["x"],
         **KEYED,
     ),
-    refused(
+    conflict(
         "ALL_ATTRIBUTES takes no projection",
         "Cannot specify the ProjectionExpression when choosing to get ALL_ATTRIBUTES",
         Select="ALL_ATTRIBUTES",
         ProjectionExpression="x",
     ),
-    refused(
+    conflict(
         "ALL_ATTRIBUTES takes no AttributesToGet",
         "Cannot specify the AttributesToGet when choosing to get ALL_ATTRIBUTES",
         Select="ALL_ATTRIBUTES",
         AttributesToGet=["x"],
         **KEYED,
     ),
-    refused(
+    conflict(
         "ALL_PROJECTED_ATTRIBUTES takes no projection",
         "Cannot specify the ProjectionExpression when choosing to get ALL_PROJECTED_ATTRIBUTES",
         Select="ALL_PROJECTED_ATTRIBUTES",

@@ -93,6 +93,7 @@ def reborn(name: str, *steps: Step, tags: Tags) -> Case:
 NOT_NULL = "Member must not be null"
 MISSING = Fails("ResourceNotFoundException")
 NOWHERE = "arn:aws:dynamodb:us-east-1:000000000000:table/Nowhere"
+FOREIGN = "arn:aws:dynamodb:us-east-1:123456789012:table/Nowhere"
 
 CASES: list[Case] = [
     story("a new table has no tags", listed({})),
@@ -179,6 +180,27 @@ CASES: list[Case] = [
             for operation, members in (
                 ("ListTagsOfResource", {}),
                 ("TagResource", {"Tags": pairs({"a": "1"})}),
+            )
+        ),
+        local=UNSUPPORTED,
+    ),
+    case(
+        # ExtendDB 227 and nubo-db/dynoxide: verified on AWS in 2026; dynalite's suite before.
+        "whether another account has a table is not told",
+        *(
+            Step(
+                operation,
+                {"ResourceArn": FOREIGN, **members},
+                Fails(
+                    "AccessDeniedException",
+                    f"User: arn:aws:iam::000000000000:root is not authorized to perform: dynamodb:{operation} "
+                    f"on resource: {FOREIGN}",
+                ),
+            )
+            for operation, members in (
+                ("ListTagsOfResource", {}),
+                ("TagResource", {"Tags": pairs({"a": "1"})}),
+                ("UntagResource", {"TagKeys": ["a"]}),
             )
         ),
         local=UNSUPPORTED,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..harness import Case, Expectation, Json, Step, case, invalid
+from .. import evidence
+from ..harness import Case, Expectation, Json, Step, case, counted, invalid
 
 KEY: Json = {"pk": {"S": "a"}}
 MISSING = invalid("The provided expression refers to an attribute that does not exist in the item")
@@ -37,8 +38,8 @@ def update(
     return Step("UpdateItem", request, expect)
 
 
-def refused(text: str) -> Expectation:
-    return invalid(f"Invalid UpdateExpression: {text}")
+def refused(text: str, captured: str = evidence.EXPRESSION) -> Expectation:
+    return counted(f"Invalid UpdateExpression: {text}", captured)
 
 
 ITEM: Json = {
@@ -413,7 +414,9 @@ OPERANDS = [
     case(
         "an expression of 4097 bytes is refused",
         update(
-            f"SET z ={' ' * 4088}:v", refused("Expression size has exceeded the maximum allowed size;"), V
+            f"SET z ={' ' * 4088}:v",
+            refused("Expression size has exceeded the maximum allowed size;", evidence.EXPRESSION_SIZE),
+            V,
         ),
         tables="Hash",
     ),
@@ -438,7 +441,10 @@ OPERANDS = [
         "a value that is not used",
         update(
             "SET x = y",
-            invalid("Value provided in ExpressionAttributeValues unused in expressions: keys: {:v}"),
+            counted(
+                "Value provided in ExpressionAttributeValues unused in expressions: keys: {:v}",
+                evidence.UNUSED,
+            ),
             V,
         ),
         tables="Hash",
@@ -447,14 +453,19 @@ OPERANDS = [
         "a name that is not used",
         update(
             "SET x = y",
-            invalid("Value provided in ExpressionAttributeNames unused in expressions: keys: {#x}"),
+            counted(
+                "Value provided in ExpressionAttributeNames unused in expressions: keys: {#x}",
+                evidence.UNUSED,
+            ),
             names={"#x": "x"},
         ),
         tables="Hash",
     ),
     case(
         "paths overlap by what their aliases mean",
-        update("SET #x = :v, x = :v", refused(f"{OVERLAP}[x], path two: [x]"), V, {"#x": "x"}),
+        update(
+            "SET #x = :v, x = :v", refused(f"{OVERLAP}[x], path two: [x]", evidence.OVERLAP), V, {"#x": "x"}
+        ),
         tables="Hash",
     ),
 ]

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
+from .. import evidence
+from ..harness import Case, Expectation, Fails, Json, Step, case, counted, invalid
 
 KEY: Json = {"pk": {"S": "a"}}
 PAIR: Json = {"pk": {"S": "a"}, "sk": {"S": "b"}}
@@ -15,6 +16,9 @@ FAILED = Fails("ConditionalCheckFailedException", "The conditional request faile
 INVALID = "One or more parameter values were invalid: "
 NOT_VALID = "One or more parameter values are not valid. "
 PATH = invalid("The document path provided in the update expression is invalid for update")
+EMPTY_UPDATE = counted(
+    "Invalid UpdateExpression: The expression can not be empty;", evidence.EMPTY_EXPRESSION
+)
 EMPTY = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
 LOCAL_TEXT = "Local has its own text"
 LOCAL_TABLE = "Local looks the table up first"
@@ -314,7 +318,10 @@ CONDITIONS = [
         "a value that neither expression uses is refused before the condition is checked",
         update(
             "SET x = :v",
-            invalid("Value provided in ExpressionAttributeValues unused in expressions: keys: {:w}"),
+            counted(
+                "Value provided in ExpressionAttributeValues unused in expressions: keys: {:w}",
+                evidence.UNUSED,
+            ),
             {**V, ":w": n(2)},
             ConditionExpression="attribute_exists(pk)",
         ),
@@ -459,27 +466,14 @@ REFUSALS = [
         local=LOCAL_TEXT,
     ),
     case(
-        "an unknown ReturnValues",
-        update(
-            None,
-            one(
-                "'hi'",
-                "returnValues",
-                "satisfy enum value set: [ALL_NEW, UPDATED_OLD, ALL_OLD, NONE, UPDATED_NEW]",
-            ),
-            ReturnValues="hi",
-        ),
-        tables="Hash",
-        local=LOCAL_TEXT,
-    ),
-    case(
         "expressions and legacy parameters exclude each other",
         update(
             "SET y = :v",
-            invalid(
+            counted(
                 "Can not use both expression and non-expression parameters in the same request: "
                 "Non-expression parameters: {AttributeUpdates, Expected} "
-                "Expression parameters: {UpdateExpression, ConditionExpression}"
+                "Expression parameters: {UpdateExpression, ConditionExpression}",
+                evidence.MIXED,
             ),
             V,
             ConditionExpression="x = :v",
@@ -492,9 +486,11 @@ REFUSALS = [
         "values need one of the two expressions",
         update(
             None,
-            invalid(
-                "ExpressionAttributeValues can only be specified when using expressions: "
-                "UpdateExpression and ConditionExpression are null"
+            counted(
+                "ExpressionAttributeValues can only be specified when using expressions",
+                evidence.INFERRED,
+                older="ExpressionAttributeValues can only be specified when using expressions: "
+                "UpdateExpression and ConditionExpression are null",
             ),
             V,
         ),
@@ -507,16 +503,16 @@ REFUSALS = [
     ),
     case(
         "a bad update expression is told before a bad condition",
-        update(
-            "", invalid("Invalid UpdateExpression: The expression can not be empty;"), ConditionExpression=""
-        ),
+        update("", EMPTY_UPDATE, ConditionExpression=""),
         tables="Hash",
     ),
     case(
         "a bad condition is told when the update is sound",
         update(
             "SET x = :v",
-            invalid("Invalid ConditionExpression: The expression can not be empty;"),
+            counted(
+                "Invalid ConditionExpression: The expression can not be empty;", evidence.EMPTY_EXPRESSION
+            ),
             V,
             ConditionExpression="",
         ),
@@ -524,7 +520,7 @@ REFUSALS = [
     ),
     case(
         "a bad expression is told before a missing table",
-        update("", invalid("Invalid UpdateExpression: The expression can not be empty;"), table="Nope"),
+        update("", EMPTY_UPDATE, table="Nope"),
         local=LOCAL_TABLE,
     ),
 ]

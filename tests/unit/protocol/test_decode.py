@@ -46,7 +46,8 @@ ARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/abc"
 
 def refusal(operation: str, payload: dict[str, Any]) -> str:
     with pytest.raises(ServiceError) as caught:
-        decode(operation, payload)
+        # `test_wording` and the conformance cases have the texts of 2026.
+        decode(operation, payload, "2025")
     assert caught.value.code == "ValidationException"
     return caught.value.message
 

@@ -15,6 +15,7 @@ import pytest
 
 from solotable.protocol import wire
 from solotable.protocol.limits import LARGEST_REQUEST
+from solotable.protocol.wording import ErrorTexts
 from solotable.server import connection
 
 from .running import Client, Running, get, gzipped, put, request, running
@@ -189,10 +190,10 @@ def test_others_are_answered_while_a_large_body_is_read(
 ) -> None:
     parse, go_on = wire.parse, threading.Event()
 
-    def slow_parse(target: str, body: bytes) -> Any:
+    def slow_parse(target: str, body: bytes, texts: ErrorTexts) -> Any:
         if len(body) > 256 * 1024:
             assert go_on.wait(5)
-        return parse(target, body)
+        return parse(target, body, texts)
 
     monkeypatch.setattr(wire, "parse", slow_parse)
     with server.client() as client, server.client() as packed:
@@ -210,10 +211,10 @@ def test_others_are_answered_while_a_large_body_is_read(
 def test_a_client_may_leave_while_its_body_is_read(server: Running, monkeypatch: pytest.MonkeyPatch) -> None:
     parse, go_on = wire.parse, threading.Event()
 
-    def slow_parse(target: str, body: bytes) -> Any:
+    def slow_parse(target: str, body: bytes, texts: ErrorTexts) -> Any:
         if len(body) > 256 * 1024:
             assert go_on.wait(5)
-        return parse(target, body)
+        return parse(target, body, texts)
 
     monkeypatch.setattr(wire, "parse", slow_parse)
     client = server.client()

@@ -12,6 +12,8 @@ import os
 import time
 from collections.abc import Callable
 
+from solotable.protocol.wording import LATEST, ErrorTexts
+
 from .connection import LOCK_SECONDS, MEMORY, Durability
 from .engine import SqliteEngine
 
@@ -25,12 +27,15 @@ def open(  # noqa: A001 - sqlite.open(path) is how it reads; nobody imports it b
     read_only: bool = False,
     lock_timeout_seconds: float = LOCK_SECONDS,
     clock: Callable[[], float] = time.time,
+    error_texts: ErrorTexts = LATEST,
 ) -> SqliteEngine:
     """Open a database file, making it if there is none; `":memory:"` keeps nothing.
 
     With durability "full" an answered write has been fsynced; "relaxed" may lose the last writes at
     a power cut, though never a part of one. A write that waits longer than `lock_timeout_seconds` for
     another process raises FileLocked.
+
+    `error_texts` "2025" words refused requests as AWS did before it changed many texts in mid-2026.
     """
     return SqliteEngine(
         os.fspath(path),
@@ -38,4 +43,5 @@ def open(  # noqa: A001 - sqlite.open(path) is how it reads; nobody imports it b
         read_only=read_only,
         lock_timeout_seconds=lock_timeout_seconds,
         clock=clock,
+        error_texts=error_texts,
     )

@@ -13,10 +13,11 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from solotable.errors import ConditionFailed, ServiceError
+from solotable.errors import ConditionFailed, DeclarationError, ServiceError
 from solotable.partiql import Schema as KeyNames
 from solotable.protocol.requests import Request
 from solotable.protocol.wire import call
+from solotable.protocol.wording import LATEST, YEARS, ErrorTexts
 
 from . import backfill
 from .catalog import Catalog, Table
@@ -36,6 +37,7 @@ class SqliteEngine:
     """Answers DynamoDB requests from one SQLite file; safe for use by many threads.
 
     `clock` gives seconds since the epoch; `connect` opens connections as `sqlite3.connect` does.
+    `error_texts` is the year whose error texts of AWS it answers with.
     """
 
     def __init__(
@@ -47,7 +49,11 @@ class SqliteEngine:
         lock_timeout_seconds: float = LOCK_SECONDS,
         clock: Callable[[], float] = time.time,
         connect: Connect = sqlite3.connect,
+        error_texts: ErrorTexts = LATEST,
     ) -> None:
+        if error_texts not in YEARS:
+            raise DeclarationError(f"error_texts is {' or '.join(YEARS)}, got {error_texts!r}.")
+        self.error_texts = error_texts
         self.database = Database(
             path,
             durability=durability,

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from solotable.errors import ServiceError
 from solotable.protocol.check import check
 from solotable.protocol.requests import Request
+from solotable.protocol.wording import LATEST, ErrorTexts, reworded
 
 from .batches import batch_get_item, batch_write_item
 from .control import control
@@ -40,8 +42,11 @@ _DECODERS: Final[dict[str, Callable[[dict[str, Any]], Request[Any]]]] = {
 }
 
 
-def decode(operation: str, payload: Any) -> Request[Any]:
-    """Return the record of a request, or refuse it as DynamoDB does."""
-    members = check(operation, payload)
-    decoder = _DECODERS.get(operation)
-    return control(operation, members) if decoder is None else decoder(members)
+def decode(operation: str, payload: Any, texts: ErrorTexts = LATEST) -> Request[Any]:
+    """Return the record of a request, or refuse it as DynamoDB does, in its texts of a year."""
+    try:
+        members = check(operation, payload)
+        decoder = _DECODERS.get(operation)
+        return control(operation, members) if decoder is None else decoder(members)
+    except ServiceError as refused:
+        raise reworded(refused, operation, texts) from refused.__cause__

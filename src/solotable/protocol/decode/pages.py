@@ -166,11 +166,14 @@ def _judge_select(members: Members) -> None:
         if given is None:
             raise invalid(
                 "Must specify the AttributesToGet or ProjectionExpression when choosing to get "
-                "SPECIFIC_ATTRIBUTES"
+                "SPECIFIC_ATTRIBUTES",
+                family="select",
             )
         return
     if given is not None:
         wanted = "only the Count" if select == "COUNT" else select
-        raise invalid(f"Cannot specify the {given} when choosing to get {wanted}")
+        raise invalid(f"Cannot specify the {given} when choosing to get {wanted}", family="select")
     if select == "ALL_PROJECTED_ATTRIBUTES" and "IndexName" not in members:
-        raise invalid("ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName")
+        raise invalid(
+            "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName", family="select"
+        )

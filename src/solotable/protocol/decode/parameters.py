@@ -22,6 +22,8 @@ def rule_of_expressions(*expressions: str, legacy: tuple[str, ...]) -> Callable[
     takers = frozenset(valued)
     outdated = frozenset(legacy)
     absent = f"{' and '.join(valued)} {'are' if len(valued) > 1 else 'is'} null"
+    # paritysuite/dynamodb-conformance, tier3 putItem and deleteItem, 2026-10-09; no read was captured.
+    is_write = "ConditionExpression" in expressions
 
     def judge(members: Members) -> None:
         present = [name for name in expressions if name in members]
@@ -41,7 +43,8 @@ def rule_of_expressions(*expressions: str, legacy: tuple[str, ...]) -> Callable[
         elif "ExpressionAttributeNames" in members:
             raise invalid("ExpressionAttributeNames can only be specified when using expressions")
         if "ExpressionAttributeValues" in members and takers.isdisjoint(members):
-            raise invalid(f"ExpressionAttributeValues can only be specified when using expressions: {absent}")
+            fault = "ExpressionAttributeValues can only be specified when using expressions"
+            raise invalid(f"{fault}: {absent}", newer=fault if is_write else None)
 
     return judge
 

@@ -5,6 +5,7 @@ The order of members is the order in which DynamoDB reports their constraints.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from solotable.protocol.limits import (
@@ -26,12 +27,21 @@ NAME_PATTERN: Final = "[a-zA-Z0-9_.-]+"
 
 # DynamoDB: a table may be given by its ARN, so the name itself is judged later, on its own.
 TABLE: Final = Text(required=True, shortest=1, longest=LONGEST_TABLE_ARN)
+# paritysuite/dynamodb-conformance, captures o_put_empty_table_bad_rv, o_del_empty_table, o_upd_empty_table.
+_WRITTEN_TABLE = replace(TABLE, terse=True, alone=True)
 INDEX: Final = Text(pattern=NAME_PATTERN, shortest=SHORTEST_NAME, longest=LONGEST_NAME)
 CAPACITY: Final = Text(enum=("INDEXES", "TOTAL", "NONE"))
 _COLLECTION = Text(enum=("SIZE", "NONE"))
-_RETURNS = Text(enum=("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"))
+# DynamoDB: the newer list has a value that there is not (UPDATE_NEW). UpdateItem reports it alone; captures
+# o_put_three_bad_enums, o_del_two_bad_enums, o_upd_two_bad_enums.
+_RETURNS = Text(
+    enum=("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"),
+    listed=("ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATE_NEW", "NONE"),
+)
 _ON_FAILURE = Text(enum=("ALL_OLD", "NONE"))
 _OPERATOR = Text(enum=("OR", "AND"))
+# paritysuite/dynamodb-conformance, tier3 query and deepRequests, 2026-10-09; so it says ALL, not AND.
+_NEWER_OPERATOR = replace(_OPERATOR, listed=("ALL", "OR"), alone=True)
 _SELECT = Text(enum=("SPECIFIC_ATTRIBUTES", "COUNT", "ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES"))
 _COMPARISONS = (
     "IN",
@@ -108,10 +118,10 @@ PUT_ITEM = Struct(
     members={
         "ReturnConsumedCapacity": CAPACITY,
         "Item": _KEY,
-        "ConditionalOperator": _OPERATOR,
+        "ConditionalOperator": _NEWER_OPERATOR,
         "Expected": _EXPECTED,
         "ReturnValues": _RETURNS,
-        "TableName": TABLE,
+        "TableName": _WRITTEN_TABLE,
         "ReturnItemCollectionMetrics": _COLLECTION,
         **_CONDITIONAL,
     },
@@ -120,10 +130,10 @@ UPDATE_ITEM = Struct(
     java="UpdateItemInput",
     members={
         "ReturnConsumedCapacity": CAPACITY,
-        "TableName": TABLE,
+        "TableName": _WRITTEN_TABLE,
         "ReturnItemCollectionMetrics": _COLLECTION,
-        "ReturnValues": _RETURNS,
-        "ConditionalOperator": _OPERATOR,
+        "ReturnValues": replace(_RETURNS, alone=True),
+        "ConditionalOperator": _NEWER_OPERATOR,
         "Key": _KEY,
         "Expected": _EXPECTED,
         "AttributeUpdates": _UPDATES,
@@ -135,11 +145,11 @@ DELETE_ITEM = Struct(
     java="DeleteItemInput",
     members={
         "ReturnConsumedCapacity": CAPACITY,
-        "TableName": TABLE,
+        "TableName": _WRITTEN_TABLE,
         "ReturnValues": _RETURNS,
         "ReturnItemCollectionMetrics": _COLLECTION,
         "Key": _KEY,
-        "ConditionalOperator": _OPERATOR,
+        "ConditionalOperator": _NEWER_OPERATOR,
         "Expected": _EXPECTED,
         **_CONDITIONAL,
     },
@@ -162,11 +172,13 @@ QUERY = Struct(
         "ReturnConsumedCapacity": CAPACITY,
         "QueryFilter": _CONDITIONS,
         "TableName": TABLE,
-        "ConditionalOperator": _OPERATOR,
+        "ConditionalOperator": _NEWER_OPERATOR,
         "KeyConditions": _CONDITIONS,
         "ScanIndexForward": _FLAG,
         "KeyConditionExpression": _TEXT,
         **_PAGED,
+        # DynamoDB: not so in a Scan; paritysuite/dynamodb-conformance, tier3 query and scan.
+        "Limit": Whole(least=1, terse=True),
     },
 )
 SCAN = Struct(
@@ -195,7 +207,9 @@ BATCH_GET_ITEM = Struct(
             member=Struct(
                 java="KeysAndAttributes",
                 members={
-                    "Keys": ListOf(member=Attributes(), required=True, shortest=1, longest=MOST_BATCH_GETS),
+                    "Keys": ListOf(
+                        member=Attributes(), required=True, shortest=1, longest=MOST_BATCH_GETS, terse=True
+                    ),
                     "AttributesToGet": _ATTRIBUTES_TO_GET,
                     "ConsistentRead": _FLAG,
                     **_PROJECTED,

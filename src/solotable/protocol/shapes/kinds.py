@@ -2,6 +2,8 @@
 
 A shape says what JSON may stand somewhere and under which constraints. `required` members must be
 there, and are reported with the other constraints; `demanded` ones are asked for before all others.
+Of `terse` ones the newer validator does not show the value, and spells the name as the wire does. Of
+those that are `alone` it reports nothing else.
 """
 
 from __future__ import annotations
@@ -19,6 +21,10 @@ class Text:
     pattern: str | None = None
     shortest: int | None = None
     longest: int | None = None
+    terse: bool = False
+    alone: bool = False
+    #: What the newer validator lists instead of `enum`, without a name or a value.
+    listed: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +35,7 @@ class Whole:
     required: bool = False
     least: int | None = None
     most: int | None = None
+    terse: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +68,7 @@ class ListOf:
     required: bool = False
     shortest: int | None = None
     longest: int | None = None
+    terse: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,6 +6,7 @@ from typing import Any
 
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
+from solotable.protocol.wording import LATEST, ErrorTexts
 from tests.conformance.tables import table
 
 Json = dict[str, Any]
@@ -28,8 +29,10 @@ class Clock:
         self.seconds += seconds
 
 
-def opened(path: object = ":memory:", clock: Clock | None = None) -> SqliteEngine:
-    return sqlite.open(str(path), durability="relaxed", clock=clock or Clock())
+def opened(
+    path: object = ":memory:", clock: Clock | None = None, error_texts: ErrorTexts = LATEST
+) -> SqliteEngine:
+    return sqlite.open(str(path), durability="relaxed", clock=clock or Clock(), error_texts=error_texts)
 
 
 def create(engine: SqliteEngine, **more: Any) -> Json:

@@ -1,4 +1,4 @@
-"""Every limit of DynamoDB at its last granted and its first refused value, with DynamoDB's words."""
+"""Every limit of DynamoDB at its last granted and its first refused value, with DynamoDB's words of 2025."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TRANSACTION_BYTES = 4_194_304
 
 @pytest.fixture
 def engine() -> Iterator[SqliteEngine]:
-    with opened() as made:
+    with opened(error_texts="2025") as made:
         made.call("CreateTable", table("Things", "pk:S"))
         yield made
 

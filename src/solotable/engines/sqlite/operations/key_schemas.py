@@ -197,6 +197,9 @@ def check_units(throughput: dict[str, int], whose: str = "") -> None:
             raise invalid(f"Given value {throughput[member]} for {member} is out of bounds{whose}")
 
 
+_PROVISIONED = "the table BillingMode is PROVISIONED"
+
+
 def check_on_demand(
     maximum: dict[str, int] | None, whose: str, *, on_demand: bool, new: bool = False
 ) -> None:
@@ -207,9 +210,10 @@ def check_on_demand(
             continue
         if not on_demand:
             whose_index = "" if whose == "table" else f" for {whose}"
+            # DynamoDB: CreateTable has its own words for a table; nubo-db/dynoxide 159.
+            mode = "table BillingMode is PROVISIONED." if new and not whose_index else _PROVISIONED
             raise invalid_parameter(
-                f"{member} for OnDemandThroughput{whose_index} cannot be specified "
-                "when the table BillingMode is PROVISIONED"
+                f"{member} for OnDemandThroughput{whose_index} cannot be specified when {mode}"
             )
         # DynamoDB: -1 lifts a bound, so it is for what has one already.
         if value < 1 and (new or value != -1):

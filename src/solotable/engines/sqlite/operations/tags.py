@@ -7,7 +7,7 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from solotable.engines.sqlite.catalog import Definition, Table
-from solotable.engines.sqlite.definitions import change, current
+from solotable.engines.sqlite.definitions import ACCOUNT, change, current
 from solotable.errors import ServiceError, TableNotFound, invalid, invalid_parameter
 from solotable.protocol.limits import MOST_TAGS
 
@@ -42,7 +42,7 @@ def tag_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any
     try:
         change(engine, name, action)
     except TableNotFound:
-        raise _missing(members) from None
+        raise _missing("TagResource", members) from None
     return {}
 
 
@@ -63,7 +63,7 @@ def untag_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, A
         change(engine, name, action)
     except TableNotFound:
         # DynamoDB: the other two operations name the ARN here.
-        raise TableNotFound from None
+        raise _foreign("UntagResource", members) or TableNotFound() from None
     return {}
 
 
@@ -73,7 +73,7 @@ def list_tags_of_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict
     try:
         table = current(engine, name)
     except TableNotFound:
-        raise _missing(members) from None
+        raise _missing("ListTagsOfResource", members) from None
     return {"Tags": table.definition["Tags"]}
 
 
@@ -99,8 +99,22 @@ def _too_many() -> ServiceError:
     return invalid("Number of Tags exceed the current limit for the provided ResourceArn")
 
 
-def _missing(members: dict[str, Any]) -> TableNotFound:
-    return TableNotFound(f"Requested resource not found: ResourceArn: {members['ResourceArn']} not found")
+def _missing(operation: str, members: dict[str, Any]) -> ServiceError:
+    return _foreign(operation, members) or TableNotFound(
+        f"Requested resource not found: ResourceArn: {members['ResourceArn']} not found"
+    )
+
+
+def _foreign(operation: str, members: dict[str, Any]) -> ServiceError | None:
+    # DynamoDB: whether another account has the table is not told; ExtendDB 227, nubo-db/dynoxide.
+    arn: str = members["ResourceArn"]
+    if arn.split(":")[4] == ACCOUNT:
+        return None
+    return ServiceError(
+        "AccessDeniedException",
+        f"User: arn:aws:iam::{ACCOUNT}:root is not authorized to perform: dynamodb:{operation} "
+        f"on resource: {arn}",
+    )
 
 
 def _table(members: dict[str, Any]) -> str:

@@ -72,6 +72,11 @@ def update_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any
     table = change(engine, members["TableName"], action)
     # Described as it is now: once filled, the index is ACTIVE and the answer would not say CREATING.
     description = describe(engine, table)
+    if "OnDemandThroughput" in members:
+        # DynamoDB: the reply still shows the -1 that has lifted a bound.
+        description["OnDemandThroughput"] = (
+            description.get("OnDemandThroughput", {}) | members["OnDemandThroughput"]
+        )
     for update in members.get("GlobalSecondaryIndexUpdates", ()):
         if "Create" in update:
             backfill.start(engine, table.name, table.index(update["Create"]["IndexName"]).id)
@@ -142,9 +147,16 @@ def _apply_billing(definition: Definition, members: dict[str, Any], now_micros: 
         key_schemas.check_on_demand(
             members["OnDemandThroughput"], "table", on_demand=after == "PAY_PER_REQUEST"
         )
-        definition["OnDemandThroughput"] = (
-            definition.get("OnDemandThroughput", {}) | members["OnDemandThroughput"]
-        )
+        _apply_on_demand(definition, members["OnDemandThroughput"])
+    elif after == "PROVISIONED":
+        definition.pop("OnDemandThroughput", None)
+
+
+def _apply_on_demand(definition: Definition, bounds: dict[str, int]) -> None:
+    merged = definition.get("OnDemandThroughput", {}) | bounds
+    definition["OnDemandThroughput"] = {member: units for member, units in merged.items() if units != -1}
+    if not definition["OnDemandThroughput"]:
+        del definition["OnDemandThroughput"]
 
 
 def _apply_stream(definition: Definition, stream: dict[str, Any], *, is_enabled: bool) -> None:
