@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from solotable.errors import ServiceError
+from solotable.errors import ServiceError, invalid
 
 JAVA: Final = "com.amazonaws.dynamodb.v20120810."
 _STRUCTURE = "Start of structure or map found where not expected"
@@ -29,6 +29,11 @@ def unreadable(message: str) -> ServiceError:
 def unknown_operation() -> ServiceError:
     """Return what DynamoDB answers to a target that it does not have."""
     return ServiceError("UnknownOperationException", "An unknown operation was requested.")
+
+
+def too_many_conditions() -> ServiceError:
+    """Return the refusal of no KeyConditions, or of more than the table or index has key attributes."""
+    return invalid("Conditions can be of length 1 or 2 only")
 
 
 def not_a_scalar(value: Any, java: str) -> ServiceError:

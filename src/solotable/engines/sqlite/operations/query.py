@@ -9,6 +9,7 @@ from solotable.engines.sqlite.keys import EMPTY_KEY, above, partition_bytes
 from solotable.errors import invalid, invalid_parameter
 from solotable.expressions import paths_of
 from solotable.expressions.ast import KeyTerm
+from solotable.protocol import faults
 from solotable.protocol.replies import Page
 from solotable.protocol.requests import Query
 from solotable.values import Item, ordered_bytes, ordered_prefix, sort_key
@@ -72,6 +73,8 @@ def _arrange(schema: Schema, request: Query) -> list[KeyTerm]:
     terms = {term.name: term for term in request.key}
     if len(schema.partition) > 1 or len(schema.sort) > 1:
         return _arrange_many(schema, terms)
+    if len(terms) > 2 and request.legacy:
+        raise faults.too_many_conditions()
     if len(terms) > 2:
         raise invalid(
             f"The number of query conditions ({len(terms)}) exceeds the number of key attributes "
