@@ -116,8 +116,6 @@ def _judge(
             reasons.append(_reason(refused))
     if len(judged) < len(actions):
         raise TransactionCancelled(reasons)
-    if sum(max(one.size, one.old.size if one.old else 0) for one in judged) > LARGEST_TRANSACTION:
-        raise invalid(_TOO_LARGE)
     return judged
 
 
