@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from solotable.engines.sqlite.catalog import Index, KeyAttribute, Schema, Table
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
 
 
+_ONE_ROW = "The query can return at most one row and cannot be restarted"
+
+
 def query(engine: SqliteEngine, request: Query) -> Page:
     """Return one page of a partition."""
     table = engine.table(request.table)
@@ -39,6 +43,8 @@ def query(engine: SqliteEngine, request: Query) -> Page:
     terms = _arrange(schema, request)
     if request.start is not None:
         _check_boundaries(schema, terms, request.start)
+        if index is None and not schema.sort:
+            raise invalid(_ONE_ROW)
         check_table_key(table, request.start)
     fetches = _check_rest(table, index, schema, request)
     low, high = _bounds(schema, terms)
@@ -49,7 +55,9 @@ def query(engine: SqliteEngine, request: Query) -> Page:
         else:
             high = min(high, start)
     source = Source(table=table, index=index, low=low, high=high, forward=request.forward, fetches=fetches)
-    return read_page(engine, source, request)
+    page = read_page(engine, source, request)
+    # DynamoDB: it takes no starting key here (see _check_boundaries), so it has no last key to give.
+    return page if index is not None or schema.sort else replace(page, last_key=None)
 
 
 def _check_rest(table: Table, index: Index | None, schema: Schema, request: Query) -> bool:
@@ -182,7 +190,7 @@ def _check_boundaries(schema: Schema, terms: list[KeyTerm], start: Item) -> None
         raise invalid("The provided starting key does not match the range key predicate")
     if not all(held[:count]):
         raise invalid(
-            "The query can return at most one row and cannot be restarted"
+            _ONE_ROW
             if len(terms) > count
             else "The provided starting key is outside query boundaries based on provided conditions"
         )
