@@ -208,7 +208,10 @@ STREAMS: Final[dict[str, Struct]] = {
             "ExclusiveStartShardId": Text(shortest=28, longest=65),
             "ShardFilter": Struct(
                 java="ShardFilter",
-                members={"Type": Text(enum=("CHILD_SHARDS",)), "ShardId": Text(shortest=28, longest=65)},
+                members={
+                    "Type": Text(required=True, enum=("CHILD_SHARDS",)),
+                    "ShardId": Text(required=True, shortest=28, longest=65),
+                },
             ),
         },
     ),
