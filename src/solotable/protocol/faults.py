@@ -10,6 +10,8 @@ from typing import Any, Final
 
 from solotable.errors import ServiceError, invalid
 
+from .operations import UNSUPPORTED
+
 JAVA: Final = "com.amazonaws.dynamodb.v20120810."
 _STRUCTURE = "Start of structure or map found where not expected"
 _FIELD = "Unexpected field type"
@@ -26,9 +28,17 @@ def unreadable(message: str) -> ServiceError:
     return ServiceError("SerializationException", message)
 
 
-def unknown_operation() -> ServiceError:
-    """Return what DynamoDB answers to a target that it does not have."""
-    return ServiceError("UnknownOperationException", "An unknown operation was requested.")
+def unknown_operation(operation: str) -> ServiceError:
+    """Return the error of an operation that AWS does not have, or of one that solotable lacks."""
+    message = "An unknown operation was requested."
+    if operation in UNSUPPORTED:
+        message = unsupported(operation)
+    return ServiceError("UnknownOperationException", message)
+
+
+def unsupported(what: str) -> str:
+    """Word the rejection of a part of AWS's API that solotable lacks."""
+    return f"{what} is not supported by solotable; docs/reference/differences.md lists what is."
 
 
 def too_many_conditions() -> ServiceError:

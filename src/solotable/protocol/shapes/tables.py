@@ -14,7 +14,7 @@ from solotable.protocol.limits import (
 )
 
 from .items import NAME_PATTERN
-from .kinds import Flag, ListOf, Real, Shape, Struct, Text, Whole
+from .kinds import Flag, ListOf, Real, Shape, Struct, Text, Unsupported, Whole
 
 # DynamoDB: control operations ask for the table's name before they judge anything else.
 _TABLE = Text(demanded=True, longest=LONGEST_TABLE_ARN)
@@ -91,6 +91,11 @@ _TABLE_SETTINGS: dict[str, Shape] = {
     "WarmThroughput": _WARM,
 }
 
+
+def _unsupported(*names: str) -> dict[str, Shape]:
+    return {name: Unsupported(name=name) for name in names}
+
+
 CREATE_TABLE = Struct(
     java="CreateTableInput",
     members={
@@ -107,6 +112,7 @@ CREATE_TABLE = Struct(
         ),
         "Tags": _TAGS,
         "ResourcePolicy": _TEXT,
+        **_unsupported("GlobalTableSourceArn", "GlobalTableSettingsReplicationMode", "VectorIndexes"),
     },
 )
 UPDATE_TABLE = Struct(
@@ -132,6 +138,14 @@ UPDATE_TABLE = Struct(
                     "Delete": Struct(java="DeleteGlobalSecondaryIndexAction", members={"IndexName": _INDEX}),
                 },
             )
+        ),
+        **_unsupported(
+            "ReplicaUpdates",
+            "MultiRegionConsistency",
+            "GlobalTableWitnessUpdates",
+            "GlobalTableSettingsReplicationMode",
+            "DisassociationProtectionEnabled",
+            "VectorIndexUpdates",
         ),
     },
 )
