@@ -46,13 +46,6 @@ UNSUPPORTED: Final = frozenset(
         "DisableKinesisStreamingDestination",
         "EnableKinesisStreamingDestination",
         "UpdateKinesisStreamingDestination",
-        # Contributor Insights, resource policies: to come
-        "DeleteResourcePolicy",
-        "DescribeContributorInsights",
-        "GetResourcePolicy",
-        "ListContributorInsights",
-        "PutResourcePolicy",
-        "UpdateContributorInsights",
         # Vector search
         "SearchVectors",
     }

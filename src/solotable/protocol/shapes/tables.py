@@ -15,9 +15,8 @@ from solotable.protocol.limits import (
 
 from .items import NAME_PATTERN
 from .kinds import Flag, ListOf, Real, Shape, Struct, Text, Unsupported, Whole
+from .resources import DEMANDED_TABLE, INSIGHTS, POLICIES
 
-# DynamoDB: control operations ask for the table's name before they judge anything else.
-_TABLE = Text(demanded=True, longest=LONGEST_TABLE_ARN)
 _INDEX = Text(required=True, pattern=NAME_PATTERN, shortest=SHORTEST_NAME, longest=LONGEST_NAME)
 _FLAG = Flag()
 _TEXT = Text()
@@ -100,7 +99,7 @@ CREATE_TABLE = Struct(
     java="CreateTableInput",
     members={
         "AttributeDefinitions": ListOf(member=_DEFINITION, required=True),
-        "TableName": _TABLE,
+        "TableName": DEMANDED_TABLE,
         **_TABLE_SETTINGS,
         "KeySchema": _KEY_SCHEMA,
         "GlobalSecondaryIndexes": ListOf(member=Struct(java="GlobalSecondaryIndex", members=_GLOBAL)),
@@ -119,7 +118,7 @@ UPDATE_TABLE = Struct(
     java="UpdateTableInput",
     members={
         "AttributeDefinitions": ListOf(member=_DEFINITION),
-        "TableName": _TABLE,
+        "TableName": DEMANDED_TABLE,
         **_TABLE_SETTINGS,
         "GlobalSecondaryIndexUpdates": ListOf(
             member=Struct(
@@ -161,7 +160,7 @@ _ARN = Text()
 
 
 def _of_table(java: str, **members: Shape) -> Struct:
-    return Struct(java=java, members={"TableName": _TABLE, **members})
+    return Struct(java=java, members={"TableName": DEMANDED_TABLE, **members})
 
 
 TABLES: Final[dict[str, Struct]] = {
@@ -201,6 +200,8 @@ TABLES: Final[dict[str, Struct]] = {
             },
         ),
     ),
+    **POLICIES,
+    **INSIGHTS,
 }
 
 _STREAM_ARN = Text(required=True, shortest=37, longest=1_024)
