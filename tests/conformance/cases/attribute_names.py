@@ -47,7 +47,7 @@ def uses(name: str, expect: Expectation) -> list[tuple[str, Step, str]]:
                 {"RequestItems": {"Hash": {"Keys": [KEY], "AttributesToGet": [name]}}},
                 expect,
             ),
-            unchecked,
+            "",
         ),
     ]
 

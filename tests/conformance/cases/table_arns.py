@@ -86,6 +86,7 @@ CASES: list[Case] = [
             invalid(None),
         ),
         tables="Hash",
+        local="takes both",
     ),
     case(
         "BatchWriteItem by ARN",
