@@ -176,4 +176,5 @@ CASES: list[Case] = [
     ),
     insights("an unknown action is refused", update("TOGGLE", invalid(None))),
     insights("a list of 101 is too long", listed(invalid(None), MaxResults=101)),
+    insights("a list of none is too short", listed(invalid(None), MaxResults=0)),
 ]

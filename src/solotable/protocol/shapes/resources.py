@@ -55,7 +55,7 @@ INSIGHTS: Final[dict[str, Struct]] = {
         members={
             "TableName": Text(shortest=1, longest=LONGEST_TABLE_ARN),
             "NextToken": Text(),
-            "MaxResults": Whole(most=MOST_LISTED_INSIGHTS),
+            "MaxResults": Whole(least=1, most=MOST_LISTED_INSIGHTS),
         },
     ),
 }

@@ -78,7 +78,7 @@ def list_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -> 
     page = found[:limit]
     answer: dict[str, Any] = {"ContributorInsightsSummaries": [entry for _, entry in page]}
     if len(found) > len(page):
-        answer["NextToken"] = _token(page[-1][0] if page else after)
+        answer["NextToken"] = _token(page[-1][0])
     return answer
 
 
