@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -89,6 +91,35 @@ def test_both_are_in_the_file_and_seen_by_another_engine(tmp_path: Path) -> None
         assert got(reopened)["RevisionId"] == revision
         assert insights(reopened)["ContributorInsightsStatus"] == "ENABLED"
         assert reopened.call("GetItem", {"TableName": "Things", "Key": {"pk": {"S": "k"}}})["Item"]
+
+
+CHILD = """
+import json, sys
+from solotable.engines import sqlite
+
+arn, path = sys.argv[1:]
+with sqlite.open(path) as engine:
+    found = engine.call("GetResourcePolicy", {"ResourceArn": arn})
+    enabled = engine.call("DescribeContributorInsights", {"TableName": "Things"})
+    engine.call("DeleteResourcePolicy", {"ResourceArn": arn})
+    engine.call("UpdateContributorInsights", {"TableName": "Things", "ContributorInsightsAction": "DISABLE"})
+print(json.dumps([found["RevisionId"], enabled["ContributorInsightsStatus"]]))
+"""
+
+
+def test_another_process_sees_and_changes_both(tmp_path: Path) -> None:
+    path = tmp_path / "things.db"
+    with opened(path) as engine:
+        engine.call("CreateTable", table("Things", "pk:S"))
+        revision = put(engine)
+        enable(engine)
+        child = subprocess.run(  # noqa: S603  # our own interpreter
+            [sys.executable, "-c", CHILD, ARN, str(path)], check=True, capture_output=True, text=True
+        )
+        assert json.loads(child.stdout) == [revision, "ENABLED"]
+        with pytest.raises(ServiceError, match="PolicyNotFoundException"):
+            got(engine)
+        assert insights(engine)["ContributorInsightsStatus"] == "DISABLED"
 
 
 def test_a_revision_is_a_time_and_rises_even_while_the_clock_stands(engine: SqliteEngine) -> None:
