@@ -33,12 +33,14 @@ def current(page: Path) -> str:
 
 
 def operations() -> str:
-    """Name the operations that the engine answers."""
+    """Name the operations of AWS's API that the engine has, and those that it lacks."""
+    from solotable.protocol.operations import UNSUPPORTED
     from solotable.protocol.shapes import ITEMS, STREAMS, TABLES
 
+    kinds = {"items": ITEMS, "tables": TABLES, "streams": STREAMS, "not supported": UNSUPPORTED}
     return "\n".join(
         f"- {kind}: {', '.join(f'`{operation}`' for operation in sorted(names))}"
-        for kind, names in (("items", ITEMS), ("tables", TABLES), ("streams", STREAMS))
+        for kind, names in kinds.items()
     )
 
 

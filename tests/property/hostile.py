@@ -46,10 +46,27 @@ MUSIC = table(
 )
 
 
+POLICY = json.dumps(
+    {
+        "Version": "2012-10-17",
+        "Statement": [
+            {
+                "Sid": "Read",
+                "Effect": "Allow",
+                "Principal": {"AWS": ["000000000000", "arn:aws:iam::000000000000:user/reader"]},
+                "Action": ["dynamodb:GetItem"],
+                "Resource": "*",
+                "Condition": {"StringEquals": {"aws:PrincipalAccount": ["000000000000"]}},
+            }
+        ],
+    }
+)
+
+
 def opened() -> SqliteEngine:
-    """Open an engine with a table that has items, indexes, a stream, tags and a time to live."""
+    """Open an engine with a table that has items, indexes, a stream, a policy and a time to live."""
     engine = sqlite.open(":memory:", clock=lambda: NOW)
-    engine.call("CreateTable", MUSIC)
+    engine.call("CreateTable", {**MUSIC, "ResourcePolicy": POLICY})
     engine.call("CreateTable", table("Other", "id:B"))
     engine.call("PutItem", {"TableName": "Music", "Item": ITEM})
     for number in range(2, 6):
@@ -366,6 +383,13 @@ def _tables(arn: str) -> Iterator[tuple[str, Json]]:
     yield "TagResource", {"ResourceArn": arn, "Tags": [{"Key": "k", "Value": "v"}]}
     yield "UntagResource", {"ResourceArn": arn, "TagKeys": ["k"]}
     yield "ListTagsOfResource", {"ResourceArn": arn}
+    yield "PutResourcePolicy", {"ResourceArn": arn, "Policy": POLICY.replace("Read", "Second")}
+    yield "GetResourcePolicy", {"ResourceArn": arn}
+    yield "DeleteResourcePolicy", {"ResourceArn": arn}
+    yield "DescribeContributorInsights", {"TableName": "Music", "IndexName": "global"}
+    enabled = {"ContributorInsightsAction": "ENABLE", "ContributorInsightsMode": "THROTTLED_KEYS"}
+    yield "UpdateContributorInsights", {"TableName": "Music", "IndexName": "global", **enabled}
+    yield "ListContributorInsights", {"TableName": "Music", "MaxResults": 1}
     yield "DescribeLimits", {}
     yield "DescribeEndpoints", {}
     yield "DescribeTimeToLive", {"TableName": "Music"}

@@ -16,7 +16,7 @@ from zlib import crc32
 from solotable.errors import ServiceError
 from solotable.protocol import faults
 from solotable.protocol.decode import decode
-from solotable.protocol.encode import encode_json
+from solotable.protocol.encode import encode_body
 from solotable.protocol.engine import Engine
 from solotable.protocol.shapes import ITEMS, STREAMS, TABLES
 from solotable.protocol.text import dumps, loads
@@ -63,8 +63,9 @@ def _answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
         except ValueError:
             raise faults.unreadable("") from None
         if operation not in _SERVICES.get(service, ()):
-            raise faults.unknown_operation()
-        return 200, encode_json(engine.handle(decode(operation, payload, texts_of(engine))))
+            raise faults.unknown_operation(operation)
+        reply = engine.handle(decode(operation, payload, texts_of(engine)))
+        return 200, encode_body(operation, reply)
     except ServiceError as refused:
         return refused.status, dumps(refused.body())
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from solotable.errors import invalid, invalid_parameter
-from solotable.values import ORDERED, SETS, AttributeValue, canonical, kind_of, sort_key
+from solotable.values import ORDERED, SETS, AttributeValue, canonical, check_name, kind_of, sort_key
 
 from .ast import (
     Action,
@@ -71,18 +71,18 @@ _TYPES: Final = {
 
 def condition_from_expected(expected: dict[str, Any], operator: str | None) -> Condition:
     """Return the condition that Expected states; `operator` is ConditionalOperator."""
-    return _joined([_expectation(name, wanted) for name, wanted in expected.items()], operator)
+    return _joined([_expectation(check_name(name), wanted) for name, wanted in expected.items()], operator)
 
 
 def filter_from_conditions(conditions: dict[str, Any], operator: str | None) -> Condition:
     """Return the condition that QueryFilter or ScanFilter states."""
-    return _joined([_filter(name, condition) for name, condition in conditions.items()], operator)
+    return _joined([_filter(check_name(name), condition) for name, condition in conditions.items()], operator)
 
 
 def key_from_conditions(conditions: dict[str, Any]) -> KeyCondition:
     """Return the terms that KeyConditions states."""
     judged = [
-        (name, condition["ComparisonOperator"], _arguments(condition))
+        (check_name(name), condition["ComparisonOperator"], _arguments(condition))
         for name, condition in conditions.items()
     ]
     terms = []
@@ -96,7 +96,7 @@ def key_from_conditions(conditions: dict[str, Any]) -> KeyCondition:
 
 def update_from_attribute_updates(updates: dict[str, Any]) -> Update:
     """Return the update that AttributeUpdates states; an empty one still creates a missing item."""
-    actions = tuple(_action(name, update) for name, update in updates.items())
+    actions = tuple(_action(check_name(name), update) for name, update in updates.items())
     only_takes = bool(actions) and all(isinstance(action, (Remove, Delete)) for action in actions)
     return Update(actions, creates=not only_takes, legacy=True)
 
@@ -105,7 +105,7 @@ def projection_from_attributes(names: list[str]) -> Projection:
     """Return the paths that AttributesToGet names; each is one attribute, dots and all."""
     seen: set[str] = set()
     for name in names:
-        if name in seen:
+        if check_name(name) in seen:
             raise invalid_parameter(f"Duplicate value in attribute name: {name}")
         seen.add(name)
     return tuple((name,) for name in names)

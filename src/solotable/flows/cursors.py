@@ -20,7 +20,8 @@ from solotable.values import Item
 _VERSION = 1
 _DIGEST_BYTES = 32
 _SHORTEST_SECRET = 16
-_LONGEST = 8192
+#: The longest key of an index and its table fits: ten attributes, 15 KB, six times that in escaped JSON.
+LONGEST_CURSOR = 131_072
 _REJECTED = (
     "This cursor is not one of this query's: it was changed, has expired, or belongs elsewhere; start anew."
 )
@@ -64,7 +65,7 @@ class Sealer:
 
 
 def _decoded(cursor: str) -> bytes:
-    if len(cursor) > _LONGEST:
+    if len(cursor) > LONGEST_CURSOR:
         raise CursorRejected(_REJECTED)
     try:
         text = cursor.encode("ascii")

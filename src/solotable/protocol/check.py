@@ -13,12 +13,26 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, assert_never
 
+from solotable.errors import invalid
+
 from . import faults
 from .attributes import check_attributes, check_flag, check_text, check_value
 from .constraints import broken_constraints
 from .names import table_name
 from .shapes import SHAPES
-from .shapes.kinds import Attributes, Flag, ListOf, MapOf, Real, Shape, Struct, Text, Value, Whole
+from .shapes.kinds import (
+    Attributes,
+    Flag,
+    ListOf,
+    MapOf,
+    Real,
+    Shape,
+    Struct,
+    Text,
+    Unsupported,
+    Value,
+    Whole,
+)
 
 #: What fits Java's whole numbers; NaN, which only callers in process can send, fits neither.
 _LARGEST = {"Integer": 2**31 - 1, "Long": 2**63 - 1}
@@ -31,7 +45,7 @@ def check(operation: str, payload: Any) -> dict[str, Any]:
     """Return the payload's known members, cleaned, or refuse its types and constraints."""
     check_payload = _CHECKS.get(operation)
     if check_payload is None:
-        raise faults.unknown_operation()
+        raise faults.unknown_operation(operation)
     doubts: list[None] = []
     clean: dict[str, Any] = check_payload(payload, doubts)
     if doubts:
@@ -62,8 +76,17 @@ def compile_shape(shape: Shape, *, inner: bool) -> Check:
             return _map(shape, inner=inner)
         case Struct():
             return _struct(shape, inner=inner)
+        case Unsupported():
+            return _unsupported(shape)
         case _:
             assert_never(shape)
+
+
+def _unsupported(shape: Unsupported) -> Check:
+    def check_absent(_value: Any, _doubts: list[None]) -> Any:
+        raise invalid(faults.unsupported(shape.name))
+
+    return check_absent
 
 
 def _text(shape: Text) -> Check:

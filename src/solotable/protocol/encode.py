@@ -11,6 +11,7 @@ from typing import Any
 
 from solotable.values import Item
 
+from .operations import WITHOUT_REPLY
 from .replies import (
     BatchGot,
     BatchWrote,
@@ -61,6 +62,12 @@ def encode(reply: Reply) -> dict[str, Any]:
             return _present(Items=items(reply.items), **_after_items(reply))
         case _:
             return _without_items(reply)
+
+
+def encode_body(operation: str, reply: Reply) -> bytes:
+    """Return the body of an operation's reply: JSON, or nothing at all."""
+    # DynamoDB: these two have no output in the API model; the body is empty, not "{}".
+    return b"" if operation in WITHOUT_REPLY else encode_json(reply)
 
 
 def encode_json(reply: Reply) -> bytes:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from solotable.errors import ServiceError
+from solotable.errors import ServiceError, invalid
+
+from .operations import UNSUPPORTED
 
 JAVA: Final = "com.amazonaws.dynamodb.v20120810."
 _STRUCTURE = "Start of structure or map found where not expected"
@@ -26,9 +28,22 @@ def unreadable(message: str) -> ServiceError:
     return ServiceError("SerializationException", message)
 
 
-def unknown_operation() -> ServiceError:
-    """Return what DynamoDB answers to a target that it does not have."""
-    return ServiceError("UnknownOperationException", "An unknown operation was requested.")
+def unknown_operation(operation: str) -> ServiceError:
+    """Return the error of an operation that AWS does not have, or of one that solotable lacks."""
+    message = "An unknown operation was requested."
+    if operation in UNSUPPORTED:
+        message = unsupported(operation)
+    return ServiceError("UnknownOperationException", message)
+
+
+def unsupported(what: str) -> str:
+    """Word the rejection of a part of AWS's API that solotable lacks."""
+    return f"{what} is not supported by solotable; docs/reference/differences.md lists what is."
+
+
+def too_many_conditions() -> ServiceError:
+    """Return the refusal of no KeyConditions, or of more than the table or index has key attributes."""
+    return invalid("Conditions can be of length 1 or 2 only")
 
 
 def not_a_scalar(value: Any, java: str) -> ServiceError:

@@ -19,12 +19,12 @@ _ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})
 
 
 def table_name(given: str) -> str:
-    """Return the name of the table that a request names by name or ARN."""
-    if _IS_NAME(given):
+    """Return what a request names its table by, a name or an ARN, or reject it.
+
+    Replies name the table in the same way; `plain_name` returns the name alone.
+    """
+    if _IS_NAME(given) or _ARN(given):
         return given
-    found = _ARN(given)
-    if found is not None:
-        return found[1]
     if given.startswith("arn:"):
         raise _bad_arn()
     # DynamoDB: judged by itself, after every other constraint.
@@ -32,12 +32,9 @@ def table_name(given: str) -> str:
 
 
 def batch_table_name(given: str, requested: dict[str, Any]) -> str:
-    """Return the name of a table that is a key of a batch's RequestItems, which a refusal shows."""
-    if _IS_NAME(given):
+    """Return a key of a batch's RequestItems, a table's name or ARN, or reject it and show them all."""
+    if _IS_NAME(given) or _ARN(given):
         return given
-    found = _ARN(given)
-    if found is not None:
-        return found[1]
     if given.startswith("arn:"):
         raise _bad_arn()
     keys = (
@@ -56,12 +53,21 @@ def _shown(requested: dict[str, Any]) -> str | None:
         return None
 
 
+def plain_name(given: str) -> str:
+    """Return the table's name in a name or ARN.
+
+    >>> plain_name("arn:aws:dynamodb:us-east-1:000000000000:table/Orders")
+    'Orders'
+    """
+    return given.rpartition("/")[2]
+
+
 def named(members: dict[str, Any]) -> dict[str, Any]:
     """Return the members with their TableName, if any, as a plain name."""
     given = members.get("TableName")
     if given is None:
         return members
-    return {**members, "TableName": table_name(given)}
+    return {**members, "TableName": plain_name(table_name(given))}
 
 
 def _bad_arn() -> ServiceError:

@@ -1,7 +1,8 @@
 """A frozen record per data operation, carrying trees and canonical values, never expression text.
 
 A record is valid in itself: what can be judged without the table has been judged. Control
-operations (tables, tags, TTL, backups, streams) travel as one `Control` record.
+operations (tables, tags, TTL, backups, streams) travel as one `Control` record. `table` is the table's
+name or ARN, whichever the caller gave; the reply names the table in the same way.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from solotable.errors import ServiceError
 
 from . import faults
 from .decode import decode
-from .encode import encode, encode_json
+from .encode import encode, encode_body
 from .engine import Engine
 from .replies import Reply
 from .requests import Control, Request
@@ -41,14 +41,14 @@ def parse(target: str, body: bytes, texts: ErrorTexts = LATEST) -> Request[Any]:
     # DynamoDB: unreadable JSON is refused before the target is looked at, but no body is not JSON.
     payload = _read(body) if body or operation is not None else None
     if operation is None:
-        raise faults.unknown_operation()
+        raise faults.unknown_operation(target.removeprefix("DynamoDB_20120810."))
     return decode(operation, payload, texts)
 
 
 def render(target: str, reply: Callable[[], Reply]) -> tuple[int, bytes]:
     """Return the status and JSON body of what the function gives or raises."""
     try:
-        return 200, encode_json(reply())
+        return 200, encode_body(_TARGETS.get(target, ""), reply())
     except ServiceError as refused:
         return refusal(refused)
     except Exception:  # noqa: BLE001  # the edge: a server goes on after any fault of one request

@@ -11,6 +11,7 @@ from .canonical import (
     Item,
     canonical,
     canonical_item,
+    check_name,
     kind_of,
     sort_members,
 )
@@ -30,6 +31,7 @@ __all__ = [
     "canonical",
     "canonical_item",
     "canonical_number",
+    "check_name",
     "dump",
     "dump_item",
     "growth",

@@ -212,6 +212,12 @@ LARGE: Json = {"S": "x" * (2 * KB + 500)}
 V: Json = {":v": {"S": "new"}}
 
 WRITES = [
+    writes(
+        "a set of texts is measured in bytes",
+        None,
+        row("1", a={"SS": ["é" * 300, "ü" * 300]}),
+        costs("Lone", 2, of_table=2),
+    ),
     writes("a put that no index takes costs the table", None, row("1"), costs("Lone", 1, of_table=1)),
     writes(
         "a put costs one more for a global index",

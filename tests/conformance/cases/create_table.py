@@ -16,6 +16,7 @@ from ..tables import index, table
 NAME_PATTERN = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 INVALID = "One or more parameter values were invalid: "
 OWN_WORDS = "reports the fault in its own words"
+WARM = {"ReadUnitsPerSecond": 13_000, "WriteUnitsPerSecond": 5_000}
 UNITS = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
 
 
@@ -96,6 +97,17 @@ def provisioned_reply(reply: Json) -> None:
     assert got["ProvisionedThroughput"]["ReadCapacityUnits"] == 1
     assert got["ProvisionedThroughput"]["WriteCapacityUnits"] == 1
     assert "BillingModeSummary" not in got
+
+
+def cold_reply(reply: Json) -> None:
+    got = reply["TableDescription"]
+    assert "WarmThroughput" not in got
+    assert "WarmThroughput" not in got["GlobalSecondaryIndexes"][0]
+
+
+def warm_reply(reply: Json) -> None:
+    warm = reply["TableDescription"]["WarmThroughput"]
+    assert {name: warm[name] for name in WARM} == WARM
 
 
 def table_id_reply(reply: Json) -> None:
@@ -528,6 +540,24 @@ CASES: list[Case] = [
         local="fails internally",
     ),
     case("an on-demand table is described without capacity", Step("CreateTable", request(), on_demand_reply)),
+    case(
+        "warm throughput is described, and not in the reply of CreateTable",
+        Step(
+            "CreateTable",
+            request(
+                AttributeDefinitions=definitions("a", "b"),
+                GlobalSecondaryIndexes=[index("byb", "b")],
+            ),
+            cold_reply,
+        ),
+        describes("Fresh", lambda got: got["WarmThroughput"]["ReadUnitsPerSecond"] == 12_000),
+        local="has no warm throughput",
+    ),
+    case(
+        "warm throughput that CreateTable asks for is in its reply",
+        Step("CreateTable", request(WarmThroughput=WARM), warm_reply),
+        local="has no warm throughput",
+    ),
     case("a new table has an id", Step("CreateTable", request(), table_id_reply), local="has no TableId"),
     case(
         "throughput without a BillingMode makes a provisioned table",

@@ -144,6 +144,13 @@ KEY_REFUSALS = [
         {"pk": P, "sk": P, "z": P},
     ),
     refused(
+        "three KeyConditions are too many for an index with two key attributes",
+        "Conditions can be of length 1 or 2 only",
+        {"gp": P, "gs": op("EQ", n("1")), "z": P},
+        table="Indexed",
+        IndexName="gall",
+    ),
+    refused(
         "KeyConditions need the partition key",
         "Query condition missed key schema element: pk",
         {"sk": P},

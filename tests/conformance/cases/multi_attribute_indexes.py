@@ -56,6 +56,19 @@ def query(expect: Any, where: str = "p1 = :p AND p2 = :q", index: str = "multi",
     return Step("Query", request, expect)
 
 
+#: Operators of KeyConditions that stand for a sign of KeyConditionExpression.
+LEGACY = {"=": "EQ", "<": "LT", ">=": "GE", "begins_with": "BEGINS_WITH", "BETWEEN": "BETWEEN"}
+
+
+def legacy(expect: Any, *terms: tuple[str, ...], index: str = "multi") -> Step:
+    """Query by KeyConditions; a term is an attribute, an operator and the names of values."""
+    conditions = {
+        name: {"ComparisonOperator": LEGACY[sign], "AttributeValueList": [VALUES[value] for value in values]}
+        for name, sign, *values in terms
+    }
+    return Step("Query", {"TableName": "Multi", "IndexName": index, "KeyConditions": conditions}, expect)
+
+
 def ids(*names: str) -> Callable[[Json], None]:
     """The items with these ids, in this order."""
 
@@ -167,6 +180,42 @@ SELECTIONS = [
         put(entry("2", "a\x01", "1")),
         put(entry("3", "a ", "5")),
         query(ids("1", "2", "3")),
+        tables="Multi",
+    ),
+]
+
+P1, P2, S1 = ("p1", "=", ":p"), ("p2", "=", ":q"), ("s1", "=", ":a")
+KEY_CONDITIONS = [
+    case("KeyConditions on both partition parts", *FILL, legacy(ids(*"12345678"), P2, P1), tables="Multi"),
+    case("KeyConditions on a sort part", *FILL, legacy(ids(*"123456"), P1, P2, S1), tables="Multi"),
+    case(
+        "KeyConditions on two sort parts, the last a range",
+        *FILL,
+        legacy(ids(*"23456"), P1, P2, S1, ("s2", ">=", ":1")),
+        tables="Multi",
+    ),
+    case(
+        "KeyConditions on every part",
+        *FILL,
+        legacy(ids("3"), ("s3", "=", ":x"), P1, P2, S1, ("s2", "=", ":2")),
+        tables="Multi",
+    ),
+    case(
+        "KeyConditions must not leave a sort part out",
+        legacy(
+            invalid(
+                "RANGE key attributes s1 must have equality conditions specified in the query because a "
+                "condition is present on key attribute s2"
+            ),
+            P1,
+            P2,
+            ("s2", "=", ":1"),
+        ),
+        tables="Multi",
+    ),
+    case(
+        "KeyConditions take no attribute that is not part of the key",
+        legacy(invalid("Query key condition not supported"), P1, P2, S1, index="pair"),
         tables="Multi",
     ),
 ]
@@ -522,4 +571,4 @@ CREATION = [
     ),
 ]
 
-CASES: list[Case] = [*SELECTIONS, *REFUSALS, *SPARSE, *PAGES, *CREATION]
+CASES: list[Case] = [*SELECTIONS, *KEY_CONDITIONS, *REFUSALS, *SPARSE, *PAGES, *CREATION]

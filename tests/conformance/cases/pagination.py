@@ -368,6 +368,15 @@ QUERY_STARTS = [
         {"pk": {"S": "q"}},
         table="Hash",
     ),
+    query_refused(
+        "a query of a table without sort key cannot be restarted", RESTART, {"pk": S}, table="Hash"
+    ),
+    case(
+        "a query of a table without sort key has no last key, however small its page",
+        put("Hash", {"pk": S}),
+        query(page({"pk": S}), table="Hash", Limit=1),
+        tables="Hash",
+    ),
     *(
         query_refused(
             f"a starting key that does not satisfy sk {operator} is refused",

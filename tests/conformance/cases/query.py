@@ -249,6 +249,20 @@ REFUSALS = [
         KEY_FILTER + "sk",
         FilterExpression="x = :p AND begins_with(sk, :p)",
     ),
+    *(
+        refused(
+            f"a key may not be filtered by {filter_}", KEY_FILTER + name, values, FilterExpression=filter_
+        )
+        for filter_, name, values in (
+            ("attribute_type(pk, :s)", "pk", {":s": {"S": "S"}}),
+            ("NOT attribute_type(sk, :s)", "sk", {":s": {"S": "S"}}),
+            ("attribute_exists(sk)", "sk", None),
+            ("contains(x, sk)", "sk", None),
+            ("x IN (:p, sk)", "sk", None),
+            ("x BETWEEN :p AND sk", "sk", None),
+            ("size(sk) = :n", "sk", {":n": {"N": "1"}}),
+        )
+    ),
     refused(
         "the sort key may not be filtered by a path either",
         KEY_FILTER + "sk",

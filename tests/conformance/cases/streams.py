@@ -295,6 +295,7 @@ def simple(name: str, expect: Callable[[Json], None], *writes: Step) -> Case:
 
 X, Y = keyed(a=text("x")), keyed(a=text("y"))
 INSERTED = change("INSERT", new=X)
+GONE = "arn:aws:dynamodb:us-east-1:000000000000:table/Nowhere/stream/2020-01-01T00:00:00.000"
 SHARD = "shardId-00000000000000000000-00000000"
 
 CASES: list[Case] = [
@@ -453,9 +454,7 @@ CASES: list[Case] = [
         "a stream that does not exist cannot be described",
         Step(
             "DescribeStream",
-            {
-                "StreamArn": "arn:aws:dynamodb:us-east-1:000000000000:table/Nowhere/stream/2020-01-01T00:00:00.000"
-            },
+            {"StreamArn": GONE},
             Fails("ResourceNotFoundException"),
         ),
     ),
@@ -463,5 +462,27 @@ CASES: list[Case] = [
         "a text that is no ARN cannot be described",
         Step("DescribeStream", {"StreamArn": "x" * 40}, Fails("ValidationException")),
         local="looks for the stream",
+    ),
+    case(
+        "a list of streams does not go on behind a text that is no ARN",
+        Step("ListStreams", {"ExclusiveStartStreamArn": "x" * 40}, Fails("ValidationException")),
+        local="takes any text",
+    ),
+    case(
+        "a list of streams goes on behind a stream that is gone",
+        Step("ListStreams", {"TableName": "Nowhere", "ExclusiveStartStreamArn": GONE}, {"Streams": []}),
+    ),
+    *(
+        case(
+            f"a shard filter needs {needed}",
+            Step("DescribeStream", {"StreamArn": GONE, "ShardFilter": filter_}, Fails("ValidationException")),
+            local=local,
+        )
+        for needed, filter_, local in (
+            ("a type and a shard", {}, ""),
+            ("a type", {"ShardId": SHARD}, ""),
+            ("a shard", {"Type": "CHILD_SHARDS"}, "looks the stream up first"),
+            ("a known type", {"Type": "PARENTS", "ShardId": SHARD}, ""),
+        )
     ),
 ]

@@ -626,4 +626,17 @@ CASES: list[Case] = [
         tables="Hash NumberHash",
         local="counts one action of each table",
     ),
+    case(
+        "stored items do not count towards 4 MB, what the request carries does",
+        *(seed(key(str(place)) | {"a": {"S": "x" * 400_000}}) for place in range(11)),
+        write(
+            {},
+            update(key("0"), "SET b = :b", values={":b": {"S": "b"}}),
+            put(key("1")),
+            *(delete(key(str(place))) for place in range(2, 11)),
+        ),
+        stored(None, "10"),
+        stored(key("1"), "1"),
+        tables="Hash",
+    ),
 ]

@@ -160,7 +160,7 @@ def test_batches() -> None:
     )
     writes = [{"PutRequest": I}, {"DeleteRequest": K}]
     assert decode("BatchWriteItem", {"RequestItems": {ARN: writes}}) == BatchWriteItem(
-        tables=(("abc", (BatchPut(item=I["Item"]), BatchDelete(key=K["Key"]))),)
+        tables=((ARN, (BatchPut(item=I["Item"]), BatchDelete(key=K["Key"]))),)
     )
 
 
@@ -204,8 +204,8 @@ def test_statements() -> None:
     )
 
 
-def test_tables_may_be_named_by_arn() -> None:
-    assert decode("GetItem", {"TableName": ARN, **K}) == GetItem(table="abc", key=K["Key"])
+def test_items_carry_the_arn_of_their_table_and_control_operations_its_name() -> None:
+    assert decode("GetItem", {"TableName": ARN, **K}) == GetItem(table=ARN, key=K["Key"])
     assert decode("DescribeTable", {"TableName": ARN}) == Control(operation="DescribeTable", members=T)
 
 

@@ -42,6 +42,13 @@ def test_a_reply_is_spliced_into_the_body() -> None:
     assert call(engine, "GetItem", json.loads(GET)) == {"Item": {"p": {"S": "x"}}}
 
 
+@pytest.mark.parametrize("operation", ["TagResource", "UntagResource"])
+def test_an_operation_without_a_reply_has_an_empty_body(operation: str) -> None:
+    engine = Scripted(lambda _request: {})
+    assert answer(engine, f"DynamoDB_20120810.{operation}", b"{}") == (200, b"")
+    assert call(engine, operation, {}) == {}
+
+
 def test_the_engine_gets_a_record() -> None:
     seen: list[Request[Any]] = []
 

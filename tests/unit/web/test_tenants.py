@@ -106,6 +106,14 @@ def test_nothing_but_the_header_names_a_tenant() -> None:
         assert made.json()["tenant_id"] == "acme"
 
 
+def test_a_cursor_may_be_as_long_as_the_longest_key_makes_it() -> None:
+    with shop.client(shop.make(), key=shop.EDITOR_KEY) as http:
+        sizes = (10_923, 16_384, 16_385)
+        answers = [http.get("/things", params={"cursor": "A" * size}) for size in sizes]
+    # None of them is ours; the last one is not even looked at.
+    assert [answer.status_code for answer in answers] == [400, 400, 422]
+
+
 def test_a_cursor_of_one_tenant_is_refused_in_another() -> None:
     with shop.client(shop.make(), key=shop.BOTH_KEY) as http:
         for number in range(3):

@@ -12,6 +12,7 @@ import threading
 from typing import Any, Final
 from zlib import crc32
 
+from solotable.protocol.operations import WITHOUT_REPLY
 from solotable.protocol.text import dumps, loads
 
 from .answers import Unreadable
@@ -61,6 +62,8 @@ class Channel:
         checksum = parsed["ResponseMetadata"]["HTTPHeaders"].get("x-amz-crc32")
         if checksum is not None and crc32(body) != int(checksum):
             raise Unreadable("Its checksum is that of another body.")
+        if not body and operation in WITHOUT_REPLY:
+            return {}
         try:
             answer: dict[str, Any] = loads(body)
         except ValueError as fault:

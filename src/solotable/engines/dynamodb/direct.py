@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, Final
 
 from solotable import __version__
+from solotable.protocol.operations import WITHOUT_REPLY
 from solotable.protocol.text import dumps, loads
 
 from .answers import Answer, Unreadable
@@ -71,7 +72,7 @@ class Wording:
             again = yield from self._corrected(answer, signer)
             if again is not None:
                 answer = yield self._request(again, target, body)
-        return read(answer)
+        return read(operation, answer)
 
     def _request(self, signer: Signer, target: str, body: bytes) -> bytes:
         headers = signer.headers(target, body, self._clock() + self._offset)
@@ -138,7 +139,7 @@ class Direct:
         self.aside.close()
 
 
-def read(answer: Answer) -> dict[str, Any]:
+def read(operation: str, answer: Answer) -> dict[str, Any]:
     """Return the members of an answer, or raise Refused, or Unreadable for what is no JSON object."""
     body = answer.body
     if answer.status >= 300:
@@ -146,6 +147,8 @@ def read(answer: Answer) -> dict[str, Any]:
     # None was asked for.
     if answer.headers.get(b"content-encoding", b"identity") != b"identity":
         raise Unreadable("It has an encoding that was not asked for.")
+    if not body and operation in WITHOUT_REPLY:
+        return {}
     try:
         members = loads(body)
     except ValueError as fault:

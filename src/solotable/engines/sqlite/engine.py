@@ -15,6 +15,7 @@ from typing import Any, Self, TypeVar
 
 from solotable.errors import ConditionFailed, DeclarationError, ServiceError
 from solotable.partiql import Schema as KeyNames
+from solotable.protocol.names import plain_name
 from solotable.protocol.requests import Request
 from solotable.protocol.wire import call
 from solotable.protocol.wording import LATEST, YEARS, ErrorTexts
@@ -114,12 +115,12 @@ class SqliteEngine:
         return int(self._clock() * 1_000_000)
 
     def table(self, name: str) -> Table:
-        """Return the definition of a table, or raise TableNotFound."""
+        """Return the definition of a table, given by name or ARN, or raise TableNotFound."""
         known = self.catalog.known(name)
         if known is not None:
             return known
         with self.database.read() as connection:
-            return self.catalog.table(connection, name)
+            return self.catalog.table(connection, plain_name(name))
 
     def schema(self, table_name: str, index: str | None = None) -> KeyNames:
         """Return the names of the key attributes of a table or of one of its indexes."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from solotable.errors import invalid
 from solotable.protocol.limits import MOST_BATCH_GETS, MOST_BATCH_WRITES
-from solotable.protocol.names import batch_table_name
+from solotable.protocol.names import batch_table_name, plain_name
 from solotable.protocol.requests import BatchDelete, BatchGetItem, BatchPut, BatchWriteItem, TableKeys
 from solotable.values import canonical_item
 
@@ -58,13 +58,10 @@ def _requested(members: Members, operation: str) -> dict[str, Any]:
             "Member must have length greater than or equal to 1",
             family="counted",
         )
-    requested: dict[str, Any] = {}
-    for given, entry in members["RequestItems"].items():
-        name = batch_table_name(given, members["RequestItems"])
-        if name in requested:
-            # A table by its name and again by its ARN.
-            raise invalid("Provided list of item keys contains duplicates")
-        requested[name] = entry
+    requested: dict[str, Any] = members["RequestItems"]
+    if len({plain_name(batch_table_name(given, requested)) for given in requested}) < len(requested):
+        # A table by its name and again by its ARN.
+        raise invalid("Provided list of item keys contains duplicates")
     return requested
 
 

@@ -12,6 +12,7 @@ from solotable.expressions import (
     projection_from_attributes,
 )
 from solotable.expressions.ast import Condition, KeyCondition, Projection
+from solotable.protocol import faults
 from solotable.protocol.names import table_name
 from solotable.protocol.requests import Query, Scan
 from solotable.values import Item, canonical
@@ -52,8 +53,9 @@ def query(members: Members) -> Query:
     if legacy:
         conditions = members["KeyConditions"]
         key = key_from_conditions(conditions)
-        if len(conditions) not in (1, 2):
-            raise invalid("Conditions can be of length 1 or 2 only")
+        # DynamoDB: only an index may have more key attributes than two; the engine knows whether it has.
+        if not conditions or (len(conditions) > 2 and "IndexName" not in members):
+            raise faults.too_many_conditions()
     return Query(
         table=table,
         key=key or (),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from solotable.errors import invalid, invalid_parameter
+from solotable.errors import invalid
 from solotable.expressions import compile_expressions, condition_from_expected, projection_from_attributes
 from solotable.expressions.ast import Condition, Projection
 
@@ -77,12 +77,8 @@ def condition_of(members: Members) -> Condition | None:
 
 
 def judge_attributes_to_get(members: Members) -> None:
-    """Refuse an attribute that is asked for twice."""
-    seen = set()
-    for name in members.get("AttributesToGet", ()):
-        if name in seen:
-            raise invalid_parameter(f"Duplicate value in attribute name: {name}")
-        seen.add(name)
+    """Reject a name that no attribute can have, and one that is given twice."""
+    projection_from_attributes(members.get("AttributesToGet", []))
 
 
 def projection_of(members: Members) -> Projection | None:

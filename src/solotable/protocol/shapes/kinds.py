@@ -91,4 +91,12 @@ class Struct:
     required: bool = False
 
 
-Shape = Union[Text, Whole, Real, Flag, Value, Attributes, ListOf, MapOf, Struct]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unsupported:
+    """A member of AWS's API that solotable lacks; whatever stands there is rejected by its name."""
+
+    name: str
+    required: bool = False
+
+
+Shape = Union[Text, Whole, Real, Flag, Value, Attributes, ListOf, MapOf, Struct, Unsupported]

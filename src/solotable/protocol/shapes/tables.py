@@ -14,10 +14,9 @@ from solotable.protocol.limits import (
 )
 
 from .items import NAME_PATTERN
-from .kinds import Flag, ListOf, Real, Shape, Struct, Text, Whole
+from .kinds import Flag, ListOf, Real, Shape, Struct, Text, Unsupported, Whole
+from .resources import DEMANDED_TABLE, INSIGHTS, POLICIES
 
-# DynamoDB: control operations ask for the table's name before they judge anything else.
-_TABLE = Text(demanded=True, longest=LONGEST_TABLE_ARN)
 _INDEX = Text(required=True, pattern=NAME_PATTERN, shortest=SHORTEST_NAME, longest=LONGEST_NAME)
 _FLAG = Flag()
 _TEXT = Text()
@@ -91,11 +90,16 @@ _TABLE_SETTINGS: dict[str, Shape] = {
     "WarmThroughput": _WARM,
 }
 
+
+def _unsupported(*names: str) -> dict[str, Shape]:
+    return {name: Unsupported(name=name) for name in names}
+
+
 CREATE_TABLE = Struct(
     java="CreateTableInput",
     members={
         "AttributeDefinitions": ListOf(member=_DEFINITION, required=True),
-        "TableName": _TABLE,
+        "TableName": DEMANDED_TABLE,
         **_TABLE_SETTINGS,
         "KeySchema": _KEY_SCHEMA,
         "GlobalSecondaryIndexes": ListOf(member=Struct(java="GlobalSecondaryIndex", members=_GLOBAL)),
@@ -107,13 +111,14 @@ CREATE_TABLE = Struct(
         ),
         "Tags": _TAGS,
         "ResourcePolicy": _TEXT,
+        **_unsupported("GlobalTableSourceArn", "GlobalTableSettingsReplicationMode", "VectorIndexes"),
     },
 )
 UPDATE_TABLE = Struct(
     java="UpdateTableInput",
     members={
         "AttributeDefinitions": ListOf(member=_DEFINITION),
-        "TableName": _TABLE,
+        "TableName": DEMANDED_TABLE,
         **_TABLE_SETTINGS,
         "GlobalSecondaryIndexUpdates": ListOf(
             member=Struct(
@@ -133,6 +138,14 @@ UPDATE_TABLE = Struct(
                 },
             )
         ),
+        **_unsupported(
+            "ReplicaUpdates",
+            "MultiRegionConsistency",
+            "GlobalTableWitnessUpdates",
+            "GlobalTableSettingsReplicationMode",
+            "DisassociationProtectionEnabled",
+            "VectorIndexUpdates",
+        ),
     },
 )
 LIST_TABLES = Struct(
@@ -147,7 +160,7 @@ _ARN = Text()
 
 
 def _of_table(java: str, **members: Shape) -> Struct:
-    return Struct(java=java, members={"TableName": _TABLE, **members})
+    return Struct(java=java, members={"TableName": DEMANDED_TABLE, **members})
 
 
 TABLES: Final[dict[str, Struct]] = {
@@ -187,6 +200,8 @@ TABLES: Final[dict[str, Struct]] = {
             },
         ),
     ),
+    **POLICIES,
+    **INSIGHTS,
 }
 
 _STREAM_ARN = Text(required=True, shortest=37, longest=1_024)
@@ -208,7 +223,10 @@ STREAMS: Final[dict[str, Struct]] = {
             "ExclusiveStartShardId": Text(shortest=28, longest=65),
             "ShardFilter": Struct(
                 java="ShardFilter",
-                members={"Type": Text(enum=("CHILD_SHARDS",)), "ShardId": Text(shortest=28, longest=65)},
+                members={
+                    "Type": Text(required=True, enum=("CHILD_SHARDS",)),
+                    "ShardId": Text(required=True, shortest=28, longest=65),
+                },
             ),
         },
     ),

@@ -43,6 +43,7 @@ from solotable.protocol.requests import (
 from tests.unit.server.running import TABLE
 
 T = "Things"
+ARN = f"arn:aws:dynamodb:us-east-1:000000000000:table/{T}"
 EVERY_TYPE: dict[str, Any] = {
     "pk": {"S": "é 😀"},
     "n": {"N": "-1.5"},
@@ -71,6 +72,8 @@ REQUESTS: list[Request[Any]] = [
     Query(table=T, key=(KeyTerm("pk", "=", ({"S": "some"},)),), filter=BINARY, capacity="TOTAL"),
     Query(table=T, key=(KeyTerm("pk", "=", ({"S": "some"},)),), select="COUNT"),
     Scan(table=T, limit=1),
+    Control(operation="TagResource", members={"ResourceArn": ARN, "Tags": [{"Key": "env", "Value": "test"}]}),
+    Control(operation="UntagResource", members={"ResourceArn": ARN, "TagKeys": ["env"]}),
     BatchGetItem(tables=(TableKeys(table=T, keys=(SOME_KEY, NONE_KEY)),), capacity="TOTAL"),
     BatchWriteItem(tables=((T, (BatchPut(item=EVERY_TYPE), BatchDelete(key=SOME_KEY))),), capacity="TOTAL"),
     TransactGetItems(gets=tuple(GetItem(table=T, key=key) for key in (SOME_KEY, NONE_KEY)), capacity="TOTAL"),

@@ -260,6 +260,10 @@ def test_a_batch_get_gives_16_mb_and_hands_back_the_rest(engine: SqliteEngine) -
     assert left == {"Things": entry | {"Keys": [{"pk": {"S": "last"}}]}}
     rest = engine.call("BatchGetItem", {"RequestItems": left})
     assert rest == {"Responses": {"Things": [{"pk": {"S": "last"}}]}, "UnprocessedKeys": {}}
+    arn = "arn:aws:dynamodb:us-east-1:000000000000:table/Things"
+    reply = engine.call("BatchGetItem", {"RequestItems": {arn: entry}})
+    assert reply["Responses"].keys() == {arn}
+    assert reply["UnprocessedKeys"] == {arn: left["Things"]}
 
 
 def puts(number: int, start: int = 0) -> list[Json]:

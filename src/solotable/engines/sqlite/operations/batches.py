@@ -41,15 +41,15 @@ def batch_get_item(engine: SqliteEngine, request: BatchGetItem) -> BatchGot:
     room = LARGEST_BATCH_REPLY
     with engine.database.snapshot() as connection:
         for part, table, keys in plan:
-            found = responses.setdefault(table.name, [])
-            meter = CapacityMeter(table.name)
+            found = responses.setdefault(part.table, [])
+            meter = CapacityMeter(part.table)
             meters.append(meter)
             for place, key in enumerate(keys):
                 row = find(connection, table, key)
                 size = 0 if row is None else row.size
                 if size > room:
                     left: list[Item] = list(part.keys[place:])
-                    unprocessed[table.name] = {**part.wire, "Keys": left}
+                    unprocessed[part.table] = {**part.wire, "Keys": left}
                     room = -1
                     break
                 room -= size
@@ -91,9 +91,10 @@ def batch_write_item(engine: SqliteEngine, request: BatchWriteItem) -> BatchWrot
         judged = [judge(writer, table, key, action, measure(action)) for table, key, action in writes]
         for one, (_, _, action) in zip(judged, writes, strict=True):
             store(writer, one, action)
+        names = [action.table for _, _, action in writes]
         return BatchWrote(
-            capacity=_write_reports(judged, request),
-            collections=collections(writer, judged) if request.collection == "SIZE" else None,
+            capacity=_write_reports(judged, names, request),
+            collections=collections(writer, judged, names) if request.collection == "SIZE" else None,
         )
 
     return engine.write(run)
@@ -107,12 +108,14 @@ def _prepare(table: Table, action: PutItem | DeleteItem) -> bytes:
     return prepare(table, action)
 
 
-def _write_reports(judged: list[Judged], request: BatchWriteItem) -> list[dict[str, Any]] | None:
+def _write_reports(
+    judged: list[Judged], names: list[str], request: BatchWriteItem
+) -> list[dict[str, Any]] | None:
     if request.capacity == "NONE":
         return None
     meters: dict[str, CapacityMeter] = {}
-    for one in judged:
-        meter = meters.setdefault(one.table.name, CapacityMeter(one.table.name))
+    for one, name in zip(judged, names, strict=True):
+        meter = meters.setdefault(name, CapacityMeter(name))
         meter_write(meter, one.table, one.old, one.new, one.size)
     return reports(list(meters.values()), request.capacity)
 
@@ -125,11 +128,13 @@ def reports(meters: list[CapacityMeter], kind: Any, transactional: Any = None) -
     return [report for report in found if report is not None]
 
 
-def collections(writer: Writer, judged: list[Judged]) -> dict[str, list[dict[str, Any]]] | None:
-    """Return the metrics of every item collection that was written, by table."""
+def collections(
+    writer: Writer, judged: list[Judged], names: list[str]
+) -> dict[str, list[dict[str, Any]]] | None:
+    """Return the metrics of every item collection that was written, by the table's name or ARN."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for one in judged:
+    for one, name in zip(judged, names, strict=True):
         metrics = collection_metrics(writer, one)
-        if metrics is not None and metrics not in found.setdefault(one.table.name, []):
-            found[one.table.name].append(metrics)
+        if metrics is not None and metrics not in found.setdefault(name, []):
+            found[name].append(metrics)
     return found or None

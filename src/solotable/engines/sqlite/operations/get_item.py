@@ -28,7 +28,7 @@ def get_item(engine: SqliteEngine, request: GetItem) -> GotItem:
     row = row_of(table, key, engine.database.fetch_one(table.select_sql, (key,)))
     capacity = None
     if request.capacity != "NONE":
-        meter = CapacityMeter(table.name)
+        meter = CapacityMeter(request.table)
         meter.table(read_units(0 if row is None else row.size, request.consistent))
         capacity = meter.report(request.capacity)
     return GotItem(item=shown(row, request), capacity=capacity)

@@ -9,6 +9,7 @@ from solotable.errors import ServiceError, TableNotFound, invalid, invalid_param
 from solotable.protocol.limits import MOST_GLOBAL_INDEXES, MOST_PROVISIONED_UNITS
 
 from . import key_schemas
+from .contributor_insights import forget_index
 from .create_table import by_name, global_index
 
 _ACTIONS = ("Update", "Create", "Delete")
@@ -209,6 +210,7 @@ def _drop(definition: Definition, name: str) -> None:
     definition["GlobalSecondaryIndexes"] = kept
     if not kept:
         del definition["GlobalSecondaryIndexes"]
+    forget_index(definition, name)
     used = set(key_schemas.names(definition["KeySchema"]))
     for index in indexes_of(definition):
         used.update(key_schemas.names(index["KeySchema"]))

@@ -257,7 +257,7 @@ def _shown(item: Item, projection: Projection | None) -> Item:
 def _capacity(source: Source, request: Query | Scan, found: _Found) -> dict[str, object] | None:
     if request.capacity == "NONE":
         return None
-    meter = CapacityMeter(source.table.name)
+    meter = CapacityMeter(request.table)
     units = read_units(found.size, request.consistent)
     if source.index is None:
         meter.table(units)

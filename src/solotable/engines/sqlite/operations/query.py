@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from solotable.engines.sqlite.catalog import Index, KeyAttribute, Schema, Table
@@ -9,6 +10,7 @@ from solotable.engines.sqlite.keys import EMPTY_KEY, above, partition_bytes
 from solotable.errors import invalid, invalid_parameter
 from solotable.expressions import paths_of
 from solotable.expressions.ast import KeyTerm
+from solotable.protocol import faults
 from solotable.protocol.replies import Page
 from solotable.protocol.requests import Query
 from solotable.values import Item, ordered_bytes, ordered_prefix, sort_key
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
 
 
+_ONE_ROW = "The query can return at most one row and cannot be restarted"
+
+
 def query(engine: SqliteEngine, request: Query) -> Page:
     """Return one page of a partition."""
     table = engine.table(request.table)
@@ -38,6 +43,8 @@ def query(engine: SqliteEngine, request: Query) -> Page:
     terms = _arrange(schema, request)
     if request.start is not None:
         _check_boundaries(schema, terms, request.start)
+        if index is None and not schema.sort:
+            raise invalid(_ONE_ROW)
         check_table_key(table, request.start)
     fetches = _check_rest(table, index, schema, request)
     low, high = _bounds(schema, terms)
@@ -48,7 +55,9 @@ def query(engine: SqliteEngine, request: Query) -> Page:
         else:
             high = min(high, start)
     source = Source(table=table, index=index, low=low, high=high, forward=request.forward, fetches=fetches)
-    return read_page(engine, source, request)
+    page = read_page(engine, source, request)
+    # DynamoDB: it takes no starting key here (see _check_boundaries), so it has no last key to give.
+    return page if index is not None or schema.sort else replace(page, last_key=None)
 
 
 def _check_rest(table: Table, index: Index | None, schema: Schema, request: Query) -> bool:
@@ -72,6 +81,8 @@ def _arrange(schema: Schema, request: Query) -> list[KeyTerm]:
     terms = {term.name: term for term in request.key}
     if len(schema.partition) > 1 or len(schema.sort) > 1:
         return _arrange_many(schema, terms)
+    if len(terms) > 2 and request.legacy:
+        raise faults.too_many_conditions()
     if len(terms) > 2:
         raise invalid(
             f"The number of query conditions ({len(terms)}) exceeds the number of key attributes "
@@ -179,7 +190,7 @@ def _check_boundaries(schema: Schema, terms: list[KeyTerm], start: Item) -> None
         raise invalid("The provided starting key does not match the range key predicate")
     if not all(held[:count]):
         raise invalid(
-            "The query can return at most one row and cannot be restarted"
+            _ONE_ROW
             if len(terms) > count
             else "The provided starting key is outside query boundaries based on provided conditions"
         )

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _LARGEST_SEQUENCE = 2**63 - 1
 _ITERATOR_MICROS = 15 * 60 * 1_000_000
 _IS_ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/[^/]+/stream/.+").fullmatch
+_INVALID_ARN = "Invalid StreamArn"
 _BY_SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 
 
@@ -58,11 +59,14 @@ class Position:
 def list_streams(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
     """List the streams of one table or of all, those disabled within a day included."""
     limit = members.get("Limit", MOST_LISTED_STREAMS)
+    after = members.get("ExclusiveStartStreamArn", "")
+    if after and not _IS_ARN(after):
+        raise invalid(_INVALID_ARN)
     with engine.database.read() as connection:
         found = streams.listed(
             connection,
             table_name=members.get("TableName"),
-            after=members.get("ExclusiveStartStreamArn", ""),
+            after=after,
             limit=limit + 1,
             now_micros=engine.now_micros(),
         )
@@ -158,7 +162,7 @@ def get_records(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]
 
 def _find(engine: SqliteEngine, connection: sqlite3.Connection, arn: str) -> Stream:
     if not _IS_ARN(arn):
-        raise invalid("Invalid StreamArn")
+        raise invalid(_INVALID_ARN)
     stream = streams.find(connection, arn, engine.now_micros())
     if stream is None:
         raise TableNotFound(f"Requested resource not found: Stream: {arn} not found")

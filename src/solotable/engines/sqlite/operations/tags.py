@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from solotable.engines.sqlite.catalog import Definition, Table
 from solotable.engines.sqlite.definitions import ACCOUNT, change, current
-from solotable.errors import ServiceError, TableNotFound, invalid, invalid_parameter
+from solotable.errors import ServiceError, TableNotFound, invalid
 from solotable.protocol.limits import MOST_TAGS
+
+from .arns import check_resource
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -121,15 +123,7 @@ def _table(members: dict[str, Any]) -> str:
     arn: str | None = members.get("ResourceArn")
     if arn is None:
         raise invalid("Invalid TableArn")
-    if not arn.startswith("arn:"):
-        raise invalid_parameter(f"ARNs must start with 'arn:': {arn}")
-    parts = arn.split(":", 5)
-    if len(parts) < 6 or parts[2] != "dynamodb":
-        raise invalid_parameter(f"Provided Arn is not a DynamoDB resource arn: {arn}")
-    if "/index/" in parts[5]:
-        raise invalid_parameter(
-            f"Invalid resource arn provided, only table or stream is accepted. Provided resource arn: {arn}"
-        )
+    check_resource(arn)
     found = _TABLE(arn)
     if found is None:
         raise invalid(f"Invalid TableArn: Invalid ResourceArn provided as input {arn}")

@@ -54,14 +54,16 @@ def transact_get_items(engine: SqliteEngine, request: TransactGetItems) -> Trans
         raise invalid(_TOO_LARGE)
     items: list[SomeItem | None] = [shown(row, get) for row, get in zip(found, request.gets, strict=True)]
     return TransactGot(
-        items=items, capacity=_read_reports(list(zip(tables, found, strict=True)), request.capacity)
+        items=items,
+        capacity=_read_reports([get.table for get in request.gets], found, request.capacity),
     )
 
 
 def transact_write_items(engine: SqliteEngine, request: TransactWriteItems) -> TransactWrote:
     """Do every action, or none and say why."""
     sizes = [measure(action) for action in request.actions]
-    tables = [engine.table(action.table) for action in request.actions]
+    names = [action.table for action in request.actions]
+    tables = [engine.table(name) for name in names]
     for table, action in zip(tables, request.actions, strict=True):
         check_filled(table, action.item if isinstance(action, PutItem) else action.key)
 
@@ -70,16 +72,16 @@ def transact_write_items(engine: SqliteEngine, request: TransactWriteItems) -> T
         _check_distinct(plan)
         if request.token is not None and _seen(writer, request.token, request.fingerprint):
             # DynamoDB: a repeated transaction is answered from what it reads, and billed for that.
-            rows = [(table, writer.find(table, key)) for table, key in plan]
-            return TransactWrote(capacity=_read_reports(rows, request.capacity))
+            rows = [writer.find(table, key) for table, key in plan]
+            return TransactWrote(capacity=_read_reports(names, rows, request.capacity))
         judged = _judge(writer, plan, request.actions, sizes)
         for one, action in zip(judged, request.actions, strict=True):
             store(writer, one, action)
         if request.token is not None:
             _remember(writer, request.token, request.fingerprint)
         return TransactWrote(
-            capacity=_write_reports(judged, request),
-            collections=collections(writer, judged) if request.collection == "SIZE" else None,
+            capacity=_write_reports(judged, names, request),
+            collections=collections(writer, judged, names) if request.collection == "SIZE" else None,
         )
 
     return engine.write(run)
@@ -116,8 +118,6 @@ def _judge(
             reasons.append(_reason(refused))
     if len(judged) < len(actions):
         raise TransactionCancelled(reasons)
-    if sum(max(one.size, one.old.size if one.old else 0) for one in judged) > LARGEST_TRANSACTION:
-        raise invalid(_TOO_LARGE)
     return judged
 
 
@@ -151,21 +151,23 @@ def _remember(writer: Writer, token: str, fingerprint: bytes) -> None:
     )
 
 
-def _meters(tables: list[Table]) -> dict[str, CapacityMeter]:
-    return {table.name: CapacityMeter(table.name) for table in tables}
+def _meters(names: list[str]) -> dict[str, CapacityMeter]:
+    return {name: CapacityMeter(name) for name in names}
 
 
-def _read_reports(found: list[tuple[Table, Row | None]], kind: Any) -> list[dict[str, Any]] | None:
-    meters = _meters([table for table, _ in found])
-    for table, row in found:
-        meters[table.name].table(read_units(0 if row is None else row.size, True, True))
+def _read_reports(names: list[str], rows: list[Row | None], kind: Any) -> list[dict[str, Any]] | None:
+    meters = _meters(names)
+    for name, row in zip(names, rows, strict=True):
+        meters[name].table(read_units(0 if row is None else row.size, True, True))
     return reports(list(meters.values()), kind, "read")
 
 
-def _write_reports(judged: list[Judged], request: TransactWriteItems) -> list[dict[str, Any]] | None:
+def _write_reports(
+    judged: list[Judged], names: list[str], request: TransactWriteItems
+) -> list[dict[str, Any]] | None:
     if request.capacity == "NONE":
         return None
-    meters = _meters([one.table for one in judged])
-    for one in judged:
-        meter_write(meters[one.table.name], one.table, one.old, one.new, one.size, transactional=True)
+    meters = _meters(names)
+    for one, name in zip(judged, names, strict=True):
+        meter_write(meters[name], one.table, one.old, one.new, one.size, transactional=True)
     return reports(list(meters.values()), request.capacity, "write")

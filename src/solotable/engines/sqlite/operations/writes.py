@@ -180,7 +180,7 @@ def _check_updated_keys(table: Table, new: Item) -> None:
 def _reply(writer: Writer, judged: Judged, request: PutItem | UpdateItem | DeleteItem) -> WroteItem:
     capacity = None
     if request.capacity != "NONE":
-        meter = CapacityMeter(judged.table.name)
+        meter = CapacityMeter(request.table)
         meter_write(meter, judged.table, judged.old, judged.new, judged.size)
         capacity = meter.report(request.capacity)
     collection = None

@@ -1,0 +1,18 @@
+"""ARNs that name a resource: the refusals that every operation on one words alike."""
+
+from __future__ import annotations
+
+from solotable.errors import invalid_parameter
+
+
+def check_resource(arn: str) -> None:
+    """Reject what is no ARN of DynamoDB, and the ARN of an index."""
+    if not arn.startswith("arn:"):
+        raise invalid_parameter(f"ARNs must start with 'arn:': {arn}")
+    parts = arn.split(":", 5)
+    if len(parts) < 6 or parts[2] != "dynamodb":
+        raise invalid_parameter(f"Provided Arn is not a DynamoDB resource arn: {arn}")
+    if "/index/" in parts[5]:
+        raise invalid_parameter(
+            f"Invalid resource arn provided, only table or stream is accepted. Provided resource arn: {arn}"
+        )

@@ -1,0 +1,50 @@
+"""Sealed cursors at their limits: the longest key there is, and texts that no cursor can be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from solotable.errors import CursorRejected, DeclarationError
+from solotable.flows.cursors import LONGEST_CURSOR, Sealer
+from solotable.values import Item
+
+SECRET = b"a secret of enough bytes"
+#: Control characters are six bytes each in JSON.
+LONGEST_KEY: Item = {
+    **{f"{'p' * 254}{place}": {"S": "\x01" * 2_048} for place in range(5)},
+    **{f"{'s' * 254}{place}": {"S": "\x01" * 1_024} for place in range(5)},
+}
+
+
+def sealer(*secrets: bytes) -> Sealer:
+    return Sealer(secrets=secrets, clock=lambda: 0.0)
+
+
+def test_a_cursor_holds_the_longest_key_of_an_index_and_its_table() -> None:
+    cursor = sealer(SECRET).seal(LONGEST_KEY, b"query")
+    assert sealer(SECRET).open(cursor, b"query") == LONGEST_KEY
+    assert len(cursor) <= LONGEST_CURSOR
+
+
+class Unread(str):
+    """A text that fails the test when it is looked into."""
+
+    __slots__ = ()
+
+    def encode(self, *_arguments: Any, **_more: Any) -> bytes:
+        raise AssertionError("The cursor was decoded.")
+
+
+def test_a_longer_text_is_rejected_without_a_look_at_it() -> None:
+    with pytest.raises(CursorRejected):
+        sealer(SECRET).open(Unread("A" * (LONGEST_CURSOR + 1)), b"query")
+    with pytest.raises(AssertionError, match="decoded"):
+        sealer(SECRET).open(Unread("A" * LONGEST_CURSOR), b"query")
+
+
+@pytest.mark.parametrize("secrets", [(), (b"",), (b"too short",), (SECRET, b"too short")])
+def test_secrets_are_needed_and_have_a_least_length(secrets: tuple[bytes, ...]) -> None:
+    with pytest.raises(DeclarationError, match="at least 16 bytes"):
+        sealer(*secrets)

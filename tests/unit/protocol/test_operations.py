@@ -1,0 +1,53 @@
+"""What solotable knows of AWS's API is what the model in the installed botocore says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import botocore.session
+import pytest
+
+from solotable.protocol.operations import UNSUPPORTED, WITHOUT_REPLY
+from solotable.protocol.shapes import ITEMS, SHAPES, STREAMS, TABLES
+from solotable.protocol.shapes.kinds import ListOf, MapOf, Shape, Struct
+
+
+def model(service: str) -> Any:
+    return botocore.session.get_session().get_service_model(service)
+
+
+def test_every_operation_of_the_api_is_supported_or_rejected_by_name() -> None:
+    assert {*ITEMS, *TABLES, *UNSUPPORTED} == set(model("dynamodb").operation_names)
+    assert STREAMS.keys() == set(model("dynamodbstreams").operation_names)
+    assert SHAPES.keys() & UNSUPPORTED == set()
+
+
+def test_operations_without_a_reply_are_those_without_an_output() -> None:
+    api = model("dynamodb")
+    assert {
+        name for name in api.operation_names if api.operation_model(name).output_shape is None
+    } == WITHOUT_REPLY
+
+
+@pytest.mark.parametrize("operation", SHAPES)
+def test_every_member_of_a_request_is_known(operation: str) -> None:
+    api = model("dynamodbstreams" if operation in STREAMS else "dynamodb")
+    assert list(ignored(api.operation_model(operation).input_shape, SHAPES[operation])) == []
+
+
+def ignored(theirs: Any, ours: Shape, path: str = "") -> Iterator[str]:
+    """Yield the members of AWS's shape that ours would drop without a word."""
+    match ours:
+        case Struct():
+            for name, member in theirs.members.items():
+                if name in ours.members:
+                    yield from ignored(member, ours.members[name], f"{path}.{name}")
+                else:
+                    yield f"{path}.{name}"
+        case ListOf():
+            yield from ignored(theirs.member, ours.member, f"{path}[]")
+        case MapOf():
+            yield from ignored(theirs.value, ours.member, f"{path}{{}}")
+        case _:
+            return
