@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.conformance.dynamodb_local import TOO_OLD, Server, Unavailable, find_or_fetch, serve
+from tests.killing import Program, Start
 
-# No deadline: a busy machine is not a failing property.
-settings.register_profile("quick", max_examples=100, deadline=None)
-settings.register_profile("thorough", max_examples=2000, deadline=None)
+# No limit of time, which a busy machine would exceed: neither for an example nor for generating it.
+_UNTIMED: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("quick", max_examples=100, **_UNTIMED)
+settings.register_profile("thorough", max_examples=2000, **_UNTIMED)
 settings.load_profile("quick")
 
 
@@ -57,6 +61,20 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         pytest.skip(f"DynamoDB Local is not available. {reason}")
     with serve(jars, log=tmp_path_factory.mktemp("dynamodb-local") / "server.log") as server:
         yield server
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts programs that report their progress, and kills what is left of them at the end."""
+    programs: list[Program] = []
+
+    def start_program(*arguments: str) -> Program:
+        programs.append(Program(tmp_path / f"program{len(programs)}.log", *arguments))
+        return programs[-1]
+
+    yield start_program
+    for program in programs:
+        program.kill()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

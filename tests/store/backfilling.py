@@ -7,7 +7,9 @@ import sys
 from typing import Any
 
 from solotable import Database, Entity, Key, Table, connect, downgrade, upgrade
+from solotable.flows import backfill as pages
 from solotable.jobs.backfill import backfill
+from tests.killing import step, tell
 
 BEFORE = Table("Profiles")
 BETWEEN = Table("Profiles")
@@ -89,12 +91,12 @@ def main(role: str, url: str, *rest: str) -> None:
     """Play one role to its end."""
     if role == "write":
         write(url, rest[0], int(rest[1]))
-        sys.stdout.write("done\n")
+        tell("done")
     else:
         with connect(url, BETWEEN) as db:
-            sys.stdout.write("started\n")
-            sys.stdout.flush()
-            backfill(db.admin(), Profile, budget=100_000)
+            pages._AT_ONCE = 100  # so that there are many steps to be killed in
+            step("started")
+            backfill(db.admin(), Profile, budget=100_000, progress=lambda at: step(str(at.tally.seen)))
 
 
 if __name__ == "__main__":

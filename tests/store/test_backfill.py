@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +18,8 @@ from solotable.jobs.backfill import Progress, backfill, report
 from solotable.protocol.requests import Control, Request, TransactWriteItems, UpdateItem
 from solotable.store.drive import run
 from solotable.values import Item
+from tests.killing import Start
+from tests.waiting import jitter, wait_until
 
 from . import backfilling
 from .backfilling import BEFORE, BETWEEN, OldProfile, Profile
@@ -78,12 +77,12 @@ def fill(opening: Opening, count: int) -> AdminStore:
 def _await_index(opening: Opening) -> None:
     """Wait for the index; DynamoDB Local takes no writes while it is being made, which Amazon does."""
     asked = Control(operation="DescribeTable", members={"TableName": opening.prefix + indexed.name})
-    for _ in range(200):
+
+    def statuses() -> set[str]:
         indexes = opening.engine.handle(asked)["Table"]["GlobalSecondaryIndexes"]
-        if {index["IndexStatus"] for index in indexes} == {"ACTIVE"}:
-            return
-        time.sleep(0.05)
-    raise AssertionError("The index is never made.")
+        return {index["IndexStatus"] for index in indexes}
+
+    wait_until(lambda: statuses() == {"ACTIVE"}, seen=statuses)
 
 
 def orders(opening: Opening) -> dict[str, Item]:
@@ -290,41 +289,39 @@ def test_racing_writers_of_both_releases_lose_nothing(opening: Opening) -> None:
 
 
 @pytest.mark.in_process
-@pytest.mark.timeout(180)
-def test_kill_9_during_a_backfill_with_writers_loses_nothing(opening: Opening, tmp_path: Path) -> None:
+def test_kill_9_during_a_backfill_with_writers_loses_nothing(
+    opening: Opening, tmp_path: Path, start: Start
+) -> None:
     if opening.runner is not None:
         pytest.skip("the job is a blocking one")
     url = f"sqlite:///{tmp_path / 'profiles.db'}"
-    count = 4_000
+    count = 2_500
     backfilling.fill(url, count)
     dice = random.Random(20_260)
-    writers = [_started("write", url, release, str(count)) for release in ("old", "new")]
+    module = ("-m", "tests.store.backfilling")
+    writers = [start(*module, "write", url, release, str(count)) for release in ("old", "new")]
     marks = []
     with connect(url, BETWEEN) as watching:
         for _ in range(5):
-            victim = _started("backfill", url)
-            assert victim.stdout is not None
-            assert victim.stdout.readline() == "started\n"
-            try:
-                victim.wait(dice.uniform(0.05, 0.5))
-            except subprocess.TimeoutExpired:
-                victim.kill()
-            victim.communicate()
+            victim = start(*module, "backfill", url)
+            # It stops after every page, so it is killed in the page after the last one that it was let do.
+            for pages in range(1, dice.randrange(2, 5)):
+                victim.wait_for_lines(pages)
+                victim.release()
+            jitter(dice, 0.05)
+            told = victim.kill()
+            assert told[0] == "started"
             marks.append(_seen(watching))
         for writer in writers:
-            assert writer.communicate(timeout=120)[0] == "done\n"
+            assert writer.end() == ["done"]
         last = backfill(watching.admin(), Profile, budget=100_000)
         backfill(watching.admin(), Profile, budget=100_000, restart=True)
-        assert any(0 < seen < count for seen in marks), marks
+        assert 0 < marks[-1] < count, marks
+        assert marks == sorted(marks), "a run began before the checkpoint of the run before it"
         assert last.tally.failed == 0
         assert report(watching.admin(), Profile, budget=100_000).by_shape == {2: count}
         wrong = backfilling.differences(watching, count)
     assert wrong == []
-
-
-def _started(*arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "tests.store.backfilling", *arguments]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)  # noqa: S603  # our own module
 
 
 def _seen(db: Database) -> int:

@@ -6,7 +6,6 @@ was told to be done.
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from typing import Annotated
@@ -14,6 +13,7 @@ from typing import Annotated
 from solotable import FROM_SCOPE, Actor, Database, Entity, Key, Outbox, Table, Version, connect
 from solotable.jobs.deliver import deliver
 from solotable.jobs.sinks import AuditSink, JsonLinesSink
+from tests.killing import tell
 
 TENANT = "acme"
 blog = Table("Blog", tenant="tenant_id", ttl="expires_at", stream=True)
@@ -45,24 +45,20 @@ def write(path: str, round_: str) -> None:
             number += 1
             name = f"{round_}-{number}"
             post = store.create(Post(post_id=name, title="first"))
-            _tell(name, post.version)
+            tell(f"{name} {post.version}")
             for _ in range(dice.randrange(4)):
                 post = store.update(post, set={"title": f"at {post.version}"})
-                _tell(name, post.version)
+                tell(f"{name} {post.version}")
             if dice.random() < 0.3:
                 store.delete(post)
-                _tell(name, 0)
+                tell(f"{name} 0")
 
 
 def deliver_all(path: str) -> None:
     """Deliver without end, to two sinks."""
     with opened(path) as db:
-        _tell("started", 0)
+        tell("started")
         deliver(db, [AuditSink(), JsonLinesSink(f"{path}.jsonl")], follow=True, poll_seconds=0.01)
-
-
-def _tell(name: str, version: int) -> None:
-    os.write(1, f"{name} {version}\n".encode())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Purges a file as of a moment, until it is done or killed.
 
-Run as `python -m tests.torture.purger FILE SECONDS`; it tells when it begins and when it is done.
+Run as `python -m tests.torture.purger FILE SECONDS`; it stops after each step until it is released.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Annotated
 
 from solotable import FROM_SCOPE, Database, Entity, History, Index, Key, SoftDelete, Table, Unique, Version
 from solotable.jobs.purge import purge
+from tests.killing import step, tell
 
 site = Table("Site", tenant="tenant_id", indexes=[Index("GSI1")])
 
@@ -53,7 +54,6 @@ def opened(path: str, seconds: float) -> Database:
 
 if __name__ == "__main__":
     with opened(sys.argv[1], float(sys.argv[2])) as db:
-        sys.stdout.write("begun\n")
-        sys.stdout.flush()
-        report = purge(db.admin())
-        sys.stdout.write(f"done {report.items} {report.problems}\n")
+        step("begun")
+        report = purge(db.admin(), progress=lambda so_far: step(f"removed {so_far.items}"))
+        tell(f"done {report.items} {report.problems}")

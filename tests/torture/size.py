@@ -6,6 +6,8 @@ import os
 import random
 import sys
 
+from tests.waiting import HANG_SECONDS
+
 LONG = os.environ.get("TORTURE") == "long"
 SEED = int(os.environ.get("TORTURE_SEED") or random.SystemRandom().randrange(1 << 32))
 
@@ -13,6 +15,10 @@ SEED = int(os.environ.get("TORTURE_SEED") or random.SystemRandom().randrange(1 <
 def amount(short: int, long: int) -> int:
     """Return how often something is played."""
     return long if LONG else short
+
+
+#: pytest's limit for a test of this folder, which only ends a hang.
+LIMIT_SECONDS = 2 * amount(int(HANG_SECONDS), 1800)
 
 
 def report(line: str) -> None:

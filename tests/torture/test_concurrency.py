@@ -15,7 +15,7 @@ from solotable.engines.sqlite import SqliteEngine
 from solotable.errors import ConditionFailed, ServiceError
 
 from . import shop
-from .size import amount, report
+from .size import LIMIT_SECONDS, amount, report
 
 THREADS = 16
 PROCESSES = 4
@@ -23,7 +23,7 @@ PAIR = ("pair-a", "pair-b")
 #: Increments of each worker.
 SHARE = amount(40, 1000)
 
-pytestmark = pytest.mark.timeout(amount(200, 3600))
+pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
 
 def make(path: Path) -> None:

@@ -19,13 +19,13 @@ from solotable.engines.sqlite.checkup import examine
 
 from . import shop
 from .damage import State, judge, spoil
-from .size import SEED, amount, report
+from .size import LIMIT_SECONDS, SEED, amount, report
 
 TRIALS = amount(200, 5000)
 ITEMS = 250
 LOGGED = 25
 
-pytestmark = pytest.mark.timeout(amount(300, 3600))
+pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
 
 @pytest.fixture(scope="module")

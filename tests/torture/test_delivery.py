@@ -3,64 +3,51 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-import solotable
 from solotable.jobs.deliver import deliver
 from solotable.jobs.sinks import AuditSink
+from tests.killing import Start
+from tests.waiting import jitter, wait_until
 
 from .blogger import TENANT, Post, opened
-from .size import SEED, amount
+from .size import LIMIT_SECONDS, SEED, amount
 
 ROUNDS = amount(5, 60)
-ROOT = Path(__file__).parents[2]
 
-pytestmark = pytest.mark.timeout(amount(240, 3600))
-
-
-def started(role: str, path: Path, round_: int) -> subprocess.Popen[bytes]:
-    sources = Path(solotable.__file__).parents[1]
-    return subprocess.Popen(
-        [sys.executable, "-m", "tests.torture.blogger", role, str(path), str(round_)],
-        stdout=subprocess.PIPE,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{sources}{os.pathsep}{ROOT}"},
-    )
+pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
 
-def killed(process: subprocess.Popen[bytes]) -> list[tuple[str, int]]:
-    """Kill a process and return what it has told; a line that was cut was not told."""
-    process.kill()
-    told, _ = process.communicate()
-    lines = told.decode().split("\n")[:-1]
-    return [(name, int(version)) for name, version in (line.split() for line in lines)]
-
-
-def test_c0_12_every_committed_mutation_has_one_audit_record_whoever_is_killed(tmp_path: Path) -> None:
+def test_c0_12_every_committed_mutation_has_one_audit_record_whoever_is_killed(
+    tmp_path: Path, start: Start
+) -> None:
     path = tmp_path / "blog.db"
     dice = random.Random(SEED)
     opened(str(path)).close()
     acknowledged: list[tuple[str, int]] = []
-    for round_ in range(ROUNDS):
-        writer, courier = started("write", path, round_), started("deliver", path, round_)
-        for process in (writer, courier):
-            assert process.stdout is not None
-            assert process.stdout.readline(), "it did not start"
-        time.sleep(dice.uniform(0.05, 0.6))
+
+    def play_round(seed: int) -> None:
+        """Let one process write and another deliver, and kill both."""
+        before = _delivered(path)
+        writer, courier = (
+            start("-m", "tests.torture.blogger", role, str(path), str(seed)) for role in ("write", "deliver")
+        )
+        writer.wait_for_lines(dice.randrange(1, 100))
+        wait_until(lambda: _delivered(path) > before)
         victims = [writer, courier]
         dice.shuffle(victims)
-        for process in victims:
-            told = killed(process)
-            acknowledged += told if process is writer else []
-            time.sleep(dice.uniform(0.0, 0.1))
+        for victim in victims:
+            jitter(dice, 0.1)
+            lines = [line.split() for line in victim.kill()]
+            if victim is writer:
+                acknowledged.extend((name, int(version)) for name, version in lines)
+
+    for round_ in range(ROUNDS):
+        play_round(round_)
     with opened(str(path)) as db:
         _left_over(path)
         deliver(db, [AuditSink()])
@@ -101,6 +88,12 @@ def _judge(
     assert removed <= set(written)
     for name, version in acknowledged:
         assert version in written[name] if version else name in removed
+
+
+def _delivered(path: Path) -> int:
+    """How many bytes the file's sink has."""
+    sink = Path(f"{path}.jsonl")
+    return sink.stat().st_size if sink.exists() else 0
 
 
 def _left_over(path: Path) -> None:

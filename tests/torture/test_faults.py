@@ -19,9 +19,10 @@ import pytest
 from solotable.engines import sqlite
 from solotable.engines.sqlite.checkup import examine
 from solotable.errors import StorageFull
+from tests.waiting import HANG_SECONDS
 
 from . import shop
-from .size import SEED, amount, report
+from .size import LIMIT_SECONDS, SEED, amount, report
 
 ROOT = Path(__file__).parents[2]
 WRITES = 40
@@ -30,7 +31,7 @@ RUNS = amount(3, 60)
 #: About how many such calls a run makes.
 CALLS = {"fdatasync": 2 * WRITES, "pwrite64": 6 * WRITES, "ftruncate": 4, "unlink": 4}
 
-pytestmark = pytest.mark.timeout(amount(300, 3600))
+pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
 
 def _strace_works() -> bool:
@@ -49,7 +50,9 @@ def run(path: Path, injection: str) -> tuple[list[tuple[int, str | None]], int]:
         *("strace", "-f", "-o", os.devnull, "-e", f"trace={injection.partition(':')[0]}"),
         *("-e", f"inject={injection}", sys.executable, "-m", "tests.torture.victim", str(path), str(WRITES)),
     ]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANG_SECONDS
+    )
     told: list[tuple[int, str | None]] = []
     for line in done.stdout.splitlines():
         number, error, reads = json.loads(line)
@@ -170,7 +173,7 @@ def test_what_is_acknowledged_has_been_fsynced(tmp_path: Path) -> None:
         *("strace", "-f", "-y", "-o", str(log), "-e", "trace=pwrite64,fdatasync,fsync,write"),
         *(sys.executable, "-m", "tests.torture.victim", str(tmp_path / "shop.db"), str(WRITES)),
     ]
-    subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=120)
+    subprocess.run(command, cwd=ROOT, capture_output=True, check=True, timeout=HANG_SECONDS)
     unsynced = False
     acknowledged = 0
     for line in log.read_text(errors="replace").splitlines():

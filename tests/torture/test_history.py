@@ -16,7 +16,7 @@ from solotable.errors import ConditionFailed, SolotableError
 from . import shop
 from .history import NOTHING, Operation, Transaction, atomic, linearizable
 from .mutants import MUTANTS
-from .size import SEED, amount, report
+from .size import LIMIT_SECONDS, SEED, amount, report
 
 THREADS = 6
 OPERATIONS = amount(500, 10_000)
@@ -26,7 +26,7 @@ MUTANT_OPERATIONS = 250
 ON_ONE_REGISTER = 60
 LISTS = ("list-a", "list-b")
 
-pytestmark = pytest.mark.timeout(amount(120, 3600))
+pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
 
 class Clients:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import random
-import time
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -12,22 +11,24 @@ import pytest
 
 from solotable.engines import sqlite
 from solotable.engines.sqlite.checkup import examine
+from tests.waiting import HANG_SECONDS, jitter
 
 from . import shop, writer
-from .size import LONG, SEED, amount, report
+from .size import LIMIT_SECONDS, LONG, SEED, amount, report
 
 LOOPS = amount(50, 500)
 #: A file is used for so many kills: a recovery must also find what earlier ones have left.
 LOOPS_A_FILE = 10
 
-#: How long a writer may live, at most; many die at once.
-PAUSES_SECONDS = (0.0, 0.01, 0.05, 0.15, *((0.5, 1.0) if LONG else ()))
+#: How many acknowledgements a writer may live to see, at most; many die at once.
+LIVES = (0, 5, 20, 60, *((200, 500) if LONG else ()))
 
-pytestmark = pytest.mark.timeout(amount(300, 3600))
+pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
 
-def killed(path: Path, first: int, seconds: float) -> list[tuple[str, int]]:
+def killed(path: Path, first: int, chance: random.Random) -> list[tuple[str, int]]:
     """Let a process write for a while, kill it, and return what it was told."""
+    life = int(chance.choice(LIVES) * chance.random())
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.torture.writer"])
     ours, theirs = context.Pipe(duplex=False)
@@ -35,22 +36,22 @@ def killed(path: Path, first: int, seconds: float) -> list[tuple[str, int]]:
     process.start()
     theirs.close()
     told: list[tuple[str, int]] = []
-    assert _tell(ours, told, 60), "the writer did not start"
-    deadline = time.monotonic() + seconds
-    while (left := deadline - time.monotonic()) > 0 and _tell(ours, told, left):
-        pass
+    assert _tell(ours, told), "the writer did not start"
+    while len(told) <= life:
+        assert _tell(ours, told), "the writer has stopped"
+    jitter(chance)
     process.kill()
-    while _tell(ours, told, 10):
+    while _tell(ours, told):
         pass
     process.join()
     ours.close()
     return told[1:]
 
 
-def _tell(connection: Connection, told: list[tuple[str, int]], seconds: float) -> bool:
+def _tell(connection: Connection, told: list[tuple[str, int]]) -> bool:
+    """Take the next acknowledgement; False when the writer is gone and there is none."""
     try:
-        if not connection.poll(seconds):
-            return False
+        assert connection.poll(HANG_SECONDS), "the writer neither writes nor ends"
         kind, number = connection.recv_bytes().decode().split()
     except (EOFError, OSError):
         return False
@@ -103,7 +104,7 @@ def test_nothing_acknowledged_is_lost_to_kill_9(tmp_path: Path) -> None:
             path = tmp_path / f"shop{loop}.db"
             with sqlite.open(path) as engine:
                 engine.call("CreateTable", shop.SHOP)
-        told = killed(path, (turn + 1) * 1_000_000, chance.choice(PAUSES_SECONDS) * chance.random())
+        told = killed(path, (turn + 1) * 1_000_000, chance)
         writes += len(told)
         acknowledged.add(told)
         acknowledged.check(path, turn + 1)

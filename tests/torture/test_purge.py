@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
-import time
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
-import solotable
 from solotable import ANY, Database
 from solotable.flows.tickets import digest_of
 from solotable.jobs.purge import list_receipts, purge
 from solotable.protocol.encode import items as decode_items
 from solotable.protocol.requests import Scan
 from solotable.values import Item
+from tests.killing import Start
+from tests.waiting import jitter
 
 from .purger import Account, Order, Session, opened, site
-from .size import SEED, amount
+from .size import LIMIT_SECONDS, SEED, amount
 
-ROOT = Path(__file__).parents[2]
 SESSIONS, ACCOUNTS, ORDERS = amount(2000, 20_000), amount(25, 200), 20
+KILLS = amount(8, 100)
 DAY = 86_400
 START = 1_900_000_000.0
 
-pytestmark = pytest.mark.timeout(amount(240, 3600))
+pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
 
 def raw(db: Database) -> list[Item]:
@@ -88,32 +85,22 @@ def _account(db: Database, name: str, versions: int) -> None:
             tx.create(Order(account_id=name, order_id=f"{name}-{order}"))
 
 
-def test_a_purge_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
+def test_a_purge_that_is_killed_goes_on_where_it_was(tmp_path: Path, start: Start) -> None:
     path = tmp_path / "site.db"
     due, stays = populate(path)
     dice = random.Random(SEED)
-    kills = 0
-    while True:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "tests.torture.purger", str(path), str(START + 31 * DAY)],
-            stdout=subprocess.PIPE,
-            cwd=ROOT,
-            env={
-                **os.environ,
-                "PYTHONPATH": f"{Path(solotable.__file__).parents[1]}{os.pathsep}{ROOT}",
-            },
-        )
-        assert process.stdout is not None
-        assert process.stdout.readline() == b"begun\n"
-        if kills < amount(8, 100):
-            time.sleep(dice.uniform(0.0, 0.12))
-            process.kill()
-        told, _ = process.communicate()
-        if told.startswith(b"done"):
-            assert told.endswith(b"[]\n"), "there were problems"
-            break
-        kills += 1
-    assert kills >= 3, "it was over before it could be killed"
+    command = ("-m", "tests.torture.purger", str(path), str(START + 31 * DAY))
+    for _ in range(KILLS):
+        victim = start(*command)
+        # Killed in the step after the last one that it was let do.
+        for steps in range(1, dice.randrange(2, 5)):
+            victim.wait_for_lines(steps)
+            victim.release()
+        jitter(dice)
+        assert "done" not in victim.kill()[-1], "it was over before it was killed"
+    last = start(*command).end()[-1]
+    assert last.startswith("done")
+    assert last.endswith("[]"), "there were problems"
     with opened(str(path), START + 31 * DAY) as db:
         receipts = [each.digest for each in list_receipts(db.admin())]
         assert Counter(receipts).most_common(1)[0][1] == 1, "an item went once"

@@ -18,7 +18,7 @@ from tests.property import hostile
 from tests.serving import Served, served
 
 from . import shop
-from .size import SEED, amount, report
+from .size import LIMIT_SECONDS, SEED, amount, report
 from .wire import Client, memory_bytes
 
 Json = dict[str, Any]
@@ -32,7 +32,7 @@ HANG_SECONDS = 20.0
 ITEMS = 2000
 MEGABYTE = 1 << 20
 
-pytestmark = pytest.mark.timeout(amount(300, 3600))
+pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
 
 def ask(client: Client, operation: str, payload: Json) -> tuple[int, Json]:

@@ -9,12 +9,12 @@ from solotable.connect import connect
 from tests.store.models import Book, library, surveyor
 
 from .intruders import TENANTS, Intruders, Leak
-from .size import SEED, amount, report
+from .size import LIMIT_SECONDS, SEED, amount, report
 
 ATTEMPTS = amount(2_000, 100_000)
 BETWEEN_CHECKS = 1_000
 
-pytestmark = pytest.mark.timeout(amount(120, 3600))
+pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
 
 def _base() -> Database:

@@ -6,7 +6,6 @@ until it is killed.
 
 from __future__ import annotations
 
-import os
 import random
 import sys
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from solotable.protocol.requests import UpdateItem
 from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import aggregate
 from solotable.values import Item
+from tests.killing import tell
 
 RULES = "rpm=100/60;tpm=10000/60"
 NAMESPACE = "acme"
@@ -78,11 +78,6 @@ def consume(engine: Engine, table: str, seed: str) -> None:
         entity, resource = f"user-{dice.randrange(12)}", dice.choice(("gpt", "api"))
         engine.handle(consuming(table, entity, resource, at, amounts, shard=dice.randrange(2)))
         tell("consumed")
-
-
-def tell(word: str) -> None:
-    """Say it to the parent, at once."""
-    os.write(1, f"{word}\n".encode())
 
 
 def main() -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import random
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,7 +13,9 @@ from solotable.protocol.requests import Scan
 from solotable.store.drive import run
 from solotable.systems.limiter import Limit, Limiter, namespaces
 from solotable.systems.limiter.table import limiter
-from tests.torture.size import SEED, amount
+from tests.killing import Start
+from tests.torture.size import LIMIT_SECONDS, SEED, amount
+from tests.waiting import jitter
 
 KILLS = amount(6, 60)
 PROGRAM = """
@@ -25,29 +24,27 @@ from solotable.connect import connect
 from solotable.store.drive import run
 from solotable.systems.limiter import namespaces
 from solotable.systems.limiter.table import limiter
+from tests.killing import step, tell
 namespaces._AT_ONCE = 10
 with connect(sys.argv[1], limiter) as db:
-    run(namespaces.purge(db.scope, "gone", progress=lambda step: print(step.removed, flush=True)), db.engine)
-print("done", flush=True)
+    run(namespaces.purge(db.scope, "gone", progress=lambda at: step(str(at.removed))), db.engine)
+tell("done")
 """
 
-pytestmark = pytest.mark.timeout(amount(120, 900))
+pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
 
-def killed_at_some_step(url: str, dice: random.Random) -> list[str]:
+def killed_at_some_step(start: Start, url: str, dice: random.Random) -> list[str]:
     """Begin a purge, or go on with it, kill it during one of its next steps, and return what it told."""
-    process = subprocess.Popen(  # noqa: S603 - its own program
-        [sys.executable, "-c", PROGRAM, url], stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    told = [process.stdout.readline().strip() for _ in range(dice.randrange(1, 4))]
-    time.sleep(dice.random() * 0.005)
-    process.kill()
-    told += process.communicate()[0].split()
-    return told
+    victim = start("-c", PROGRAM, url)
+    for steps in range(1, dice.randrange(2, 5)):
+        victim.wait_for_lines(steps)
+        victim.release()
+    jitter(dice, 0.005)
+    return victim.kill()
 
 
-def test_a_purge_that_is_killed_goes_on_and_touches_nothing_else(tmp_path: Path) -> None:
+def test_a_purge_that_is_killed_goes_on_and_touches_nothing_else(tmp_path: Path, start: Start) -> None:
     dice = random.Random(SEED)
     url = f"sqlite:///{tmp_path / 'limits.db'}?durability=relaxed"
     with connect(url, limiter) as db:
@@ -58,7 +55,7 @@ def test_a_purge_that_is_killed_goes_on_and_touches_nothing_else(tmp_path: Path)
                 with ours.acquire(f"u{number}", "r", {"rpm": 1}):
                     pass
         run(namespaces.delete(db.scope, "gone"), db.engine)
-    steps: list[list[str]] = [killed_at_some_step(url, dice) for _ in range(KILLS)]
+    steps: list[list[str]] = [killed_at_some_step(start, url, dice) for _ in range(KILLS)]
     assert all("done" not in told for told in steps), f"seed {SEED}: it was over before it was killed"
     # What is noted as removed never goes back: a purge that begins goes on.
     counts = [int(count) for told in steps for count in told]

@@ -2,48 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
-import time
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-import solotable
 from solotable.protocol.encode import items as decode_items
 from solotable.protocol.requests import Scan
 from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import aggregate
 from solotable.values import Item
-from tests.torture.size import SEED, amount
+from tests.killing import Start
+from tests.torture.size import LIMIT_SECONDS, SEED, amount
+from tests.waiting import jitter, wait_until
 
 from .consuming import opened
 
 ROUNDS = amount(4, 60)
-ROOT = Path(__file__).parents[3]
 
-pytestmark = pytest.mark.timeout(amount(240, 3600))
-
-
-def started(role: str, path: Path, seed: int) -> subprocess.Popen[bytes]:
-    sources = Path(solotable.__file__).parents[1]
-    return subprocess.Popen(  # noqa: S603 - its own program
-        [sys.executable, "-m", "tests.systems.limiter.consuming", role, str(path), str(seed)],
-        stdout=subprocess.PIPE,
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"{sources}{os.pathsep}{ROOT}"},
-    )
-
-
-def killed(process: subprocess.Popen[bytes]) -> Counter[str]:
-    """Kill a process and return what it has told."""
-    process.kill()
-    told, _ = process.communicate()
-    return Counter(told.decode().split("\n")[:-1])
+pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
 
 def sums(items: Iterable[Item], tag: str, prefix: str, *names: str) -> Counter[tuple[str, ...]]:
@@ -58,21 +37,28 @@ def sums(items: Iterable[Item], tag: str, prefix: str, *names: str) -> Counter[t
     return total
 
 
-def test_c1_5_usage_is_what_was_consumed_whoever_is_killed(tmp_path: Path) -> None:
+def test_c1_5_usage_is_what_was_consumed_whoever_is_killed(tmp_path: Path, start: Start) -> None:
     path = tmp_path / "limiter.db"
     dice = random.Random(SEED)
     opened(str(path)).close()
     told: Counter[str] = Counter()
+
+    def play_round(seed: int) -> None:
+        """Let one process consume and two count, and kill all three."""
+        consumer, *counters = (
+            start("-m", "tests.systems.limiter.consuming", role, str(path), str(seed))
+            for role in ("consume", "count", "count")
+        )
+        consumer.wait_for_lines(dice.randrange(2, 100))
+        wait_until(lambda: any("counted" in each.lines for each in counters))
+        victims = [consumer, *counters]
+        dice.shuffle(victims)
+        for victim in victims:
+            jitter(dice, 0.1)
+            told.update(victim.kill())
+
     for round_ in range(ROUNDS):
-        processes = [started(role, path, round_) for role in ("consume", "count", "count")]
-        for process in processes:
-            assert process.stdout is not None
-            assert process.stdout.readline(), "it did not start"
-        time.sleep(dice.uniform(0.05, 0.6))
-        dice.shuffle(processes)
-        for process in processes:
-            told += killed(process)
-            time.sleep(dice.uniform(0.0, 0.1))
+        play_round(round_)
     with opened(str(path)) as db:
         aggregate(db)
         assert aggregate(db).records == 0

@@ -1,0 +1,80 @@
+"""Python programs in their own processes, which report progress line by line until a test kills them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import solotable
+
+from .waiting import HANG_SECONDS, wait_until
+
+ROOT = Path(__file__).parents[1]
+_SOURCES = Path(solotable.__file__).parents[1]
+
+#: What the fixture `start` is: it starts a program, and kills what is left at the end of the test.
+Start = Callable[..., "Program"]
+
+
+class Program:
+    """`python ARGUMENTS` in its own process; the lines that it prints go to the file `log`.
+
+    A file never makes the program wait for its reader, as a pipe does. A program that calls `step` waits
+    for the test instead: it never goes further than the test lets it.
+    """
+
+    def __init__(self, log: Path, *arguments: str) -> None:
+        self._log = log
+        with log.open("wb") as out:
+            self.process = subprocess.Popen(  # noqa: S603 - programs of the tests
+                [sys.executable, *arguments],
+                stdin=subprocess.PIPE,
+                stdout=out,
+                cwd=ROOT,
+                env={**os.environ, "PYTHONPATH": f"{_SOURCES}{os.pathsep}{ROOT}"},
+            )
+
+    @property
+    def lines(self) -> list[str]:
+        """The whole lines so far; a line that was cut was not told."""
+        return self._log.read_text(encoding="utf-8").split("\n")[:-1]
+
+    def wait_for_lines(self, count: int) -> list[str]:
+        """Wait until the program has told so many lines; it must not end before."""
+        wait_until(
+            lambda: self.process.poll() is not None or len(self.lines) >= count, seen=lambda: self.lines
+        )
+        lines = self.lines
+        assert len(lines) >= count, f"the program ended with {self.process.returncode}: {lines}"
+        return lines
+
+    def release(self) -> None:
+        """Let a program that waits in `step` go on to the next one."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(b"\n")
+        self.process.stdin.flush()
+
+    def kill(self) -> list[str]:
+        """Send kill -9, and return all that the program has told."""
+        self.process.kill()
+        return self.end()
+
+    def end(self) -> list[str]:
+        """Let the program run to its end, and return all that it has told."""
+        # This closes its standard input, so that no step waits any more.
+        self.process.communicate(timeout=HANG_SECONDS)
+        return self.lines
+
+
+def tell(line: str) -> None:
+    """Report a line to the test, at once and whole."""
+    os.write(1, f"{line}\n".encode())
+
+
+def step(line: str) -> None:
+    """Report a line, and wait until the test releases the program."""
+    tell(line)
+    sys.stdin.readline()
