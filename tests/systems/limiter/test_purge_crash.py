@@ -64,13 +64,13 @@ def test_a_purge_that_is_killed_goes_on_and_touches_nothing_else(tmp_path: Path,
     with connect(url, limiter) as db:
         run(namespaces.purge(db.scope, "gone"), db.engine)
         owners: list[str] = []
-        start = None
+        after = None
         while True:
-            page = db.engine.handle(Scan(table=limiter.name, start=start))
+            page = db.engine.handle(Scan(table=limiter.name, start=after))
             found = decode_items(page.items or ())
             owners += [item["namespace"]["S"] for item in found if item["_type"]["S"] == "Bucket"]
-            start = page.last_key
-            if not start:
+            after = page.last_key
+            if not after:
                 break
         assert owners == [ids["kept"]] * (60 * KILLS), f"seed {SEED}"
         assert list(run(namespaces.orphans(db.scope), db.engine).items) in ([], ["_"])

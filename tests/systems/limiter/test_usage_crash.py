@@ -63,12 +63,12 @@ def test_c1_5_usage_is_what_was_consumed_whoever_is_killed(tmp_path: Path, start
         aggregate(db)
         assert aggregate(db).records == 0
         found: list[Item] = []
-        start = None
+        after = None
         while True:
-            page = db.engine.handle(Scan(table=db.scope.table(limiter), start=start, consistent=True))
+            page = db.engine.handle(Scan(table=db.scope.table(limiter), start=after, consistent=True))
             found += decode_items(page.items or ())
-            start = page.last_key
-            if not start:
+            after = page.last_key
+            if not after:
                 break
     assert told["consumed"] > ROUNDS
     assert told["counted"] > 1

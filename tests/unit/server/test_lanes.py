@@ -15,6 +15,7 @@ from solotable.protocol import wire
 from solotable.protocol.replies import Page
 from solotable.protocol.requests import Control, GetItem, PutItem, Query, Request, Scan, TransactGetItems
 from solotable.server.lanes import Lanes
+from tests.waiting import HANG_SECONDS, holds
 
 GET = GetItem(table="Things", key={"pk": {"S": "x"}})
 LONG = Control(operation="ListTables", members={})
@@ -45,7 +46,7 @@ class Recording:
     def handle_together(self, requests: Sequence[Request[Any]]) -> Sequence[Outcome]:
         self.groups.append(len(requests))
         self.threads.append(threading.current_thread().name)
-        assert self.gate.wait(5)
+        assert self.gate.wait(HANG_SECONDS)
         if self.fault is not None:
             raise self.fault
         outcomes = []
@@ -77,7 +78,7 @@ class Caller:
 
 
 async def settle(callers: Sequence[Caller]) -> list[Any]:
-    await asyncio.wait_for(asyncio.gather(*(caller.came.wait() for caller in callers)), 5)
+    await asyncio.wait_for(asyncio.gather(*(caller.came.wait() for caller in callers)), HANG_SECONDS)
     return [caller.result for caller in callers]
 
 
@@ -220,12 +221,10 @@ def test_closing_waits_for_the_group_under_way_and_begins_no_other() -> None:
         for number, caller in enumerate(callers):
             lanes.take(put(number), caller.done)
         closing = loop.run_in_executor(None, lanes.close)
-        await asyncio.sleep(0.05)
-        assert not closing.done()
+        assert await asyncio.to_thread(holds, lambda: not closing.done())
         engine.gate.set()
         await closing
         await settle(callers[:1])
-        await asyncio.sleep(0.05)
-        assert engine.groups == [1]
+        assert await asyncio.to_thread(holds, lambda: engine.groups == [1])
 
     asyncio.run(play())
