@@ -23,6 +23,7 @@ from solotable.protocol.engine import Engine
 from solotable.protocol.requests import DeleteItem, Request, Scan
 from solotable.protocol.shapes import ITEMS
 from tests.unit.server.running import Running, running
+from tests.waiting import HANG_SECONDS
 
 
 @pytest.fixture(autouse=True)
@@ -57,11 +58,10 @@ def opened(server: Running, request: pytest.FixtureRequest) -> Iterator[dynamodb
 
 
 @pytest.fixture(params=["own", "botocore"])
-def impatient(request: pytest.FixtureRequest) -> Callable[[str], dynamodb.DynamoEngine]:
-    """Opens an engine that waits half a second for an answer, and goes one way or the other."""
+def either_at(request: pytest.FixtureRequest) -> Callable[[str, Patience], dynamodb.DynamoEngine]:
+    """Opens an engine that goes one way or the other."""
 
-    def open_at(url: str) -> dynamodb.DynamoEngine:
-        patience = Patience(read_seconds=0.5)
+    def open_at(url: str, patience: Patience) -> dynamodb.DynamoEngine:
         wanted = Wanted(endpoint_url=url, botocore=request.param == "botocore", patience=patience)
         return dynamodb.DynamoEngine(Clients(wanted))
 
@@ -88,16 +88,16 @@ class Awaited:
         self._thread.start()
 
     def handle(self, request: Request[Any], /) -> Any:
-        return asyncio.run_coroutine_threadsafe(self._engine.handle(request), self._loop).result(30)
+        return asyncio.run_coroutine_threadsafe(self._engine.handle(request), self._loop).result(HANG_SECONDS)
 
     def close(self) -> None:
         if self._loop.is_running():
-            asyncio.run_coroutine_threadsafe(self._engine.close(), self._loop).result(30)
+            asyncio.run_coroutine_threadsafe(self._engine.close(), self._loop).result(HANG_SECONDS)
 
     def end(self) -> None:
         self.close()
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(10)
+        self._thread.join(HANG_SECONDS)
         self._loop.close()
 
 
@@ -122,6 +122,8 @@ class Alone:
 
 
 OpenedAt = Callable[..., Engine]
+#: Gives up nothing that a loaded machine only makes slow.
+PATIENT = Patience(connect_seconds=HANG_SECONDS, read_seconds=HANG_SECONDS, answer_seconds=HANG_SECONDS)
 
 
 @pytest.fixture(params=["blocking", "awaited"])
@@ -144,8 +146,8 @@ def engines(request: pytest.FixtureRequest) -> Iterator[Callable[[Clients], Engi
 def opened_at(engines: Callable[[Clients], Engine]) -> OpenedAt:
     """Opens engines as configured."""
 
-    def open_at(url: str) -> Engine:
-        clients = Clients(Wanted(endpoint_url=url, patience=Patience(read_seconds=5)))
+    def open_at(url: str, patience: Patience = PATIENT) -> Engine:
+        clients = Clients(Wanted(endpoint_url=url, patience=patience))
         assert isinstance(clients.items, Direct)
         return engines(clients)
 
@@ -156,7 +158,7 @@ def opened_at(engines: Callable[[Clients], Engine]) -> OpenedAt:
 def alone_at(engines: Callable[[Clients], Engine]) -> OpenedAt:
     """Opens engines on a local server."""
 
-    def open_at(url: str, patience: Patience | None = None) -> Engine:
-        return engines(cast(Clients, Alone(url, patience or Patience(read_seconds=5))))
+    def open_at(url: str, patience: Patience = PATIENT) -> Engine:
+        return engines(cast(Clients, Alone(url, patience)))
 
     return open_at

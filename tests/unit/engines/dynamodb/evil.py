@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from zlib import crc32
 
+from tests.waiting import HANG_SECONDS
+
 LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
 
 
@@ -48,8 +50,8 @@ class Act:
     reply: bytes = b""
     #: Between each two bytes of the reply.
     drip_seconds: float = 0
-    #: Before the reply.
-    late_seconds: float = 0
+    #: Whether the reply comes when the client has given up and ended the connection.
+    too_late: bool = False
     #: Whether the connection ends behind the reply, and whether by a reset.
     hangs_up: bool = False
     resets: bool = False
@@ -88,7 +90,7 @@ class Evil:
         self._listener.close()
         self.hang_up()
         for thread in list(self._threads):
-            thread.join(10)
+            thread.join(HANG_SECONDS)
 
     def hang_up(self) -> None:
         """End every connection that is open."""
@@ -126,8 +128,6 @@ class Evil:
         if self._reads_bytes is not None:
             # The rest is never read.
             self._play(connection, self.acts[0], connection.recv(self._reads_bytes))
-            if self.acts[0].hangs_up:
-                time.sleep(0.2)
             _reset(connection)
             return
         while True:
@@ -146,8 +146,9 @@ class Evil:
     def _play(self, connection: socket.socket, act: Act, request: bytes) -> None:
         if act.then is not None:
             act.then(request)
-        if act.late_seconds:
-            time.sleep(act.late_seconds)
+        if act.too_late:
+            # A client that goes on instead, with its next request, gets the reply to the one before.
+            connection.recv(1)
         if act.drip_seconds:
             for byte in act.reply:
                 time.sleep(act.drip_seconds)

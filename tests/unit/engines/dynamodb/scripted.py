@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 from zlib import crc32
 
+from tests.waiting import HANG_SECONDS
+
 
 def answer(body: Any, *, status: int = 200, length: int | None = None, checksum: int | None = None) -> bytes:
     """A whole response, or one whose length or checksum lies."""
@@ -46,7 +48,7 @@ class Scripted:
             with connection:
                 self.requests.append(_whole_request(connection))
                 if self._silent:
-                    self._ended.wait(20)
+                    self._ended.wait(HANG_SECONDS)
                 elif self._reply is not None:
                     connection.sendall(self._reply)
 
@@ -56,7 +58,7 @@ class Scripted:
         with contextlib.suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._thread.join(10)
+        self._thread.join(HANG_SECONDS)
 
 
 @contextlib.contextmanager

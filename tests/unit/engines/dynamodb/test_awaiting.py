@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import time
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from solotable.errors import EngineError, NotConfigured, TableNotFound
 from solotable.protocol.requests import Control, GetItem, PutItem
 from solotable.store.drive import Threaded
 from tests.store.models import Survey, surveyor
+from tests.waiting import HANG_SECONDS, wait_until_async
 
 from .evil import GOOD, Act, evil, reply
 
@@ -35,7 +36,7 @@ def native(url: str, **patience: Any) -> AwaitedDynamoEngine:
 
 
 def test_many_at_once_share_as_many_connections_as_are_allowed() -> None:
-    with evil(Act(reply=reply(), late_seconds=0.01)) as server:
+    with evil() as server:
 
         async def ask() -> None:
             engine = native(server.url, idle_connections=4)
@@ -48,16 +49,17 @@ def test_many_at_once_share_as_many_connections_as_are_allowed() -> None:
 
 
 def test_after_giving_up_the_answer_is_nobodys() -> None:
-    late = Act(reply=reply(b'{"Item":{"pk":{"S":"of the first"}}}'), late_seconds=0.3)
+    late = Act(reply=reply(b'{"Item":{"pk":{"S":"of the first"}}}'), too_late=True)
     with evil(GOOD, late, GOOD) as server:
 
         async def ask() -> None:
             engine = native(server.url)
             await engine.handle(READ)
-            with pytest.raises(TimeoutError):
-                async with asyncio.timeout(0.1):
-                    await engine.handle(WRITE)
-            await asyncio.sleep(0.4)
+            asked = asyncio.create_task(engine.handle(WRITE))
+            await wait_until_async(lambda: len(server.requests) == 2)
+            asked.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asked
             assert (await engine.handle(READ)).item == KEY
             await engine.close()
 
@@ -67,19 +69,18 @@ def test_after_giving_up_the_answer_is_nobodys() -> None:
 
 
 def test_others_run_while_an_answer_is_awaited() -> None:
-    with evil(Act(reply=reply(), late_seconds=0.3)) as server:
+    others_ran = threading.Event()
+    with evil(Act(reply=reply(), then=lambda _: others_ran.wait(HANG_SECONDS))) as server:
 
-        async def ask() -> int:
+        async def ask() -> None:
             engine = native(server.url)
             asked = asyncio.create_task(engine.handle(READ))
-            turns = 0
-            while not asked.done():
-                await asyncio.sleep(0.001)
-                turns += 1
+            await wait_until_async(lambda: server.requests)
+            others_ran.set()
+            assert (await asked).item == KEY
             await engine.close()
-            return turns
 
-        assert asyncio.run(ask()) > 20
+        asyncio.run(ask())
 
 
 @pytest.mark.filterwarnings("error::ResourceWarning")
@@ -127,36 +128,36 @@ def test_streams_have_their_own_way() -> None:
 def test_credentials_that_take_their_time_hold_up_nobody(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "config").write_text(
-        '[default]\nregion = eu-west-1\ncredential_process = sh -c "sleep 0.3; '
-        'echo \'{\\"Version\\": 1, \\"AccessKeyId\\": \\"slow\\", '
-        '\\"SecretAccessKey\\": \\"s\\", '
-        '\\"Expiration\\": \\"2020-01-01T00:00:00Z\\"}\'"\n'
+    script = tmp_path / "credentials.sh"
+    # From when it is watched it waits until the event loop has gone on, and notes when the loop did not.
+    script.write_text(
+        f"cd {tmp_path}; test -e watched && touch started\n"
+        "test -e watched && for _ in $(seq 1000); do test -e ticked && break; sleep 0.01; done\n"
+        "test -e watched && ! test -e ticked && touch held_up\n"
+        """echo '{"Version": 1, "AccessKeyId": "slow", "SecretAccessKey": "s", """
+        """"Expiration": "2020-01-01T00:00:00Z"}'\n"""
     )
+    (tmp_path / "config").write_text(f"[default]\nregion = eu-west-1\ncredential_process = sh {script}\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
-    longest = 0.0
 
-    async def ticking() -> None:
-        nonlocal longest
-        last = time.monotonic()
-        while True:
-            await asyncio.sleep(0.005)
-            longest = max(longest, time.monotonic() - last)
-            last = time.monotonic()
+    async def tick() -> None:
+        await wait_until_async((tmp_path / "started").exists)
+        (tmp_path / "ticked").touch()
 
     with evil() as server:
 
         async def ask() -> None:
             engine = native(server.url)
-            ticker = asyncio.create_task(ticking())
+            (tmp_path / "watched").touch()
+            ticker = asyncio.create_task(tick())
             # They have expired when they come, so botocore asks for others, and then says so.
             with pytest.raises(NotConfigured, match="have expired"):
                 await engine.handle(READ)
-            ticker.cancel()
+            await ticker
             await engine.close()
 
         asyncio.run(ask())
-        assert longest < 0.25
+    assert not (tmp_path / "held_up").exists()
 
 
 def test_stores_await_our_own_way_and_botocore_in_threads(url: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from solotable.engines import dynamodb
+from solotable.engines.dynamodb.exchange import Patience
 from solotable.errors import NotConfigured, OutcomeUnknown, ServiceError, Throttled, TransportError
 from solotable.protocol.requests import (
     Control,
@@ -21,6 +22,7 @@ from solotable.protocol.requests import (
     Statement,
     TransactWriteItems,
 )
+from tests.waiting import HANG_SECONDS, wait_until
 
 from .scripted import answer, scripted
 
@@ -38,13 +40,15 @@ FaultOf = Callable[..., Exception]
 
 
 @pytest.fixture
-def fault_of(impatient: Callable[[str], dynamodb.DynamoEngine]) -> FaultOf:
+def fault_of(either_at: Callable[[str, Patience], dynamodb.DynamoEngine]) -> FaultOf:
     """What an engine raises, after one attempt and no more."""
 
     def ask(request: Request[Any], reply: bytes | None, *, silent: bool = False) -> Exception:
-        with scripted(reply, silent=silent) as server, impatient(server.url) as engine:
+        patience = Patience(read_seconds=0.5 if silent else HANG_SECONDS)
+        with scripted(reply, silent=silent) as server, either_at(server.url, patience) as engine:
             with pytest.raises((TransportError, ServiceError, NotConfigured)) as raised:
                 engine.handle(request)
+            wait_until(lambda: server.requests)
             assert len(server.requests) == 1
             assert raised.value.__cause__ is not None
             return raised.value

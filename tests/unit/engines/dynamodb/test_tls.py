@@ -14,6 +14,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from solotable.engines import dynamodb
+from solotable.engines.dynamodb.exchange import Patience
 from solotable.errors import NotConfigured, OutcomeUnknown, TransportError
 from solotable.protocol.engine import Engine
 from solotable.protocol.requests import GetItem, PutItem
@@ -105,7 +106,8 @@ def test_a_certificate_that_is_not_trusted_is_told(
 
 def test_a_server_that_does_not_encrypt_was_sent_nothing(opened_at: Callable[..., Engine]) -> None:
     with evil() as server:
-        engine = opened_at(server.url.replace("http", "https"))
+        # It says nothing, so the client gives up.
+        engine = opened_at(server.url.replace("http", "https"), Patience(connect_seconds=0.3))
         server.hang_up()
         with pytest.raises(TransportError) as refused:
             engine.handle(WRITE)
