@@ -14,6 +14,8 @@ from pathlib import Path
 
 import solotable
 
+from .waiting import HANG_SECONDS
+
 _COMMAND = [sys.executable, "-m", "solotable"]
 _SOURCES = str(Path(solotable.__file__).parents[1])
 
@@ -44,7 +46,7 @@ def command(*arguments: str, cwd: Path | None = None, **variables: str) -> subpr
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=HANG_SECONDS,
         cwd=cwd,
         env=environment(**variables),
     )
@@ -70,7 +72,7 @@ def served(*arguments: str, cwd: Path | None = None) -> Iterator[Served]:
         yield Served(process=process, port=int(found[1]), banner=banner)
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=20) == 0
+            assert process.wait(timeout=HANG_SECONDS) == 0
     finally:
         if process.poll() is None:
             process.kill()

@@ -7,6 +7,7 @@ reports, and a limit only ends a hang.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import random
 import time
 from collections.abc import Callable
@@ -33,14 +34,20 @@ def wait_until(condition: Callable[[], T], *, seen: Callable[[], object] | None 
     return value
 
 
-async def wait_until_async(condition: Callable[[], T], *, seen: Callable[[], object] | None = None) -> T:
-    """Do the same on an event loop, whose other tasks run meanwhile."""
+async def wait_until_async(
+    condition: Callable[[], object], *, seen: Callable[[], object] | None = None
+) -> None:
+    """Wait on an event loop, whose other tasks run meanwhile; what the condition returns may be awaited."""
     limit = time.monotonic() + HANG_SECONDS
-    while not (value := condition()):
+    while True:
+        value = condition()
+        if inspect.isawaitable(value):
+            value = await value
+        if value:
+            return
         if time.monotonic() > limit:
             _fail(value, seen)
         await asyncio.sleep(_POLL_SECONDS)
-    return value
 
 
 def holds(condition: Callable[[], object]) -> bool:

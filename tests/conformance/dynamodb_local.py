@@ -17,12 +17,13 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.waiting import HANG_SECONDS, wait_until
 
 from .harness import Refused
 from .targets import Http
@@ -46,7 +47,6 @@ MAIN_CLASSES = {
 TOO_OLD = "is too old to judge"
 JAVA_NEEDED = 17
 FETCH_TIMEOUT_SECONDS = 300
-START_TIMEOUT_SECONDS = 60
 
 
 class Unavailable(Exception):
@@ -220,7 +220,7 @@ def serve(jars: Jars, *, log: Path) -> Iterator[Server]:
         finally:
             target.close()
             process.terminate()
-            process.wait(timeout=10)
+            process.wait(timeout=HANG_SECONDS)
 
 
 def free_port() -> int:
@@ -231,16 +231,19 @@ def free_port() -> int:
 
 
 def wait_until_it_answers(process: subprocess.Popen[bytes], target: Http, log: Path) -> None:
-    deadline = time.monotonic() + START_TIMEOUT_SECONDS
-    while process.poll() is None and time.monotonic() < deadline:
+    def tail() -> str:
+        return f"{platform.platform()}: {log.read_text(encoding='utf-8', errors='replace')[-1000:]}"
+
+    def answers() -> bool:
+        if process.poll() is not None:
+            raise RuntimeError(f"DynamoDB Local did not start on {tail()}")
         try:
             target.call("ListTables", {})
         except (OSError, Refused):
-            time.sleep(0.1)
-        else:
-            return
-    tail = log.read_text(encoding="utf-8", errors="replace")[-1000:]
-    raise RuntimeError(f"DynamoDB Local did not start on {platform.platform()}: {tail}")
+            return False
+        return True
+
+    wait_until(answers, seen=tail)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,8 @@ import http.client
 import json
 from typing import Any
 
+from tests.waiting import HANG_SECONDS
+
 from .harness import Json, Refused
 
 STREAMS = {"ListStreams", "DescribeStream", "GetShardIterator", "GetRecords"}
@@ -32,7 +34,7 @@ class Http:
     """Any endpoint that speaks DynamoDB's protocol and does not check signatures."""
 
     def __init__(self, host: str, port: int) -> None:
-        self._connection = http.client.HTTPConnection(host, port, timeout=30)
+        self._connection = http.client.HTTPConnection(host, port, timeout=HANG_SECONDS)
 
     def call(self, operation: str, request: Any) -> Json:
         prefix = "DynamoDBStreams_20120810" if operation in STREAMS else "DynamoDB_20120810"

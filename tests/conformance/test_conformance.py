@@ -6,10 +6,11 @@ from __future__ import annotations
 import http.client
 import importlib
 import pkgutil
-import time
 from collections import Counter
 
 import pytest
+
+from tests.waiting import wait_until
 
 from . import cases
 from .dynamodb_local import TOO_OLD, Server
@@ -108,25 +109,28 @@ def create_tables(target: Target, case: Case) -> None:
         wait_until_active(target, name)
 
 
-def wait_until_active(target: Target, table: str, *, patience_seconds: float = 10) -> None:
-    deadline = time.monotonic() + patience_seconds
-    while True:
+def wait_until_active(target: Target, table: str) -> None:
+    def states() -> set[str]:
         description = target.call("DescribeTable", {"TableName": table})["Table"]
         indexes = description.get("GlobalSecondaryIndexes", [])
-        states = {description["TableStatus"], *(index["IndexStatus"] for index in indexes)}
-        if states == {"ACTIVE"}:
-            return
-        assert time.monotonic() < deadline, f"{table} is not active after {patience_seconds} s: {states}"
-        time.sleep(0.01)
+        return {description["TableStatus"], *(index["IndexStatus"] for index in indexes)}
+
+    wait_until(lambda: states() == {"ACTIVE"}, seen=lambda: (table, states()))
 
 
-def drop_every_table(target: Target, *, patience_seconds: float = 10) -> None:
+def drop_every_table(target: Target) -> None:
     """Leave no table behind, whatever state the last case left it in."""
-    deadline = time.monotonic() + patience_seconds
-    while names := target.call("ListTables", {})["TableNames"]:
-        assert time.monotonic() < deadline, f"cannot drop {names}"
-        for name in names:
+
+    def names() -> list[str]:
+        found: list[str] = target.call("ListTables", {})["TableNames"]
+        return found
+
+    def dropped() -> bool:
+        for name in names():
             drop(target, name)
+        return not names()
+
+    wait_until(dropped, seen=names)
 
 
 def drop(target: Target, name: str) -> None:
@@ -134,9 +138,7 @@ def drop(target: Target, name: str) -> None:
         target.call("DeleteTable", {"TableName": name})
     except Refused as refused:
         match refused.code:
-            case "ResourceNotFoundException":
-                pass
-            case "ResourceInUseException" | "LimitExceededException":
-                time.sleep(0.01)
+            case "ResourceNotFoundException" | "ResourceInUseException" | "LimitExceededException":
+                pass  # gone, or to be asked again
             case _:
                 target.call("UpdateTable", {"TableName": name, "DeletionProtectionEnabled": False})

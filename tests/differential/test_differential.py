@@ -15,7 +15,6 @@ from .compare import differences
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.timeout(300)
 def test_random_requests_get_the_same_answers(local: Server, seed: int) -> None:
     if local.outdated:
         pytest.skip(f"DynamoDB Local {local.version} is too old to compare with.")

@@ -53,7 +53,6 @@ def test_the_code_of_a_guide_runs(guide: Path, tmp_path: Path, monkeypatch: pyte
     exec(program, vars(guide_module))  # noqa: S102  # our own pages
 
 
-@pytest.mark.timeout(300)  # starts a Python of its own, which takes its time on a busy machine
 @pytest.mark.parametrize("guide", [guide for guide in GUIDES if "\ndef test_" in text(guide)], ids=name)
 def test_the_tests_in_a_guide_pass(guide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     close_network(monkeypatch)

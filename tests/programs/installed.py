@@ -17,7 +17,7 @@ from pathlib import Path
 CACHE = Path(__file__).parents[2] / ".cache" / "programs"
 JAVASCRIPT = Path(__file__).parent / "javascript"
 AWS_CLI = "awscli==1.46.2"
-INSTALL_SECONDS = 120
+INSTALL_SECONDS = 300
 
 
 class Unavailable(Exception):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.serving import Served, environment, served
+from tests.waiting import HANG_SECONDS
 
 from . import installed
 from .installed import JAVASCRIPT, Unavailable
@@ -57,7 +58,7 @@ def aws_environment(database: Served, **more: str) -> dict[str, str]:
 
 def run(command: list[str], env: dict[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603 - programs of this folder
-        command, capture_output=True, text=True, check=False, timeout=50, env=env, cwd=cwd
+        command, capture_output=True, text=True, check=False, timeout=HANG_SECONDS, env=env, cwd=cwd
     )
 
 

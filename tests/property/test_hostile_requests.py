@@ -32,7 +32,6 @@ from . import hostile
 from .hostile import ITEM, KEY, Json, nested, target
 
 # Enough for the profile "thorough"; what hangs is found by the tests of time.
-pytestmark = pytest.mark.timeout(600)
 
 T = TypeVar("T")
 

@@ -498,7 +498,6 @@ def test_s0_19_c0_3_threads_that_edit_lose_no_snapshot(opening: Opening) -> None
     whole(db, 32)
 
 
-@pytest.mark.timeout(120)  # starts processes
 def test_s0_19_c0_3_processes_that_edit_lose_no_snapshot(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'cms.db'}"
     with connect(url, cms) as base:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import random
-import time
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +15,7 @@ from solotable import Database, Entity, Key, Lease, Store, Table, connect
 from solotable.errors import DataError, DeclarationError, LeaseHeld, LeaseLost
 from solotable.flows.feed import Feed
 from solotable.store.changes import Changes
+from tests.waiting import HANG_SECONDS, jitter
 
 from .blog import Note, blog
 from .models import surveyor
@@ -147,21 +148,27 @@ class Entry(Entity, table=ledger):
     number: int
 
 
-def work(path: str, owner: str, seed: int) -> None:
+#: So many leases are taken in the race.
+TOKENS = 40
+
+
+def work(path: str, owner: str, seed: int, together: Barrier) -> None:
     dice = random.Random(seed)
-    number = 0
+    number = done = token = 0
     with connect(f"sqlite:///{path}", ledger) as db:
-        until = time.monotonic() + 2.5
-        while time.monotonic() < until:
+        together.wait(HANG_SECONDS)
+        while token < TOKENS or not done:
             # No skew is allowed for, and work goes on after the time: only the token protects.
             lease = db.lease("race", seconds=0.02, owner=f"{owner}-{number}", skew_seconds=0.0)
             try:
                 lease.acquire()
             except LeaseHeld:
-                time.sleep(0.002)
+                jitter(dice, 0.005)
                 continue
+            token = lease.token
             for _ in range(3):
-                time.sleep(dice.choice((0.0, 0.01, 0.04)))
+                # Now and then longer than the lease.
+                jitter(dice, dice.choice((0.0, 0.02, 0.08)))
                 number += 1
                 try:
                     with db.transaction() as tx:
@@ -169,14 +176,15 @@ def work(path: str, owner: str, seed: int) -> None:
                         tx.check_lease(lease)
                 except LeaseLost:
                     break
+                done += 1
 
 
-@pytest.mark.timeout(120)
 def test_of_racing_processes_only_the_holder_of_the_current_token_commits(tmp_path: Path) -> None:
     path = str(tmp_path / "race.db")
     connect(f"sqlite:///{path}", ledger).close()
     context = multiprocessing.get_context("spawn")
-    workers = [context.Process(target=work, args=(path, f"w{seed}", seed)) for seed in range(3)]
+    together = context.Barrier(3)
+    workers = [context.Process(target=work, args=(path, f"w{seed}", seed, together)) for seed in range(3)]
     for worker in workers:
         worker.start()
     for worker in workers:
@@ -193,6 +201,6 @@ def test_of_racing_processes_only_the_holder_of_the_current_token_commits(tmp_pa
             elif item.get("_type") == {"S": "Entry"}:
                 assert int(item["token"]["N"]) == current
                 done.append((item["owner"]["S"], current))
-    assert len({owner for owner, _ in done}) > 1
+    assert len({owner for owner, _ in done}) == 3
     assert len({token for _, token in done}) > 10
-    assert current > 10
+    assert current >= TOKENS

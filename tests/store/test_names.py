@@ -430,7 +430,6 @@ def test_c0_5_names_stay_consistent_under_threads(opening: Opening) -> None:
     whole(db)
 
 
-@pytest.mark.timeout(120)  # starts processes
 def test_c0_5_names_stay_consistent_under_processes(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'web.db'}"
     with connect(url, web) as base:

@@ -16,6 +16,7 @@ from solotable.connect import connect
 from solotable.errors import DataError, DeclarationError, NotUnique, TransactionFailed
 from solotable.jobs.locks import take_locks
 from solotable.protocol.requests import PutItem
+from tests.waiting import HANG_SECONDS
 
 from .opening import Opening
 
@@ -209,7 +210,7 @@ def test_c2_4_of_racing_processes_exactly_one_wins_each_name(tmp_path: Path) -> 
     racers = [context.Process(target=_race, args=(url, number, results)) for number in range(3)]
     for racer in racers:
         racer.start()
-    outcomes = [results.get(timeout=50) for _ in range(3 * 20)]
+    outcomes = [results.get(timeout=HANG_SECONDS) for _ in range(3 * 20)]
     for racer in racers:
         racer.join()
     for round_ in range(20):

@@ -6,13 +6,14 @@ import contextlib
 import socket
 from pathlib import Path
 
+from tests.waiting import HANG_SECONDS
+
 
 class Client:
     """One keep-alive connection."""
 
-    def __init__(self, port: int, *, timeout_seconds: float = 20.0) -> None:
+    def __init__(self, port: int) -> None:
         self._port = port
-        self._timeout = timeout_seconds
         self._socket: socket.socket | None = None
 
     def ask(self, target: str, body: bytes, *, kind: str = "application/x-amz-json-1.0") -> tuple[int, bytes]:
@@ -26,7 +27,7 @@ class Client:
     def send(self, raw: bytes) -> tuple[int, bytes]:
         """Send bytes and return the status and body that come back; (0, b"") when none do."""
         if self._socket is None:
-            self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=self._timeout)
+            self._socket = socket.create_connection(("127.0.0.1", self._port), timeout=HANG_SECONDS)
         # Who is refused while he sends has his answer all the same.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._socket.sendall(raw)

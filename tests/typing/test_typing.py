@@ -11,7 +11,7 @@ from mypy import api
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = pytest.mark.slow
 
 
 def _told(*files: Path, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, str, str]]:

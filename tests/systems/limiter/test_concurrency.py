@@ -17,6 +17,7 @@ from solotable.flows.ask import Retries
 from solotable.systems.limiter import Limit, Limiter, RateLimitExceeded
 from solotable.systems.limiter.table import limiter
 from tests.store.opening import START, Clock
+from tests.waiting import HANG_SECONDS
 
 CALLERS = 64
 TICKS = 60
@@ -42,7 +43,7 @@ def test_64_threads_admit_exactly_what_the_bucket_allows() -> None:
     def caller(number: int) -> None:
         ours = many[number % len(many)]
         for _ in range(TICKS):
-            barrier.wait(60)
+            barrier.wait(HANG_SECONDS)
             for _ in range(2):
                 try:
                     with ours.acquire("hot", "api", {"rpm": 1}):
@@ -78,7 +79,7 @@ def test_64_threads_on_a_sharded_bucket_stay_within_it() -> None:
 
     def caller(number: int) -> None:
         for _ in range(ticks):
-            barrier.wait(60)
+            barrier.wait(HANG_SECONDS)
             for _ in range(4):
                 try:
                     with many[number % 4].acquire("hot", "api", {"rpm": 1}):
@@ -140,6 +141,6 @@ def test_8_processes_admit_exactly_what_the_bucket_allows(tmp_path: Path) -> Non
             assert each.stdout.readline() == "ticked\n"
     admitted = 0
     for each in many:
-        out, _ = each.communicate(timeout=60)
+        out, _ = each.communicate(timeout=HANG_SECONDS)
         admitted += int(out)
     assert admitted == ALLOWED

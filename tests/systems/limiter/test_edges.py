@@ -35,6 +35,7 @@ from solotable.systems.limiter.memory import Memory
 from solotable.systems.limiter.shards import halve, join, look
 from solotable.testing.faults import Faults
 from solotable.testing.faulty import FaultyEngine
+from tests.waiting import wait_until_async
 
 from .ground import ACME, Place
 
@@ -366,14 +367,14 @@ def test_c1_14_a_call_that_is_cancelled_while_it_waits_to_ask_again_gives_back(p
         limited = AsyncLimiter(AsyncDatabase(Inline(engine), scope), ACME, limits=[RPM])
         await limited.available("kid", "r")
         # The child is charged; the parent is to be asked again.
-        faults.throttle("UpdateItem", after=1, times=2)
+        throttled = faults.throttle("UpdateItem", after=1, times=2)
 
         async def call() -> None:
             async with limited.acquire("kid", "r", {"rpm": 4}):
-                await asyncio.sleep(60)
+                await asyncio.Event().wait()
 
         task = asyncio.create_task(call())
-        await asyncio.sleep(0.01)
+        await wait_until_async(lambda: throttled.fired)
         assert not task.done()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -23,6 +23,7 @@ from solotable.systems.limiter import (
 from solotable.systems.limiter.memory import Memory
 from solotable.testing.faults import Faults
 from solotable.testing.faulty import FaultyEngine
+from tests.waiting import HANG_SECONDS, wait_until_async
 
 from .either import either
 from .ground import ACME, Place
@@ -248,7 +249,7 @@ def test_is_available_ends_in_time_though_the_table_does_not_answer(place: Place
         short_reads = False
 
         def handle(self, request: Request[Any], /) -> Any:
-            released.wait(10)
+            released.wait(HANG_SECONDS)
             return super().handle(request)
 
     engine = Slow(place.engine, Faults())
@@ -314,8 +315,7 @@ def test_a_clock_that_was_far_ahead_of_an_empty_bucket(place: Place, ours: Any) 
 
 
 async def _until_consumed(place: Place) -> None:
-    while consumed(place) == 0:  # noqa: ASYNC110 - the table is asked, which tells nobody
-        await asyncio.sleep(0.01)
+    await wait_until_async(lambda: consumed(place))
 
 
 class Gate(FaultyEngine):
@@ -332,7 +332,7 @@ class Gate(FaultyEngine):
     def handle(self, request: Request[Any], /) -> Any:
         if isinstance(request, UpdateItem) and not self.opened.is_set():
             self.reached.set()
-            assert self.opened.wait(10)
+            assert self.opened.wait(HANG_SECONDS)
         return super().handle(request)
 
 
@@ -340,6 +340,7 @@ class Gate(FaultyEngine):
 @pytest.mark.parametrize("where", ["enter", "body", "exit"])
 def test_c1_14_a_cancelled_call_gives_its_tokens_back(place: Place, where: str, again: bool) -> None:
     gate = Gate(place.engine)
+    taken = 5 if where == "exit" else 0
 
     async def call(limiter: AsyncLimiter) -> None:
         async with limiter.acquire("u", "r", {"rpm": 4}) as lease:
@@ -347,7 +348,7 @@ def test_c1_14_a_cancelled_call_gives_its_tokens_back(place: Place, where: str, 
                 lease.adjust(rpm=1)
                 gate.opened.clear()
                 return
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
 
     async def scenario(pool: ThreadPoolExecutor) -> dict[str, int]:
         limiter = AsyncLimiter(AsyncDatabase(Threaded(gate, pool), place.adb.scope), ACME, limits=[RPM])
@@ -358,7 +359,7 @@ def test_c1_14_a_cancelled_call_gives_its_tokens_back(place: Place, where: str, 
         if where == "body":
             await _until_consumed(place)
         else:
-            assert await asyncio.to_thread(gate.reached.wait, 10)
+            assert await asyncio.to_thread(gate.reached.wait, HANG_SECONDS)
         task.cancel()
         await asyncio.sleep(0)
         if again:
@@ -367,18 +368,20 @@ def test_c1_14_a_cancelled_call_gives_its_tokens_back(place: Place, where: str, 
         gate.opened.set()
         with pytest.raises(asyncio.CancelledError):
             await task
+        # What is given back is written after the call has ended.
         left: dict[str, int] = {}
-        for _ in range(100):
-            left = await limiter.available("u", "r")
-            if left == {"rpm": 5 if where == "exit" else 10}:
-                break
-            await asyncio.sleep(0.01)
+
+        async def given_back() -> bool:
+            left.update(await limiter.available("u", "r"))
+            return left == {"rpm": 10 - taken}
+
+        await wait_until_async(given_back, seen=lambda: left)
         return left
 
     with ThreadPoolExecutor(4) as pool:
         left = place.wait(scenario(pool))
     # At its end a block was left well: what it took stays taken, and what it adjusted is written.
-    assert left == {"rpm": 5 if where == "exit" else 10}
+    assert left == {"rpm": 10 - taken}
 
 
 def test_a_limiter_that_is_cancelled_in_process_gives_back(place: Place) -> None:
@@ -387,7 +390,7 @@ def test_a_limiter_that_is_cancelled_in_process_gives_back(place: Place) -> None
 
         async def call() -> None:
             async with limiter.acquire("u", "r", {"rpm": 4}):
-                await asyncio.sleep(60)
+                await asyncio.Event().wait()
 
         task = asyncio.create_task(call())
         await _until_consumed(place)

@@ -7,7 +7,6 @@ import contextlib
 import json
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from solotable.errors import TransportError
 from solotable.systems.limiter import AsyncLimiter, Limit, limiter
 from solotable.systems.limiter.app import server_of
 from solotable.systems.limiter.watch import StreamSettings, Watch, events
+from tests.waiting import HANG_SECONDS, wait_until, wait_until_async
 
 from .api import MODEL, headers, made_app, running
 
@@ -39,14 +39,11 @@ def served(folder: Path, stream: StreamSettings) -> Iterator[tuple[str, uvicorn.
     thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        deadline = time.monotonic() + 20
-        while not server.started and time.monotonic() < deadline:
-            time.sleep(0.02)
-        assert server.started
+        wait_until(lambda: server.started)
         yield f"http://127.0.0.1:{port}", server
     finally:
         server.should_exit = True
-        thread.join(20)
+        thread.join(HANG_SECONDS)
         assert not thread.is_alive()
 
 
@@ -56,18 +53,32 @@ def acquire(base: str, namespace: str, entity: str) -> None:
     assert answer.status_code == 201, answer.text
 
 
-def test_a_stream_tells_the_buckets_of_its_namespace_and_ends(tmp_path: Path) -> None:
-    stream = StreamSettings(heartbeat_seconds=0.2, most_seconds=4.0)
+@contextmanager
+def streamed(base: str) -> Iterator[Iterator[str]]:
+    """Open the stream of a namespace, and give its lines."""
+    path = f"{base}/api/dashboard/stream"
+    with httpx2.stream("GET", path, headers=headers("OPERATOR", "acme"), timeout=HANG_SECONDS) as answer:
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        lines = answer.iter_lines()
+        assert next(lines) == "retry: 2000"
+        yield lines
+
+
+def test_a_stream_ends_after_its_time_with_heartbeats_until_then(tmp_path: Path) -> None:
+    stream = StreamSettings(heartbeat_seconds=0.05, most_seconds=0.5)
+    with served(tmp_path, stream) as (base, _), streamed(base) as lines:
+        assert set(lines) == {"", ": alive"}
+
+
+def test_a_stream_tells_the_buckets_of_its_namespace(tmp_path: Path) -> None:
+    stream = StreamSettings(heartbeat_seconds=0.2, most_seconds=HANG_SECONDS)
     with served(tmp_path, stream) as (base, _):
-        path = f"{base}/api/dashboard/stream"
-        with httpx2.stream("GET", path, headers=headers("OPERATOR", "acme"), timeout=20) as answer:
-            assert answer.headers["content-type"].startswith("text/event-stream")
-            lines = answer.iter_lines()
-            assert next(lines) == "retry: 2000"
+        with streamed(base) as lines:
             acquire(base, "zeta", "zeta-user0")
             acquire(base, "acme", "acme-user0")
-            told = list(lines)
-        assert ": alive" in told
+            told: list[str] = []
+            while sum(each.startswith("data: ") for each in told) < 2:
+                told.append(next(lines))
         data = [json.loads(each.removeprefix("data: ")) for each in told if each.startswith("data: ")]
         # The user's bucket, and the one of its organisation.
         assert {each["entity"] for each in data} == {"acme-user0", "acme-org0"}
@@ -77,15 +88,10 @@ def test_a_stream_tells_the_buckets_of_its_namespace_and_ends(tmp_path: Path) ->
 
 
 def test_a_server_that_stops_ends_its_streams(tmp_path: Path) -> None:
-    with served(tmp_path, StreamSettings(heartbeat_seconds=0.1, most_seconds=60)) as (base, server):
-        path = f"{base}/api/dashboard/stream"
-        with httpx2.stream("GET", path, headers=headers("OPERATOR", "acme"), timeout=20) as answer:
-            lines = answer.iter_lines()
-            assert next(lines) == "retry: 2000"
-            server.should_exit = True
-            started = time.monotonic()
-            assert set(lines) <= {"", ": alive"}
-            assert time.monotonic() - started < 4
+    stream = StreamSettings(heartbeat_seconds=0.1, most_seconds=10 * HANG_SECONDS)
+    with served(tmp_path, stream) as (base, server), streamed(base) as lines:
+        server.should_exit = True
+        assert set(lines) <= {"", ": alive"}
 
 
 def watching(work: Any) -> Any:
@@ -115,7 +121,7 @@ def test_one_reader_serves_all_and_ends_with_the_last() -> None:
         async with watch.looking("acme") as first:
             async with watch.looking("acme") as second, watch.looking("zeta") as other:
                 await take(limits)
-                one, two = await asyncio.wait_for(first.get(), 5), await asyncio.wait_for(second.get(), 5)
+                one, two = [await asyncio.wait_for(each.get(), HANG_SECONDS) for each in (first, second)]
                 assert one == two
                 assert one is not None
                 assert '"consumed": 2}' in one
@@ -124,7 +130,7 @@ def test_one_reader_serves_all_and_ends_with_the_last() -> None:
         assert not is_reading(watch)
         async with watch.looking("acme") as again:
             await take(limits)
-            assert '"consumed": 3}' in (await asyncio.wait_for(again.get(), 5) or "")
+            assert '"consumed": 3}' in (await asyncio.wait_for(again.get(), HANG_SECONDS) or "")
 
     watching(work)
 
@@ -134,12 +140,8 @@ def test_who_is_too_slow_is_sent_away() -> None:
         async with watch.looking("acme") as slow:
             while not slow.full():
                 await take(limits, 100)
-                await asyncio.sleep(0.02)
             await take(limits)
-            for _ in range(1_000):
-                if not slow.full():
-                    break
-                await asyncio.sleep(0.02)
+            await wait_until_async(lambda: not slow.full())
             assert slow.get_nowait() is None
 
     watching(work)
@@ -153,10 +155,7 @@ def test_who_was_sent_away_leaves_in_peace_after_all_others() -> None:
                 while not slow.full():
                     slow.put_nowait("")
                 await take(limits)
-                for _ in range(1_000):
-                    if not slow.full():
-                        break
-                    await asyncio.sleep(0.01)
+                await wait_until_async(lambda: not slow.full())
                 assert slow.get_nowait() is None
             assert not is_reading(watch)
 

@@ -26,6 +26,7 @@ from solotable.systems.limiter.usage import (
     usage_summary,
 )
 from solotable.testing.layer import Layer
+from tests.waiting import wait_until_async
 
 from .conftest import Drive, Mode
 from .consuming import bucket_key, consuming
@@ -476,8 +477,13 @@ def test_an_awaited_job_can_be_cancelled_and_goes_on_later(place: Place) -> None
     counting.consume(DAY, rpm=1_000)
 
     async def for_a_while() -> None:
-        job = asyncio.create_task(aggregate_async(place.adb, follow=True, poll_seconds=0.001))
-        await asyncio.sleep(0.2)
+        seen: list[int] = []
+        job = asyncio.create_task(
+            aggregate_async(
+                place.adb, follow=True, poll_seconds=0.001, progress=lambda done: seen.append(done.records)
+            )
+        )
+        await wait_until_async(lambda: seen)
         job.cancel()
         with pytest.raises(asyncio.CancelledError):
             await job

@@ -52,7 +52,6 @@ def test_events_are_delivered_once_to_every_sink(run: Run, blog: Path) -> None:
     assert run("deliver", "--json").json == {"delivered": 0, "dead": 0}
 
 
-@pytest.mark.timeout(120)  # a sink is asked again for half a minute before it is given up
 def test_a_sink_that_refuses_for_good_is_told_and_tried_again(
     run: Run, blog: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

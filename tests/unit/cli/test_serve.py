@@ -7,13 +7,13 @@ import signal
 import socket
 import stat
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from tests.serving import Served, command, served
 from tests.unit.server.running import TABLE, Client, get, put, request
+from tests.waiting import HANG_SECONDS, wait_until
 
 OPEN = ("--host", "0.0.0.0")  # noqa: S104 - what is said of it is tested
 
@@ -32,7 +32,7 @@ def test_a_signal_ends_it_in_peace(kind: signal.Signals, tmp_path: Path) -> None
     with served(str(tmp_path / "x.db")) as running:
         idle = Client(running.port)
         running.process.send_signal(kind)
-        assert running.process.wait(timeout=5) == 0
+        assert running.process.wait(timeout=HANG_SECONDS) == 0
         assert idle.ended()
         idle.close()
     assert not (tmp_path / "x.db-wal").exists()
@@ -43,16 +43,25 @@ def test_a_request_under_way_is_answered_before_the_end(where: str, tmp_path: Pa
     with served(where, cwd=tmp_path) as running, prepared(running) as client:
         whole = put("last", v={"S": "x" * 1000})
         client.send(whole[:-10])
-        time.sleep(0.2)
+        with Client(running.port) as other:
+            # The server reads in the order in which bytes come: after two answers it has read the above.
+            for _ in range(2):
+                other.call("ListTables")
         running.process.send_signal(signal.SIGTERM)
-        time.sleep(0.3)
-        with pytest.raises(OSError):
-            socket.create_connection(("127.0.0.1", running.port), timeout=1).close()
+        wait_until(lambda: refuses(running.port))
         client.send(whole[-10:])
         reply = client.reply()
         assert (reply.status, reply.headers["connection"]) == (200, "close")
         assert client.ended()
-        assert running.process.wait(timeout=5) == 0
+        assert running.process.wait(timeout=HANG_SECONDS) == 0
+
+
+def refuses(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=HANG_SECONDS).close()
+    except OSError:
+        return True
+    return False
 
 
 def test_writes_under_way_are_answered_and_kept(tmp_path: Path) -> None:
@@ -69,7 +78,7 @@ def test_writes_under_way_are_answered_and_kept(tmp_path: Path) -> None:
             except ConnectionError:
                 continue  # its request had not been read yet
             answered.append(number)
-        assert running.process.wait(timeout=15) == 0
+        assert running.process.wait(timeout=HANG_SECONDS) == 0
         for client in clients:
             client.close()
     with served("x.db", cwd=tmp_path) as running, Client(running.port) as client:

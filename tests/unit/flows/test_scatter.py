@@ -16,6 +16,7 @@ from solotable.flows.scope import Scope
 from solotable.protocol.replies import Page as Reply
 from solotable.protocol.requests import GetItem, Query, Request
 from solotable.store.drive import arun, run
+from tests.waiting import HANG_SECONDS
 
 SLOW = Throttled("ThrottlingException", "slow down")
 tasks = Table("Tasks", indexes=[Index("GSI1")])
@@ -132,7 +133,7 @@ class _Meeting:
         self._barrier = asyncio.Barrier(parties)
 
     async def handle(self, request: Request[Any], /) -> Any:
-        await asyncio.wait_for(self._barrier.wait(), 5)
+        await asyncio.wait_for(self._barrier.wait(), HANG_SECONDS)
         return reply()
 
     async def close(self) -> None:

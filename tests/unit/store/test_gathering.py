@@ -16,6 +16,7 @@ from solotable.expressions.ast import Exists, Not
 from solotable.protocol.requests import Control, GetItem, PutItem, Request
 from solotable.store.drive import Threaded
 from solotable.testing.layer import Layer, Settled
+from tests.waiting import HANG_SECONDS, wait_until_async
 
 TABLE = {
     "TableName": "Things",
@@ -36,11 +37,13 @@ class Noted(Layer):
         super().__init__(sqlite.open(sqlite.MEMORY))
         self.inner.handle(Control(operation="CreateTable", members=TABLE))
         self.sizes: list[int] = []
+        self.asked = 0
         self.opened = threading.Event()
         self.opened.set()
 
     def handle_together(self, requests: Sequence[Request[Any]]) -> list[Settled]:
-        assert self.opened.wait(10)
+        self.asked += 1
+        assert self.opened.wait(HANG_SECONDS)
         self.sizes.append(len(requests))
         return super().handle_together(requests)
 
@@ -60,9 +63,10 @@ def test_what_is_asked_at_once_goes_together_and_what_comes_later_is_next() -> N
     async def scenario(store: Threaded, engine: Noted) -> None:
         engine.opened.clear()
         first = [asyncio.create_task(store.handle(put(f"a{n}"))) for n in range(5)]
-        await asyncio.sleep(0.05)
+        await wait_until_async(lambda: engine.asked)
         later = [asyncio.create_task(store.handle(put(f"b{n}"))) for n in range(70)]
-        await asyncio.sleep(0.05)
+        # One turn of the loop begins all of them.
+        await asyncio.sleep(0)
         engine.opened.set()
         await asyncio.gather(*first, *later)
         await store.handle(put("c"))
@@ -86,7 +90,7 @@ def test_who_is_cancelled_does_not_hear_of_it_and_holds_up_nobody() -> None:
     async def scenario(store: Threaded, engine: Noted) -> None:
         engine.opened.clear()
         tasks = [asyncio.create_task(store.handle(put(name))) for name in "abc"]
-        await asyncio.sleep(0.05)
+        await wait_until_async(lambda: engine.asked)
         tasks[1].cancel()
         engine.opened.set()
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from solotable.engines.sqlite import SqliteEngine, backfill, definitions
 from solotable.engines.sqlite.operations import index_updates
 from solotable.errors import ServiceError
 from tests.conformance.tables import index
+from tests.waiting import wait_until
 
 from .clocked import Json, create, described, keys, opened, put
 
@@ -45,11 +45,7 @@ def defined_only(engine: SqliteEngine) -> int:
 
 
 def wait_until_active(engine: SqliteEngine) -> None:
-    for _ in range(1_000):
-        if status(engine) == "ACTIVE":
-            return
-        time.sleep(0.02)
-    pytest.fail("the index never became ACTIVE")
+    wait_until(lambda: status(engine) == "ACTIVE", seen=lambda: status(engine))
 
 
 def test_a_small_table_s_index_is_ready_when_the_answer_comes() -> None:
@@ -116,7 +112,7 @@ def test_an_unfinished_index_goes_on_at_the_next_sweep() -> None:
         put(engine, "1", g={"S": "x"})
         defined_only(engine)
         engine.sweep()
-        backfill.wait(engine, 10)
+        backfill.wait(engine)
         assert keys(engine, IndexName="byg") == ["1"]
 
 
@@ -138,16 +134,19 @@ def test_a_killed_process_leaves_an_index_that_the_next_one_finishes(tmp_path: P
         create(engine)
         filled(engine)
     program = (
-        "import sys, time\n"
+        "import sys\n"
         "from solotable.engines import sqlite\n"
         "from tests.unit.engines.sqlite.test_backfill import ADD\n"
         "engine = sqlite.open(sys.argv[1], durability='relaxed')\n"
         "engine.call('UpdateTable', ADD)\n"
         "print('answered', flush=True)\n"
-        "time.sleep(60)\n"
+        "sys.stdin.read()\n"
     )
     with subprocess.Popen(  # noqa: S603  # the program above
-        [sys.executable, "-c", program, str(tmp_path / "db")], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", program, str(tmp_path / "db")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == "answered\n"

@@ -6,7 +6,6 @@ import os
 import signal
 import sqlite3
 import threading
-import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from solotable.engines.sqlite import SqliteEngine
 from solotable.errors import ConditionFailed, EngineError, ReadOnly, StorageFull
 from solotable.protocol.decode import decode
 from tests.conformance.tables import table
+from tests.waiting import HANG_SECONDS, wait_until
 
 from .faulty import Faults, failing, fault, once
 
@@ -65,21 +65,21 @@ class Group:
 
         def hold(connection: sqlite3.Connection) -> None:
             held.set()
-            assert released.wait(20)
+            assert released.wait(HANG_SECONDS)
 
         self._faults.before = once("COMMIT", hold)
         threads = [threading.Thread(target=self._run, args=("first", lambda: put(self._engine, "first")))]
         threads[0].start()
-        assert held.wait(20)
+        assert held.wait(HANG_SECONDS)
         for number, (name, work) in enumerate(works, 1):
             threads.append(threading.Thread(target=self._run, args=(name, work)))
             threads[-1].start()
             # In the order given: who waits is committed in turn.
-            until(lambda number=number: self._engine.database.waiting == number)  # type: ignore[misc]
+            wait_until(lambda number=number: self._engine.database.waiting == number)  # type: ignore[misc]
         then()
         released.set()
         for thread in threads:
-            thread.join(20)
+            thread.join(HANG_SECONDS)
             assert not thread.is_alive(), "somebody was left waiting"
         self._faults.before = self._faults.after = lambda connection, sql: None
 
@@ -90,13 +90,6 @@ class Group:
             self.errors[name] = error
         else:
             self.errors[name] = None
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
 
 
 @pytest.fixture
@@ -270,15 +263,15 @@ def test_a_waiting_caller_who_is_interrupted_takes_his_write_back(
 
     def hold(connection: sqlite3.Connection) -> None:
         held.set()
-        assert released.wait(20)
+        assert released.wait(HANG_SECONDS)
 
     faults.before = once("COMMIT", hold)
     first = threading.Thread(target=put, args=(engine, "first"))
     first.start()
-    assert held.wait(20)
+    assert held.wait(HANG_SECONDS)
 
     def interrupt() -> None:
-        until(lambda: engine.database.waiting == 1)
+        wait_until(lambda: engine.database.waiting == 1)
         os.kill(os.getpid(), signal.SIGINT)
 
     interrupter = threading.Thread(target=interrupt)
@@ -291,8 +284,8 @@ def test_a_waiting_caller_who_is_interrupted_takes_his_write_back(
         signal.signal(signal.SIGINT, before)
     assert engine.database.waiting == 0
     released.set()
-    first.join(20)
-    interrupter.join(20)
+    first.join(HANG_SECONDS)
+    interrupter.join(HANG_SECONDS)
     put(engine, "after")
     assert keys(engine) == {"first", "after"}
 
@@ -304,7 +297,7 @@ def test_writes_that_wait_while_the_engine_is_closed_are_refused(
     opened = faults.opened
     closer = threading.Thread(target=engine.close)
     group.run(*puts(engine, "a", "b", "c"), then=closer.start)
-    closer.join(20)
+    closer.join(HANG_SECONDS)
     with SqliteEngine(str(tmp_path / "shop.db")) as again:
         there = keys(again)
     assert faults.opened == opened
@@ -327,7 +320,7 @@ def test_a_group_meets_a_definition_that_another_process_has_changed(
         )
         changer.start()
         group.run(*puts(engine, "a", "b", "c"), then=nothing)
-        changer.join(20)
+        changer.join(HANG_SECONDS)
     assert set(group.errors.values()) == {None}
     assert keys(engine) == {"known", "first", "a", "b", "c"}
 
