@@ -139,7 +139,9 @@ def test_who_is_too_slow_is_sent_away() -> None:
     async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: Watch) -> None:
         async with watch.looking("acme") as slow:
             while not slow.full():
+                told = slow.qsize()
                 await take(limits, 100)
+                await wait_until_async(lambda told=told: slow.qsize() > told)  # type: ignore[misc]
             await take(limits)
             await wait_until_async(lambda: not slow.full())
             assert slow.get_nowait() is None
