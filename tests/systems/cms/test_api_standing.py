@@ -22,7 +22,7 @@ ADMIN = {"x-api-key": "key-of-the-operator-0123456789"}
 
 
 def token(subject: str, role: str, *tenants: str, email: str | None = None) -> dict[str, str]:
-    claims = {"iss": "https://id.example", "aud": "cms", "sub": subject, "exp": time.time() + 600}
+    claims = {"iss": "https://id.example", "aud": "cms", "sub": subject, "exp": time.time() + 3600}
     about = {"roles": [role], "tenants": list(tenants or ("acme",)), "email": email}
     return {"authorization": f"Bearer {jwt.encode({**claims, **about}, SECRET, algorithm='HS256')}"}
 

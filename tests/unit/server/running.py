@@ -243,7 +243,9 @@ def running(path: str = ":memory:", **settings: Any) -> Iterator[Running]:
         async def serve() -> None:
             loop = asyncio.get_running_loop()
             loop.set_exception_handler(lambda _loop, context: faults.append(context))
-            server = Server(engine, Settings(port=0, sweep_seconds=0, **settings))
+            # A slow machine reaches no limit of time; a test that wants one moves the clock.
+            patient = {"request_seconds": HANG_SECONDS, "idle_seconds": HANG_SECONDS}
+            server = Server(engine, Settings(port=0, sweep_seconds=0, **(patient | settings)))
             port = await server.start()
             clock = Clock()
             server.now = clock

@@ -40,7 +40,7 @@ class Records:
 
 
 def bearer(*tenants: str, subject: str = "ann", role: str = "EDITOR") -> dict[str, str]:
-    claims = {"iss": TOKENS.issuer, "aud": "shop", "sub": subject, "exp": time.time() + 60}
+    claims = {"iss": TOKENS.issuer, "aud": "shop", "sub": subject, "exp": time.time() + 3600}
     text = jwt.encode({**claims, "roles": [role, "OTHER"], "tenants": list(tenants)}, SECRET, "HS256")
     return {"authorization": f"Bearer {text}"}
 
