@@ -37,7 +37,7 @@ check: $(READY) ## Formatting, lint, types and the storeys of the house.
 	$(BIN)/mypy $(SOURCES)
 	$(BIN)/lint-imports
 
-torture: $(READY) ## The long forms: 500 kills, failing disks, 5,000 damaged files, 200,000 bad requests, two minutes of load.
+torture: $(READY) ## The long forms: 500 kills, failing disks, 5,000 damaged files, 200,000 bad requests, 320,000 requests of load.
 	TORTURE=long $(BIN)/python -m pytest -q -s tests/torture
 
 conformance: $(READY) ## Play the cases on the engine and on DynamoDB Local (TARGET=both), and compare the two.

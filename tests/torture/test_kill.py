@@ -21,7 +21,7 @@ LOOPS = amount(50, 500)
 LOOPS_A_FILE = 10
 
 #: How many acknowledgements a writer may live to see, at most; many die at once.
-LIVES = (0, 5, 20, 60, *((200, 500) if LONG else ()))
+LIVES = (0, 5, 50, 200, *((500, 1500) if LONG else ()))
 
 pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
