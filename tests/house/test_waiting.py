@@ -27,7 +27,6 @@ ALLOWED = {
 
 #: Calls that take a limit, and where it is: at a place, or by a name.
 _LIMITED = {"wait": 0, "join": 0, "result": 0, "poll": 0, "settimeout": 0, "wait_for": 1}
-_KEYWORDS = {"timeout", "timeout_seconds"}
 
 
 def waits(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -36,7 +35,7 @@ def waits(tree: ast.AST) -> Iterator[tuple[int, str]]:
         if not isinstance(node, ast.Call):
             continue
         called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-        given = [each.value for each in node.keywords if each.arg in _KEYWORDS]
+        given = [each.value for each in node.keywords if each.arg == "timeout"]
         place = _LIMITED.get(called)
         if place is not None and len(node.args) > place:
             given.append(node.args[place])

@@ -14,14 +14,14 @@ from solotable.engines.sqlite.checkup import examine
 from tests.house.checkout import ROOT
 
 from . import shop
-from .size import SEED, amount, report
+from .size import LIMIT_SECONDS, SEED, amount, report
 
 FAMILIES = amount(3, 60)
 FORKS = amount(6, 12)
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork()"),
-    pytest.mark.timeout(amount(600, 7200)),
+    pytest.mark.timeout(LIMIT_SECONDS),
 ]
 
 

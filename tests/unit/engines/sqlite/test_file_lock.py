@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +17,7 @@ from solotable import Table
 from solotable.engines import sqlite
 from solotable.engines.sqlite.file_lock import FileLock
 from solotable.errors import FileLocked
+from tests.waiting import wait_until
 
 from .test_files import create, keys, put
 
@@ -161,7 +161,4 @@ def test_closing_a_lock_that_another_waits_for_leaves_no_descriptor_open(tmp_pat
             second.acquire(0.01)
         second.close()
     first.close()
-    deadline = time.monotonic() + 300
-    while descriptors() > before and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert descriptors() == before
+    wait_until(lambda: descriptors() == before, seen=lambda: (before, descriptors()))

@@ -11,11 +11,9 @@ import pytest
 
 from solotable.engines import sqlite
 from solotable.engines.sqlite.checkup import examine
+from tests.waiting import HANG_SECONDS
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork()")
-
-#: Guards against a hang alone.
-_HANG_SECONDS = 300
 
 
 def run(program: str, path: Path) -> list[str]:
@@ -25,7 +23,7 @@ def run(program: str, path: Path) -> list[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=_HANG_SECONDS,
+        timeout=HANG_SECONDS,
     )
     assert done.returncode in (0, -9), done.stderr
     assert "Traceback" not in done.stderr, done.stderr
