@@ -166,6 +166,6 @@ def test_s0_20_nobody_learns_the_path_of_a_draft_from_a_redirect(api: Api) -> No
         assert api.ask("GET", "/resolve", role, params=asked).status_code == 404
         told = api.ask("GET", "/resolve", role, params={**asked, "preview": "true"})
         assert told.json() == {"path": "/plan-a", "to": "/secret-merger"}
-    for role in (None, "CUSTOMER"):
-        shown = api.ask("GET", "/resolve", role, params={"path": "/plan-a", "preview": "true"})
+    for stranger in (None, "CUSTOMER"):
+        shown = api.ask("GET", "/resolve", stranger, params={"path": "/plan-a", "preview": "true"})
         assert shown.status_code in (401, 403)

@@ -282,6 +282,7 @@ def test_c0_14_a_closed_tenant_is_erased_with_everything_and_an_open_one_is_not(
 
 def test_settings_hide_secrets_and_merge_deeply(site: Site) -> None:
     settings = site.settings()
+    site.run(settings.declare(["/mail/from", "/theme/dark", "/theme/font", "/hooks/url"]))
     shown = site.run(
         settings.merge(
             {"mail": {"apiKey": "k-1", "from": "a@x.org"}, "theme": {"dark": True}, "hooks": [{"token": "t"}]}

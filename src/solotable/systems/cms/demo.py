@@ -70,6 +70,7 @@ async def seed(db: AsyncDatabase) -> None:
         await Settings(db.acting(OPERATOR), tenant).merge(
             {"theme": "light", "mail": {"from": f"hello@{tenant}.example", "api_key": "k-not-for-editors"}}
         )
+        await Settings(db.acting(OPERATOR), tenant).declare(["/theme", "/mail/from"])
         eve = Actor(id="demo-eve", name="Eve", email=f"eve@{tenant}.example")
         await _fill(db.tenant(tenant).acting(eve), tenant, name)
 

@@ -151,6 +151,7 @@ EXAMPLES: dict[str, Any] = {
         "after": 2,
         "changes": [{"field": "title", "before": "About", "after": "About us"}],
     },
+    "PublicSettings": {"paths": ["/mail/from", "/theme"]},
     "VersionSummary": {"version": 1, "title": "About", "slug": "/about", "status": "draft", "updated": _AT},
 }
 #: For bodies that have no model of their own.

@@ -1,6 +1,7 @@
 """`/tenants`, `/settings`: tenants for global administrators, a tenant's settings for its own.
 
-Secrets are shown by `/settings/secrets` alone. After a change the app asks again who owns a host.
+Settings are hidden but for those that `/settings/public` declares; `/settings/secrets` alone shows the rest,
+to administrators. No route without a credential shows any. After a change the app asks again who owns a host.
 """
 
 from __future__ import annotations
@@ -11,8 +12,9 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.cms.entities import TenantConfig, TenantStatus, TenantSummary
+from solotable.systems.cms.entities.tenancy import PublicPaths
 from solotable.systems.cms.services import Settings, TenantDraft, TenantErasure, Tenants, erase
-from solotable.systems.cms.services.settings import redacted
+from solotable.systems.cms.services.settings import shown
 from solotable.web import Caller, HostTenants, Page, Paging, Principal, etag
 
 from .access import ADMINS, EDITORS, GLOBAL, READERS, allow
@@ -41,6 +43,14 @@ class Confirmation(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     confirm: Annotated[str, Field(min_length=1, max_length=128)]
+
+
+class PublicSettings(BaseModel):
+    """The settings that editors may see, as JSON Pointers: `/mail/from`. Each names a value, never a map."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    paths: PublicPaths
 
 
 def summary(config: TenantConfig) -> TenantSummary:
@@ -144,21 +154,39 @@ async def erase_tenant(
 
 @router.get("/settings", tags=["settings"], **allow(*EDITORS))
 async def get_settings(tenant: OpenTenant, db: ActingDatabase, response: Response) -> dict[str, Any]:
-    """Return the settings with secrets hidden."""
+    """Return the settings; what is not declared public is hidden."""
     found = await Tenants(db).get(tenant)
     response.headers["etag"] = etag(found.version)
-    return redacted(found.settings)
+    return shown(found)
 
 
 @router.put("/settings", tags=["settings"], **allow(*ADMINS))
 async def merge_settings(
     patch: Tree, tenant: OpenTenant, db: ActingDatabase, version: Expected
 ) -> dict[str, Any]:
-    """Merge a change into the settings: what is not named stays, null removes, a hidden secret stays."""
+    """Merge a change into the settings: what is not named stays, null removes, what is hidden stays."""
     return await Settings(db, tenant).merge(patch, version=version)
 
 
 @router.get("/settings/secrets", tags=["settings"], **allow(*ADMINS))
 async def get_secrets(tenant: OpenTenant, db: ActingDatabase) -> dict[str, Any]:
-    """Return the secrets as they are."""
+    """Return what is hidden, as it is."""
     return await Settings(db, tenant).secrets()
+
+
+@router.get("/settings/public", tags=["settings"], **allow(*EDITORS))
+async def get_public_settings(tenant: OpenTenant, db: ActingDatabase, response: Response) -> PublicSettings:
+    """Return which settings are declared public."""
+    found = await Tenants(db).get(tenant)
+    response.headers["etag"] = etag(found.version)
+    return PublicSettings(paths=found.public)
+
+
+@router.put("/settings/public", tags=["settings"], **allow(*ADMINS))
+async def declare_public_settings(
+    body: PublicSettings, tenant: OpenTenant, db: ActingDatabase, version: Expected, response: Response
+) -> PublicSettings:
+    """Declare which settings editors may see; all others are hidden from now on."""
+    stored = await Settings(db, tenant).declare(body.paths, version=version)
+    response.headers["etag"] = etag(stored.version)
+    return PublicSettings(paths=stored.public)
