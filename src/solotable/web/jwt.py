@@ -162,6 +162,7 @@ class Verifier:
         return Principal(
             id=subject,
             kind="jwt",
+            issuer=settings.issuer,
             name=_text(_claim(claims, settings.name_claim)),
             email=_text(_claim(claims, settings.email_claim)),
             roles=roles,

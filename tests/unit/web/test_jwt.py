@@ -81,6 +81,7 @@ def test_a_good_token_says_who_asks() -> None:
         assert verified(using, token) == Principal(
             id="u-1",
             kind="jwt",
+            issuer="https://id.example",
             email="ann@example.org",
             roles=frozenset({"EDITOR"}),
             tenants=frozenset({"acme"}),

@@ -13,7 +13,7 @@ from .catalogue import (
     SignalSummary,
 )
 from .pages import PROTECTED, Content, ContentKind, ContentStatus, ContentSummary, Route
-from .tenancy import Role, TenantConfig, TenantStatus, TenantSummary, User
+from .tenancy import Identity, Role, TenantConfig, TenantStatus, TenantSummary, User
 from .trail import AuditEvent, Erasure
 from .visitors import (
     Comment,
@@ -42,6 +42,7 @@ __all__ = [
     "Context",
     "ContextSummary",
     "Erasure",
+    "Identity",
     "Lead",
     "LeadStatus",
     "LeadSummary",

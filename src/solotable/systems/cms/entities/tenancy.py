@@ -85,7 +85,7 @@ class TenantSummary(BaseModel):
 class User(Entity, table=cms):
     """Somebody who works for a tenant, and what they may do there.
 
-    Their id is the subject of their tokens, or follows from their address as that of a lead does.
+    Their id follows from their address as that of a lead does, or is the subject of their tokens.
     """
 
     key = Key(OF_TENANT, "USER#{user_id}")
@@ -106,3 +106,17 @@ class User(Entity, table=cms):
     def of_tenant(cls) -> Query[Self]:
         """The people of a tenant."""
         return cls.key.query()
+
+
+class Identity(Entity, table=cms):
+    """The users that the tokens of one subject have stood for. Made of verified tokens, never by a person."""
+
+    key = Key(OF_TENANT, "IDENTITY#{identity_id}")
+
+    tenant_id: str = FROM_SCOPE
+    #: A digest of the issuer and the subject.
+    identity_id: str
+    user_ids: list[str]
+    created: Annotated[datetime | None, Created()] = None
+    updated: Annotated[datetime | None, Updated()] = None
+    version: Annotated[int, Version()] = 0

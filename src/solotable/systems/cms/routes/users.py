@@ -27,7 +27,7 @@ class NewUser(BaseModel):
     email: Email
     name: Annotated[str, Field(max_length=200)] = ""
     role: Role = "EDITOR"
-    #: The subject of their tokens; without it they are known by their address.
+    #: The subject of their tokens, for tokens without an address. A GLOBAL_ADMIN's to give.
     user_id: IdText | None = None
 
 
@@ -54,6 +54,7 @@ async def managed(store: SiteStore, principal: Caller, pepper: Pepper) -> Users:
         store,
         manager_id=principal.id,
         manager_email=principal.email,
+        manager_issuer=principal.issuer or "",
         roles=principal.roles,
         pepper=pepper,
     )

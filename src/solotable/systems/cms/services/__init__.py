@@ -7,11 +7,12 @@ from .catalogue import ContextDraft, Contexts, ProductDraft, Products, SignalDra
 from .closing import TenantErasure, erase
 from .contents import ContentDraft, ContentPatch, Contents
 from .files import Announced, Assets, Resources
+from .identities import Identities, UnknownUsers, standing
 from .routing import Moved, Routes
 from .settings import Settings
 from .tenants import TenantDraft, Tenants
 from .trail import Erasures, Trail, audit_sink
-from .users import Forbidden, Users, standing
+from .users import Forbidden, Users
 from .versions import Versions, VersionSummary
 from .visitors import Comments, Consents, Leads
 
@@ -27,6 +28,7 @@ __all__ = [
     "Contexts",
     "Erasures",
     "Forbidden",
+    "Identities",
     "Leads",
     "Moved",
     "ProductDraft",
@@ -40,6 +42,7 @@ __all__ = [
     "TenantErasure",
     "Tenants",
     "Trail",
+    "UnknownUsers",
     "Users",
     "VersionSummary",
     "Versions",
