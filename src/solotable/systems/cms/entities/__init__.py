@@ -2,25 +2,30 @@
 
 from .catalogue import (
     Asset,
+    AssetSummary,
     Context,
     ContextSummary,
     Product,
     ProductStatus,
     ProductSummary,
     Resource,
+    ResourceSummary,
     Signal,
     SignalStatus,
     SignalSummary,
 )
-from .pages import PROTECTED, Content, ContentKind, ContentStatus, ContentSummary, Route
-from .tenancy import Identity, Role, TenantConfig, TenantStatus, TenantSummary, User
-from .trail import AuditEvent, Erasure
+from .pages import PROTECTED, Content, ContentKind, ContentStatus, ContentSummary, Route, RouteSummary
+from .tenancy import Identity, Role, TenantConfig, TenantStatus, TenantSummary, User, UserSummary
+from .trail import AuditEvent, AuditSummary, Erasure, ErasureSummary
 from .visitors import (
     Comment,
+    CommentDetail,
     CommentStatus,
     CommentSummary,
     Consent,
+    ConsentSummary,
     Lead,
+    LeadDetail,
     LeadStatus,
     LeadSummary,
     Message,
@@ -30,11 +35,15 @@ from .visitors import (
 __all__ = [
     "PROTECTED",
     "Asset",
+    "AssetSummary",
     "AuditEvent",
+    "AuditSummary",
     "Comment",
+    "CommentDetail",
     "CommentStatus",
     "CommentSummary",
     "Consent",
+    "ConsentSummary",
     "Content",
     "ContentKind",
     "ContentStatus",
@@ -42,8 +51,10 @@ __all__ = [
     "Context",
     "ContextSummary",
     "Erasure",
+    "ErasureSummary",
     "Identity",
     "Lead",
+    "LeadDetail",
     "LeadStatus",
     "LeadSummary",
     "Message",
@@ -52,8 +63,10 @@ __all__ = [
     "ProductStatus",
     "ProductSummary",
     "Resource",
+    "ResourceSummary",
     "Role",
     "Route",
+    "RouteSummary",
     "Signal",
     "SignalStatus",
     "SignalSummary",
@@ -61,4 +74,5 @@ __all__ = [
     "TenantStatus",
     "TenantSummary",
     "User",
+    "UserSummary",
 ]

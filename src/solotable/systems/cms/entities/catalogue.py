@@ -32,6 +32,7 @@ from solotable.systems.cms.table import OF_TENANT, cms
 ProductStatus = Literal["draft", "active", "archived"]
 SignalStatus = Literal["new", "seen", "done"]
 FileStatus = Literal["pending", "stored"]
+Gate = Literal["lead", "purchase"]
 
 
 class Product(Entity, table=cms):
@@ -134,8 +135,27 @@ class Asset(Entity, table=cms):
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[Self]:
+        """The assets of a tenant, whole: for an erasure."""
+        return cls.key.query()
+
+    @pattern
+    @classmethod
+    def listed(cls) -> Query[AssetSummary]:
         """The assets of a tenant, newest first."""
-        return cls.key.query().descending()
+        return cls.key.query().descending().select(AssetSummary)
+
+
+class AssetSummary(BaseModel):
+    """What a list shows of an asset."""
+
+    asset_id: str
+    name: str
+    mime: str
+    size: int
+    status: FileStatus
+    alt: str = ""
+    created: datetime | None = None
+    version: int = 0
 
 
 class Resource(Entity, table=cms):
@@ -150,7 +170,7 @@ class Resource(Entity, table=cms):
     mime: str
     size: Annotated[int, Field(ge=0)]
     status: FileStatus = "pending"
-    gate: Literal["lead", "purchase"] = "lead"
+    gate: Gate = "lead"
     created: Annotated[datetime | None, Created()] = None
     version: Annotated[int, Version()] = 0
 
@@ -162,8 +182,27 @@ class Resource(Entity, table=cms):
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[Self]:
+        """The resources of a tenant, whole: for an erasure."""
+        return cls.key.query()
+
+    @pattern
+    @classmethod
+    def listed(cls) -> Query[ResourceSummary]:
         """The resources of a tenant, newest first."""
-        return cls.key.query().descending()
+        return cls.key.query().descending().select(ResourceSummary)
+
+
+class ResourceSummary(BaseModel):
+    """What a list shows of a resource."""
+
+    resource_id: str
+    name: str
+    mime: str
+    size: int
+    status: FileStatus
+    gate: Gate
+    created: datetime | None = None
+    version: int = 0
 
 
 class Signal(Entity, table=cms):
@@ -184,9 +223,9 @@ class Signal(Entity, table=cms):
 
     @pattern
     @classmethod
-    def of_tenant(cls) -> Query[Self]:
+    def of_tenant(cls) -> Query[SignalSummary]:
         """The signals of a tenant, newest first."""
-        return cls.key.query().descending()
+        return cls.key.query().descending().select(SignalSummary)
 
     @pattern
     @classmethod
@@ -196,9 +235,11 @@ class Signal(Entity, table=cms):
 
 
 class SignalSummary(BaseModel):
-    """What the inbox shows of a signal."""
+    """What a list shows of a signal."""
 
     signal_id: str
     title: str
     source: str = ""
     status: SignalStatus
+    created: datetime | None = None
+    version: int = 0

@@ -125,5 +125,19 @@ class Route(Entity, table=cms):
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[Self]:
-        """The routes of a tenant, by path."""
+        """The routes of a tenant, by path, whole: for what leads to them."""
         return cls.key.query()
+
+    @pattern
+    @classmethod
+    def listed(cls) -> Query[RouteSummary]:
+        """The routes of a tenant, by path."""
+        return cls.key.query().select(RouteSummary)
+
+
+class RouteSummary(BaseModel):
+    """What a list shows of a route."""
+
+    slug: str
+    node_id: str
+    version: int = 0

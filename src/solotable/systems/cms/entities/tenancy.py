@@ -72,6 +72,12 @@ class TenantConfig(Entity, table=cms, scope="global"):
         """All tenants, without their settings."""
         return cls.by_type.query().select(TenantSummary)
 
+    @pattern
+    @classmethod
+    def shown_as(cls, id: str) -> Query[TenantSummary]:  # noqa: A002 - the field's name
+        """What lists show of one tenant."""
+        return cls.by_type.query(id=id).select(TenantSummary)
+
 
 class TenantSummary(BaseModel):
     """What a list shows of a tenant."""
@@ -104,8 +110,27 @@ class User(Entity, table=cms):
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[Self]:
-        """The people of a tenant."""
+        """The users of a tenant, whole: for an erasure."""
         return cls.key.query()
+
+    @pattern
+    @classmethod
+    def listed(cls) -> Query[UserSummary]:
+        """The users of a tenant."""
+        return cls.key.query().select(UserSummary)
+
+
+class UserSummary(BaseModel):
+    """What a list shows of a user."""
+
+    user_id: str
+    email: str
+    name: str = ""
+    role: Role
+    enabled: bool
+    created: datetime | None = None
+    updated: datetime | None = None
+    version: int = 0
 
 
 class Identity(Entity, table=cms):

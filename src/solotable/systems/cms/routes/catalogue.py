@@ -152,11 +152,11 @@ async def list_signals(
     store: SiteStore,
     paging: Paging,
     status: Annotated[SignalStatus | None, Query(description="Only these: the inbox.")] = None,
-) -> Page[Signal] | Page[SignalSummary]:
+) -> Page[SignalSummary]:
     """List signals, newest first, or those in a status."""
     signals = Signals(store)
     if status is None:
-        return Page[Signal].of(await signals.list(limit=paging.limit, cursor=paging.cursor))
+        return Page[SignalSummary].of(await signals.list(limit=paging.limit, cursor=paging.cursor))
     return Page[SignalSummary].of(await signals.inbox(status, limit=paging.limit, cursor=paging.cursor))
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query
 
-from solotable.systems.cms.entities import Content, Route
+from solotable.systems.cms.entities import Content, RouteSummary
 from solotable.systems.cms.services import Moved, Routes
 from solotable.web import Page, Paging
 
@@ -20,9 +20,9 @@ PathText = Annotated[str, Query(min_length=1, max_length=400, examples=["/about-
 
 
 @router.get("/routes", **allow(*READERS))
-async def list_routes(store: SiteStore, paging: Paging) -> Page[Route]:
+async def list_routes(store: SiteStore, paging: Paging) -> Page[RouteSummary]:
     """List routes by path."""
-    return Page[Route].of(await Routes(store).list(limit=paging.limit, cursor=paging.cursor))
+    return Page[RouteSummary].of(await Routes(store).list(limit=paging.limit, cursor=paging.cursor))
 
 
 @router.get("/redirects", **allow(*READERS))

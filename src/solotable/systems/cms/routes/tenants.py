@@ -79,8 +79,7 @@ async def list_tenants(db: ActingDatabase, principal: Caller, paging: Paging) ->
         return Page[TenantSummary].of(await tenants.list(limit=paging.limit, cursor=paging.cursor))
     if paging.cursor is not None:
         raise HTTPException(400, "One's own tenants are on one page.")
-    found = await db.get_many(TenantConfig, [{"id": each} for each in sorted(principal.tenants)[:100]])
-    return Page[TenantSummary](items=[summary(each) for each in found if each is not None])
+    return Page[TenantSummary](items=await tenants.summaries(sorted(principal.tenants)[:100]))
 
 
 @router.post("/tenants", status_code=201, **allow(*GLOBAL))

@@ -7,7 +7,7 @@ from typing import Annotated, cast
 from fastapi import APIRouter, Depends, HTTPException, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from solotable.systems.cms.entities import AuditEvent, Role, User
+from solotable.systems.cms.entities import AuditSummary, Role, User, UserSummary
 from solotable.systems.cms.services import Trail, Users
 from solotable.systems.cms.services.visitors import tenant_of
 from solotable.web import Caller, Page, Paging, Standings
@@ -69,9 +69,9 @@ Managed = Annotated[Users, Depends(managed)]
 
 
 @router.get("/users", tags=["users"], **allow(*EDITORS))
-async def list_users(users: Managed, paging: Paging) -> Page[User]:
+async def list_users(users: Managed, paging: Paging) -> Page[UserSummary]:
     """List the people of the tenant."""
-    return Page[User].of(await users.list(limit=paging.limit, cursor=paging.cursor))
+    return Page[UserSummary].of(await users.list(limit=paging.limit, cursor=paging.cursor))
 
 
 @router.post("/users", status_code=201, tags=["users"], **allow(*ADMINS))
@@ -118,6 +118,6 @@ async def delete_user(user_id: Id, users: Managed, store: SiteStore, request: Re
 
 
 @router.get("/audit", tags=["audit"], **allow(*ADMINS))
-async def list_audit(store: SiteStore, paging: Paging) -> Page[AuditEvent]:
+async def list_audit(store: SiteStore, paging: Paging) -> Page[AuditSummary]:
     """List what was done, newest first."""
-    return Page[AuditEvent].of(await Trail(store).list(limit=paging.limit, cursor=paging.cursor))
+    return Page[AuditSummary].of(await Trail(store).list(limit=paging.limit, cursor=paging.cursor))

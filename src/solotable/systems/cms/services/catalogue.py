@@ -133,7 +133,7 @@ class Signals(_Kind[Signal]):
     def __init__(self, store: AsyncStore) -> None:
         super().__init__(store, Signal, "signal_id", SignalDraft)
 
-    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Signal]:
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[SignalSummary]:
         """Return signals, newest first."""
         return await self._page(Signal.of_tenant(), limit, cursor)
 

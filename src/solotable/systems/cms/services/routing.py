@@ -10,8 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from solotable import AsyncStore, Page, Redirect
 from solotable.errors import DataError
-from solotable.flows.names import names_of
-from solotable.systems.cms.entities.pages import Content, Route
+from solotable.systems.cms.entities.pages import Content, Route, RouteSummary
 from solotable.systems.cms.slugs import clean_slug
 
 from .contents import Contents
@@ -56,20 +55,15 @@ class Routes:
         shown = preview or await Contents(self._store).is_published(route.node_id)
         return Moved(path=found.name, to=found.to) if shown else None
 
-    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Route]:
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[RouteSummary]:
         """Return routes by path."""
-        return await self._store.page(Route.of_tenant(), limit=limit, cursor=cursor)
+        return await self._store.page(Route.listed(), limit=limit, cursor=cursor)
 
     async def redirects(self, *, limit: int = 50, cursor: str | None = None) -> Page[Moved]:
         """Return the redirects of a page of routes; there may be none on a page that has a cursor."""
-        routes = await self.list(limit=limit, cursor=cursor)
-        trait = names_of(Route.plan())
-        moved = [
-            Moved(path=alias, to=route.slug)
-            for route in routes
-            for alias in trait.aliases(route.unknown_attributes)
-        ]
-        return Page(items=moved, cursor=routes.cursor, scanned=routes.scanned)
+        found = await self._store.names(Route).redirects(Route.of_tenant(), limit=limit, cursor=cursor)
+        moved = [Moved(path=each.name, to=each.to) for each in found.items]
+        return Page(items=moved, cursor=found.cursor, scanned=found.scanned)
 
     async def release(self, path: str) -> None:
         """Give up a redirect, so that another page may have its path."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from solotable import AsyncStore, Page
-from solotable.systems.cms.entities.tenancy import Role, User
+from solotable.systems.cms.entities.tenancy import Role, User, UserSummary
 from solotable.systems.cms.identity import normalised
 from solotable.systems.cms.refusals import Refused, made
 
@@ -63,9 +63,9 @@ class Users:
         """Return somebody, or raise NotFound."""
         return await self._store.require(User, user_id=user_id)
 
-    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[User]:
-        """Return the people of the tenant."""
-        return await self._store.page(User.of_tenant(), limit=limit, cursor=cursor)
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[UserSummary]:
+        """Return the users of the tenant."""
+        return await self._store.page(User.listed(), limit=limit, cursor=cursor)
 
     async def set_role(self, user_id: str, role: Role) -> User:
         """Give somebody another role, up to one's own."""
