@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from solotable.entities.history import History
+from solotable.entities.history import ASIDE, History
 from solotable.entities.paths import place_of as field_of
 from solotable.entities.plan import Plan
 from solotable.errors import (
@@ -142,7 +142,7 @@ def page(
     if view is None:
         rows = [_loaded(place, item).entity for item in items]
     else:
-        rows = [view_of(scope, view, place.plan, _original(place, item)) for item in items]
+        rows = [view_of(view, place.plan, _original(place, item)) for item in items]
     sealed = None if not reply.last_key else scope.sealer.seal(reply.last_key, bound_to)
     return Filled(rows, sealed, reply.scanned)
 
@@ -362,7 +362,9 @@ def _projection(place: Place, view: type[BaseModel]) -> tuple[tuple[str, ...], .
         field_of(plan, name)
     wanted = [plan.attributes[name].wire for name in view.model_fields]
     shape = [plan.shapes.attribute, plan.shapes.since] if plan.shapes.declared else []
-    return tuple((name,) for name in dict.fromkeys((*wanted, plan.table.tag, *plan.primary.names, *shape)))
+    return tuple(
+        (name,) for name in dict.fromkeys((*wanted, ASIDE, plan.table.tag, *plan.primary.names, *shape))
+    )
 
 
 def _original(place: Place, item: Item) -> Item:

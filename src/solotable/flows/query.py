@@ -125,7 +125,7 @@ def _shown(scope: Scope, prepared: Prepared, items: Sequence[Item]) -> Flow[tupl
     if prepared.hydrates:
         keys = [{name: item[name] for name in plan.primary.names} for item in items]
         whole = yield from fetch(scope, plan, keys, consistent=False)
-    row_of = scope.admitting(plan) if query.view is None else partial(view_of, scope, query.view, plan)
+    row_of = scope.admitting(plan) if query.view is None else partial(_view, scope, query.view, plan)
     found = [None if item is None else row_of(item) for item in whole]
     if any(row is None for row in found):
         kept = [(row, item) for row, item in zip(found, items, strict=True) if row is not None]
@@ -281,13 +281,15 @@ def _ends(sort: Composed, arguments: Mapping[str, Any]) -> tuple[str, str]:
     return prefix or "\x00", highest(prefix) or highest("\U0010ffff") or ""
 
 
-def view_of(scope: Scope, view: type[BaseModel], plan: Plan, item: Item) -> Any:
-    """Decode a stored item as a view of its entity; None for an item that is not shown."""
+def _view(scope: Scope, view: type[BaseModel], plan: Plan, item: Item) -> Any:
     if item.get(plan.table.tag) != plan.tag_value:
         scope.known(plan.table, item)
         return None
-    if scope.is_hidden(plan, item):
-        return None
+    return None if scope.is_hidden(plan, item) else view_of(view, plan, item)
+
+
+def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
+    """Decode a stored item as a view of its entity."""
     item = plan.shapes.raised(item)
     values = {
         name: plan.attributes[name].load(item[plan.attributes[name].wire])

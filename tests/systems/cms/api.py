@@ -131,6 +131,7 @@ def fill(api: Api, tenant: str) -> None:
         known |= {
             "page_id": page["node_id"],
             "product_id": product["product_id"],
+            "slug": product["slug"],
             "context_id": context["context_id"],
         }
         known |= {"signal_id": signal["signal_id"], "user_id": user["user_id"], "path": "r0"}

@@ -28,6 +28,7 @@ from .mime import MB
 from .routes import ROUTERS
 from .routes.access import FORBIDDEN
 from .routes.examples import exemplified
+from .routes.graph import GraphCache
 from .routes.limits import NAMESPACE, VISITOR_LIMITS
 from .routes.scope import OpenTenants
 from .routes.site import serve_pages
@@ -106,6 +107,7 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     )
     app.state.open_tenants = OpenTenants()
     app.state.sitemaps = Sitemaps()
+    app.state.graphs = GraphCache()
     app.state.pepper = pepper
     serve_pages(app)
     for router in ROUTERS:

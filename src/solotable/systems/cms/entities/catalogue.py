@@ -1,8 +1,9 @@
 """What pages are made with: products, assets, resources, contexts and signals (S0.6, S0.9).
 
 Products and contexts hold long texts, so they are listed from `GSI_Type`; the others are small, and are
-listed by the prefix of their own key. Bytes are never in the table: assets and resources have metadata
-here and their bytes in a storage.
+listed by the prefix of their own key. A product is also found by its slug. An index does not keep a slug
+unique (C0.10), so the slug is an item of its own in the product's transaction. Bytes are never in the table:
+assets and resources have metadata here and their bytes in a storage.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from solotable import (
     Entity,
     Json,
     Key,
+    Names,
     Outbox,
     Query,
     Updated,
@@ -31,6 +33,7 @@ from solotable.systems.cms.table import OF_TENANT, cms
 
 ProductStatus = Literal["draft", "active", "archived"]
 SignalStatus = Literal["new", "seen", "done"]
+ProductSlug = Annotated[str, Field(min_length=1, max_length=300)]
 FileStatus = Literal["pending", "stored"]
 Gate = Literal["lead", "purchase"]
 
@@ -45,6 +48,8 @@ class Product(Entity, table=cms):
 
     tenant_id: str = FROM_SCOPE
     product_id: str = Field(default_factory=new_id)
+    #: Its name in URLs; `ProductRoute` leads from there to here. Products of earlier versions have none.
+    slug: ProductSlug | None = None
     title: Annotated[str, Field(min_length=1, max_length=200)]
     description: Annotated[str, Field(max_length=100_000)] = ""
     price: Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=2)] = Decimal(0)
@@ -72,11 +77,24 @@ class ProductSummary(BaseModel):
     """What a list shows of a product."""
 
     product_id: str
+    slug: str | None = None
     title: str
     price: Decimal
     currency: str
     status: ProductStatus
     version: int = 0
+
+
+class ProductRoute(Entity, table=cms):
+    """The way from a slug to a product; the former slugs of a product are redirects beside it."""
+
+    key = Key(OF_TENANT, "PRODUCTSLUG#{slug}")
+    names = Names("slug")
+
+    tenant_id: str = FROM_SCOPE
+    slug: ProductSlug
+    product_id: str
+    version: Annotated[int, Version()] = 0
 
 
 class Context(Entity, table=cms):

@@ -93,6 +93,12 @@ class Content(Entity, table=cms):
 
     @pattern
     @classmethod
+    def links_of(cls, node_id: str) -> Query[PageLinks]:
+        """The blocks of one page, for the links in them."""
+        return cls.key.query(node_id=node_id).select(PageLinks)
+
+    @pattern
+    @classmethod
     def in_status(cls, status: ContentStatus) -> Query[ContentSummary]:
         """The pages in a status, oldest first: the work inbox."""
         return cls.by_status.query(status=status).select(ContentSummary)
@@ -109,6 +115,14 @@ class ContentSummary(BaseModel):
     created: datetime | None = None
     updated: datetime | None = None
     version: int = 0
+
+
+class PageLinks(BaseModel):
+    """What the graph of a site reads of a page."""
+
+    node_id: str
+    status: ContentStatus
+    blocks: list[dict[str, Any]] = []
 
 
 class Route(Entity, table=cms):

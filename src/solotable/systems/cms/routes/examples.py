@@ -96,6 +96,17 @@ EXAMPLES: dict[str, Any] = {
         "digest": "9f2c",
         "removed": {"leads": 1},
     },
+    "GraphNode": {
+        "node_id": _ID,
+        "slug": "/about-us",
+        "title": "About us",
+        "kind": "page",
+        "status": "published",
+        "links": [_ID],
+        "broken": ["/gone"],
+        "incoming": 2,
+        "orphan": False,
+    },
     "Health": {"status": "ok"},
     "Lead": {
         **_KEPT,
@@ -132,6 +143,7 @@ EXAMPLES: dict[str, Any] = {
     "ProductDraft": _PRODUCT,
     "ProductSummary": {
         "product_id": _ID,
+        "slug": "mug",
         "title": "Mug",
         "price": "12.50",
         "currency": "EUR",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import APIRouter, HTTPException, Query, Request
 
 from solotable.systems.cms.entities import Content, RouteSummary
 from solotable.systems.cms.services import Moved, Routes
@@ -13,6 +13,7 @@ from solotable.web import Page, Paging
 from .access import EDITORS, READERS, allow
 from .bounds import JsonRoute
 from .scope import SiteStore
+from .sitemaps import refresh
 
 router = APIRouter(tags=["routes"], route_class=JsonRoute)
 
@@ -32,9 +33,10 @@ async def list_redirects(store: SiteStore, paging: Paging) -> Page[Moved]:
 
 
 @router.delete("/redirects", status_code=204, **allow(*EDITORS))
-async def release_redirect(store: SiteStore, path: PathText) -> None:
+async def release_redirect(store: SiteStore, path: PathText, request: Request) -> None:
     """Give up a redirect, so that another page may have its path."""
     await Routes(store).release(path)
+    refresh(request, store)
 
 
 @router.get("/resolve", **allow(*READERS))

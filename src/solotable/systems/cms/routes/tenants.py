@@ -19,6 +19,7 @@ from solotable.web import Caller, HostTenants, Page, Paging, Principal, etag
 
 from .access import ADMINS, EDITORS, GLOBAL, READERS, allow
 from .bounds import JsonRoute, Tree
+from .graph import graphs
 from .scope import ActingDatabase, Expected, Files, Id, OpenTenant, open_tenants
 from .sitemaps import sitemaps
 
@@ -69,6 +70,7 @@ def forget(request: Request, tenant: str) -> None:
     cast(HostTenants, request.app.state.hosts).forget()
     open_tenants(request).forget(tenant)
     sitemaps(request).forget(tenant)
+    graphs(request).forget(tenant)
 
 
 @router.get("/tenants", **allow(*READERS))
@@ -161,10 +163,12 @@ async def get_settings(tenant: OpenTenant, db: ActingDatabase, response: Respons
 
 @router.put("/settings", tags=["settings"], **allow(*ADMINS))
 async def merge_settings(
-    patch: Tree, tenant: OpenTenant, db: ActingDatabase, version: Expected
+    patch: Tree, tenant: OpenTenant, db: ActingDatabase, version: Expected, request: Request
 ) -> dict[str, Any]:
     """Merge a change into the settings: what is not named stays, null removes, what is hidden stays."""
-    return await Settings(db, tenant).merge(patch, version=version)
+    merged = await Settings(db, tenant).merge(patch, version=version)
+    graphs(request).forget(tenant)
+    return merged
 
 
 @router.get("/settings/secrets", tags=["settings"], **allow(*ADMINS))

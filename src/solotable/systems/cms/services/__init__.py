@@ -7,6 +7,7 @@ from .catalogue import ContextDraft, Contexts, ProductDraft, Products, SignalDra
 from .closing import TenantErasure, erase
 from .contents import ContentDraft, ContentPatch, Contents
 from .files import Announced, Assets, Resources
+from .graph import Graph, GraphNode, Graphs
 from .identities import Identities, UnknownUsers, standing
 from .routing import Moved, Routes
 from .settings import Settings
@@ -28,6 +29,9 @@ __all__ = [
     "Contexts",
     "Erasures",
     "Forbidden",
+    "Graph",
+    "GraphNode",
+    "Graphs",
     "Identities",
     "Leads",
     "Moved",
