@@ -132,7 +132,7 @@ def test_c0_5_a_move_of_a_version_that_another_move_replaced_is_a_conflict(site:
     ],
 )
 @pytest.mark.parametrize("value", ["s3cret", 7, True, "", None, ["s3cret"], {"deep": "s3cret"}, [[{"x": 1}]]])
-def test_settings_are_hidden_whatever_their_name_unless_they_are_declared_public(
+def test_b0_3_settings_are_hidden_whatever_their_name_unless_they_are_declared_public(
     name: str, value: Any
 ) -> None:
     public = Public(["/outer/from", "/outer/list/title", "/from"])
@@ -156,7 +156,7 @@ def test_settings_are_hidden_whatever_their_name_unless_they_are_declared_public
     }
 
 
-def test_a_path_is_public_as_a_value_and_hides_a_map_that_takes_its_place() -> None:
+def test_b0_3_a_path_is_public_as_a_value_and_hides_a_map_that_takes_its_place() -> None:
     public = Public(["/a", "/b~1c/~0d", "/e"])
     assert redacted({"a": 1, "b/c": {"~d": 2, "d": 3}, "b": {"c": 4}}, public) == {
         "a": 1,
@@ -171,7 +171,7 @@ def test_a_path_is_public_as_a_value_and_hides_a_map_that_takes_its_place() -> N
     assert hidden_of({"a": 1, "e": ["x", "y"]}, public) == {}
 
 
-def test_entries_that_look_alike_are_not_mixed_up() -> None:
+def test_b0_3_entries_that_look_alike_are_not_mixed_up() -> None:
     public = Public(["/hooks/url"])
     stored = {"hooks": [{"url": "a", "key": 1}, {"url": "a", "key": 2}, {"url": "b", "key": 3}]}
     shown = redacted(stored, public)
@@ -182,7 +182,7 @@ def test_entries_that_look_alike_are_not_mixed_up() -> None:
         merged(stored, {"hooks": shown["hooks"][:1]}, public)
 
 
-def test_settings_in_a_list_keep_their_secrets_when_they_come_back_hidden(site: Site) -> None:
+def test_b0_3_settings_in_a_list_keep_their_secrets_when_they_come_back_hidden(site: Site) -> None:
     settings_ = site.settings()
     site.run(settings_.declare(["/hooks/url", "/nested/title"]))
     hooks = [{"url": "a", "secret": "s-a"}, {"url": "b", "secret": "s-b"}, {"url": "c"}]
