@@ -13,7 +13,10 @@ import jwt
 import pytest
 from fastapi.testclient import TestClient
 
-from solotable.systems.cms import Users, standing
+from solotable.connect import connect
+from solotable.expressions.ast import KeyTerm
+from solotable.protocol.requests import Query
+from solotable.systems.cms import Users, cms, standing
 from solotable.systems.cms.app import create_app
 from solotable.systems.cms.services.identities import MOST_ADDRESSES
 from solotable.web import ApiKey, Auth, JwtSettings
@@ -273,6 +276,25 @@ def test_c0_7_an_installation_may_let_in_only_who_is_on_record(tmp_path: Path) -
         assert reads(client, token("sub-1", "EDITOR", email="eve@x.example")) == 200
         assert reads(client, token("sub-2", "EDITOR", email="stranger@x.example")) == 403
         assert reads(client, ADMIN, "/content", "acme") == 200
+
+
+def test_c0_7_a_token_writes_nothing_where_no_tenant_is_open(client: TestClient, tmp_path: Path) -> None:
+    user = add(client, email="eve@x.example")
+    assert reads(client, token("sub-1", "EDITOR", email="eve@x.example")) == 200
+    allow(client, user, False)
+    client.put("/tenants/acme", headers=ADMIN, json={"status": "closed"})
+    everywhere = ("acme", "nova", "zeta")
+    for email in ("eve@x.example", None, "new@x.example"):
+        assert reads(client, token("sub-1", "EDITOR", *everywhere, email=email), "/content", "acme") == 403
+        reads(client, token("sub-1", "EDITOR", *everywhere, email=email), "/content", "nova")
+    client.post("/tenants/acme/erasure", headers=ADMIN, json={"confirm": "acme"})
+    reads(client, token("sub-1", "EDITOR", *everywhere, email="eve@x.example"), "/content", "acme")
+    with connect(f"sqlite:///{tmp_path / 'cms.db'}", cms) as db:
+        for tenant in ("acme", "nova"):
+            query = Query(
+                table=cms.name, key=(KeyTerm("PK", "=", ({"S": f"TENANT#{tenant}"},)),), consistent=True
+            )
+            assert not db.engine.handle(query).items
 
 
 def test_c0_7_subjects_that_are_seen_at_once_are_bound_once(site: Site) -> None:

@@ -53,6 +53,7 @@ def standing_with(pepper: bytes, unknown_users: UnknownUsers) -> Standing:
     """Return how the roles of a token are looked up among the users of a tenant."""
 
     async def found(db: AsyncDatabase, principal: Principal, tenant: str) -> frozenset[str] | None:
+        there = next(iter(await Tenants(db).summaries([tenant])), None)
         return await standing(
             db.tenant(tenant),
             principal.id,
@@ -61,6 +62,8 @@ def standing_with(pepper: bytes, unknown_users: UnknownUsers) -> Standing:
             issuer=principal.issuer or "",
             pepper=pepper,
             unknown_users=unknown_users,
+            # A token must not begin a tenant that is not there, or one that was erased.
+            binds=there is not None and there.status == "active",
         )
 
     return found

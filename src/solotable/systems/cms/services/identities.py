@@ -97,7 +97,7 @@ def address_of(email: str | None) -> str | None:
         return None
 
 
-async def standing(
+async def standing(  # noqa: PLR0913 - what a token says, and what an installation decides
     store: AsyncStore,
     subject: str,
     email: str | None,
@@ -106,14 +106,16 @@ async def standing(
     issuer: str = "",
     pepper: bytes = b"",
     unknown_users: UnknownUsers = "claims",
+    binds: bool = True,
 ) -> frozenset[str] | None:
     """Return which of the roles that a token claims its user has in the store's tenant.
 
     None: the user is not on record, and the claims stand. Nothing: the user is kept out, or cannot be known.
-    What the tenant has on record narrows a claim and never widens it.
+    What the tenant has on record narrows a claim and never widens it. Without `binds` nothing is written: for
+    a tenant that is not there, or not open.
     """
     identities = Identities(store, pepper=pepper)
-    ids = await identities.bind(issuer, subject, email)
+    ids = await (identities.bind if binds else identities.known_ids)(issuer, subject, email)
     if not ids:
         return frozenset()
     found = await store.get_many(User, [{"user_id": each} for each in sorted(ids)])
