@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from solotable import (
     ANY,
@@ -169,6 +169,45 @@ def test_attributes_that_are_index_keys_or_an_end_are_kept_aside(base: Database,
     opening.clock.seconds += 7200
     assert base.get(Job, job_id="j") is None
     assert [each.status for each in history.list()] == ["done", "new"], "snapshots have no end"
+
+
+class Titled(BaseModel):
+    """What a list of versions shows."""
+
+    title: str
+    version: int
+
+
+class Ended(BaseModel):
+    """What a list of jobs shows: an index key and an end, which snapshots keep aside."""
+
+    status: str
+    ends: datetime | None = None
+
+
+def test_views_fetch_only_their_fields(db: Store, base: Database, opening: Opening) -> None:
+    write(db, 5)
+    history = db.history(Content, node_id="n")
+    opening.spy.sent.clear()
+    first = history.views(Titled, limit=3)
+    (request,) = opening.spy.sent
+    assert isinstance(request, Query)
+    assert {path[0] for path in request.projection or ()} >= {"title", "version"}
+    assert "blocks" not in repr(request.projection)
+    rest = history.views(Titled, limit=3, cursor=first.cursor)
+    assert [each.version for each in (*first, *rest)] == [5, 4, 3, 2, 1]
+    assert first.items[0] == Titled(title="title 5", version=5)
+    ends = opening.clock.at(3600)
+    job = base.put(Job(job_id="j", status="new", ends=ends))
+    base.update(job, set={"status": "done"}, remove=["ends"])
+    opening.clock.seconds += 7200
+    assert base.history(Job, job_id="j").views(Ended).items == [Ended(status="new", ends=ends)]
+
+    class Wrong(BaseModel):
+        nothing: int
+
+    with pytest.raises(DeclarationError, match="has no field 'nothing'"):
+        history.views(Wrong)
 
 
 @pytest.mark.parametrize("way", ["put", "update", "delete"])

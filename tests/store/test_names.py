@@ -30,6 +30,7 @@ from solotable.connect import connect
 from solotable.errors import (
     AlreadyExists,
     ConditionFailed,
+    CursorRejected,
     DataError,
     DeclarationError,
     NotFound,
@@ -37,7 +38,7 @@ from solotable.errors import (
     TransactionFailed,
     VersionConflict,
 )
-from solotable.protocol.requests import GetItem, TransactWriteItems
+from solotable.protocol.requests import GetItem, Query, TransactWriteItems
 
 from .opening import Opening
 
@@ -439,3 +440,36 @@ def test_c0_5_names_stay_consistent_under_processes(tmp_path: Path) -> None:
         with multiprocessing.get_context("spawn").Pool(3) as pool:
             assert sum(pool.starmap(play_file, [(url, seed) for seed in range(3)])) > 0
         whole(db)
+
+
+def test_redirects_are_listed_page_by_page_with_a_projection(opening: Opening) -> None:
+    base = opening(web)
+    db, other = base.tenant("acme"), base.tenant("zeta")
+    for number in range(3):
+        db.create(Route(path=f"/{number}", node_id="n"))
+        db.names(Route).rename(f"/{number}", to=f"/{number}a", version=ANY)
+        db.names(Route).rename(f"/{number}a", to=f"/{number}b", version=ANY)
+    other.create(Route(path="/z", node_id="n"))
+    other.names(Route).rename("/z", to="/y", version=ANY)
+    opening.spy.sent.clear()
+    found: list[Redirect[Route]] = []
+    cursor: str | None = None
+    while True:
+        page = db.names(Route).redirects(Route.key.query(), limit=2, cursor=cursor)
+        found += page.items
+        cursor = page.cursor
+        if cursor is None:
+            break
+    assert {(each.name, each.to) for each in found} == {
+        (f"/{number}{end}", f"/{number}b") for number in range(3) for end in ("", "a")
+    }
+    assert len(opening.spy.sent) >= 5
+    for request in opening.spy.sent:
+        assert isinstance(request, Query)
+        assert "badge" not in repr(request.projection)
+        assert request.projection
+    first = db.names(Route).redirects(Route.key.query(), limit=1)
+    with pytest.raises(CursorRejected):
+        other.names(Route).redirects(Route.key.query(), limit=1, cursor=first.cursor)
+    with pytest.raises(DataError, match="at least one row"):
+        db.names(Route).redirects(Route.key.query(), limit=0)

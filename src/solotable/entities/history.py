@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 MOST_PURGED = 90
 _TAG = "_history:"
 #: Holds what would put a snapshot into an index, or let it expire, but is part of the entity.
-_ASIDE = "_aside"
+ASIDE = "_aside"
 _DELETED = "DELETED"
 
 
@@ -123,13 +123,13 @@ class History(Trait):
         kept = {name: value for name, value in item.items() if name not in self._dropped | self._hidden}
         aside = {name: item[name] for name in sorted(self._hidden) if name in item}
         if aside:
-            kept[_ASIDE] = {"M": aside}
+            kept[ASIDE] = {"M": aside}
         return {**kept, **key, self._tag_name: self._tag_value}
 
     def original(self, item: Item, tag_value: AttributeValue) -> Item:
         """Return the stored item that a snapshot was made of; its derived keys are not among it."""
-        found = {name: value for name, value in item.items() if name not in (_ASIDE, self._sort)}
-        aside: Item = item.get(_ASIDE, {}).get("M", {})
+        found = {name: value for name, value in item.items() if name not in (ASIDE, self._sort)}
+        aside: Item = item.get(ASIDE, {}).get("M", {})
         return {**found, **aside, self._tag_name: tag_value}
 
     def _prefix(self, values: Mapping[str, Any]) -> str:

@@ -10,7 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from solotable.entities.history import History
+from pydantic import BaseModel
+
+from solotable.entities.history import ASIDE, History
+from solotable.entities.paths import place_of as field_of
 from solotable.entities.plan import Plan
 from solotable.errors import (
     AlreadyExists,
@@ -30,7 +33,7 @@ from solotable.values import Item
 
 from .ask import Flow, ask
 from .batch import write_batch
-from .query import Filled
+from .query import Filled, view_of
 from .scope import Scope, decoded
 from .write import Change, Companion, Stored, Write, key_of, stored
 
@@ -122,17 +125,24 @@ def snapshots(scope: Scope, trait: History, change: Change) -> Iterator[Companio
         yield _marked_deleted(place, number)
 
 
-def page(place: Place, *, limit: int, cursor: str | None) -> Flow[Filled]:
-    """Return the snapshots, newest first, by one Query."""
+def page(
+    place: Place, *, limit: int, cursor: str | None, view: type[BaseModel] | None = None
+) -> Flow[Filled]:
+    """Return the snapshots, newest first, by one Query; with a view only its fields are fetched."""
     if limit < 1:
         raise DataError(f"A page has at least one row; limit={limit} was given.")
     scope = place.scope
     request = _query(place)
     bound_to = repr(("history", place.plan.tag, request.key, scope.tenant, scope.admin)).encode()
     start = None if cursor is None else scope.sealer.open(cursor, bound_to)
-    reply: Reply = yield from ask(_query(place, limit=limit, start=start), scope.retries)
-    items = decode_items(reply.items or ())
-    rows = [_loaded(place, item).entity for item in items if _is_ours(place, item)]
+    projection = None if view is None else _projection(place, view)
+    asked = _query(place, limit=limit, start=start, projection=projection)
+    reply: Reply = yield from ask(asked, scope.retries)
+    items = [item for item in decode_items(reply.items or ()) if _is_ours(place, item)]
+    if view is None:
+        rows = [_loaded(place, item).entity for item in items]
+    else:
+        rows = [view_of(view, place.plan, _original(place, item)) for item in items]
     sealed = None if not reply.last_key else scope.sealer.seal(reply.last_key, bound_to)
     return Filled(rows, sealed, reply.scanned)
 
@@ -343,9 +353,27 @@ def _is_ours(place: Place, item: Item) -> bool:
     return item.get(place.plan.table.tag) == place.trait.tag_value
 
 
+def _projection(place: Place, view: type[BaseModel]) -> tuple[tuple[str, ...], ...] | None:
+    plan = place.plan
+    # What upgraders need is known to nobody but them, so items that may be old are read whole.
+    if plan.shapes.upgrades:
+        return None
+    for name in view.model_fields:
+        field_of(plan, name)
+    wanted = [plan.attributes[name].wire for name in view.model_fields]
+    shape = [plan.shapes.attribute, plan.shapes.since] if plan.shapes.declared else []
+    return tuple(
+        (name,) for name in dict.fromkeys((*wanted, ASIDE, plan.table.tag, *plan.primary.names, *shape))
+    )
+
+
+def _original(place: Place, item: Item) -> Item:
+    return {**place.trait.original(item, place.plan.tag_value), **place.key}
+
+
 def _loaded(place: Place, item: Item) -> Stored:
     plan = place.plan
-    original = {**place.trait.original(item, plan.tag_value), **place.key}
+    original = _original(place, item)
     try:
         entity = plan.load(original)
     except DataError as refused:

@@ -285,8 +285,11 @@ def _view(scope: Scope, view: type[BaseModel], plan: Plan, item: Item) -> Any:
     if item.get(plan.table.tag) != plan.tag_value:
         scope.known(plan.table, item)
         return None
-    if scope.is_hidden(plan, item):
-        return None
+    return None if scope.is_hidden(plan, item) else view_of(view, plan, item)
+
+
+def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
+    """Decode a stored item as a view of its entity."""
     item = plan.shapes.raised(item)
     values = {
         name: plan.attributes[name].load(item[plan.attributes[name].wire])

@@ -7,6 +7,7 @@ A name that is taken, or leads to another entity, is refused.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -14,8 +15,11 @@ from pydantic import ValidationError
 from solotable.entities.deletion import DELETED_AT
 from solotable.entities.names import ALIASES, Names, Redirect
 from solotable.entities.plan import Plan
+from solotable.entities.queries import Query
 from solotable.errors import AlreadyExists, ConditionFailed, DataError, NotFound, SolotableError
 from solotable.expressions.ast import Assign, Condition, Const, Or, Remove, Update
+from solotable.protocol.encode import items as decode_items
+from solotable.protocol.replies import Page
 from solotable.protocol.requests import DeleteItem, GetItem, PutItem, UpdateItem
 from solotable.values import Item
 
@@ -23,6 +27,7 @@ from .ask import Flow, ask
 from .companions import companions_of
 from .deletion import carried_by
 from .names import key_at, leads_to, names_of, nothing
+from .query import Filled, prepare
 from .read import not_found
 from .scope import Scope, decoded
 from .write import (
@@ -169,6 +174,31 @@ def resolve(
         to = trait.target(item)
     entity = None if item is None else scope.admit(plan, item)
     return None if entity is None else Redirect(name=name, to=to, entity=entity)
+
+
+def redirects(scope: Scope, query: Query[Any], *, limit: int, cursor: str | None) -> Flow[Filled]:
+    """Return the redirects to the entities of a page of a query; there may be none before its end."""
+    if limit < 1:
+        raise DataError(f"A page has at least one row; limit={limit} was given.")
+    plan, trait = query.plan, names_of(query.plan)
+    prepared = prepare(scope, query)
+    if prepared.request is None:
+        return Filled([], None, 0)
+    bound_to = b"redirects " + prepared.bound_to
+    start = None if cursor is None else scope.sealer.open(cursor, bound_to)
+    field = plan.attributes[trait.field]
+    wanted = (*plan.primary.names, *query.path.names, plan.table.tag, field.wire, ALIASES)
+    projection = tuple((name,) for name in dict.fromkeys(wanted))
+    asked = replace(prepared.request, projection=projection, limit=limit, start=start)
+    reply: Page = yield from ask(asked, scope.retries)
+    found: list[Redirect[Any]] = [
+        Redirect(name=alias, to=str(field.load(item[field.wire])))
+        for item in decode_items(reply.items or ())
+        if item.get(plan.table.tag) == plan.tag_value
+        for alias in trait.aliases(item)
+    ]
+    sealed = None if not reply.last_key else scope.sealer.seal(reply.last_key, bound_to)
+    return Filled(found, sealed, reply.scanned)
 
 
 def aliases(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[list[str]]:

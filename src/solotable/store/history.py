@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Generic, TypeVar
 
+from pydantic import BaseModel
+
 from solotable.entities.entity import Entity
 from solotable.flows import commit, history
 from solotable.flows.restore import plan_restore
@@ -16,6 +18,7 @@ from .pages import Page
 from .work import Planned
 
 E = TypeVar("E", bound=Entity)
+ViewT = TypeVar("ViewT", bound=BaseModel)
 
 
 class _Prepared(Generic[E]):
@@ -44,6 +47,11 @@ class EntityHistory(_Prepared[E]):
     def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[E]:
         """Return the former versions, newest first, without the current one."""
         return Page.of(run(history.page(self._place, limit=limit, cursor=cursor), self._engine))
+
+    def views(self, view: type[ViewT], *, limit: int = 50, cursor: str | None = None) -> Page[ViewT]:
+        """Return the former versions as `list` does, and fetch only the fields of a view."""
+        flow = history.page(self._place, limit=limit, cursor=cursor, view=view)
+        return Page.of(run(flow, self._engine))
 
     def get(self, version: int) -> E | None:
         """Return one version, also the current one, or None."""
@@ -78,6 +86,11 @@ class AsyncEntityHistory(_Prepared[E]):
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[E]:
         """Return the former versions, newest first, without the current one."""
         return Page.of(await arun(history.page(self._place, limit=limit, cursor=cursor), self._engine))
+
+    async def views(self, view: type[ViewT], *, limit: int = 50, cursor: str | None = None) -> Page[ViewT]:
+        """Return the former versions as `list` does, and fetch only the fields of a view."""
+        flow = history.page(self._place, limit=limit, cursor=cursor, view=view)
+        return Page.of(await arun(flow, self._engine))
 
     async def get(self, version: int) -> E | None:
         """Return one version, also the current one, or None."""

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass
+from typing import Any, Generic, Self, TypeVar
 
 from solotable.entities.entity import Entity
 from solotable.entities.names import Redirect
 from solotable.entities.plan import Plan
+from solotable.entities.queries import Query
 from solotable.errors import DataError
 from solotable.flows import commit, rename
 from solotable.flows.names import names_of
+from solotable.flows.query import Filled
 from solotable.flows.scope import Scope
 from solotable.flows.write import ExpectedVersion
 from solotable.protocol.engine import Engine
@@ -25,6 +28,21 @@ E = TypeVar("E", bound=Entity)
 def _named(plan: Plan, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return what of an entity, or of a caller's words, says which one it is."""
     return {name: value for name, value in given.items() if name in plan.primary.parts}
+
+
+@dataclass(frozen=True, slots=True)
+class Redirects(Generic[E]):
+    """A page of redirects; `cursor` is None at the end."""
+
+    items: list[Redirect[E]]
+    cursor: str | None
+    #: How many items were read for it.
+    scanned: int
+
+    @classmethod
+    def of(cls, filled: Filled) -> Self:
+        """Return the page of a flow."""
+        return cls(filled.rows, filled.cursor, filled.scanned)
 
 
 class _Named(Generic[E]):
@@ -94,6 +112,11 @@ class EntityNames(_Named[E]):
         found: E | Redirect[E] | None = run(flow, self._engine)
         return found
 
+    def redirects(self, query: Query[E], *, limit: int = 50, cursor: str | None = None) -> Redirects[E]:
+        """Return the redirects to the entities of a page of a query; there may be none before its end."""
+        flow = rename.redirects(self._scope, query, limit=limit, cursor=cursor)
+        return Redirects.of(run(flow, self._engine))
+
     def aliases(self, name: str | None = None, /, **key: Any) -> list[str]:
         """Return the former names of an entity, the oldest first."""
         return run(rename.aliases(self._scope, self._plan, self._given(name, key)), self._engine)
@@ -127,6 +150,11 @@ class AsyncEntityNames(_Named[E]):
         flow = rename.resolve(self._scope, self._plan, given, follow=follow, consistent=consistent)
         found: E | Redirect[E] | None = await arun(flow, self._engine)
         return found
+
+    async def redirects(self, query: Query[E], *, limit: int = 50, cursor: str | None = None) -> Redirects[E]:
+        """Return the redirects to the entities of a page of a query; there may be none before its end."""
+        flow = rename.redirects(self._scope, query, limit=limit, cursor=cursor)
+        return Redirects.of(await arun(flow, self._engine))
 
     async def aliases(self, name: str | None = None, /, **key: Any) -> list[str]:
         """Return the former names of an entity, the oldest first."""

@@ -63,8 +63,8 @@ class Demo:
     prepare: Callable[[str], str]
     credentials: Callable[[], list[Credential]]
     greeting: Callable[[Sequence[Credential], int], str]
-    #: Of a URL, a folder and the keys.
-    server: Callable[[str, Path, Sequence[Credential]], uvicorn.Server]
+    #: Of a URL, a folder, the keys, and the addresses of proxies that are trusted.
+    server: Callable[[str, Path, Sequence[Credential], Sequence[str]], uvicorn.Server]
 
     def run(self, argv: Sequence[str] | None = None) -> int:
         """Make the data, greet, and serve until somebody stops it."""
@@ -84,7 +84,7 @@ class Demo:
             sys.stdout.write("\nCtrl-C stops it.\n")
             sys.stdout.flush()
             with contextlib.suppress(KeyboardInterrupt):
-                self.server(url, folder, keys).run(sockets=[port])
+                self.server(url, folder, keys, given.trusted_proxy).run(sockets=[port])
         return 0
 
     def _arguments(self, argv: Sequence[str] | None) -> argparse.Namespace:
@@ -93,6 +93,13 @@ class Demo:
         parser.add_argument("--port", type=int, default=self.port)
         parser.add_argument(
             "--seed-only", action="store_true", help="make the data, say what there is, and end"
+        )
+        parser.add_argument(
+            "--trusted-proxy",
+            action="append",
+            default=[],
+            metavar="ADDRESS",
+            help="believe X-Forwarded-For, -Host and -Proto from this address or network (default: none)",
         )
         return parser.parse_args(argv)
 

@@ -1,7 +1,7 @@
 """Host names: their one canonical form, and which tenant owns one, cached.
 
 The `Host` header is what a client says, so it opens only what is public of a tenant.
-`X-Forwarded-Host` and `X-Forwarded-Proto` are read only from the addresses that the app trusts.
+`X-Forwarded-Host`, `-Proto` and `-For` are read only from the addresses that the app trusts.
 """
 
 from __future__ import annotations
@@ -24,15 +24,32 @@ from .hostnames import canonical_host
 #: From a canonical host name to its tenant, None when nobody owns it.
 ResolveHost = Callable[[AsyncDatabase, str], Awaitable[str | None]]
 
+#: Where the edge keeps the address that a request came from, in the state of its scope.
+PEER = "peer"
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
 _PORT = re.compile(r"[0-9]{1,5}")
+#: An address of an X-Forwarded-For, some proxies append the port: `192.0.2.7:5000`, `[2001:db8::7]:5000`.
+_WITH_PORT = re.compile(r"(?:\[(.+)\]|([0-9.]+))(?::[0-9]{1,5})?")
 
 
 def _values(scope: Scope, wanted: bytes) -> list[bytes]:
     return [value for name, value in scope["headers"] if name == wanted]
 
 
+def _address(text: str) -> Address | None:
+    with_port = _WITH_PORT.fullmatch(text)
+    try:
+        found = ipaddress.ip_address(text if with_port is None else with_port[1] or with_port[2])
+    except ValueError:
+        return None
+    # A socket of both families sees IPv4 peers as ::ffff:192.0.2.7.
+    mapped = found.ipv4_mapped if isinstance(found, ipaddress.IPv6Address) else None
+    return found if mapped is None else mapped
+
+
 class Proxies:
-    """The addresses whose `X-Forwarded-Host` and `X-Forwarded-Proto` are believed."""
+    """The addresses whose `X-Forwarded-Host`, `-Proto` and `-For` are believed; none by default."""
 
     def __init__(self, trusted: Iterable[str] = ()) -> None:
         try:
@@ -57,6 +74,26 @@ class Proxies:
         said = _values(scope, b"x-forwarded-proto")
         return said[0].decode() if said in ([b"http"], [b"https"]) else None
 
+    def client_of(self, scope: Scope) -> tuple[str, int] | None:
+        """Return the client's address: the last in `X-Forwarded-For` that is not a trusted proxy's.
+
+        Each proxy appends the address that it was asked from, so only entries that trusted proxies wrote
+        count. Without a trusted proxy, or with an entry that is no address, it is the peer's own.
+        """
+        peer: tuple[str, int] | None = scope.get("client")
+        if not self._trusts(scope):
+            return peer
+        entries = b",".join(_values(scope, b"x-forwarded-for")).decode("latin-1").split(",")
+        found = peer
+        for entry in reversed(entries):
+            address = _address(entry.strip())
+            if address is None:
+                break
+            found = (str(address), 0)
+            if not self._contains(address):
+                break
+        return found
+
     def _given(self, scope: Scope) -> str | None:
         names = _values(scope, b"host")
         if self._trusts(scope):
@@ -68,13 +105,14 @@ class Proxies:
             return None
 
     def _trusts(self, scope: Scope) -> bool:
-        client = scope.get("client")
-        if not self._networks or client is None:
+        # The edge replaces the client by the one that a proxy names, and keeps the peer.
+        peer = scope.get("state", {}).get(PEER, scope.get("client"))
+        if not self._networks or peer is None:
             return False
-        try:
-            address = ipaddress.ip_address(client[0])
-        except ValueError:
-            return False
+        address = _address(peer[0])
+        return address is not None and self._contains(address)
+
+    def _contains(self, address: Address) -> bool:
         return any(address in network for network in self._networks)
 
 

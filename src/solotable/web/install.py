@@ -53,7 +53,7 @@ def install(  # noqa: PLR0913  # one call with names for everything; each has a 
     """Fit an app with everything of this room, before it serves its first request.
 
     `resolve_host(database, host)` returns the tenant of a host name for `host_tenant`.
-    `trusted_hosts` are the addresses of proxies whose X-Forwarded-Host and -Proto are believed.
+    `trusted_hosts` are the addresses of proxies whose X-Forwarded-Host, -Proto and -For are believed.
     `problems` maps errors of your own, or changes what an error of solotable is.
     `standing(database, principal, tenant)` returns the roles that somebody with a token has by now.
     """

@@ -21,6 +21,8 @@ from .jwks import JwksCache, JwksSettings, strong
 from .principal import Principal
 
 _SHORTEST_SECRET = 32
+#: The end of the year 9999. A token that says it is valid for longer was not made by an issuer's clock.
+_LATEST = 253_402_300_799
 #: A claim by its name, or by the way to it: ("realm_access", "roles").
 ClaimPath = str | tuple[str, ...]
 
@@ -141,10 +143,9 @@ class Verifier:
     def _in_time(self, claims: dict[str, Any]) -> bool:
         now, leeway = self._settings.clock(), self._settings.leeway_seconds
         expires, begins, issued = claims["exp"], claims.get("nbf", 0), claims.get("iat", 0)
-        # A bool is an int to Python, and NaN is never later than anything.
-        if any(type(moment) not in (int, float) or moment != moment for moment in (expires, begins, issued)):  # noqa: PLR0124
+        # A bool is an int to Python, and a comparison with NaN or infinity says nothing about time.
+        if not all(type(each) in (int, float) and 0 <= each <= _LATEST for each in (expires, begins, issued)):
             return False
-        # An int of hundreds of digits can be compared with a float, but not added to one.
         return bool(now - leeway < expires and begins <= now + leeway and issued <= now + leeway)
 
     def _judge(self, claims: dict[str, Any]) -> Principal | None:
@@ -161,6 +162,7 @@ class Verifier:
         return Principal(
             id=subject,
             kind="jwt",
+            issuer=settings.issuer,
             name=_text(_claim(claims, settings.name_claim)),
             email=_text(_claim(claims, settings.email_claim)),
             roles=roles,

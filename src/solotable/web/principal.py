@@ -16,6 +16,8 @@ class Principal:
 
     id: str
     kind: PrincipalKind
+    #: Who has issued the token; an id is unique for its issuer alone. None for an API key.
+    issuer: str | None = None
     name: str | None = None
     email: str | None = None
     roles: frozenset[str] = frozenset()

@@ -14,7 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from solotable.ids import new_id
 
-from .hosts import Proxies
+from .hosts import PEER, Proxies
 from .problems import INTERNAL, kind_of_status, problem
 
 log = logging.getLogger("solotable.web")
@@ -76,9 +76,10 @@ class Edge:
             return
         identity = _identity(scope)
         # A copy: a server that hands the same state to two requests must not hand on who asked first.
-        scope["state"] = {**scope.get("state", {}), "request_id": identity}
+        scope["state"] = {**scope.get("state", {}), "request_id": identity, PEER: scope.get("client")}
         scope["state"].pop("principal", None)
         scope["scheme"] = self._settings.proxies.scheme_of(scope) or scope["scheme"]
+        scope["client"] = self._settings.proxies.client_of(scope)
         started = False
 
         async def sending(message: Message) -> None:

@@ -105,7 +105,9 @@ def fill(api: Api, tenant: str) -> None:
             judged = {name: said[name] for name in ("page_id", "at", "comment_id")}
             made("/comments", {**judged, "status": "approved"}, method="PUT")
         made("/comments", comment, "RENDERER")
-        product = made("/products", {"title": text, "description": text, "status": "active"})
+        # An answer repeats the path that was asked, so slugs are not marked.
+        goods = {"title": text, "slug": f"goods-{tenant}-{count}", "description": text, "status": "active"}
+        product = made("/products", goods)
         context = made("/context", {"title": text, "text": text})
         signal = made("/signals", {"title": text, "source": text})
         lead = f"{text}{count}@x.example" if count else f"customer@{tenant}.example"
@@ -131,6 +133,7 @@ def fill(api: Api, tenant: str) -> None:
         known |= {
             "page_id": page["node_id"],
             "product_id": product["product_id"],
+            "slug": product["slug"],
             "context_id": context["context_id"],
         }
         known |= {"signal_id": signal["signal_id"], "user_id": user["user_id"], "path": "r0"}

@@ -147,3 +147,25 @@ def test_files_are_handed_out_piece_by_piece_with_their_length(
         assert (answer.status_code, answer.content) == (200, GIF)
         assert answer.headers["content-length"] == str(len(GIF))
         assert answer.headers["content-type"] == "image/gif"
+
+
+def test_s0_20_nobody_learns_the_path_of_a_draft_from_a_redirect(api: Api) -> None:
+    made = {"title": "Plan", "slug": "/plan-a", "status": "published"}
+    page = api.ask("POST", "/content", "EDITOR", json=made).json()
+    hidden = {"slug": "/secret-merger", "status": "draft"}
+    assert api.ask("PUT", f"/content/{page['node_id']}", "EDITOR", json=hidden).status_code == 200
+    never = api.ask("GET", "/never-there")
+    for method, path in (("GET", "/plan-a"), ("HEAD", "/plan-a"), ("GET", "/PLAN_A/"), ("GET", "/plan-a/")):
+        answer = api.ask(method, path)
+        assert answer.status_code == 404, path
+        assert "location" not in answer.headers
+        assert "secret" not in answer.text + str(answer.headers)
+        assert method == "HEAD" or answer.json()["detail"] == never.json()["detail"]
+    for role in ("RENDERER", "EDITOR"):
+        asked = {"path": "/plan-a"}
+        assert api.ask("GET", "/resolve", role, params=asked).status_code == 404
+        told = api.ask("GET", "/resolve", role, params={**asked, "preview": "true"})
+        assert told.json() == {"path": "/plan-a", "to": "/secret-merger"}
+    for stranger in (None, "CUSTOMER"):
+        shown = api.ask("GET", "/resolve", stranger, params={"path": "/plan-a", "preview": "true"})
+        assert shown.status_code in (401, 403)

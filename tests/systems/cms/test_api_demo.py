@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
+import httpx2
 import pytest
 from fastapi.testclient import TestClient
 
 from solotable.systems.cms import demo
 from solotable.systems.cms.app import create_app
 from solotable.systems.staging import auth_of
+from solotable.web.listening import listening
 
 
 def test_the_demo_makes_two_tenants_and_says_what_to_try(
@@ -72,3 +78,59 @@ def test_without_authentication_only_the_public_site_answers(tmp_path: Path) -> 
         assert client.get("/about-us").status_code == 200
         assert client.get("/content").status_code == 401
         assert client.get("/content", headers={"x-api-key": "anything"}).status_code == 401
+
+
+@pytest.fixture
+def serving(tmp_path: Path) -> Iterator[Callable[[Sequence[str]], str]]:
+    """Start the demo's own server on a free port, with these proxies trusted; return where it is."""
+    url = f"sqlite:///{tmp_path / 'cms.db'}"
+    asyncio.run(demo.prepare(url))
+    stack = ExitStack()
+
+    def start(trusted: Sequence[str]) -> str:
+        found = demo.server(url, tmp_path, demo.credentials(), trusted)
+        port = stack.enter_context(listening(0))
+        thread = threading.Thread(target=found.run, kwargs={"sockets": [port]})
+        thread.start()
+
+        def stop() -> None:
+            found.should_exit = True
+            thread.join()
+
+        stack.callback(stop)
+        while not found.started:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        return f"http://127.0.0.1:{port.getsockname()[1]}"
+
+    with stack:
+        yield start
+
+
+def visits(base: str, forwarded: Callable[[int], str]) -> list[int]:
+    """Send more messages than one visitor may, each forwarded for somebody else; return the statuses."""
+    found = []
+    with httpx2.Client(base_url=base) as client:
+        for number in range(31):
+            answer = client.post(
+                "/contact",
+                json={"email": f"v{number}@x.example", "message": "Hello"},
+                headers={
+                    "host": "acme.localhost",
+                    "origin": "http://acme.localhost",
+                    "x-forwarded-for": forwarded(number),
+                },
+            )
+            found.append(answer.status_code)
+    return found
+
+
+def test_no_header_makes_one_visitor_many(serving: Callable[[Sequence[str]], str]) -> None:
+    assert visits(serving([]), lambda number: f"198.51.100.{number}") == [202] * 30 + [429]
+
+
+def test_a_trusted_proxy_says_who_the_visitor_is(serving: Callable[[Sequence[str]], str]) -> None:
+    base = serving(["127.0.0.1"])
+    assert visits(base, lambda number: f"198.51.100.{number}") == [202] * 31
+    # What a visitor writes in front of the address that the proxy appends counts for nothing.
+    assert visits(base, lambda number: f"203.0.113.{number}, 192.0.2.7") == [202] * 30 + [429]

@@ -135,7 +135,7 @@ def test_messages_are_kept_with_the_lead_and_erased_with_it(api: Api) -> None:
         assert answer.status_code == 202
     leads = api.ask("GET", "/leads", "TENANT_ADMIN", params={"limit": 100}).json()["items"]
     lead = next(each for each in leads if each["email"] == "writer@x.example")
-    assert lead["data"] == {}
+    assert api.ask("GET", f"/leads/{lead['lead_id']}", "TENANT_ADMIN").json()["data"] == {}
     kept = api.ask("GET", f"/leads/{lead['lead_id']}/messages", "TENANT_ADMIN").json()["items"]
     assert sorted(each["body"] for each in kept) == ["First question", "Second question"]
     inbox = api.ask("GET", "/messages", "TENANT_ADMIN", params={"limit": 100})
@@ -148,8 +148,11 @@ def test_messages_are_kept_with_the_lead_and_erased_with_it(api: Api) -> None:
     problem(api.ask("GET", f"/leads/{lead['lead_id']}", "TENANT_ADMIN"), 404)
 
 
-def test_secrets_of_the_settings_are_hidden_and_survive_a_merge(api: Api) -> None:
+def test_b0_3_settings_are_hidden_until_they_are_declared_public(api: Api) -> None:
     api.ask("PUT", "/settings", "TENANT_ADMIN", json={"pay": {"secret": "s3", "mode": "test"}})
+    assert api.ask("GET", "/settings", "EDITOR").json()["pay"] == "********"
+    declared = api.ask("PUT", "/settings/public", "TENANT_ADMIN", json={"paths": ["/pay/mode"]})
+    assert declared.json() == api.ask("GET", "/settings/public", "EDITOR").json() == {"paths": ["/pay/mode"]}
     shown = api.ask("GET", "/settings", "EDITOR").json()
     assert shown["pay"] == {"secret": "********", "mode": "test"}
     api.ask("PUT", "/settings", "TENANT_ADMIN", json={"pay": {**shown["pay"], "mode": "live"}})
@@ -159,3 +162,18 @@ def test_secrets_of_the_settings_are_hidden_and_survive_a_merge(api: Api) -> Non
     tag = api.ask("GET", "/settings", "EDITOR").headers["etag"]
     api.ask("PUT", "/settings", "TENANT_ADMIN", json={"a": 1}, headers={"if-match": tag})
     problem(api.ask("PUT", "/settings", "TENANT_ADMIN", json={"a": 2}, headers={"if-match": tag}), 412)
+    tag = declared.headers["etag"]
+    stale = api.ask(
+        "PUT", "/settings/public", "TENANT_ADMIN", json={"paths": ["/a"]}, headers={"if-match": tag}
+    )
+    problem(stale, 412)
+    for wrong in ("pay", "", "/a~2", "/a" * 33, "/" + "x" * 300):
+        refused = api.ask("PUT", "/settings/public", "TENANT_ADMIN", json={"paths": [wrong]})
+        problem(refused, 422)
+    problem(api.ask("PUT", "/settings/public", "TENANT_ADMIN", json={"paths": ["/a"] * 201}), 422)
+    # What is declared public of one tenant is hidden in another, and strangers see none of it.
+    api.ask("PUT", "/settings", "TENANT_ADMIN", "zeta", json={"pay": {"mode": "live"}})
+    assert api.ask("GET", "/settings", "EDITOR", "zeta").json()["pay"] == "********"
+    for path in ("/settings", "/settings/public", "/settings/secrets"):
+        assert api.ask("GET", path).status_code == 401
+        assert api.ask("GET", path, "RENDERER").status_code == 403

@@ -28,7 +28,7 @@ from solotable.systems.cms import (
     Users,
 )
 from solotable.systems.cms.app import create_app
-from solotable.systems.cms.services.settings import HIDDEN, merged, redacted, secrets_of
+from solotable.systems.cms.services.redaction import HIDDEN, Public, hidden_of, merged, redacted
 from solotable.systems.cms.slugs import clean_slug
 
 from .site import Site
@@ -115,41 +115,89 @@ def test_c0_5_a_move_of_a_version_that_another_move_replaced_is_a_conflict(site:
     "name",
     [
         "secretKey",
-        "recaptcha_secret_key",
-        "webhookSecretV2",
-        "accessKey",
-        "aws-access-key",
-        "tokenValue",
-        "passphrase",
-        "smtp_pass",
-        "pwd",
-        "signing.key",
-        "Authorization",
-        "databaseDsn",
+        "stripe_key",
+        "jwt_key",
+        "database_url",
+        "webhook",
+        "\uff53\uff45\uff43\uff52\uff45\uff54",
+        "\uff46rom",
+        "fr\u043em",
+        "From",
+        "from ",
+        "from\u200b",
+        "FROM",
+        "mail/from",
+        "a nice theme",
+        "",
     ],
 )
-def test_settings_hide_a_secret_by_every_name_that_it_has(name: str) -> None:
-    tree = {"outer": {name: "s3cret", "siteKey": "shown", f"use_{name}": True}}
-    assert redacted(tree)["outer"] == {name: HIDDEN, "siteKey": "shown", f"use_{name}": True}
-    assert secrets_of(tree) == {"outer": {name: "s3cret"}}
-    assert merged(tree, redacted(tree)) == tree
+@pytest.mark.parametrize("value", ["s3cret", 7, True, "", None, ["s3cret"], {"deep": "s3cret"}, [[{"x": 1}]]])
+def test_b0_3_settings_are_hidden_whatever_their_name_unless_they_are_declared_public(
+    name: str, value: Any
+) -> None:
+    public = Public(["/outer/from", "/outer/list/title", "/from"])
+    tree = {
+        "outer": {name: value, "from": "shown", "list": [{"title": "shown", name: value}]},
+        name: {"from": value},
+        "from": {"title": value, name: value},
+    }
+    shown = redacted(tree, public)
+    assert shown == {
+        "outer": {name: HIDDEN, "from": "shown", "list": [{"title": "shown", name: HIDDEN}]},
+        name: HIDDEN,
+        "from": HIDDEN,
+    }
+    assert merged(tree, shown, public) == tree
+    hidden = hidden_of(tree, public)
+    assert hidden == {
+        "outer": {name: value, "list": [{name: value}]},
+        name: {"from": value},
+        "from": {"title": value, name: value},
+    }
 
 
-def test_settings_in_a_list_keep_their_secrets_when_they_come_back_hidden(site: Site) -> None:
+def test_b0_3_a_path_is_public_as_a_value_and_hides_a_map_that_takes_its_place() -> None:
+    public = Public(["/a", "/b~1c/~0d", "/e"])
+    assert redacted({"a": 1, "b/c": {"~d": 2, "d": 3}, "b": {"c": 4}}, public) == {
+        "a": 1,
+        "b/c": {"~d": 2, "d": HIDDEN},
+        "b": HIDDEN,
+    }
+    assert redacted({"a": {"key": "s"}, "e": ["x", {"key": "s"}, ["y"]]}, public) == {
+        "a": HIDDEN,
+        "e": ["x", HIDDEN, ["y"]],
+    }
+    assert hidden_of({"a": 1, "e": ["x", {"key": "s"}]}, public) == {"e": [None, {"key": "s"}]}
+    assert hidden_of({"a": 1, "e": ["x", "y"]}, public) == {}
+
+
+def test_b0_3_entries_that_look_alike_are_not_mixed_up() -> None:
+    public = Public(["/hooks/url"])
+    stored = {"hooks": [{"url": "a", "key": 1}, {"url": "a", "key": 2}, {"url": "b", "key": 3}]}
+    shown = redacted(stored, public)
+    assert merged(stored, shown, public) == stored
+    turned = {"hooks": [shown["hooks"][2], *shown["hooks"][:2]]}
+    assert [each["key"] for each in merged(stored, turned, public)["hooks"]] == [3, 1, 2]
+    with pytest.raises(DataError, match="look like this one"):
+        merged(stored, {"hooks": shown["hooks"][:1]}, public)
+
+
+def test_b0_3_settings_in_a_list_keep_their_secrets_when_they_come_back_hidden(site: Site) -> None:
     settings_ = site.settings()
+    site.run(settings_.declare(["/hooks/url", "/nested/title"]))
     hooks = [{"url": "a", "secret": "s-a"}, {"url": "b", "secret": "s-b"}, {"url": "c"}]
     shown = site.run(settings_.merge({"hooks": hooks, "nested": [[{"token": "t"}]]}))
     assert "s-a" not in repr(shown)
     site.run(settings_.merge(shown))
     assert site.run(settings_.secrets()) == {
-        "hooks": [{"secret": "s-a"}, {"secret": "s-b"}, {}],
+        "hooks": [{"secret": "s-a"}, {"secret": "s-b"}, None],
         "nested": [[{"token": "t"}]],
     }
     # Moved and shortened: each keeps its own, and none gets another's.
     site.run(settings_.merge({"hooks": [shown["hooks"][1], {"url": "d", "secret": "s-d"}]}))
     assert site.run(settings_.secrets())["hooks"] == [{"secret": "s-b"}, {"secret": "s-d"}]
     for changed in ({"url": "evil", "secret": HIDDEN}, {"inner": [{"secret": HIDDEN}]}):
-        with pytest.raises(DataError, match="send the secret"):
+        with pytest.raises(DataError, match="send the value"):
             site.run(settings_.merge({"hooks": [changed]}))
 
 
@@ -158,6 +206,7 @@ def test_settings_that_two_change_at_once_have_both_changes(site: Site) -> None:
         config = site.blocking.require(TenantConfig, id="acme")
         site.blocking.update(config, set={"settings": {"theirs": 1}})
 
+    site.run(site.settings().declare(["/theirs", "/mine"]))
     site.watched.slip_in(TransactWriteItems, slip_in)
     assert site.run(site.settings().merge({"mine": 2})) == {"theirs": 1, "mine": 2}
     site.watched.slip_in(TransactWriteItems, slip_in)

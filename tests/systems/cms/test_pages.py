@@ -10,7 +10,7 @@ from solotable import ANY, History
 from solotable.errors import AlreadyExists, DataError, NotFound, VersionConflict
 from solotable.expressions.ast import Exists, Not
 from solotable.protocol.requests import PutItem, TransactWriteItems
-from solotable.systems.cms import Content, ContentDraft, ContentPatch, Moved, Route
+from solotable.systems.cms import Content, ContentDraft, ContentPatch, ContentStatus, Moved, Route
 
 from .site import Site
 
@@ -108,6 +108,22 @@ def test_s0_20_a_new_slug_leaves_a_redirect_under_the_old_one(site: Site) -> Non
     assert site.run(site.acme.routes.resolve("/a")) == Moved(path="/a", to="/b")
     assert site.run(site.acme.routes.resolve("/b")) == moved
     assert site.run(site.acme.routes.redirects()).items == [Moved(path="/a", to="/b")]
+
+
+@pytest.mark.parametrize("status", ["draft", "review", "archived"])
+def test_s0_20_a_redirect_does_not_tell_the_path_of_what_is_not_published(
+    site: Site, status: ContentStatus
+) -> None:
+    page = site.page("/plan-a")
+    routes, contents = site.acme.routes, site.acme.contents
+    site.run(contents.update(page.node_id, patch(slug="/secret-plan", status=status)))
+    assert site.run(routes.resolve("/plan-a")) is None
+    assert site.run(routes.resolve("/Plan_A/")) is None
+    assert site.run(routes.resolve("/plan-a", preview=True)) == Moved(path="/plan-a", to="/secret-plan")
+    site.run(contents.update(page.node_id, patch(status="published")))
+    assert site.run(routes.resolve("/plan-a")) == Moved(path="/plan-a", to="/secret-plan")
+    site.run(contents.delete(page.node_id))
+    assert site.run(routes.resolve("/plan-a", preview=True)) is None
 
 
 def test_s0_20_content_and_route_move_in_one_transaction_or_not_at_all(site: Site) -> None:

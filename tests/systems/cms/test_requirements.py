@@ -9,6 +9,7 @@ from solotable.systems.cms import cms
 from tests.systems.requirements import judge
 
 NUMBERS = [f"s0_{n}" for n in range(1, 27)] + [f"c0_{n}" for n in range(1, 15)]
+NUMBERS += [f"b0_{n}" for n in range(1, 4)]
 
 
 def test_every_number_has_a_test_and_a_row_on_the_page() -> None:

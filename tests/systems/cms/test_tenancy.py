@@ -282,6 +282,7 @@ def test_c0_14_a_closed_tenant_is_erased_with_everything_and_an_open_one_is_not(
 
 def test_settings_hide_secrets_and_merge_deeply(site: Site) -> None:
     settings = site.settings()
+    site.run(settings.declare(["/mail/from", "/theme/dark", "/theme/font", "/hooks/url"]))
     shown = site.run(
         settings.merge(
             {"mail": {"apiKey": "k-1", "from": "a@x.org"}, "theme": {"dark": True}, "hooks": [{"token": "t"}]}
@@ -310,7 +311,9 @@ def test_users_manage_nobody_above_themselves_and_not_their_own_role(site: Site)
     with pytest.raises(AlreadyExists):
         site.run(boss.create(email="ed@example.ORG"))
     with pytest.raises(NotUnique):
-        site.run(boss.create(email="ed@example.ORG", user_id="subject-1"))
+        site.run(site.acme.users("GLOBAL_ADMIN").create(email="ed@example.ORG", user_id="subject-1"))
+    with pytest.raises(Forbidden, match="GLOBAL_ADMIN"):
+        site.run(boss.create(email="new@example.org", user_id="subject-1"))
     assert site.run(boss.set_role(editor.user_id, "TENANT_ADMIN")).role == "TENANT_ADMIN"
     for attempt in (
         site.acme.users("TENANT_ADMIN", as_=admin.user_id).set_role(admin.user_id, "EDITOR"),

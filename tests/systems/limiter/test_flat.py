@@ -14,7 +14,7 @@ from solotable.protocol.decode import decode
 from solotable.protocol.render import render
 from solotable.protocol.requests import GetItem, Request, UpdateItem
 from solotable.systems.limiter import Limit
-from solotable.systems.limiter.bucket import Bucket, read
+from solotable.systems.limiter.bucket import Bucket
 from solotable.systems.limiter.flat import Flat
 from solotable.values import Item
 
@@ -62,12 +62,6 @@ def test_s1_3_a_bucket_is_flat_however_it_is_written(place: Place) -> None:
     (bucket,) = place.raw("Bucket")
     assert {kind for value in bucket.values() for kind in value} == {"S", "N"}
     assert "data" not in bucket
-
-
-def test_s1_2_a_nested_bucket_is_not_read() -> None:
-    flat: Item = {"level": {"N": "0"}, "rules": {"S": "rpm=1/1"}}
-    with pytest.raises(KeyError):
-        read({"PK": {"S": "x"}, "data": {"M": flat}}, 0)
 
 
 def test_s1_4_every_name_in_every_expression_is_an_alias(place: Place) -> None:

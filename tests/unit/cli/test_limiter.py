@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from solotable.systems.limiter import Limit, Limiter
+from solotable.protocol.requests import PutItem
+from solotable.systems.limiter import Bucket, Limit, Limiter, limiter
 
 from .conftest import Ran, Run
 
@@ -350,3 +351,28 @@ def test_help_imports_neither_the_limiter_nor_pydantic() -> None:
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603 - our own code
     assert ended.returncode == 0, ended.stderr
     assert "limiter" in ended.stdout
+
+
+def test_an_item_that_is_no_bucket_is_one_sentence_and_an_exit_code(lim: Run, tmp_path: Path) -> None:
+    done(lim, "system", "set-defaults", "rpm=100/minute")
+    done(lim, "acquire", "u", "r", "rpm=1")
+    db = limiter.open(f"sqlite:///{tmp_path / 'l.db'}")
+    good = db.tenant("default").get(Bucket, entity="u", resource="r", shard=0)
+    assert good is not None
+    stored = Bucket.plan().dump(good.__dict__, {})
+    for broken in (
+        {"PK": stored["PK"], "SK": stored["SK"], "data": {"M": {"level": {"N": "0"}}}},
+        {**stored, **good.unknown_attributes, "used_rpm": {"S": "x"}},
+    ):
+        db.engine.handle(PutItem(table=limiter.name, item=broken))
+        for arguments in (
+            ("acquire", "u", "r", "rpm=1"),
+            ("available", "u", "r"),
+            ("bucket", "show", "u", "r"),
+        ):
+            ran = lim(*arguments)
+            assert ran.code not in (0, 1), ran.out
+            assert ran.err.startswith("Error: "), ran.err
+            assert "BUCKET#u#r#00" in ran.err
+            assert "Traceback" not in ran.err
+    db.close()

@@ -197,3 +197,33 @@ def test_a_text_that_is_too_long_for_a_name_is_not_remembered() -> None:
     before = hostnames._form.cache_info().currsize
     assert canonical_host("a" * 60_000) is None
     assert hostnames._form.cache_info().currsize == before
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "client"),
+    [
+        ("10.0.0.7", ["192.0.2.1"], "192.0.2.1"),
+        ("10.0.0.7", ["192.0.2.1, 10.0.0.9"], "192.0.2.1"),
+        ("10.0.0.7", ["198.51.100.1, 192.0.2.1"], "192.0.2.1"),
+        ("10.0.0.7", ["198.51.100.1", "192.0.2.1"], "192.0.2.1"),
+        ("10.0.0.7", ["192.0.2.1:5000"], "192.0.2.1"),
+        ("10.0.0.7", ["[2001:db8::7]:5000"], "2001:db8::7"),
+        ("::ffff:10.0.0.7", ["2001:db8::7"], "2001:db8::7"),
+        ("10.0.0.7", ["::ffff:192.0.2.1"], "192.0.2.1"),
+        ("10.0.0.7", ["10.0.0.8, 10.0.0.9"], "10.0.0.8"),
+        ("10.0.0.7", ["192.0.2.1, unknown"], "10.0.0.7"),
+        ("10.0.0.7", ["192.0.2.1, unknown, 10.0.0.9"], "10.0.0.9"),
+        ("10.0.0.7", ["192.0.2.1,"], "10.0.0.7"),
+        ("10.0.0.7", ["１９２.0.2.1".encode().decode("latin-1")], "10.0.0.7"),
+        ("10.0.0.7", [], "10.0.0.7"),
+        ("127.0.0.1", ["192.0.2.1"], "127.0.0.1"),
+        ("192.0.2.9", ["10.0.0.1"], "192.0.2.9"),
+    ],
+)
+def test_the_client_is_whom_trusted_proxies_name(peer: str, forwarded: list[str], client: str) -> None:
+    headers = [(b"x-forwarded-for", each.encode("latin-1")) for each in forwarded]
+    found = Proxies(["10.0.0.0/8"]).client_of({"type": "http", "client": (peer, 5), "headers": headers})
+    assert found is not None
+    assert found[0] == client
+    assert Proxies().client_of({"type": "http", "client": (peer, 5), "headers": headers}) == (peer, 5)
+    assert Proxies(["10.0.0.0/8"]).client_of({"type": "http", "client": None, "headers": headers}) is None

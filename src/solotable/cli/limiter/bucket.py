@@ -12,6 +12,7 @@ import click
 from solotable.cli.database import NotThere
 from solotable.cli.exits import FAILED
 from solotable.cli.output import json_option, print_json, print_table, say
+from solotable.errors import UnknownEntity
 
 from .opening import Table, opened, place_options, shown
 
@@ -101,15 +102,16 @@ def bucket() -> None:
 @json_option
 def show(entity: str, resource: str, db: str | None, namespace: str | None, as_json: bool) -> None:
     """Print the shards of a bucket: their levels, tokens, and what was consumed from each."""
+    now = int(time.time() * 1_000_000)
     with opened(db) as table:
         found = _shards(table, table.id_of(namespace), entity, resource)
+        contents = [(each, _contents(each, now)) for each in found]
     if not found:
         raise NotThere(
             f"{entity!r} has no bucket for {resource!r}: nothing was taken, or long ago; it counts as full."
         )
-    now = int(time.time() * 1_000_000)
     if as_json:
-        print_json([{**_facts(each), "limits": list(_contents(each, now))} for each in found])
+        print_json([{**_facts(each), "limits": limits} for each, limits in contents])
         return
     print_table(
         [
@@ -119,8 +121,8 @@ def show(entity: str, resource: str, db: str | None, namespace: str | None, as_j
                 "available": f"{content['available']:,.3f}",
                 "consumed": f"{content['consumed']:,.12g}",
             }
-            for each in found
-            for content in _contents(each, now)
+            for each, limits in contents
+            for content in limits
         ],
         ("shard", "level", "limit", "available", "consumed", "writes", "written", "expires"),
     )
@@ -134,6 +136,7 @@ def show(entity: str, resource: str, db: str | None, namespace: str | None, as_j
 def _shards(table: Table, namespace: str, entity: str, resource: str) -> list[Bucket]:
     """Read every shard; their number is known by the levels that are met."""
     from solotable.systems.limiter import Bucket
+    from solotable.systems.limiter.bucket import unreadable
     from solotable.systems.limiter.names import entity_name, resource_name
 
     store = table.db.tenant(namespace)
@@ -142,7 +145,11 @@ def _shards(table: Table, namespace: str, entity: str, resource: str) -> list[Bu
     known, wanted = 0, 1
     while known < wanted:
         keys = [{**given, "shard": number} for number in range(known, wanted)]
-        found += [each for each in store.get_many(Bucket, keys, consistent=True) if each is not None]
+        try:
+            read = store.get_many(Bucket, keys, consistent=True)
+        except UnknownEntity as error:
+            raise unreadable(error.item) from error
+        found += [each for each in read if each is not None]
         known, wanted = wanted, max((1 << each.level for each in found), default=wanted)
     return found
 
@@ -162,15 +169,14 @@ def _facts(found: Bucket) -> dict[str, Any]:
 def _contents(found: Bucket, now: int) -> list[dict[str, Any]]:
     from solotable.systems.limiter.gauge import rules_from
 
-    stored = found.unknown_attributes
     rows = []
     for name, gauge in rules_from(found.rules, found.revision).gauges.items():
-        used = int(stored[gauge.used]["N"]) if gauge.used in stored else gauge.full(now)
-        consumed = int(stored[gauge.consumed]["N"]) if gauge.consumed in stored else 0
+        used, consumed = found.amount(gauge.used), found.amount(gauge.consumed) or 0
         rows.append(
             {
                 "limit": name,
-                "available": gauge.tokens(used, now, found.level) / _MILLI,
+                "available": gauge.tokens(gauge.full(now) if used is None else used, now, found.level)
+                / _MILLI,
                 "consumed": consumed / _MILLI,
             }
         )

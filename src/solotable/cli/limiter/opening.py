@@ -134,6 +134,8 @@ def opened(db: str | None, *, makes: bool = False) -> Iterator[Table]:
     except errors.NoLimits as refused:
         told = str(refused).partition(";")[0]
         raise NotThere(f"{told}; set some: solotable limiter system set-defaults rpm=100/minute") from refused
+    except errors.UnreadableBucket as refused:
+        raise Unreachable(str(refused)) from refused
     except errors.LimiterUnavailable as refused:
         told = (
             str(refused) if refused.__cause__ is None else f"The table does not answer: {refused.__cause__}"

@@ -28,11 +28,12 @@ from .mime import MB
 from .routes import ROUTERS
 from .routes.access import FORBIDDEN
 from .routes.examples import exemplified
+from .routes.graph import GraphCache
 from .routes.limits import NAMESPACE, VISITOR_LIMITS
 from .routes.scope import OpenTenants
 from .routes.site import serve_pages
 from .routes.sitemaps import Sitemaps
-from .services import Tenants, audit_sink, standing
+from .services import Tenants, UnknownUsers, audit_sink, standing
 from .storage import FolderStorage, Storage
 from .table import cms
 
@@ -48,12 +49,21 @@ async def tenant_of_host(db: AsyncDatabase, host: str) -> str | None:
     return None if found is None else found.id
 
 
-def standing_with(pepper: bytes) -> Standing:
-    """Return how somebody's roles are looked up among the people of a tenant."""
+def standing_with(pepper: bytes, unknown_users: UnknownUsers) -> Standing:
+    """Return how the roles of a token are looked up among the users of a tenant."""
 
     async def found(db: AsyncDatabase, principal: Principal, tenant: str) -> frozenset[str] | None:
+        there = next(iter(await Tenants(db).summaries([tenant])), None)
         return await standing(
-            db.tenant(tenant), principal.id, principal.email, principal.roles, pepper=pepper
+            db.tenant(tenant),
+            principal.id,
+            principal.email,
+            principal.roles,
+            issuer=principal.issuer or "",
+            pepper=pepper,
+            unknown_users=unknown_users,
+            # A token must not begin a tenant that is not there, or one that was erased.
+            binds=there is not None and there.status == "active",
         )
 
     return found
@@ -66,6 +76,7 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     storage: Storage | str | Path | None = None,
     cursor_secrets: Sequence[bytes] = (),
     pepper: bytes = b"",
+    unknown_users: UnknownUsers = "claims",
     deliver_seconds: float | None = None,
     limiter_url: str | None = "sqlite://",
     visitor_limits: Sequence[Limit] = VISITOR_LIMITS,
@@ -79,8 +90,9 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     `storage` is where bytes go, a folder or a Storage; by default they end with the app.
     `deliver_seconds` delivers the audit trail in this process that often; without it
     `solotable deliver` does, in one of its own. `pepper` is mixed into the digests of addresses.
-    `visitor_limits` hold for the forms of visitors, and are counted at `limiter_url`: by default in this
-    process alone, None for no limits.
+    `unknown_users="refuse"` lets in no token whose user is not on record; without it they have the roles
+    that they claim. `visitor_limits` hold for the forms of visitors, and are counted at `limiter_url`: by
+    default in this process alone, None for no limits.
     """
     if deliver_seconds is not None and not _opens_again(source):
         raise TypeError(
@@ -98,6 +110,7 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     )
     app.state.open_tenants = OpenTenants()
     app.state.sitemaps = Sitemaps()
+    app.state.graphs = GraphCache()
     app.state.pepper = pepper
     serve_pages(app)
     for router in ROUTERS:
@@ -112,7 +125,7 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
         hsts_seconds=hsts_seconds,
         max_body_bytes=MOST_BYTES,
         problems=FORBIDDEN,
-        standing=standing_with(pepper),
+        standing=standing_with(pepper, unknown_users),
     )
     limit_problems(app)
     exemplified(app)

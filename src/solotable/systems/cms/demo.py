@@ -70,6 +70,7 @@ async def seed(db: AsyncDatabase) -> None:
         await Settings(db.acting(OPERATOR), tenant).merge(
             {"theme": "light", "mail": {"from": f"hello@{tenant}.example", "api_key": "k-not-for-editors"}}
         )
+        await Settings(db.acting(OPERATOR), tenant).declare(["/theme", "/mail/from"])
         eve = Actor(id="demo-eve", name="Eve", email=f"eve@{tenant}.example")
         await _fill(db.tenant(tenant).acting(eve), tenant, name)
 
@@ -160,11 +161,21 @@ def _prepared(url: str) -> str:
     return "".join(f"{tenant}: {count} audit records\n" for tenant, count in records.items())
 
 
-def _server(url: str, folder: Path, keys: Sequence[Credential]) -> uvicorn.Server:
+def server(
+    url: str, folder: Path, keys: Sequence[Credential], trusted_proxies: Sequence[str] = ()
+) -> uvicorn.Server:
+    """Return the server of the demo; forwarded headers count from the trusted proxies alone."""
     import uvicorn
 
-    app = create_app(url, auth=auth_of(keys), storage=folder / "files", deliver_seconds=1.0)
-    return uvicorn.Server(uvicorn.Config(app, log_level="warning"))
+    app = create_app(
+        url,
+        auth=auth_of(keys),
+        storage=folder / "files",
+        deliver_seconds=1.0,
+        trusted_hosts=trusted_proxies,
+    )
+    # uvicorn by itself believes whatever a process of this machine writes into X-Forwarded-For.
+    return uvicorn.Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -176,7 +187,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         prepare=_prepared,
         credentials=credentials,
         greeting=greeting,
-        server=_server,
+        server=server,
     )
     return demo.run(argv)
 

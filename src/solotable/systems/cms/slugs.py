@@ -89,3 +89,12 @@ def free_slug(text: str) -> str:
     if first in RESERVED:
         raise Refused(f"What begins with /{first} is not a page's; choose another path.")
     return slug
+
+
+def product_slug(text: str) -> str:
+    """Return the name of a product in a URL: one segment, cleaned as a path is.
+
+    >>> product_slug("Blue Mug / 0.3 l")
+    'blue-mug-0-3-l'
+    """
+    return "-".join(part for part in clean_slug(text).split("/") if part)

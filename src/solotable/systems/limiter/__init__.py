@@ -29,6 +29,7 @@ from .errors import (
     NeverSatisfiable,
     NoLimits,
     RateLimitExceeded,
+    UnreadableBucket,
 )
 from .held import HeldLeases, StoredLease
 from .lease import AsyncLease, Lease
@@ -54,5 +55,6 @@ __all__ = [
     "RateLimitExceeded",
     "StoredLease",
     "StoredLimits",
+    "UnreadableBucket",
     "limiter",
 ]

@@ -40,7 +40,7 @@ MOST_BYTES = 100_000
 log = logging.getLogger("solotable.limiter")
 
 
-def create_app(
+def create_app(  # noqa: PLR0913 - what an installation decides, each by name and with a safe default
     source: str | AsyncDatabase,
     *,
     auth: Auth | None = None,
@@ -48,6 +48,7 @@ def create_app(
     lease_seconds: float = 3600.0,
     jobs_seconds: float | None = None,
     stream: StreamSettings | None = None,
+    trusted_hosts: Iterable[str] = (),
     cors_origins: Iterable[str] = (),
     **options: Unpack[Options],
 ) -> FastAPI:
@@ -70,7 +71,14 @@ def create_app(
     app.state.stream = stream or StreamSettings()
     for router in ROUTERS:
         app.include_router(router)
-    install(app, auth=auth, cors_origins=cors_origins, max_body_bytes=MOST_BYTES, problems=PROBLEMS)
+    install(
+        app,
+        auth=auth,
+        trusted_hosts=trusted_hosts,
+        cors_origins=cors_origins,
+        max_body_bytes=MOST_BYTES,
+        problems=PROBLEMS,
+    )
     limit_problems(app)
     return app
 
@@ -84,7 +92,15 @@ def server_of(app: FastAPI, *, port: int = 8081, host: str = "127.0.0.1") -> uvi
             app.state.watch.close()
             await super().shutdown(sockets)
 
-    config = uvicorn.Config(app, host=host, port=port, log_level="warning", timeout_graceful_shutdown=5)
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        timeout_graceful_shutdown=5,
+        # uvicorn by itself believes whatever a process of this machine writes into X-Forwarded-For.
+        proxy_headers=False,
+    )
     return Server(config)
 
 

@@ -11,9 +11,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
-from solotable import FROM_SCOPE, TTL, Entity, Key
-from solotable.values import Item
+from pydantic import Field
 
+from solotable import FROM_SCOPE, TTL, Entity, Key
+from solotable.errors import DataError
+from solotable.values import AttributeValue, Item
+
+from .errors import UnreadableBucket
 from .gauge import Gauge, Rules, rules_from
 from .limits import MICROSECONDS
 from .table import limiter
@@ -22,6 +26,11 @@ from .table import limiter
 LANE = "~"
 #: DynamoDB: a request that is signed at another time than this close to its own is refused.
 TOLERATED_SKEW = 300 * MICROSECONDS
+#: A number of a shard has so many bits, whatever an installation allows: others may allow more.
+HIGHEST_LEVEL = 6
+#: Attributes of a bucket that hold whole numbers, and how the names of others begin.
+_NUMBERS = ("level", "revision", "at", "writes", "shard", "expires")
+_NUMBERED = ("used_", "consumed_", LANE)
 
 
 class Bucket(Entity, table=limiter):
@@ -34,7 +43,7 @@ class Bucket(Entity, table=limiter):
     resource: str
     shard: int = 0
     #: How often the bucket was halved to make this shard.
-    level: int = 0
+    level: Annotated[int, Field(ge=0, le=HIGHEST_LEVEL)] = 0
     #: The limits that it is reckoned with, and when they were set, in microseconds; 0: by a call.
     rules: str
     revision: int = 0
@@ -44,6 +53,16 @@ class Bucket(Entity, table=limiter):
     at: int
     writes: int
     expires: Annotated[datetime | None, TTL()] = None
+
+    def amount(self, attribute: str) -> int | None:
+        """Return an attribute that a limit has added, None if it is absent."""
+        value = self.unknown_attributes.get(attribute)
+        if value is None:
+            return None
+        if not _is_whole(value):
+            place = f"{self.namespace}#BUCKET#{self.entity}#{self.resource}#{self.shard:02d}"
+            raise UnreadableBucket(place, f"attribute {attribute!r} is not a whole number")
+        return int(value["N"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +120,72 @@ class State:
 
 
 def read(item: Item, now: int) -> State:
-    """Return what a stored item says."""
+    """Decode a stored item, or raise UnreadableBucket for one of another layout."""
     used: dict[str, int] = {}
     lanes: dict[str, int] = {}
+    try:
+        for name, value in item.items():
+            if name[:5] == "used_":
+                used[name[5:]] = int(value["N"])
+            elif name[0] == LANE:
+                lanes[name] = int(value["N"])
+        state = State(
+            level=int(item["level"]["N"]),
+            text=item["rules"]["S"],
+            revision=int(item["revision"]["N"]),
+            used=used,
+            at=int(item["at"]["N"]),
+            writes=int(item["writes"]["N"]),
+            seen=now,
+            lanes=lanes,
+            past=item["past"]["S"] if "past" in item else "",
+        )
+        limits = set(rules_from(state.text, state.revision).gauges)
+        known = limits.union(rules_from(state.past, 0).gauges) if state.past else limits
+    except (KeyError, ValueError, DataError):
+        raise unreadable(item) from None
+    if not (limits <= used.keys() <= known and 0 <= state.level <= HIGHEST_LEVEL):
+        raise unreadable(item)
+    return state
+
+
+def unreadable(item: Item) -> UnreadableBucket:
+    """Return the error for an item that is not a bucket; it names the first attribute that is wrong."""
+    return UnreadableBucket(item[limiter.partition.name].get("S", "?"), flaw(item) or "its layout is unknown")
+
+
+def flaw(item: Item) -> str | None:
+    """Return what is wrong with a stored item, None for a bucket: what `read` and every update need."""
+    for name in ("level", "rules", "revision", "at", "writes"):
+        if name not in item:
+            return f"attribute {name!r} is missing"
     for name, value in item.items():
-        if name[:5] == "used_":
-            used[name[5:]] = int(value["N"])
-        elif name[0] == LANE:
-            lanes[name] = int(value["N"])
-    return State(
-        level=int(item["level"]["N"]),
-        text=item["rules"]["S"],
-        revision=int(item["revision"]["N"]),
-        used=used,
-        at=int(item["at"]["N"]),
-        writes=int(item["writes"]["N"]),
-        seen=now,
-        lanes=lanes,
-        past=item["past"]["S"] if "past" in item else "",
-    )
+        if name in ("rules", "past"):
+            if not _parses(value):
+                return f"attribute {name!r} is not a list of limits"
+        elif (name in _NUMBERS or name.startswith(_NUMBERED)) and not _is_whole(value):
+            return f"attribute {name!r} is not a whole number"
+    if not 0 <= int(item["level"]["N"]) <= HIGHEST_LEVEL:
+        return f"attribute 'level' is not between 0 and {HIGHEST_LEVEL}"
+    limits = set(rules_from(item["rules"]["S"], 0).gauges)
+    used = {name[5:] for name in item if name.startswith("used_")}
+    if missing := sorted(limits - used):
+        return f"attribute 'used_{missing[0]}' is missing"
+    past = rules_from(item["past"]["S"], 0).gauges if "past" in item else {}
+    if unknown := sorted(used - limits - past.keys()):
+        return f"attribute 'used_{unknown[0]}' belongs to no limit of 'rules' or 'past'"
+    return None
+
+
+def _parses(value: AttributeValue) -> bool:
+    try:
+        return bool(rules_from(value["S"], 0))
+    except (KeyError, DataError):
+        return False
+
+
+def _is_whole(value: AttributeValue) -> bool:
+    try:
+        return isinstance(int(value["N"]), int)
+    except (KeyError, ValueError):
+        return False

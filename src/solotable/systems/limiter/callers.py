@@ -1,8 +1,8 @@
 """Who is limited: names of entities from requests. Whatever comes in, two callers never get one name.
 
 A text that is a valid name, and does not look like a digest, is the name; any other is named by its digest.
-An address is the one that the server gives: `X-Forwarded-For` is whatever a caller writes into it, so let
-uvicorn read it, from proxies that it trusts (`--forwarded-allow-ips`).
+An address is the one that the server gives: `X-Forwarded-For` is whatever a caller writes into it. Name the
+proxies whose header counts: `install(trusted_hosts=...)`, or uvicorn's `--forwarded-allow-ips` without it.
 """
 
 from __future__ import annotations

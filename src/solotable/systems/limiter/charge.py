@@ -19,10 +19,10 @@ from solotable.errors import ConditionFailed, OutcomeUnknown, ServiceError, Tran
 from solotable.expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not, Or
 from solotable.flows.ask import Flow
 from solotable.flows.scope import Scope, decoded
-from solotable.protocol.requests import UpdateItem
+from solotable.protocol.requests import GetItem, UpdateItem
 from solotable.values import Item
 
-from .bucket import TOLERATED_SKEW, Bucket, State, read
+from .bucket import TOLERATED_SKEW, Bucket, State, flaw, read, unreadable
 from .errors import LimiterUnavailable
 from .flat import Flat, number, scalar
 from .gauge import Rules, rules_of
@@ -162,6 +162,8 @@ def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) 
         except (ServiceError, TransportError) as failed:
             lane.lost = True
             failures += 1
+            if isinstance(failed, ServiceError) and failed.code == "ValidationException":
+                yield from _explain(desk, known, shard, failed)
             if not _passes(failed) or failures == _FAILURES:
                 raise
             yield desk.scope.retries.wait(failures)
@@ -178,6 +180,13 @@ def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) 
         f"The bucket of {known.entity!r} for {known.resource!r} changed {_ATTEMPTS} times between two "
         f"writes; try again."
     )
+
+
+def _explain(desk: Desk, known: Known, shard: int, failed: ServiceError) -> Flow[None]:
+    """Raise UnreadableBucket if the stored item makes an update invalid: a counter that is a string."""
+    reply = yield GetItem(table=desk.table, key=desk.key(known, shard), consistent=True)
+    if (item := decoded(reply.item)) and flaw(item) is not None:
+        raise unreadable(item) from failed
 
 
 def _keep(desk: Desk, known: Known, shard: int, state: State, until: int) -> Flow[None]:
@@ -331,6 +340,7 @@ def _next(ask: Ask, lane: Lane, state: State, now: int) -> tuple[Flat, Condition
         if cost < 0:
             # What is given back to a full bucket is lost by itself.
             flat.add(gauge.used, cost)
+            terms.append(Exists((gauge.used,)))
         elif used[name] <= full:
             used[name] = full + cost
             flat.set(gauge.used, used[name])

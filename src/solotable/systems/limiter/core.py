@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any, Self, TypedDict
@@ -13,14 +14,16 @@ from solotable.flows.scope import Scope
 
 from . import settings
 from .acquire import Room, levels, refresh
+from .bucket import HIGHEST_LEVEL
 from .charge import Desk
 from .entities import LimitedEntity, OnUnavailable, StoredLimits
-from .errors import NoLimits
+from .errors import NoLimits, UnreadableBucket
 from .lease import Order
 from .limits import MICROSECONDS, Amount, Limit, limits_of
 from .memory import Memory
 from .resolve import CacheStats, SettingsCache
-from .shards import HIGHEST_LEVEL
+
+log = logging.getLogger("solotable.limiter")
 
 
 class Options(TypedDict, total=False):
@@ -170,6 +173,9 @@ class Core:
                 yield from refresh(self._room, entity, resource)
             except NoLimits:
                 return
+            except UnreadableBucket as error:
+                # The limits are stored, and hold for the bucket once it can be read.
+                log.warning("A bucket could not be brought under its new limits: %s", error)
 
     def _create_entity(self, entity_id: str, given: Mapping[str, Any]) -> Flow[LimitedEntity]:
         made = yield from settings.create_entity(self._scope, entity_id, **given)

@@ -84,9 +84,21 @@ async def prepare(url: str) -> None:
     await asyncio.to_thread(do_jobs, url)
 
 
-def demo_app(url: str, keys: Sequence[Credential], *, jobs_seconds: float | None = None) -> FastAPI:
+def demo_app(
+    url: str,
+    keys: Sequence[Credential],
+    *,
+    jobs_seconds: float | None = None,
+    trusted_hosts: Sequence[str] = (),
+) -> FastAPI:
     """Return the API with the echo in it."""
-    app = create_app(url, auth=auth_of(keys), jobs_seconds=jobs_seconds, stream=StreamSettings())
+    app = create_app(
+        url,
+        auth=auth_of(keys),
+        jobs_seconds=jobs_seconds,
+        stream=StreamSettings(),
+        trusted_hosts=trusted_hosts,
+    )
     app.include_router(router)
     return app
 
@@ -123,8 +135,8 @@ def _prepared(url: str) -> str:
     return ""
 
 
-def _server(url: str, _: Path, keys: Sequence[Credential]) -> uvicorn.Server:
-    return server_of(demo_app(url, keys, jobs_seconds=1.0))
+def _server(url: str, _: Path, keys: Sequence[Credential], trusted_proxies: Sequence[str]) -> uvicorn.Server:
+    return server_of(demo_app(url, keys, jobs_seconds=1.0, trusted_hosts=trusted_proxies))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -6,6 +6,7 @@ SolotableError
 ├── NoLimits                no limits are set for the entity, the resource or the system
 ├── LeaseExpired            a lease was used after its end
 └── LimiterUnavailable      the table could not be asked, and on_unavailable is "block"
+    └── UnreadableBucket    the item at a bucket's key is not a bucket of this limiter
 
 Each goes from one process to another as it is: a pool's worker may raise it.
 """
@@ -147,3 +148,19 @@ class LeaseExpired(SolotableError):
 
 class LimiterUnavailable(SolotableError):
     """The table could not be asked; `__cause__` says why."""
+
+
+class UnreadableBucket(LimiterUnavailable):
+    """The item at a bucket's key has another layout: another program wrote it, or it is damaged."""
+
+    def __init__(self, partition: str, flaw: str) -> None:
+        super().__init__(
+            f"The item {partition!r} is not a bucket of this limiter: {flaw}. The limiter left it unchanged. "
+            f"If another program wrote it, use another table or namespace; otherwise delete the item: the "
+            f"bucket starts full."
+        )
+        self.partition = partition
+        self.flaw = flaw
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.partition, self.flaw)

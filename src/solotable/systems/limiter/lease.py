@@ -52,15 +52,6 @@ def is_unavailable(error: BaseException) -> bool:
     return isinstance(error, (TransportError, EngineError, LimiterUnavailable))
 
 
-def unavailable(error: SolotableError) -> LimiterUnavailable:
-    """Return the error that a caller sees."""
-    if isinstance(error, LimiterUnavailable):
-        return error
-    return LimiterUnavailable(
-        f'The limiter\'s table could not be asked ({error}); try again, or choose on_unavailable="allow".'
-    )
-
-
 class _Lease:
     """What both kinds of leases know."""
 
@@ -175,7 +166,11 @@ class _Lease:
         if self._choice() == "allow":
             log.warning("The limiter is unavailable, and calls are allowed: %s", error)
             return True
-        raise unavailable(error) from error
+        if isinstance(error, LimiterUnavailable):
+            raise error
+        raise LimiterUnavailable(
+            f'The limiter\'s table could not be asked ({error}); try again, or choose on_unavailable="allow".'
+        ) from error
 
     def _choice(self) -> OnUnavailable:
         return self._order.on_unavailable or self._room.cache.on_unavailable or self._room.on_unavailable

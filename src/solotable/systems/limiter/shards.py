@@ -32,15 +32,14 @@ from solotable.protocol.requests import (
 )
 from solotable.values import Item
 
-from .bucket import Bucket, State, read
+from .bucket import HIGHEST_LEVEL, Bucket, State, read
 from .charge import Ask, Charged, Desk, Gone, Outcome, Outdated, Refused, through
 from .errors import LimiterUnavailable
 from .flat import Flat, number, scalar
 from .limits import MICROSECONDS
 from .memory import Anchor, Known, Lane, fresh
+from .table import limiter
 
-#: A number of a shard has so many bits, whatever an installation allows: others may allow more.
-HIGHEST_LEVEL = 6
 #: How many shards a call looks into before it is refused, and how often it is sent elsewhere.
 _LOOKS = 3
 _DETOURS = 12
@@ -243,14 +242,15 @@ def look(desk: Desk, known: Known, *, consistent: bool = False) -> Flow[None]:
 
 
 def _read(desk: Desk, known: Known, numbers: Iterable[int], *, consistent: bool) -> Flow[dict[int, State]]:
-    keys = tuple(desk.key(known, each) for each in numbers)
+    shards = {desk.key(known, each)[limiter.partition.name]["S"]: each for each in numbers}
+    keys = tuple(desk.key(known, each) for each in shards.values())
     part = TableKeys(table=desk.table, keys=keys, consistent=consistent, wire={"ConsistentRead": consistent})
     found: dict[int, State] = {}
     for attempt in range(desk.scope.retries.attempts):
         reply = yield from asked(BatchGetItem(tables=(part,)), desk.scope.retries)
         now = desk.now()
         for item in decode_items(reply.responses.get(desk.table, ())):
-            found[int(item["shard"]["N"])] = read(item, now)
+            found[shards[item[limiter.partition.name]["S"]]] = read(item, now)
         left = tuple(reply.unprocessed.get(desk.table, {}).get("Keys", ()))
         if not left:
             return found

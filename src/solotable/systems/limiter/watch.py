@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
 from solotable import AsyncDatabase, Changed
+from solotable.errors import SolotableError
 from solotable.store.changes import AsyncChanges
 
 from .bucket import Bucket
@@ -95,7 +96,11 @@ class Watch:
         onlookers = self._queues.get(change.tenant or "")
         if not onlookers or change.after is None:
             return
-        event = rendered(change.after, change.sequence)
+        try:
+            event = rendered(change.after, change.sequence)
+        except SolotableError as error:
+            log.warning("A change of a bucket was left out: %s", error)
+            return
         for queue in list(onlookers):
             if queue.full():
                 onlookers.discard(queue)
@@ -120,17 +125,16 @@ def _drained(queue: Queue) -> None:
 
 def rendered(bucket: Bucket, sequence: str) -> str:
     """Return a bucket as a server-sent event; of a sharded one, as if all its shards were like this one."""
-    stored = bucket.unknown_attributes
     limits = []
     for name, gauge in rules_from(bucket.rules, bucket.revision).gauges.items():
-        used, consumed = stored.get(gauge.used), stored.get(gauge.consumed)
+        used, consumed = bucket.amount(gauge.used), bucket.amount(gauge.consumed)
         if used is not None:
             limits.append(
                 {
                     "limit": name,
                     "capacity": gauge.limit.capacity,
-                    "available": gauge.tokens(int(used["N"]), bucket.at) // MILLI,
-                    "consumed": 0 if consumed is None else in_tokens(int(consumed["N"])),
+                    "available": gauge.tokens(used, bucket.at) // MILLI,
+                    "consumed": in_tokens(consumed or 0),
                 }
             )
     told = {

@@ -2,25 +2,31 @@
 
 from .catalogue import (
     Asset,
+    AssetSummary,
     Context,
     ContextSummary,
     Product,
+    ProductRoute,
     ProductStatus,
     ProductSummary,
     Resource,
+    ResourceSummary,
     Signal,
     SignalStatus,
     SignalSummary,
 )
-from .pages import PROTECTED, Content, ContentKind, ContentStatus, ContentSummary, Route
-from .tenancy import Role, TenantConfig, TenantStatus, TenantSummary, User
-from .trail import AuditEvent, Erasure
+from .pages import PROTECTED, Content, ContentKind, ContentStatus, ContentSummary, Route, RouteSummary
+from .tenancy import Identity, Role, TenantConfig, TenantStatus, TenantSummary, User, UserSummary
+from .trail import AuditEvent, AuditSummary, Erasure, ErasureSummary
 from .visitors import (
     Comment,
+    CommentDetail,
     CommentStatus,
     CommentSummary,
     Consent,
+    ConsentSummary,
     Lead,
+    LeadDetail,
     LeadStatus,
     LeadSummary,
     Message,
@@ -30,11 +36,15 @@ from .visitors import (
 __all__ = [
     "PROTECTED",
     "Asset",
+    "AssetSummary",
     "AuditEvent",
+    "AuditSummary",
     "Comment",
+    "CommentDetail",
     "CommentStatus",
     "CommentSummary",
     "Consent",
+    "ConsentSummary",
     "Content",
     "ContentKind",
     "ContentStatus",
@@ -42,17 +52,23 @@ __all__ = [
     "Context",
     "ContextSummary",
     "Erasure",
+    "ErasureSummary",
+    "Identity",
     "Lead",
+    "LeadDetail",
     "LeadStatus",
     "LeadSummary",
     "Message",
     "MessageSummary",
     "Product",
+    "ProductRoute",
     "ProductStatus",
     "ProductSummary",
     "Resource",
+    "ResourceSummary",
     "Role",
     "Route",
+    "RouteSummary",
     "Signal",
     "SignalStatus",
     "SignalSummary",
@@ -60,4 +76,5 @@ __all__ = [
     "TenantStatus",
     "TenantSummary",
     "User",
+    "UserSummary",
 ]

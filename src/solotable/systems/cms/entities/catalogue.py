@@ -1,8 +1,9 @@
 """What pages are made with: products, assets, resources, contexts and signals (S0.6, S0.9).
 
 Products and contexts hold long texts, so they are listed from `GSI_Type`; the others are small, and are
-listed by the prefix of their own key. Bytes are never in the table: assets and resources have metadata
-here and their bytes in a storage.
+listed by the prefix of their own key. A product is also found by its slug. An index does not keep a slug
+unique (C0.10), so the slug is an item of its own in the product's transaction. Bytes are never in the table:
+assets and resources have metadata here and their bytes in a storage.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from solotable import (
     Entity,
     Json,
     Key,
+    Names,
     Outbox,
     Query,
     Updated,
@@ -31,7 +33,9 @@ from solotable.systems.cms.table import OF_TENANT, cms
 
 ProductStatus = Literal["draft", "active", "archived"]
 SignalStatus = Literal["new", "seen", "done"]
+ProductSlug = Annotated[str, Field(min_length=1, max_length=300)]
 FileStatus = Literal["pending", "stored"]
+Gate = Literal["lead", "purchase"]
 
 
 class Product(Entity, table=cms):
@@ -44,6 +48,8 @@ class Product(Entity, table=cms):
 
     tenant_id: str = FROM_SCOPE
     product_id: str = Field(default_factory=new_id)
+    #: Its name in URLs; `ProductRoute` leads from there to here. Products of earlier versions have none.
+    slug: ProductSlug | None = None
     title: Annotated[str, Field(min_length=1, max_length=200)]
     description: Annotated[str, Field(max_length=100_000)] = ""
     price: Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=2)] = Decimal(0)
@@ -71,11 +77,24 @@ class ProductSummary(BaseModel):
     """What a list shows of a product."""
 
     product_id: str
+    slug: str | None = None
     title: str
     price: Decimal
     currency: str
     status: ProductStatus
     version: int = 0
+
+
+class ProductRoute(Entity, table=cms):
+    """The way from a slug to a product; the former slugs of a product are redirects beside it."""
+
+    key = Key(OF_TENANT, "PRODUCTSLUG#{slug}")
+    names = Names("slug")
+
+    tenant_id: str = FROM_SCOPE
+    slug: ProductSlug
+    product_id: str
+    version: Annotated[int, Version()] = 0
 
 
 class Context(Entity, table=cms):
@@ -134,8 +153,27 @@ class Asset(Entity, table=cms):
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[Self]:
+        """The assets of a tenant, whole: for an erasure."""
+        return cls.key.query()
+
+    @pattern
+    @classmethod
+    def listed(cls) -> Query[AssetSummary]:
         """The assets of a tenant, newest first."""
-        return cls.key.query().descending()
+        return cls.key.query().descending().select(AssetSummary)
+
+
+class AssetSummary(BaseModel):
+    """What a list shows of an asset."""
+
+    asset_id: str
+    name: str
+    mime: str
+    size: int
+    status: FileStatus
+    alt: str = ""
+    created: datetime | None = None
+    version: int = 0
 
 
 class Resource(Entity, table=cms):
@@ -150,7 +188,7 @@ class Resource(Entity, table=cms):
     mime: str
     size: Annotated[int, Field(ge=0)]
     status: FileStatus = "pending"
-    gate: Literal["lead", "purchase"] = "lead"
+    gate: Gate = "lead"
     created: Annotated[datetime | None, Created()] = None
     version: Annotated[int, Version()] = 0
 
@@ -162,8 +200,27 @@ class Resource(Entity, table=cms):
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[Self]:
+        """The resources of a tenant, whole: for an erasure."""
+        return cls.key.query()
+
+    @pattern
+    @classmethod
+    def listed(cls) -> Query[ResourceSummary]:
         """The resources of a tenant, newest first."""
-        return cls.key.query().descending()
+        return cls.key.query().descending().select(ResourceSummary)
+
+
+class ResourceSummary(BaseModel):
+    """What a list shows of a resource."""
+
+    resource_id: str
+    name: str
+    mime: str
+    size: int
+    status: FileStatus
+    gate: Gate
+    created: datetime | None = None
+    version: int = 0
 
 
 class Signal(Entity, table=cms):
@@ -184,9 +241,9 @@ class Signal(Entity, table=cms):
 
     @pattern
     @classmethod
-    def of_tenant(cls) -> Query[Self]:
+    def of_tenant(cls) -> Query[SignalSummary]:
         """The signals of a tenant, newest first."""
-        return cls.key.query().descending()
+        return cls.key.query().descending().select(SignalSummary)
 
     @pattern
     @classmethod
@@ -196,9 +253,11 @@ class Signal(Entity, table=cms):
 
 
 class SignalSummary(BaseModel):
-    """What the inbox shows of a signal."""
+    """What a list shows of a signal."""
 
     signal_id: str
     title: str
     source: str = ""
     status: SignalStatus
+    created: datetime | None = None
+    version: int = 0

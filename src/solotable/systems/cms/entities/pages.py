@@ -93,6 +93,12 @@ class Content(Entity, table=cms):
 
     @pattern
     @classmethod
+    def links_of(cls, node_id: str) -> Query[PageLinks]:
+        """The blocks of one page, for the links in them."""
+        return cls.key.query(node_id=node_id).select(PageLinks)
+
+    @pattern
+    @classmethod
     def in_status(cls, status: ContentStatus) -> Query[ContentSummary]:
         """The pages in a status, oldest first: the work inbox."""
         return cls.by_status.query(status=status).select(ContentSummary)
@@ -111,6 +117,14 @@ class ContentSummary(BaseModel):
     version: int = 0
 
 
+class PageLinks(BaseModel):
+    """What the graph of a site reads of a page."""
+
+    node_id: str
+    status: ContentStatus
+    blocks: list[dict[str, Any]] = []
+
+
 class Route(Entity, table=cms):
     """The way from a path to a page; the former paths of a page are redirects beside it."""
 
@@ -125,5 +139,19 @@ class Route(Entity, table=cms):
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[Self]:
-        """The routes of a tenant, by path."""
+        """The routes of a tenant, by path, whole: for what leads to them."""
         return cls.key.query()
+
+    @pattern
+    @classmethod
+    def listed(cls) -> Query[RouteSummary]:
+        """The routes of a tenant, by path."""
+        return cls.key.query().select(RouteSummary)
+
+
+class RouteSummary(BaseModel):
+    """What a list shows of a route."""
+
+    slug: str
+    node_id: str
+    version: int = 0

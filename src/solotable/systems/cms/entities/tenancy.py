@@ -6,7 +6,8 @@ Corrections of the written design, and why:
   tenants never have one host, whatever `GSI_Domain` has seen yet.
 - C0.11: tenants lie in one partition, `SYSTEM`. Requests do not read it each time: whoever asks for the
   tenant of a host keeps the answer for a while (`solotable.web` does).
-- Settings hold secrets among them. No list, no index and no event carries them.
+- Settings hold secrets among them. No list, no index and no event carries them. They are hidden unless their
+  path is in `public`: a list of names that look like secrets never has them all.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ TenantStatus = Literal["active", "suspended", "closed"]
 TenantId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 TenantName = Annotated[str, Field(min_length=1, max_length=200)]
 MOST_SETTINGS = 100_000
+PublicPaths = Annotated[list[Annotated[str, Field(min_length=1, max_length=300)]], Field(max_length=200)]
 Role = Literal["TENANT_ADMIN", "EDITOR", "CUSTOMER"]
 
 
@@ -45,13 +47,15 @@ class TenantConfig(Entity, table=cms, scope="global"):
     key = Key(SYSTEM, "TENANT#{id}")
     by_domain = Key("DOMAIN#{domain}", index="GSI_Domain")
     by_type = Key("SYSTEM#TYPE#TENANT", "{id}", index="GSI_Type")
-    events = Outbox(title="name", snapshot=("name", "domain", "status"))
+    events = Outbox(title="name", snapshot=("name", "domain", "status", "public"))
 
     id: TenantId
     name: TenantName
     domain: Annotated[str | None, Unique(normalise="casefold")] = None
     status: TenantStatus = "active"
     settings: Annotated[dict[str, Any], at_most(MOST_SETTINGS), Json()] = Field(default_factory=dict)
+    #: The settings that editors may see, as JSON Pointers: `/mail/from`.
+    public: Annotated[PublicPaths, Json()] = Field(default_factory=list)
     created: Annotated[datetime | None, Created()] = None
     updated: Annotated[datetime | None, Updated()] = None
     version: Annotated[int, Version()] = 0
@@ -68,6 +72,12 @@ class TenantConfig(Entity, table=cms, scope="global"):
         """All tenants, without their settings."""
         return cls.by_type.query().select(TenantSummary)
 
+    @pattern
+    @classmethod
+    def shown_as(cls, id: str) -> Query[TenantSummary]:  # noqa: A002 - the field's name
+        """What lists show of one tenant."""
+        return cls.by_type.query(id=id).select(TenantSummary)
+
 
 class TenantSummary(BaseModel):
     """What a list shows of a tenant."""
@@ -81,7 +91,7 @@ class TenantSummary(BaseModel):
 class User(Entity, table=cms):
     """Somebody who works for a tenant, and what they may do there.
 
-    Their id is the subject of their tokens, or follows from their address as that of a lead does.
+    Their id follows from their address as that of a lead does, or is the subject of their tokens.
     """
 
     key = Key(OF_TENANT, "USER#{user_id}")
@@ -100,5 +110,38 @@ class User(Entity, table=cms):
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[Self]:
-        """The people of a tenant."""
+        """The users of a tenant, whole: for an erasure."""
         return cls.key.query()
+
+    @pattern
+    @classmethod
+    def listed(cls) -> Query[UserSummary]:
+        """The users of a tenant."""
+        return cls.key.query().select(UserSummary)
+
+
+class UserSummary(BaseModel):
+    """What a list shows of a user."""
+
+    user_id: str
+    email: str
+    name: str = ""
+    role: Role
+    enabled: bool
+    created: datetime | None = None
+    updated: datetime | None = None
+    version: int = 0
+
+
+class Identity(Entity, table=cms):
+    """The users that the tokens of one subject have stood for. Made of verified tokens, never by a person."""
+
+    key = Key(OF_TENANT, "IDENTITY#{identity_id}")
+
+    tenant_id: str = FROM_SCOPE
+    #: A digest of the issuer and the subject.
+    identity_id: str
+    user_ids: list[str]
+    created: Annotated[datetime | None, Created()] = None
+    updated: Annotated[datetime | None, Updated()] = None
+    version: Annotated[int, Version()] = 0

@@ -11,9 +11,9 @@ Corrections of the written design, and why:
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from solotable import (
     FROM_SCOPE,
@@ -56,9 +56,9 @@ class AuditEvent(Entity, table=cms):
 
     @pattern
     @classmethod
-    def of_tenant(cls) -> Query[Self]:
+    def of_tenant(cls) -> Query[AuditSummary]:
         """The trail of a tenant, newest first."""
-        return cls.key.query().descending()
+        return cls.key.query().descending().select(AuditSummary)
 
     @classmethod
     def of(cls, event: Event) -> AuditEvent:
@@ -78,6 +78,20 @@ class AuditEvent(Entity, table=cms):
         )
 
 
+class AuditSummary(BaseModel):
+    """What a list shows of an event: all of it but where it is kept, and for how long."""
+
+    at: datetime
+    event_id: str
+    verb: EventVerb
+    actor: Actor | None = None
+    target: Target
+    target_version: int | None = None
+    snapshot: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
+    request_id: str | None = None
+
+
 class Erasure(Entity, table=cms):
     """That somebody's data was erased: what kind and how much, and a digest instead of who it was."""
 
@@ -94,6 +108,16 @@ class Erasure(Entity, table=cms):
 
     @pattern
     @classmethod
-    def of_tenant(cls) -> Query[Self]:
+    def of_tenant(cls) -> Query[ErasureSummary]:
         """What was erased for a tenant, the latest first."""
-        return cls.key.query().descending()
+        return cls.key.query().descending().select(ErasureSummary)
+
+
+class ErasureSummary(BaseModel):
+    """What a list shows of an erasure."""
+
+    at: datetime
+    erasure_id: str
+    subject: Literal["lead", "visitor"]
+    digest: str
+    removed: dict[str, int] = {}

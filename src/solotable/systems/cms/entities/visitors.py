@@ -68,9 +68,9 @@ class Comment(Entity, table=cms):
 
     @pattern
     @classmethod
-    def of_page(cls, page_id: str) -> Query[Self]:
+    def of_page(cls, page_id: str) -> Query[CommentDetail]:
         """The comments on a page in the order of time, with addresses: for editors."""
-        return cls.key.query(page_id=page_id)
+        return cls.key.query(page_id=page_id).select(CommentDetail)
 
     @pattern
     @classmethod
@@ -102,6 +102,14 @@ class CommentSummary(BaseModel):
     body: str
 
 
+class CommentDetail(CommentSummary):
+    """A comment with its author's address."""
+
+    author_email: str | None = None
+    page_title: str = ""
+    version: int = 0
+
+
 class Lead(Entity, table=cms):
     """Somebody who left their address; one for each address."""
 
@@ -125,9 +133,9 @@ class Lead(Entity, table=cms):
 
     @pattern
     @classmethod
-    def of_tenant(cls) -> Query[Self]:
-        """The leads of a tenant."""
-        return cls.key.query()
+    def of_tenant(cls) -> Query[LeadDetail]:
+        """The leads of a tenant, with their addresses and without what was sent along."""
+        return cls.key.query().select(LeadDetail)
 
     @pattern
     @classmethod
@@ -146,6 +154,17 @@ class LeadSummary(BaseModel):
     created: datetime | None = None
 
 
+class LeadDetail(LeadSummary):
+    """A lead with the address."""
+
+    email: str
+    name: str = ""
+    submissions: int = 1
+    last_submitted: datetime | None = None
+    updated: datetime | None = None
+    version: int = 0
+
+
 class Message(Entity, table=cms):
     """What a lead wrote in the contact form. Created, never changed."""
 
@@ -162,9 +181,15 @@ class Message(Entity, table=cms):
 
     @pattern
     @classmethod
-    def of_lead(cls, lead_id: str) -> Query[Self]:
+    def of_lead(cls, lead_id: str) -> Query[MessageSummary]:
         """The messages of a lead, the latest first."""
-        return cls.key.query(lead_id=lead_id).descending()
+        return cls.key.query(lead_id=lead_id).descending().select(MessageSummary)
+
+    @pattern
+    @classmethod
+    def whole_of_lead(cls, lead_id: str) -> Query[Self]:
+        """The messages of a lead, for an erasure."""
+        return cls.key.query(lead_id=lead_id)
 
     @pattern
     @classmethod
@@ -201,5 +226,23 @@ class Consent(Entity, table=cms):
     @pattern
     @classmethod
     def of_visitor(cls, visitor_id: str) -> Query[Self]:
-        """What a visitor decided, the latest decision first."""
+        """What a visitor decided, the latest decision first, whole."""
         return cls.key.query(visitor_id=visitor_id).descending()
+
+    @pattern
+    @classmethod
+    def listed(cls, visitor_id: str) -> Query[ConsentSummary]:
+        """What a visitor decided, the latest decision first."""
+        return cls.key.query(visitor_id=visitor_id).descending().select(ConsentSummary)
+
+
+class ConsentSummary(BaseModel):
+    """What a list shows of a consent."""
+
+    visitor_id: str
+    at: datetime
+    consent_id: str
+    choices: dict[str, bool]
+    policy_version: str
+    claimed_at: datetime | None = None
+    user_agent: str = ""

@@ -4,7 +4,7 @@ A route says who may ask (`access`), takes the store of the right tenant (`scope
 returns what it gives. What must never happen is refused by the services, not here.
 """
 
-from . import catalogue, comments, content, files, routing, site, tenants, users, versions, visitors
+from . import catalogue, comments, content, files, graph, routing, site, tenants, users, versions, visitors
 
 ROUTERS = (
     site.router,
@@ -18,6 +18,7 @@ ROUTERS = (
     catalogue.router,
     tenants.router,
     users.router,
+    graph.router,
 )
 
 __all__ = ["ROUTERS"]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
+from urllib.parse import quote
 
-from fastapi import APIRouter, HTTPException, Query, Response
+from fastapi import APIRouter, HTTPException, Path, Query, Response
+from fastapi.responses import RedirectResponse
 from pydantic import BaseModel, Field
 
+from solotable import Redirect
 from solotable.systems.cms.entities import (
     Context,
     ContextSummary,
@@ -31,6 +34,9 @@ from .access import ADMINS, EDITORS, PUBLIC, READERS, allow
 from .bounds import JsonRoute
 from .scope import Expected, Id, SiteStore, tagged
 
+#: Letters of every script, as paths of pages have them.
+SlugOrId = Annotated[str, Path(min_length=1, max_length=300, examples=["blue-mug"])]
+MOVED: dict[int | str, dict[str, Any]] = {301: {"description": "The product has another slug now."}}
 Title = Annotated[str, Field(min_length=1, max_length=200)]
 router = APIRouter(tags=["catalogue"], route_class=JsonRoute)
 
@@ -106,13 +112,35 @@ async def list_active_products(store: HostStore, paging: Paging) -> Page[Product
     return Page[ProductSummary].of(found)
 
 
-@router.get("/public/products/{product_id}", **PUBLIC)
-async def get_active_product(product_id: Id, store: HostStore) -> Product:
-    """Return an active product of the site."""
-    found = await Products(store).get(product_id)
-    if found.status != "active":
+@router.get("/public/products/{slug}", response_model=Product, responses=MOVED, **PUBLIC)
+async def get_active_product(slug: SlugOrId, store: HostStore) -> Product | Response:
+    """Return an active product of the site by its slug, or by its id; a former slug is a 301."""
+    products = Products(store)
+    found = await products.by_slug(slug)
+    if isinstance(found, Redirect):
+        # A redirect must not tell the slug of a product that is not for sale.
+        there = await products.by_slug(found.to)
+        if isinstance(there, Product) and there.status == "active":
+            headers = {"cache-control": "public, max-age=60"}
+            return RedirectResponse(f"/public/products/{quote(found.to)}", status_code=301, headers=headers)
+        found = None
+    if found is None:
+        found = await store.get(Product, product_id=slug)
+    if found is None or found.status != "active":
         raise HTTPException(404, "There is no such item.")
     return found
+
+
+@router.get("/products/by-slug/{slug}", **allow(*READERS))
+async def get_product_by_slug(slug: SlugOrId, store: SiteStore, response: Response) -> Product:
+    """Return a product by its slug, or by one that it had before."""
+    products = Products(store)
+    found = await products.by_slug(slug)
+    if isinstance(found, Redirect):
+        found = await products.by_slug(found.to)
+    if not isinstance(found, Product):
+        raise HTTPException(404, "There is no such item.")
+    return tagged(response, found)
 
 
 @router.get("/context", **allow(*EDITORS))
@@ -152,11 +180,11 @@ async def list_signals(
     store: SiteStore,
     paging: Paging,
     status: Annotated[SignalStatus | None, Query(description="Only these: the inbox.")] = None,
-) -> Page[Signal] | Page[SignalSummary]:
+) -> Page[SignalSummary]:
     """List signals, newest first, or those in a status."""
     signals = Signals(store)
     if status is None:
-        return Page[Signal].of(await signals.list(limit=paging.limit, cursor=paging.cursor))
+        return Page[SignalSummary].of(await signals.list(limit=paging.limit, cursor=paging.cursor))
     return Page[SignalSummary].of(await signals.inbox(status, limit=paging.limit, cursor=paging.cursor))
 
 

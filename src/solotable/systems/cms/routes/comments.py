@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query
 from pydantic import BaseModel, ConfigDict, Field
 
-from solotable.systems.cms.entities import Comment, CommentStatus, CommentSummary
+from solotable.systems.cms.entities import Comment, CommentDetail, CommentStatus, CommentSummary
 from solotable.systems.cms.services import Comments, Contents
 from solotable.web import Page, Paging, Visitor
 from solotable.web.moments import Moment
@@ -50,7 +50,7 @@ async def list_comments(
         str | None, Query(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$", examples=["01JD0QK7V3M8Z6X2T9R4C5B1AE"])
     ] = None,
     status: Annotated[CommentStatus | None, Query(description="Only these; for editors.")] = None,
-) -> Page[Comment] | Page[CommentSummary]:
+) -> Page[CommentDetail] | Page[CommentSummary]:
     """List the comments on a page: the approved ones, or for editors all of them, or those in a status."""
     comments = Comments(store)
     if principal.has(*EDITORS):
@@ -60,7 +60,7 @@ async def list_comments(
         if status is not None:
             raise HTTPException(422, "Send page_id or status, not both.")
         found = await comments.of_page(page_id, limit=paging.limit, cursor=paging.cursor)
-        return Page[Comment].of(found)
+        return Page[CommentDetail].of(found)
     if page_id is None or status not in (None, "approved"):
         raise HTTPException(422, "Send page_id; without an editor's role only approved comments are shown.")
     # With a page that is withdrawn or deleted its comments are not there either.

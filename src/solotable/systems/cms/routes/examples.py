@@ -50,24 +50,28 @@ _TENANT = {"id": "acme", "name": "Acme", "domain": "acme.example"}
 _CONSENT = {"visitor_id": "v-81", "choices": {"analytics": False}, "policy_version": "2026-01"}
 _KEPT = {"tenant_id": "acme", "version": 1}
 
+_AUDIT = {
+    "at": _AT,
+    "event_id": _ID,
+    "verb": "updated",
+    "actor": {"id": "u-17", "name": "Eve", "email": "eve@acme.example"},
+    "target": {"entity": "Content", "key": {"node_id": _ID}, "title": "About us"},
+    "snapshot": {"title": "About us", "status": "published"},
+    "changes": {"status": {"before": "draft", "after": "published"}},
+    "request_id": "r-1",
+}
+
 EXAMPLES: dict[str, Any] = {
     "Access": {"enabled": False},
     "Announced": {"id": _ID, "upload_url": None},
     "Asset": {**_KEPT, **_FILE, "asset_id": _ID, "status": "stored", "alt": "Our logo", "created": _AT},
-    "AuditEvent": {
-        "tenant_id": "acme",
-        "at": _AT,
-        "event_id": _ID,
-        "verb": "updated",
-        "actor": {"id": "u-17", "name": "Eve", "email": "eve@acme.example"},
-        "target": {"entity": "Content", "key": {"node_id": _ID}, "title": "About us"},
-        "snapshot": {"title": "About us", "status": "published"},
-        "changes": {"status": {"before": "draft", "after": "published"}},
-        "request_id": "r-1",
-    },
+    "AuditSummary": _AUDIT,
+    "AssetSummary": {**_FILE, "asset_id": _ID, "status": "stored", "alt": "Our logo", "version": 2},
     "Comment": {**_KEPT, **_COMMENT, "page_title": "About us", "author_email": "ben@example.org"},
+    "CommentDetail": {**_COMMENT, "page_title": "About us", "author_email": "ben@example.org"},
     "CommentSummary": _COMMENT,
     "Consent": {**_CONSENT, "tenant_id": "acme", "at": _AT, "consent_id": _ID},
+    "ConsentSummary": {**_CONSENT, "at": _AT, "consent_id": _ID},
     "Content": {**_SUMMARY, "tenant_id": "acme", "description": "Who we are", "blocks": _BLOCKS, "seo": {}},
     "ContentDraft": {"title": "About us", "status": "published", "blocks": _BLOCKS},
     "ContentPatch": {"title": "About the team", "slug": "/team"},
@@ -85,6 +89,24 @@ EXAMPLES: dict[str, Any] = {
         "digest": "9f2c",
         "removed": {"leads": 1},
     },
+    "ErasureSummary": {
+        "at": _AT,
+        "erasure_id": _ID,
+        "subject": "lead",
+        "digest": "9f2c",
+        "removed": {"leads": 1},
+    },
+    "GraphNode": {
+        "node_id": _ID,
+        "slug": "/about-us",
+        "title": "About us",
+        "kind": "page",
+        "status": "published",
+        "links": [_ID],
+        "broken": ["/gone"],
+        "incoming": 2,
+        "orphan": False,
+    },
     "Health": {"status": "ok"},
     "Lead": {
         **_KEPT,
@@ -94,7 +116,12 @@ EXAMPLES: dict[str, Any] = {
         "status": "new",
     },
     "LeadChange": {"status": "contacted"},
-    "Message": {**_MESSAGE, "tenant_id": "acme"},
+    "LeadDetail": {
+        "lead_id": "9f2c",
+        "email": "ann@example.org",
+        "label": "a***@example.org",
+        "status": "new",
+    },
     "MessageSummary": _MESSAGE,
     "Moderation": {"page_id": _ID, "at": _AT, "comment_id": _ID, "status": "approved"},
     "Moved": {"path": "/team", "to": "/about-us"},
@@ -116,6 +143,7 @@ EXAMPLES: dict[str, Any] = {
     "ProductDraft": _PRODUCT,
     "ProductSummary": {
         "product_id": _ID,
+        "slug": "mug",
         "title": "Mug",
         "price": "12.50",
         "currency": "EUR",
@@ -134,8 +162,9 @@ EXAMPLES: dict[str, Any] = {
     },
     "Received": {"received": True},
     "Resource": {**_KEPT, **_FILE, "resource_id": _ID, "status": "stored", "gate": "lead", "created": _AT},
+    "ResourceSummary": {**_FILE, "resource_id": _ID, "status": "stored", "gate": "lead", "created": _AT},
     "Restoring": {"version": 1},
-    "Route": {**_KEPT, "slug": "/about-us", "node_id": _ID},
+    "RouteSummary": {"slug": "/about-us", "node_id": _ID, "version": 1},
     "Signal": {**_KEPT, **_SIGNAL, "signal_id": _ID},
     "SignalChange": {"status": "done"},
     "SignalDraft": _SIGNAL,
@@ -145,12 +174,14 @@ EXAMPLES: dict[str, Any] = {
     "TenantErasure": {"tenant": "acme", "removed": 4711, "done": True},
     "TenantSummary": {**_TENANT, "status": "active"},
     "User": {**_KEPT, **_USER, "user_id": "u-17", "enabled": True},
+    "UserSummary": {**_USER, "user_id": "u-17", "enabled": True, "version": 1},
     "UserChange": {"role": "TENANT_ADMIN"},
     "VersionDifference": {
         "before": 1,
         "after": 2,
         "changes": [{"field": "title", "before": "About", "after": "About us"}],
     },
+    "PublicSettings": {"paths": ["/mail/from", "/theme"]},
     "VersionSummary": {"version": 1, "title": "About", "slug": "/about", "status": "draft", "updated": _AT},
 }
 #: For bodies that have no model of their own.

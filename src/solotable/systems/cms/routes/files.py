@@ -12,7 +12,7 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from fastapi.responses import RedirectResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 
-from solotable.systems.cms.entities import Asset, Resource
+from solotable.systems.cms.entities import Asset, AssetSummary, Resource, ResourceSummary
 from solotable.systems.cms.services import Announced, Assets, Leads, Resources
 from solotable.web import Caller, HostStore, Page, Paging
 
@@ -66,9 +66,9 @@ class NewResource(BaseModel):
 
 
 @router.get("/assets", **allow(*READERS))
-async def list_assets(store: SiteStore, files: Files, paging: Paging) -> Page[Asset]:
+async def list_assets(store: SiteStore, files: Files, paging: Paging) -> Page[AssetSummary]:
     """List assets, newest first."""
-    return Page[Asset].of(await Assets(store, files).list(limit=paging.limit, cursor=paging.cursor))
+    return Page[AssetSummary].of(await Assets(store, files).list(limit=paging.limit, cursor=paging.cursor))
 
 
 @router.post("/assets", status_code=201, **allow(*EDITORS))
@@ -111,9 +111,11 @@ async def serve_asset(asset_id: Id, store: HostStore, files: Files) -> Response:
 
 
 @router.get("/resources/list", **allow(*EDITORS))
-async def list_resources(store: SiteStore, files: Files, paging: Paging) -> Page[Resource]:
+async def list_resources(store: SiteStore, files: Files, paging: Paging) -> Page[ResourceSummary]:
     """List resources, newest first."""
-    return Page[Resource].of(await Resources(store, files).list(limit=paging.limit, cursor=paging.cursor))
+    return Page[ResourceSummary].of(
+        await Resources(store, files).list(limit=paging.limit, cursor=paging.cursor)
+    )
 
 
 @router.post("/resources/upload", status_code=201, **allow(*ADMINS))

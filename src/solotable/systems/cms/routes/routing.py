@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, HTTPException, Query
+from fastapi import APIRouter, HTTPException, Query, Request
 
-from solotable.systems.cms.entities import Content, Route
+from solotable.systems.cms.entities import Content, RouteSummary
 from solotable.systems.cms.services import Moved, Routes
 from solotable.web import Page, Paging
 
 from .access import EDITORS, READERS, allow
 from .bounds import JsonRoute
 from .scope import SiteStore
+from .sitemaps import refresh
 
 router = APIRouter(tags=["routes"], route_class=JsonRoute)
 
@@ -20,9 +21,9 @@ PathText = Annotated[str, Query(min_length=1, max_length=400, examples=["/about-
 
 
 @router.get("/routes", **allow(*READERS))
-async def list_routes(store: SiteStore, paging: Paging) -> Page[Route]:
+async def list_routes(store: SiteStore, paging: Paging) -> Page[RouteSummary]:
     """List routes by path."""
-    return Page[Route].of(await Routes(store).list(limit=paging.limit, cursor=paging.cursor))
+    return Page[RouteSummary].of(await Routes(store).list(limit=paging.limit, cursor=paging.cursor))
 
 
 @router.get("/redirects", **allow(*READERS))
@@ -32,9 +33,10 @@ async def list_redirects(store: SiteStore, paging: Paging) -> Page[Moved]:
 
 
 @router.delete("/redirects", status_code=204, **allow(*EDITORS))
-async def release_redirect(store: SiteStore, path: PathText) -> None:
+async def release_redirect(store: SiteStore, path: PathText, request: Request) -> None:
     """Give up a redirect, so that another page may have its path."""
     await Routes(store).release(path)
+    refresh(request, store)
 
 
 @router.get("/resolve", **allow(*READERS))

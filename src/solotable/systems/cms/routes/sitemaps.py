@@ -17,6 +17,7 @@ from solotable.systems.cms.services import Contents
 from solotable.systems.cms.services.visitors import tenant_of
 from solotable.web.kept import Kept
 
+from .graph import graphs
 from .markup import sitemap_index_xml, sitemap_xml
 
 MOST_IN_PART = 50_000
@@ -99,5 +100,6 @@ def sitemaps(request: Request) -> Sitemaps:
 
 
 def refresh(request: Request, store: AsyncStore) -> None:
-    """Have the sitemap of a store's tenant read again, as a page of it has changed."""
+    """Have the sitemap and the graph of a store's tenant read again, as a page of it has changed."""
     sitemaps(request).forget(tenant_of(store))
+    graphs(request).forget(tenant_of(store))

@@ -1,6 +1,7 @@
 """`/tenants`, `/settings`: tenants for global administrators, a tenant's settings for its own.
 
-Secrets are shown by `/settings/secrets` alone. After a change the app asks again who owns a host.
+Settings are hidden but for those that `/settings/public` declares; `/settings/secrets` alone shows the rest,
+to administrators. No route without a credential shows any. After a change the app asks again who owns a host.
 """
 
 from __future__ import annotations
@@ -11,12 +12,14 @@ from fastapi import APIRouter, HTTPException, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.cms.entities import TenantConfig, TenantStatus, TenantSummary
+from solotable.systems.cms.entities.tenancy import PublicPaths
 from solotable.systems.cms.services import Settings, TenantDraft, TenantErasure, Tenants, erase
-from solotable.systems.cms.services.settings import redacted
+from solotable.systems.cms.services.settings import shown
 from solotable.web import Caller, HostTenants, Page, Paging, Principal, etag
 
 from .access import ADMINS, EDITORS, GLOBAL, READERS, allow
 from .bounds import JsonRoute, Tree
+from .graph import graphs
 from .scope import ActingDatabase, Expected, Files, Id, OpenTenant, open_tenants
 from .sitemaps import sitemaps
 
@@ -43,6 +46,14 @@ class Confirmation(BaseModel):
     confirm: Annotated[str, Field(min_length=1, max_length=128)]
 
 
+class PublicSettings(BaseModel):
+    """The settings that editors may see, as JSON Pointers: `/mail/from`. Each names a value, never a map."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    paths: PublicPaths
+
+
 def summary(config: TenantConfig) -> TenantSummary:
     """Return a tenant without its settings."""
     return TenantSummary(id=config.id, name=config.name, domain=config.domain, status=config.status)
@@ -59,6 +70,7 @@ def forget(request: Request, tenant: str) -> None:
     cast(HostTenants, request.app.state.hosts).forget()
     open_tenants(request).forget(tenant)
     sitemaps(request).forget(tenant)
+    graphs(request).forget(tenant)
 
 
 @router.get("/tenants", **allow(*READERS))
@@ -69,8 +81,7 @@ async def list_tenants(db: ActingDatabase, principal: Caller, paging: Paging) ->
         return Page[TenantSummary].of(await tenants.list(limit=paging.limit, cursor=paging.cursor))
     if paging.cursor is not None:
         raise HTTPException(400, "One's own tenants are on one page.")
-    found = await db.get_many(TenantConfig, [{"id": each} for each in sorted(principal.tenants)[:100]])
-    return Page[TenantSummary](items=[summary(each) for each in found if each is not None])
+    return Page[TenantSummary](items=await tenants.summaries(sorted(principal.tenants)[:100]))
 
 
 @router.post("/tenants", status_code=201, **allow(*GLOBAL))
@@ -144,21 +155,41 @@ async def erase_tenant(
 
 @router.get("/settings", tags=["settings"], **allow(*EDITORS))
 async def get_settings(tenant: OpenTenant, db: ActingDatabase, response: Response) -> dict[str, Any]:
-    """Return the settings with secrets hidden."""
+    """Return the settings; what is not declared public is hidden."""
     found = await Tenants(db).get(tenant)
     response.headers["etag"] = etag(found.version)
-    return redacted(found.settings)
+    return shown(found)
 
 
 @router.put("/settings", tags=["settings"], **allow(*ADMINS))
 async def merge_settings(
-    patch: Tree, tenant: OpenTenant, db: ActingDatabase, version: Expected
+    patch: Tree, tenant: OpenTenant, db: ActingDatabase, version: Expected, request: Request
 ) -> dict[str, Any]:
-    """Merge a change into the settings: what is not named stays, null removes, a hidden secret stays."""
-    return await Settings(db, tenant).merge(patch, version=version)
+    """Merge a change into the settings: what is not named stays, null removes, what is hidden stays."""
+    merged = await Settings(db, tenant).merge(patch, version=version)
+    graphs(request).forget(tenant)
+    return merged
 
 
 @router.get("/settings/secrets", tags=["settings"], **allow(*ADMINS))
 async def get_secrets(tenant: OpenTenant, db: ActingDatabase) -> dict[str, Any]:
-    """Return the secrets as they are."""
+    """Return what is hidden, as it is."""
     return await Settings(db, tenant).secrets()
+
+
+@router.get("/settings/public", tags=["settings"], **allow(*EDITORS))
+async def get_public_settings(tenant: OpenTenant, db: ActingDatabase, response: Response) -> PublicSettings:
+    """Return which settings are declared public."""
+    found = await Tenants(db).get(tenant)
+    response.headers["etag"] = etag(found.version)
+    return PublicSettings(paths=found.public)
+
+
+@router.put("/settings/public", tags=["settings"], **allow(*ADMINS))
+async def declare_public_settings(
+    body: PublicSettings, tenant: OpenTenant, db: ActingDatabase, version: Expected, response: Response
+) -> PublicSettings:
+    """Declare which settings editors may see; all others are hidden from now on."""
+    stored = await Settings(db, tenant).declare(body.paths, version=version)
+    response.headers["etag"] = etag(stored.version)
+    return PublicSettings(paths=stored.public)

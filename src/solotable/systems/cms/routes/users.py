@@ -7,7 +7,7 @@ from typing import Annotated, cast
 from fastapi import APIRouter, Depends, HTTPException, Request
 from pydantic import BaseModel, ConfigDict, Field
 
-from solotable.systems.cms.entities import AuditEvent, Role, User
+from solotable.systems.cms.entities import AuditSummary, Role, User, UserSummary
 from solotable.systems.cms.services import Trail, Users
 from solotable.systems.cms.services.visitors import tenant_of
 from solotable.web import Caller, Page, Paging, Standings
@@ -27,7 +27,7 @@ class NewUser(BaseModel):
     email: Email
     name: Annotated[str, Field(max_length=200)] = ""
     role: Role = "EDITOR"
-    #: The subject of their tokens; without it they are known by their address.
+    #: The subject of their tokens, for tokens without an address. A GLOBAL_ADMIN's to give.
     user_id: IdText | None = None
 
 
@@ -54,6 +54,7 @@ async def managed(store: SiteStore, principal: Caller, pepper: Pepper) -> Users:
         store,
         manager_id=principal.id,
         manager_email=principal.email,
+        manager_issuer=principal.issuer or "",
         roles=principal.roles,
         pepper=pepper,
     )
@@ -68,9 +69,9 @@ Managed = Annotated[Users, Depends(managed)]
 
 
 @router.get("/users", tags=["users"], **allow(*EDITORS))
-async def list_users(users: Managed, paging: Paging) -> Page[User]:
+async def list_users(users: Managed, paging: Paging) -> Page[UserSummary]:
     """List the people of the tenant."""
-    return Page[User].of(await users.list(limit=paging.limit, cursor=paging.cursor))
+    return Page[UserSummary].of(await users.list(limit=paging.limit, cursor=paging.cursor))
 
 
 @router.post("/users", status_code=201, tags=["users"], **allow(*ADMINS))
@@ -117,6 +118,6 @@ async def delete_user(user_id: Id, users: Managed, store: SiteStore, request: Re
 
 
 @router.get("/audit", tags=["audit"], **allow(*ADMINS))
-async def list_audit(store: SiteStore, paging: Paging) -> Page[AuditEvent]:
+async def list_audit(store: SiteStore, paging: Paging) -> Page[AuditSummary]:
     """List what was done, newest first."""
-    return Page[AuditEvent].of(await Trail(store).list(limit=paging.limit, cursor=paging.cursor))
+    return Page[AuditSummary].of(await Trail(store).list(limit=paging.limit, cursor=paging.cursor))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.cms.entities import Content
@@ -14,6 +14,7 @@ from solotable.web import Page, Paging
 from .access import EDITORS, allow
 from .bounds import JsonRoute
 from .scope import Expected, Id, SiteStore, tagged
+from .sitemaps import refresh
 
 router = APIRouter(prefix="/content/{node_id}", tags=["versions"], route_class=JsonRoute)
 
@@ -75,7 +76,9 @@ async def diff_versions(
 
 @router.post("/restore", **allow(*EDITORS))
 async def restore_version(
-    node_id: Id, body: Restoring, store: SiteStore, over: Expected, response: Response
+    node_id: Id, body: Restoring, store: SiteStore, over: Expected, request: Request, response: Response
 ) -> Content:
     """Write an old version's content as a new version; address and status stay."""
-    return tagged(response, await Versions(store).restore(node_id, body.version, over=over))
+    restored = await Versions(store).restore(node_id, body.version, over=over)
+    refresh(request, store)
+    return tagged(response, restored)

@@ -13,7 +13,16 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Header
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, model_validator
 
-from solotable.systems.cms.entities import Consent, Erasure, Lead, LeadStatus, Message, MessageSummary
+from solotable.systems.cms.entities import (
+    Consent,
+    ConsentSummary,
+    Erasure,
+    ErasureSummary,
+    Lead,
+    LeadDetail,
+    LeadStatus,
+    MessageSummary,
+)
 from solotable.systems.cms.services import Consents, Erasures, Leads
 from solotable.web import Page, Paging
 from solotable.web.moments import Moment
@@ -124,16 +133,16 @@ async def record_consent(
 
 
 @router.get("/consents/{visitor_id}", **allow(*ADMINS))
-async def list_consents(visitor_id: Id, store: SiteStore, paging: Paging) -> Page[Consent]:
+async def list_consents(visitor_id: Id, store: SiteStore, paging: Paging) -> Page[ConsentSummary]:
     """List the decisions of a visitor, the latest first."""
     found = await Consents(store).of_visitor(visitor_id, limit=paging.limit, cursor=paging.cursor)
-    return Page[Consent].of(found)
+    return Page[ConsentSummary].of(found)
 
 
 @router.get("/leads", **allow(*ADMINS))
-async def list_leads(store: SiteStore, paging: Paging) -> Page[Lead]:
+async def list_leads(store: SiteStore, paging: Paging) -> Page[LeadDetail]:
     """List leads with their addresses."""
-    return Page[Lead].of(await Leads(store).list(limit=paging.limit, cursor=paging.cursor))
+    return Page[LeadDetail].of(await Leads(store).list(limit=paging.limit, cursor=paging.cursor))
 
 
 @router.get("/leads/{lead_id}", **allow(*ADMINS))
@@ -143,10 +152,10 @@ async def get_lead(lead_id: Id, store: SiteStore) -> Lead:
 
 
 @router.get("/leads/{lead_id}/messages", **allow(*ADMINS))
-async def list_messages_of_lead(lead_id: Id, store: SiteStore, paging: Paging) -> Page[Message]:
+async def list_messages_of_lead(lead_id: Id, store: SiteStore, paging: Paging) -> Page[MessageSummary]:
     """List what a lead wrote, the latest first."""
     found = await Leads(store).messages_of(lead_id, limit=paging.limit, cursor=paging.cursor)
-    return Page[Message].of(found)
+    return Page[MessageSummary].of(found)
 
 
 @router.get("/messages", **allow(*ADMINS))
@@ -179,6 +188,6 @@ async def erase(body: NewErasure, store: SiteStore, pepper: Pepper) -> Erasure:
 
 
 @router.get("/erasures", **allow(*ADMINS))
-async def list_erasures(store: SiteStore, paging: Paging) -> Page[Erasure]:
+async def list_erasures(store: SiteStore, paging: Paging) -> Page[ErasureSummary]:
     """List what was erased, the latest first."""
-    return Page[Erasure].of(await Erasures(store).list(limit=paging.limit, cursor=paging.cursor))
+    return Page[ErasureSummary].of(await Erasures(store).list(limit=paging.limit, cursor=paging.cursor))

@@ -7,11 +7,13 @@ from .catalogue import ContextDraft, Contexts, ProductDraft, Products, SignalDra
 from .closing import TenantErasure, erase
 from .contents import ContentDraft, ContentPatch, Contents
 from .files import Announced, Assets, Resources
+from .graph import Graph, GraphNode, Graphs
+from .identities import Identities, UnknownUsers, standing
 from .routing import Moved, Routes
 from .settings import Settings
 from .tenants import TenantDraft, Tenants
 from .trail import Erasures, Trail, audit_sink
-from .users import Forbidden, Users, standing
+from .users import Forbidden, Users
 from .versions import Versions, VersionSummary
 from .visitors import Comments, Consents, Leads
 
@@ -27,6 +29,10 @@ __all__ = [
     "Contexts",
     "Erasures",
     "Forbidden",
+    "Graph",
+    "GraphNode",
+    "Graphs",
+    "Identities",
     "Leads",
     "Moved",
     "ProductDraft",
@@ -40,6 +46,7 @@ __all__ = [
     "TenantErasure",
     "Tenants",
     "Trail",
+    "UnknownUsers",
     "Users",
     "VersionSummary",
     "Versions",

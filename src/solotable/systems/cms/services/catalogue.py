@@ -7,18 +7,21 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from solotable import ANY, AsyncStore, Page, Query
+from solotable import ANY, AsyncStore, Page, Query, Redirect
+from solotable.errors import AlreadyExists, DataError
 from solotable.systems.cms.entities.catalogue import (
     Context,
     ContextSummary,
     Product,
+    ProductRoute,
     ProductStatus,
     ProductSummary,
     Signal,
     SignalStatus,
     SignalSummary,
 )
-from solotable.systems.cms.refusals import Refused, made
+from solotable.systems.cms.refusals import Refused, first_reason, made
+from solotable.systems.cms.slugs import product_slug
 
 EntityT = TypeVar("EntityT", bound=Product | Context | Signal)
 RowT = TypeVar("RowT", bound=BaseModel)
@@ -30,6 +33,8 @@ class ProductDraft(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     title: Annotated[str, Field(min_length=1, max_length=200)]
+    #: Without one it is made of the title.
+    slug: Annotated[str, Field(min_length=1, max_length=300)] | None = None
     description: Annotated[str, Field(max_length=100_000)] = ""
     price: Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=2)] = Decimal(0)
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = "EUR"
@@ -100,10 +105,71 @@ class _Kind(Generic[EntityT]):
 
 
 class Products(_Kind[Product]):
-    """The products of one tenant."""
+    """The products of one tenant, each with a route from its slug."""
 
     def __init__(self, store: AsyncStore) -> None:
         super().__init__(store, Product, "product_id", ProductDraft)
+
+    async def create(self, draft: BaseModel) -> Product:
+        """Make a product and its route; AlreadyExists if the slug that was given is taken."""
+        given = draft.model_dump()
+        product = made(Product, **{**given, "slug": None})
+        if given["slug"] is not None:
+            return await self._created(product, product_slug(given["slug"]))
+        try:
+            return await self._created(product, _slug_of(product))
+        except AlreadyExists:
+            return await self._created(product, f"{_slug_of(product)}-{product.product_id[-8:].lower()}")
+
+    async def _created(self, product: Product, slug: str) -> Product:
+        with first_reason():
+            async with self._store.transaction() as tx:
+                created = tx.create(product.model_copy(update={"slug": slug}))
+                tx.create(ProductRoute(slug=slug, product_id=product.product_id))
+        return created
+
+    async def by_slug(self, slug: str) -> Product | Redirect[ProductRoute] | None:
+        """Return the product with a slug, where a former slug leads, or None."""
+        try:
+            name = product_slug(slug)
+        except DataError:  # no product can have such a slug
+            return None
+        found = await self._store.names(ProductRoute).resolve(name, follow=True) if name else None
+        if found is None or isinstance(found, Redirect):
+            return found
+        return await self._store.get(Product, product_id=found.product_id)
+
+    async def update(self, id: str, changes: dict[str, Any], *, version: int | None = None) -> Product:  # noqa: A002
+        """Change the fields that are given; a new slug leaves a redirect under the old one."""
+        slug = changes.get("slug")
+        if slug is None:
+            rest = {name: value for name, value in changes.items() if name != "slug"}
+            return await super().update(id, rest, version=version)
+        return await self._moved(id, {**changes, "slug": product_slug(slug)}, version)
+
+    async def _moved(self, id: str, changes: dict[str, Any], version: int | None) -> Product:  # noqa: A002
+        current = await self._store.require(Product, product_id=id, consistent=True)
+        if changes["slug"] == current.slug:
+            return await super().update(id, changes, version=version)
+        expected = current.version if version is None else version
+        with first_reason():
+            async with self._store.transaction() as tx:
+                tx.update(Product, product_id=id, version=expected, set=changes)
+                if current.slug is None:
+                    tx.create(ProductRoute(slug=changes["slug"], product_id=id))
+                else:
+                    names = self._store.names(ProductRoute)
+                    tx.include(names.renaming(current.slug, to=changes["slug"], version=ANY))
+        return await self._store.require(Product, product_id=id, consistent=True)
+
+    async def delete(self, id: str, *, version: int | None = None) -> None:  # noqa: A002
+        """Delete a product, its route and its redirects, or raise NotFound."""
+        found = await self._store.require(Product, product_id=id, consistent=True)
+        with first_reason():
+            async with self._store.transaction() as tx:
+                tx.delete(Product, product_id=id, version=found.version if version is None else version)
+                if found.slug is not None:
+                    tx.delete(ProductRoute, slug=found.slug, version=ANY)
 
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[ProductSummary]:
         """Return products, newest first, without their descriptions."""
@@ -114,6 +180,14 @@ class Products(_Kind[Product]):
     ) -> Page[ProductSummary]:
         """Return the products in a status."""
         return await self._page(Product.in_status(status), limit, cursor)
+
+
+def _slug_of(product: Product) -> str:
+    """Return the slug that a title makes; of one without letters or digits the id."""
+    try:
+        return product_slug(product.title) or product.product_id.lower()
+    except DataError:
+        return product.product_id.lower()
 
 
 class Contexts(_Kind[Context]):
@@ -133,7 +207,7 @@ class Signals(_Kind[Signal]):
     def __init__(self, store: AsyncStore) -> None:
         super().__init__(store, Signal, "signal_id", SignalDraft)
 
-    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Signal]:
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[SignalSummary]:
         """Return signals, newest first."""
         return await self._page(Signal.of_tenant(), limit, cursor)
 

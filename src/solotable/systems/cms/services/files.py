@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from solotable import AsyncStore, Page
 from solotable.errors import AlreadyExists, NotFound
-from solotable.systems.cms.entities.catalogue import Asset, Resource
+from solotable.systems.cms.entities.catalogue import Asset, AssetSummary, Resource, ResourceSummary
 from solotable.systems.cms.mime import ASSETS, RESOURCES, judge_bytes, judge_kind
 from solotable.systems.cms.refusals import Refused, made
 from solotable.systems.cms.storage import Storage
@@ -111,9 +111,9 @@ class Assets(_Files[Asset]):
         asset = await self._store.create(made(Asset, name=name, mime=mime, size=size, alt=alt))
         return self._announced(asset.asset_id, asset)
 
-    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Asset]:
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[AssetSummary]:
         """Return assets, newest first."""
-        return await self._store.page(Asset.of_tenant(), limit=limit, cursor=cursor)
+        return await self._store.page(Asset.listed(), limit=limit, cursor=cursor)
 
 
 class Resources(_Files[Resource]):
@@ -130,9 +130,9 @@ class Resources(_Files[Resource]):
         found = await self._store.create(made(Resource, name=name, mime=mime, size=size, gate=gate))
         return self._announced(found.resource_id, found)
 
-    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Resource]:
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[ResourceSummary]:
         """Return resources, newest first."""
-        return await self._store.page(Resource.of_tenant(), limit=limit, cursor=cursor)
+        return await self._store.page(Resource.listed(), limit=limit, cursor=cursor)
 
     async def hand_out(self, resource_id: str) -> str | None:
         """Return a URL that is good for some minutes, or None: the bytes are `read` through us."""

@@ -1,7 +1,7 @@
 """From a path to a page: one GetItem for the route, one for the page.
 
-A path that pages had before is an answer too: a redirect straight to where the page is now. Only what is
-published is shown, unless the caller asks for a preview.
+A former path of a page redirects straight to where the page is now. Only what is published is shown, and a
+redirect to anything else is None as well: its target would tell the path of a draft. `preview` shows both.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict
 
 from solotable import AsyncStore, Page, Redirect
 from solotable.errors import DataError
-from solotable.flows.names import names_of
-from solotable.systems.cms.entities.pages import Content, Route
+from solotable.systems.cms.entities.pages import Content, Route, RouteSummary
 from solotable.systems.cms.slugs import clean_slug
+
+from .contents import Contents
 
 
 class Moved(BaseModel):
@@ -36,30 +37,33 @@ class Routes:
             slug = clean_slug(path)
         except DataError:  # no page can have such a path
             return None
-        found = await self._store.names(Route).resolve(slug)
+        found = await self._store.names(Route).resolve(slug, follow=True)
         if found is None:
             return None
         if isinstance(found, Redirect):
-            return Moved(path=slug, to=found.to)
+            return await self._moved(found, preview=preview)
         content = await self._store.get(Content, node_id=found.node_id)
         if content is None or not (preview or content.status == "published"):
             return None
         return content
 
-    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Route]:
+    async def _moved(self, found: Redirect[Route], *, preview: bool) -> Moved | None:
+        route = found.entity
+        if route is None:
+            return None
+        # The index knows the status for half a read unit, whatever the page weighs.
+        shown = preview or await Contents(self._store).is_published(route.node_id)
+        return Moved(path=found.name, to=found.to) if shown else None
+
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[RouteSummary]:
         """Return routes by path."""
-        return await self._store.page(Route.of_tenant(), limit=limit, cursor=cursor)
+        return await self._store.page(Route.listed(), limit=limit, cursor=cursor)
 
     async def redirects(self, *, limit: int = 50, cursor: str | None = None) -> Page[Moved]:
         """Return the redirects of a page of routes; there may be none on a page that has a cursor."""
-        routes = await self.list(limit=limit, cursor=cursor)
-        trait = names_of(Route.plan())
-        moved = [
-            Moved(path=alias, to=route.slug)
-            for route in routes
-            for alias in trait.aliases(route.unknown_attributes)
-        ]
-        return Page(items=moved, cursor=routes.cursor, scanned=routes.scanned)
+        found = await self._store.names(Route).redirects(Route.of_tenant(), limit=limit, cursor=cursor)
+        moved = [Moved(path=each.name, to=each.to) for each in found.items]
+        return Page(items=moved, cursor=found.cursor, scanned=found.scanned)
 
     async def release(self, path: str) -> None:
         """Give up a redirect, so that another page may have its path."""

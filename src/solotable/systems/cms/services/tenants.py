@@ -7,7 +7,9 @@ an operator erases it (`closing.erase`).
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import Iterable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -72,6 +74,11 @@ class Tenants:
     async def get(self, tenant: str) -> TenantConfig:
         """Return a tenant by one GetItem, or raise NotFound."""
         return await self._db.require(TenantConfig, id=tenant)
+
+    async def summaries(self, tenants: Iterable[str]) -> list[TenantSummary]:
+        """Return the tenants with these ids that are there, without their settings."""
+        asked = [self._db.first(TenantConfig.shown_as(each)) for each in tenants]
+        return [found for found in await asyncio.gather(*asked) if found is not None]
 
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[TenantSummary]:
         """Return tenants, without their settings."""

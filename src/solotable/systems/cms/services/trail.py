@@ -16,7 +16,7 @@ import hmac
 from solotable import AsyncStore, Page, Query
 from solotable.errors import NotFound, VersionConflict
 from solotable.jobs.sinks import AuditSink
-from solotable.systems.cms.entities.trail import AuditEvent, Erasure
+from solotable.systems.cms.entities.trail import AuditEvent, AuditSummary, Erasure, ErasureSummary
 from solotable.systems.cms.entities.visitors import Comment, Consent, Lead, Message
 from solotable.systems.cms.identity import pseudonym
 from solotable.systems.cms.moments import Now, now_ms
@@ -40,7 +40,7 @@ class Trail:
     def __init__(self, store: AsyncStore) -> None:
         self._store = store
 
-    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[AuditEvent]:
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[AuditSummary]:
         """Return what was done, newest first, by one Query."""
         return await self._store.page(AuditEvent.of_tenant(), limit=limit, cursor=cursor)
 
@@ -68,7 +68,7 @@ class Erasures:
         messages = 0
         for attempt in range(1, _ATTEMPTS + 1):
             lead = await self._store.get(Lead, lead_id=digest, consistent=True)
-            messages += await self._forget_all(Message.of_lead(digest).consistent())
+            messages += await self._forget_all(Message.whole_of_lead(digest).consistent())
             removed = {"leads": 0 if lead is None else 1, "messages": messages, "comments": comments}
             try:
                 with first_reason():
@@ -103,6 +103,6 @@ class Erasures:
                 count += 1
         return count
 
-    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Erasure]:
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[ErasureSummary]:
         """Return what was erased, the latest first."""
         return await self._store.page(Erasure.of_tenant(), limit=limit, cursor=cursor)

@@ -43,12 +43,7 @@ class Versions:
     ) -> Page[VersionSummary]:
         """Return the former versions, newest first, without their blocks."""
         history = self._store.history(Content, node_id=node_id)
-        found = await history.list(limit=min(limit, MOST_LISTED), cursor=cursor)
-        rows = [
-            VersionSummary.model_validate(each.model_dump(include=set(VersionSummary.model_fields)))
-            for each in found
-        ]
-        return Page(items=rows, cursor=found.cursor, scanned=found.scanned)
+        return await history.views(VersionSummary, limit=min(limit, MOST_LISTED), cursor=cursor)
 
     async def get(self, node_id: str, version: int) -> Content:
         """Return one version, also the current one, or raise NotFound."""

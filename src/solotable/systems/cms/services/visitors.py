@@ -12,10 +12,13 @@ from solotable.systems.cms.entities.pages import Content
 from solotable.systems.cms.entities.visitors import (
     MOST_DATA,
     Comment,
+    CommentDetail,
     CommentStatus,
     CommentSummary,
     Consent,
+    ConsentSummary,
     Lead,
+    LeadDetail,
     LeadStatus,
     LeadSummary,
     Message,
@@ -74,7 +77,9 @@ class Comments:
         """Return the approved comments on a page in the order of time, without addresses."""
         return await self._store.page(Comment.shown(page_id), limit=limit, cursor=cursor)
 
-    async def of_page(self, page_id: str, *, limit: int = 50, cursor: str | None = None) -> Page[Comment]:
+    async def of_page(
+        self, page_id: str, *, limit: int = 50, cursor: str | None = None
+    ) -> Page[CommentDetail]:
         """Return all comments on a page in the order of time, for editors."""
         return await self._store.page(Comment.of_page(page_id), limit=limit, cursor=cursor)
 
@@ -168,7 +173,7 @@ class Leads:
         """Return a lead, or raise NotFound."""
         return await self._store.require(Lead, lead_id=lead_id)
 
-    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[Lead]:
+    async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[LeadDetail]:
         """Return leads, with their addresses."""
         return await self._store.page(Lead.of_tenant(), limit=limit, cursor=cursor)
 
@@ -182,7 +187,9 @@ class Leads:
         """Return what leads wrote, the latest first, without addresses."""
         return await self._store.page(Message.listed(), limit=limit, cursor=cursor)
 
-    async def messages_of(self, lead_id: str, *, limit: int = 50, cursor: str | None = None) -> Page[Message]:
+    async def messages_of(
+        self, lead_id: str, *, limit: int = 50, cursor: str | None = None
+    ) -> Page[MessageSummary]:
         """Return what a lead wrote, the latest first, by one Query."""
         return await self._store.page(Message.of_lead(lead_id), limit=limit, cursor=cursor)
 
@@ -223,9 +230,9 @@ class Consents:
 
     async def of_visitor(
         self, visitor_id: str, *, limit: int = 50, cursor: str | None = None
-    ) -> Page[Consent]:
+    ) -> Page[ConsentSummary]:
         """Return the decisions of a visitor, the latest first, by one Query."""
-        return await self._store.page(Consent.of_visitor(visitor_id), limit=limit, cursor=cursor)
+        return await self._store.page(Consent.listed(visitor_id), limit=limit, cursor=cursor)
 
     async def current(self, visitor_id: str) -> Consent | None:
         """Return the latest decision of a visitor, or None."""
