@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import re
 import threading
-import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,6 +17,7 @@ from solotable.systems.cms import demo
 from solotable.systems.cms.app import create_app
 from solotable.systems.staging import auth_of
 from solotable.web.listening import listening
+from tests.waiting import wait_until
 
 
 def test_the_demo_makes_two_tenants_and_says_what_to_try(
@@ -98,9 +98,8 @@ def serving(tmp_path: Path) -> Iterator[Callable[[Sequence[str]], str]]:
             thread.join()
 
         stack.callback(stop)
-        while not found.started:
-            assert thread.is_alive()
-            time.sleep(0.01)
+        wait_until(lambda: found.started or not thread.is_alive())
+        assert found.started
         return f"http://127.0.0.1:{port.getsockname()[1]}"
 
     with stack:
