@@ -18,6 +18,7 @@ import pytest
 
 from solotable.engines import sqlite
 from solotable.engines.sqlite.checkup import examine
+from solotable.engines.sqlite.compact import _vacuum, compact
 from solotable.errors import StorageFull
 from tests.waiting import HANG_SECONDS
 
@@ -157,6 +158,29 @@ def test_a_disk_that_runs_full_refuses_writes_and_takes_them_again(small_disk: P
     with sqlite.open(path) as engine:
         stored = {int(item["n"]["N"]): item for item in shop.pages(engine, "Scan")}
     assert set(stored) == granted
+    assert examine(str(path)).problems == []
+
+
+def test_a_disk_that_is_full_does_not_let_a_file_be_compacted_and_harms_nothing(small_disk: Path) -> None:
+    path = small_disk / "shop.db"
+    with sqlite.open(path) as engine:
+        engine.call("CreateTable", shop.SHOP)
+        for number in range(1200):
+            shop.put(engine, shop.content(number))
+        for number in range(0, 1200, 2):
+            engine.call("DeleteItem", {"TableName": "Shop", "Key": {"pk": {"S": f"item-{number}"}}})
+    (small_disk / "ballast").write_bytes(b"x" * (_free(small_disk) - 65_536))
+    with pytest.raises(StorageFull, match="nothing was changed"):
+        compact(str(path))
+    with sqlite.open(path) as engine, pytest.raises(StorageFull):
+        # As if the disk had filled up after a look at its room.
+        engine.database.exclusively(lambda c: _vacuum(c, str(path), lambda what, part: None))
+    assert examine(str(path)).problems == []
+    (small_disk / "ballast").unlink()
+    done = compact(str(path))
+    assert done.bytes_after < done.bytes_before
+    with sqlite.open(path) as engine:
+        assert {int(item["n"]["N"]) for item in shop.pages(engine, "Scan")} == set(range(1, 1200, 2))
     assert examine(str(path)).problems == []
 
 

@@ -22,6 +22,7 @@ from .exits import FAILED, INTERRUPTED, exit_code, sentence
 #: Which module holds which command; behind the colon the command's name there, `command` without one.
 _COMMANDS = {
     "backfill": "solotable.cli.backfill:backfill",
+    "compact": "solotable.cli.compact",
     "count": "solotable.cli.reads:count",
     "delete": "solotable.cli.writes:delete",
     "deliver": "solotable.cli.deliver:deliver",

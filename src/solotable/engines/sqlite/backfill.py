@@ -1,8 +1,8 @@
-"""The filling of a global index that was added to a table with items, while the table is in use.
+"""Fill an index that was added to a table with items, global or of expiry times, while the table is in use.
 
 Writes keep the index from the moment it is defined; this adds the items that were there before, in
-short transactions so that writers never wait for long. Items that do not fit the index's key are
-left out. A filling that was cut short starts anew: adding an entry twice changes nothing, and the
+short transactions so that writers never wait for long (`pacing`). Items that do not fit the index's key
+are left out. A filling that was cut short starts anew: adding an entry twice changes nothing, and the
 entries of removed items are removed with them.
 """
 
@@ -13,7 +13,6 @@ import copy
 import os
 import sqlite3
 import threading
-import time
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,24 +20,22 @@ from weakref import WeakKeyDictionary
 
 from solotable.errors import Corrupt, EngineError, TableNotFound
 from solotable.protocol.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
-from solotable.protocol.text import loads
+from solotable.protocol.text import dumps, loads
 from solotable.values import Item, value_size
 
-from . import catalog
-from .catalog import Index, KeyAttribute, Table
+from . import catalog, counts, expiry
+from .catalog import Expiry, Index, KeyAttribute, Table
 from .definitions import stored
 from .keys import index_bytes
-from .storage import entry_checksum, is_sound
+from .pacing import Pace
+from .storage import add_entry, is_sound
 
 if TYPE_CHECKING:
     from .engine import SqliteEngine
 
 #: A table of more items is filled behind the caller's back.
 SMALL_TABLE = 1_000
-_BATCH_ITEMS = 500
 _BATCH_BYTES = 4_000_000
-#: Python's locks are not fair: without a pause a waiting writer might never get its turn.
-_PAUSE_SECONDS = 0.002
 
 _lock = threading.Lock()
 _running: WeakKeyDictionary[SqliteEngine, dict[int, threading.Thread]] = WeakKeyDictionary()
@@ -53,6 +50,10 @@ def _forget_threads() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_threads)
+
+
+#: A row's id, key, size, checksum and item.
+_Row = tuple[int, bytes, int, int, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def start(engine: SqliteEngine, table_name: str, index_id: int) -> None:
 
 def resume_all(engine: SqliteEngine) -> None:
     """Go on filling whatever was being filled when the file was last closed."""
-    with engine.database.read() as connection:
+    with engine.database.snapshot() as connection:
         names = connection.execute(
             "SELECT name FROM catalog WHERE instr(definition, '\"CREATING\"')"
         ).fetchall()
@@ -91,9 +92,9 @@ def resume(engine: SqliteEngine, table: Table) -> None:
     """Go on filling the table's unfinished indexes, unless this engine is at it already."""
     if engine.database.read_only:
         return
-    for index in table.indexes:
-        if index.status == "CREATING":
-            _launch(engine, table.name, index.id)
+    for target in _targets(table):
+        if target.status == "CREATING":
+            _launch(engine, table.name, target.id)
 
 
 def wait(engine: SqliteEngine, timeout_seconds: float | None = None) -> None:
@@ -104,17 +105,19 @@ def wait(engine: SqliteEngine, timeout_seconds: float | None = None) -> None:
         thread.join(timeout_seconds)
 
 
-def fill(engine: SqliteEngine, table_name: str, index_id: int, *, pause_seconds: float = 0.0) -> None:
+def fill(engine: SqliteEngine, table_name: str, index_id: int) -> None:
     """Add every item of the table to the index, then make the index ACTIVE."""
+    pace = Pace(engine.database)
     row = 0
     while True:
-        step = engine.database.write(partial(_batch, table_name=table_name, index_id=index_id, after=row))
+        step = engine.database.write(
+            partial(_batch, table_name=table_name, index_id=index_id, after=row, pace=pace)
+        )
         if step.done:
             engine.catalog.forget(table_name)
             return
         row = step.row
-        if pause_seconds:
-            time.sleep(pause_seconds)
+        pace.rest()
 
 
 def _launch(engine: SqliteEngine, table_name: str, index_id: int) -> None:
@@ -133,55 +136,95 @@ def _run(engine: SqliteEngine, table_name: str, index_id: int) -> None:
     try:
         # The engine was closed, or the disk is full: the next DescribeTable starts anew.
         with contextlib.suppress(EngineError, TableNotFound):
-            fill(engine, table_name, index_id, pause_seconds=_PAUSE_SECONDS)
+            fill(engine, table_name, index_id)
     finally:
         with _lock:
             _running.get(engine, {}).pop(index_id, None)
 
 
-def _batch(connection: sqlite3.Connection, table_name: str, index_id: int, after: int) -> _Step:
+def _targets(table: Table) -> tuple[Index | Expiry, ...]:
+    return table.indexes if table.expiry is None else (*table.indexes, table.expiry)
+
+
+def _batch(connection: sqlite3.Connection, table_name: str, index_id: int, after: int, pace: Pace) -> _Step:
     table = stored(connection, table_name)
-    index = next((one for one in table.indexes if one.id == index_id), None)
-    if index is None or index.status != "CREATING":
+    target = next((one for one in _targets(table) if one.id == index_id), None)
+    if target is None or target.status != "CREATING":
         # Somebody else has dropped it, or has finished first.
         return _Step(after, done=True)
-    rows = connection.execute(
-        f"SELECT id, key, size, crc, item FROM {table.items} WHERE id > ? ORDER BY id", (after,)
-    )
-    entries: list[tuple[bytes, int, int]] = []
-    seen = read = 0
-    for row_id, key, size, crc, raw in rows:
-        if seen == _BATCH_ITEMS or read > _BATCH_BYTES:
-            break
-        if not is_sound(key, size, crc, raw):
-            raise Corrupt(
-                f"An item of table {table_name} does not match its checksum; the index is not filled."
-            )
-        item = loads(raw)
-        if fits(index, item):
-            entry = index_bytes(index, item, key) or b""
-            entries.append((entry, row_id, entry_checksum(entry, key)))
-        seen, read, after = seen + 1, read + len(raw), row_id
+    rows, last = _rows(connection, table, target, after, pace.items)
+    if isinstance(target, Index):
+        _add_entries(connection, table, target, rows)
     else:
-        _add(connection, index_id, entries)
+        _add_times(connection, target, rows)
+    if last is None:
         _activate(connection, table, index_id)
         return _Step(after, done=True)
-    rows.close()
-    _add(connection, index_id, entries)
-    return _Step(after, done=False)
+    pace.look(connection)
+    return _Step(last, done=False)
 
 
-def _add(connection: sqlite3.Connection, index_id: int, entries: list[tuple[bytes, int, int]]) -> None:
-    # A write may have added the same entry since the index was defined.
-    connection.executemany(f"INSERT OR REPLACE INTO x{index_id} VALUES (?, ?, ?)", entries)
+def _rows(
+    connection: sqlite3.Connection, table: Table, target: Index | Expiry, after: int, limit: int
+) -> tuple[list[_Row], int | None]:
+    """Return the next rows that the index may have a use for, and the last row seen if more may follow."""
+    # SQLite passes over items without a time by their bytes; they need not be decoded.
+    wanted = b"" if isinstance(target, Index) else dumps(target.attribute) + b':{"N":'
+    found = connection.execute(
+        f"SELECT id, key, size, crc, CASE WHEN instr(item, ?) THEN item END FROM {table.items} "
+        "WHERE id > ? ORDER BY id LIMIT ?",
+        (wanted, after, limit),
+    )
+    rows: list[_Row] = []
+    seen = read = 0
+    try:
+        for row in found:
+            seen, after = seen + 1, row[0]
+            if row[4] is not None:
+                rows.append(row)
+                read += len(row[4])
+            if read > _BATCH_BYTES:
+                return rows, after
+    finally:
+        found.close()
+    return rows, after if seen == limit else None
+
+
+def _add_entries(connection: sqlite3.Connection, table: Table, index: Index, rows: list[_Row]) -> None:
+    items = added = 0
+    for row_id, key, size, crc, raw in rows:
+        if not is_sound(key, size, crc, raw):
+            raise Corrupt(
+                f"An item of table {table.name} does not match its checksum; the index is not filled."
+            )
+        item = loads(raw)
+        # A write may have added the same entry, and counted it, since the index was defined.
+        if fits(index, item) and add_entry(
+            connection, index, index_bytes(index, item, key) or b"", key, row_id
+        ):
+            items += 1
+            added += index.size(item, size)
+    counts.add(connection, {(table.id, table.generation, index.id): [items, added]})
+
+
+def _add_times(connection: sqlite3.Connection, target: Expiry, rows: list[_Row]) -> None:
+    # A damaged item is skipped here; reading it raises Corrupt.
+    times = (
+        (expiry.second_of(loads(raw), target.attribute), row_id)
+        for row_id, key, size, crc, raw in rows
+        if is_sound(key, size, crc, raw)
+    )
+    expiry.add(connection, target, [(second, row_id) for second, row_id in times if second is not None])
 
 
 def _activate(connection: sqlite3.Connection, table: Table, index_id: int) -> None:
     definition = copy.deepcopy(table.definition)
-    for entry in definition["GlobalSecondaryIndexes"]:
+    for entry in definition.get("GlobalSecondaryIndexes", ()):
         if entry["Id"] == index_id:
             entry["IndexStatus"] = "ACTIVE"
             entry.pop("Backfilling", None)
+    if definition.get("TimeToLive", {}).get("Id") == index_id:
+        del definition["TimeToLive"]["Status"]
     catalog.replace(connection, table, definition)
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Literal, Protocol
 
 from solotable.errors import Corrupt, TableNotFound, invalid
-from solotable.values import Item
+from solotable.values import Item, growth, item_size
 from solotable.values.checksum import crc32
 
 from . import ddl
@@ -67,6 +67,26 @@ class Index:
             return item
         return {name: value for name, value in item.items() if name in self.projected}
 
+    def size(self, item: Item, whole: int) -> int:
+        """Return the bytes of an item's projection; `whole` is the size of the item itself."""
+        return whole if self.projected is None else item_size(self.project(item))
+
+    def growth(self, old: Item, new: Item, whole: int) -> int:
+        """Return how many bytes an entry whose key stays grows by; `whole` is how many the item does."""
+        if self.projected is None:
+            return whole
+        return 0 if self.projection == "KEYS_ONLY" else growth(self.projected, old, new)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expiry:
+    """The expiry index of a table with time to live."""
+
+    id: int
+    attribute: str
+    #: CREATING while it is filled; it takes writes from the start.
+    status: str
+
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
@@ -99,6 +119,16 @@ class Table:
     def recoverable(self) -> bool:
         """Whether continuous backups are on."""
         return bool(self.definition.get("PointInTimeRecovery"))
+
+    @cached_property
+    def expiry(self) -> Expiry | None:
+        """The expiry index: None without time to live, and in a file of layout 1."""
+        setting = self.definition.get("TimeToLive", {})
+        if "Id" not in setting:
+            return None
+        return Expiry(
+            id=setting["Id"], attribute=setting["AttributeName"], status=setting.get("Status", "ACTIVE")
+        )
 
     @cached_property
     def has_local_indexes(self) -> bool:
@@ -213,9 +243,7 @@ def names(connection: sqlite3.Connection, *, after: str = "", limit: int = -1) -
 
 def add(connection: sqlite3.Connection, name: str, definition: Definition) -> Table:
     """Record a new table and make its SQLite tables; ids of its indexes are given out here."""
-    for index in indexes_of(definition):
-        index["Id"] = ddl.next_index(connection)
-        ddl.create_index(connection, index["Id"])
+    added = _create_indexes(connection, definition)
     text = json.dumps(definition)
     row = connection.execute(
         "INSERT INTO catalog (name, generation, definition, crc) VALUES (?, 1, ?, ?) RETURNING id",
@@ -223,22 +251,22 @@ def add(connection: sqlite3.Connection, name: str, definition: Definition) -> Ta
     ).fetchall()
     table = _table(row[0][0], name, 1, text)
     ddl.create_items(connection, table.items)
+    _start_counts(connection, table.id, [0, *added])
     return table
 
 
 def replace(connection: sqlite3.Connection, table: Table, definition: Definition) -> Table:
     """Record a changed definition, and move the items to the next generation's name.
 
-    Indexes without an Id are made; indexes that are gone are dropped.
+    Indexes without an Id are made; indexes that are gone are dropped. So is the expiry index.
     """
     kept = {index["Id"] for index in indexes_of(definition) if "Id" in index}
     for old in table.indexes:
         if old.id not in kept:
             ddl.drop_index(connection, old.id)
-    for index in indexes_of(definition):
-        if "Id" not in index:
-            index["Id"] = ddl.next_index(connection)
-            ddl.create_index(connection, index["Id"])
+            connection.execute("DELETE FROM counts WHERE table_id = ? AND index_id = ?", (table.id, old.id))
+    _start_counts(connection, table.id, _create_indexes(connection, definition))
+    _replace_expiry(connection, table, definition.get("TimeToLive", {}))
     text = json.dumps(definition)
     changed = _table(table.id, table.name, table.generation + 1, text)
     connection.execute(
@@ -253,8 +281,35 @@ def drop(connection: sqlite3.Connection, table: Table) -> None:
     """Remove a table, its items and its indexes; its recorded changes stay."""
     for index in table.indexes:
         ddl.drop_index(connection, index.id)
+    if table.expiry is not None:
+        ddl.drop_expiry(connection, table.expiry.id)
     connection.execute(f"DROP TABLE {table.items}")
+    connection.execute("DELETE FROM counts WHERE table_id = ?", (table.id,))
     connection.execute("DELETE FROM catalog WHERE id = ?", (table.id,))
+
+
+def _create_indexes(connection: sqlite3.Connection, definition: Definition) -> list[int]:
+    """Create the indexes of a definition that have no id yet, and return their ids."""
+    added = [index for index in indexes_of(definition) if "Id" not in index]
+    for index in added:
+        index["Id"] = ddl.next_index(connection)
+        ddl.create_index(connection, index["Id"])
+    return [index["Id"] for index in added]
+
+
+def _start_counts(connection: sqlite3.Connection, table_id: int, index_ids: list[int]) -> None:
+    connection.executemany(
+        "INSERT INTO counts VALUES (?, ?, 0, 0, 0)", [(table_id, index_id) for index_id in index_ids]
+    )
+
+
+def _replace_expiry(connection: sqlite3.Connection, table: Table, setting: dict[str, Any]) -> None:
+    """Drop an expiry index that the new setting no longer has, and create one that it lacks."""
+    if table.expiry is not None and table.expiry.id != setting.get("Id"):
+        ddl.drop_expiry(connection, table.expiry.id)
+    if setting and "Id" not in setting:
+        setting["Id"] = ddl.next_index(connection)
+        ddl.create_expiry(connection, setting["Id"])
 
 
 def check(name: str, text: object, crc: object) -> None:

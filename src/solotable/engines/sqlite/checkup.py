@@ -15,7 +15,7 @@ from solotable.errors import EngineError
 from solotable.protocol.text import loads
 from solotable.values import Item
 
-from . import catalog, ddl
+from . import catalog, counts, ddl, expiry
 from .backfill import fits
 from .connection import Database
 from .keys import index_bytes
@@ -23,6 +23,8 @@ from .storage import is_sound, leads
 
 #: The WAL-reset fault was mended in these versions.
 _MENDED = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
+#: Fewer free bytes than this are no reason to advise anything.
+_WORTH_COMPACTING = 16 * 2**20
 
 
 @dataclass(slots=True)
@@ -57,7 +59,7 @@ def examine(path: str) -> Checkup:
         found.problems.append(str(error))
         return found
     try:
-        with database.read() as connection:
+        with database.snapshot() as connection:
             _settings(connection, found)
             found.problems += _integrity(connection)
             _items(connection, found)
@@ -82,6 +84,8 @@ def _settings(connection: sqlite3.Connection, found: Checkup) -> None:
         "free_pages": pragma("freelist_count"),
         "wal_bytes": _size(f"{found.path}-wal"),
     }
+    if found.layout > 1:
+        (found.settings["open_sessions"],) = connection.execute("SELECT count(*) FROM sessions").fetchone()
 
 
 def _size(path: str) -> int:
@@ -100,14 +104,17 @@ def _items(connection: sqlite3.Connection, found: Checkup) -> None:
         table = known.table(connection, name)
         active = [index for index in table.indexes if index.status == "ACTIVE"]
         missing = dict.fromkeys((index.name for index in active), 0)
-        damaged = count = 0
-        for key, size, crc, raw in connection.execute(f"SELECT key, size, crc, item FROM {table.items}"):
+        damaged = count = untimed = 0
+        rows = connection.execute(f"SELECT id, key, size, crc, item FROM {table.items}")
+        for row_id, key, size, crc, raw in rows:
             count += 1
             if not is_sound(key, size, crc, raw):
                 damaged += 1
                 continue
             for index in active:
                 missing[index.name] += not _is_listed(connection, index, loads(raw), key)
+            if table.expiry is not None and table.expiry.status == "ACTIVE":
+                untimed += not _is_timed(connection, table.expiry, loads(raw), row_id)
         found.tables[name] = count
         if damaged:
             found.problems.append(f"Table {name}: {damaged} items do not match their checksums.")
@@ -116,7 +123,12 @@ def _items(connection: sqlite3.Connection, found: Checkup) -> None:
             for index, items in missing.items()
             if items
         ]
+        if untimed:
+            found.problems.append(f"Table {name}, expiry index: {untimed} items have no entry.")
         found.problems += _entries(connection, table)
+        found.problems += _times(connection, table)
+        if found.layout > 1 and not damaged:
+            found.problems += _counts(connection, table, open_sessions=bool(found.settings["open_sessions"]))
 
 
 def _is_listed(connection: sqlite3.Connection, index: catalog.Index, item: Item, key: bytes) -> bool:
@@ -137,6 +149,35 @@ def _entries(connection: sqlite3.Connection, table: catalog.Table) -> Iterator[s
             yield f"Table {table.name}, index {index.name}: {astray} entries do not lead to their item."
 
 
+def _is_timed(connection: sqlite3.Connection, index: catalog.Expiry, item: Item, row_id: int) -> bool:
+    second = expiry.second_of(item, index.attribute)
+    entry = f"SELECT 1 FROM e{index.id} WHERE second = ? AND row = ?"
+    return second is None or connection.execute(entry, (second, row_id)).fetchone() is not None
+
+
+def _times(connection: sqlite3.Connection, table: catalog.Table) -> Iterator[str]:
+    if table.expiry is None:
+        return
+    rows = connection.execute(
+        f"SELECT e.second, i.key, i.size, i.crc, i.item FROM e{table.expiry.id} AS e "
+        f"LEFT JOIN {table.items} AS i ON i.id = e.row"
+    )
+    astray = sum(
+        not is_sound(*row) or expiry.second_of(loads(row[-1]), table.expiry.attribute) != second
+        for second, *row in rows
+    )
+    if astray:
+        yield f"Table {table.name}, expiry index: {astray} entries do not lead to an item of that time."
+
+
+def _counts(connection: sqlite3.Connection, table: catalog.Table, *, open_sessions: bool) -> Iterator[str]:
+    if open_sessions:
+        # Of these, writes of the last second may not be counted yet.
+        return
+    if counts.read(connection, table) != counts.recount(connection, table):
+        yield f"Table {table.name}: the counts of items and bytes are wrong; solotable compact counts anew."
+
+
 def _advice(found: Checkup) -> Iterator[str]:
     if not wal_reset_is_mended(sqlite3.sqlite_version_info):
         yield (
@@ -149,5 +190,8 @@ def _advice(found: Checkup) -> Iterator[str]:
         yield f"Others on this machine can read the file: chmod 600 {found.path}"
     if int(found.settings.get("wal_bytes", 0)) > 256 * 2**20:
         yield "The write-ahead log is large: a reader has held its snapshot for long."
+    free, pages = int(found.settings.get("free_pages", 0)), int(found.settings.get("page_count", 1))
+    if free > pages // 2 and free * ddl.PAGE_BYTES > _WORTH_COMPACTING:
+        yield f"{free * 100 // pages} % of the file is free: solotable compact {found.path} gives it back."
     if any("checksums" in problem or "SQLite" in problem for problem in found.problems):
         yield "Restore a backup. Copy the file, its -wal and its -shm away first."

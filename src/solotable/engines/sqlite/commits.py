@@ -88,13 +88,15 @@ class Commits:
         self._busy = False
         #: Whether COMMIT was begun for writes that have no outcome yet.
         self._in_doubt = False
+        #: How many writes are in the transaction that is open beside the one that runs.
+        self._beside = 0
         #: The thread that has a transaction open for several writes of its own.
         self._owner: int | None = None
 
     @property
     def waiting(self) -> int:
-        """How many writes wait for others."""
-        return len(self._waiting)
+        """How many writes wait for others, in the queue or in the same transaction."""
+        return len(self._waiting) + self._beside
 
     def write(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         """Run the action in a transaction; return its result once that is committed."""
@@ -176,12 +178,14 @@ class Commits:
             while self._waiting and len(jobs) < _LARGEST_GROUP:
                 jobs.append(self._waiting.popleft())
             if len(jobs) > 1:
+                self._beside = len(jobs) - 1
                 self._commit_group(jobs)
             else:
                 # Nobody waits: an interruption hit the leader who had just taken this one out.
                 jobs = jobs or [own]
                 self._commit_one(jobs[0])
         finally:
+            self._beside = 0
             left = [job for job in jobs if not job.done and job is not own]
             if left:
                 self._part(left)

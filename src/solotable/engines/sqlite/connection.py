@@ -32,6 +32,7 @@ from . import ddl, forks
 from .commits import Commits, Outcome
 from .file_lock import FileLock
 from .files import DatabaseFile
+from .upgrade import upgrade
 
 ResultT = TypeVar("ResultT")
 Durability = Literal["full", "relaxed"]
@@ -119,6 +120,17 @@ class Database:
         """Run several works of one caller; what they write is committed together."""
         self._check_writable()
         return self._commits.together(works)
+
+    def exclusively(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+        """Run the action on the connection that writes, outside a transaction, while no process commits."""
+        self._check_writable()
+        with self._commits.lock, self.file_lock:
+            try:
+                return action(self.ready_writer())
+            except sqlite3.Error as fault:
+                error = self.fault(fault)
+                self.abandon(fault)
+                raise error from fault
 
     @property
     def waiting(self) -> int:
@@ -222,6 +234,11 @@ class Database:
     def identity(self) -> forks.Identity:
         """The device and inode of the file."""
         return (0, 0) if self._file is None else self._file.identity
+
+    @property
+    def suspended(self) -> bool:
+        """Whether the process is about to fork: a long read ends, or keeps the child from the file."""
+        return self._suspended
 
     def suspend(self, deadline: float) -> bool:
         """Close every connection before a fork; False, and as before, if one stays in use."""
@@ -339,7 +356,9 @@ class Database:
                 return connection
             # Only now: changing the journal's mode would change another program's file.
             self._make_writer(connection)
-            if not ours:
+            if ours:
+                upgrade(connection)
+            else:
                 ddl.create(connection)
         except BaseException:
             self._disconnect(connection)

@@ -9,7 +9,12 @@ finds no such table, reads the catalog again and tries anew, so no write can go 
 in the item's own transaction. It is enough to bring a table back to any of its transactions.
 `streams` remembers which stretch of them a stream shows, also after its table is gone.
 
+`counts` holds the items and bytes of each table and index, so that DescribeTable never reads items; each
+writer adds its differences about once a second (`tally`). `sessions` names the writers that have not yet
+closed the file. `e<id>` lists the items of a table with time to live by expiry second.
+
 Items, index entries, definitions, changes and streams have checksums, as SQLite's pages have none.
+Layout 1 had none of these three; `upgrade` adds them to such a file.
 """
 
 from __future__ import annotations
@@ -19,7 +24,7 @@ import sqlite3
 from solotable.errors import NotOurFile
 
 APPLICATION_ID = 0x501074B1
-VERSION = 1
+VERSION = 2
 PAGE_BYTES = 4096
 
 _LAYOUT = """
@@ -65,12 +70,28 @@ CREATE TABLE tokens (
     until_micros INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
+#: `index_id` is 0 in the row of the table itself. Differences from before generation `since` do not count:
+#: the table was recounted then. `folds` is how often a session has added its differences.
+_LAYOUT_2 = """
+CREATE TABLE counts (
+    table_id INTEGER NOT NULL,
+    index_id INTEGER NOT NULL,
+    since INTEGER NOT NULL,
+    items INTEGER NOT NULL,
+    bytes INTEGER NOT NULL,
+    PRIMARY KEY (table_id, index_id)
+) WITHOUT ROWID;
+CREATE TABLE sessions (
+    id TEXT PRIMARY KEY,
+    folds INTEGER NOT NULL
+) WITHOUT ROWID;
+"""
 
 
 def is_ours(connection: sqlite3.Connection, path: str) -> bool:
     """Say whether the file has our layout; False when it is empty, NotOurFile when it is another's."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    version = layout_of(connection)
     if application == APPLICATION_ID:
         if version > VERSION:
             raise NotOurFile(
@@ -84,14 +105,18 @@ def is_ours(connection: sqlite3.Connection, path: str) -> bool:
     return False
 
 
+def layout_of(connection: sqlite3.Connection) -> int:
+    """Return the version of the file's layout."""
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
 def create(connection: sqlite3.Connection) -> None:
     """Lay out an empty file; of several processes that try at once, one does it."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
-            for statement in _LAYOUT.split(";\n"):
-                if statement.strip():
-                    connection.execute(statement)
+            _execute(connection, _LAYOUT)
+            create_counts(connection)
             connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             connection.execute(f"PRAGMA user_version = {VERSION}")
         connection.execute("COMMIT")
@@ -99,6 +124,18 @@ def create(connection: sqlite3.Connection) -> None:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
+
+
+def create_counts(connection: sqlite3.Connection) -> None:
+    """Create what layout 2 has and layout 1 had not."""
+    _execute(connection, _LAYOUT_2)
+
+
+def _execute(connection: sqlite3.Connection, script: str) -> None:
+    # executescript() would commit first.
+    for statement in script.split(";\n"):
+        if statement.strip():
+            connection.execute(statement.strip())
 
 
 def items_table(table_id: int, generation: int) -> str:
@@ -126,6 +163,20 @@ def create_index(connection: sqlite3.Connection, index_id: int) -> None:
 def drop_index(connection: sqlite3.Connection, index_id: int) -> None:
     """Drop the SQLite table of a DynamoDB index."""
     connection.execute(f"DROP TABLE x{index_id}")
+
+
+def create_expiry(connection: sqlite3.Connection, expiry_id: int) -> None:
+    """Create the SQLite table of an expiry index: seconds in order, each with the row of an item."""
+    # No checksum: the sweep checks each item before it removes it, so a damaged entry removes nothing.
+    connection.execute(
+        f"CREATE TABLE e{expiry_id} (second INTEGER NOT NULL, row INTEGER NOT NULL, "
+        "PRIMARY KEY (second, row)) WITHOUT ROWID"
+    )
+
+
+def drop_expiry(connection: sqlite3.Connection, expiry_id: int) -> None:
+    """Drop the SQLite table of a table's expiry index."""
+    connection.execute(f"DROP TABLE e{expiry_id}")
 
 
 def next_index(connection: sqlite3.Connection) -> int:

@@ -1,48 +1,28 @@
 """A table as DescribeTable and its kin show it: the stored definition, its ARNs, and counts of its items.
 
-Counts of small tables are live. Those of larger ones are taken at most every six hours by each
-engine, as AWS does, because they mean reading the whole table.
+The counts are those of the file (`counts`): exact, at any size, and read without a look at the items.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
-from solotable.protocol.text import loads
-from solotable.values import item_size
-
-from .catalog import Catalog, Index, Table
+from .catalog import Table
+from .counts import Count, Counts
 from .definitions import table_arn
 
 if TYPE_CHECKING:
     from .engine import SqliteEngine
 
-LIVE_ITEMS = 10_000
-_KEPT_MICROS = 6 * 3600 * 1_000_000
 #: What an on-demand table can serve from its first second, in units per second.
 _WARM_READS, _WARM_WRITES = 12_000, 4_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
-    """Items and bytes of a table and of its indexes, by index id."""
-
-    items: int
-    size: int
-    indexes: dict[int, tuple[int, int]]
-    at_micros: int
-
-
-_kept: WeakKeyDictionary[SqliteEngine, dict[int, Counts]] = WeakKeyDictionary()
-
-
-def describe(engine: SqliteEngine, table: Table, *, empty: bool = False) -> dict[str, Any]:
-    """Return the TableDescription; `empty` spares the counting of a table that is new."""
+def describe(engine: SqliteEngine, table: Table) -> dict[str, Any]:
+    """Return the TableDescription."""
     definition = table.definition
-    counts = _NO_COUNTS if empty else _counts(engine, table)
+    counts = engine.tally.read(table)
+    whole = counts.get(0, Count())
     arn = table_arn(table.name)
     described: dict[str, Any] = {
         "AttributeDefinitions": definition["AttributeDefinitions"],
@@ -51,8 +31,8 @@ def describe(engine: SqliteEngine, table: Table, *, empty: bool = False) -> dict
         "TableStatus": "ACTIVE",
         "CreationDateTime": definition["CreationDateTime"],
         "ProvisionedThroughput": definition["ProvisionedThroughput"],
-        "TableSizeBytes": counts.size,
-        "ItemCount": counts.items,
+        "TableSizeBytes": whole.bytes,
+        "ItemCount": whole.items,
         "TableArn": arn,
         "TableId": definition["TableId"],
         "DeletionProtectionEnabled": definition["DeletionProtectionEnabled"],
@@ -97,14 +77,13 @@ _AS_STORED = (
     "TableClassSummary",
     "OnDemandThroughput",
 )
-_NO_COUNTS = Counts(items=0, size=0, indexes={}, at_micros=0)
 
 
 def _index(entry: dict[str, Any], table_arn: str, counts: Counts) -> dict[str, Any]:
-    items, size = counts.indexes.get(entry.get("Id", 0), (0, 0))
+    count = counts.get(entry["Id"], Count())
     described = {member: value for member, value in entry.items() if member != "Id"}
-    described["IndexSizeBytes"] = size
-    described["ItemCount"] = items
+    described["IndexSizeBytes"] = count.bytes
+    described["ItemCount"] = count.items
     described["IndexArn"] = f"{table_arn}/index/{entry['IndexName']}"
     if "IndexStatus" in entry:
         described["WarmThroughput"] = _warm(entry)
@@ -119,52 +98,3 @@ def _warm(settings: dict[str, Any]) -> dict[str, Any]:
         **settings.get("WarmThroughput", {}),
         "Status": "ACTIVE",
     }
-
-
-def _counts(engine: SqliteEngine, table: Table) -> Counts:
-    now = engine.now_micros()
-    mine = _kept.setdefault(engine, {})
-    kept = mine.get(table.id)
-    if (
-        kept is not None
-        and kept.items > LIVE_ITEMS
-        and now - kept.at_micros < _KEPT_MICROS
-        and kept.indexes.keys() >= {index.id for index in table.indexes if index.status == "ACTIVE"}
-    ):
-        return kept
-    with engine.database.snapshot() as connection:
-        # The items may have moved to a later generation since the table was read.
-        found = Catalog().load(connection, table.name)
-        if found is None or found.id != table.id:
-            return _NO_COUNTS
-        counted = _count(connection, found, now)
-    mine[table.id] = counted
-    return counted
-
-
-def _count(connection: sqlite3.Connection, table: Table, now: int) -> Counts:
-    items, size = connection.execute(f"SELECT count(*), coalesce(sum(size), 0) FROM {table.items}").fetchone()
-    return Counts(
-        items=items,
-        size=size,
-        indexes={
-            index.id: _count_index(connection, table, index)
-            for index in table.indexes
-            if index.status == "ACTIVE"
-        },
-        at_micros=now,
-    )
-
-
-def _count_index(connection: sqlite3.Connection, table: Table, index: Index) -> tuple[int, int]:
-    joined = f"FROM x{index.id} AS x CROSS JOIN {table.items} AS i ON i.id = x.row"
-    if index.projected is None:
-        items, size = connection.execute(f"SELECT count(*), coalesce(sum(i.size), 0) {joined}").fetchone()
-        return items, size
-    (items,) = connection.execute(f"SELECT count(*) FROM x{index.id}").fetchone()
-    seen = size = 0
-    # Of an index with more entries than that, the size is an estimate.
-    for (raw,) in connection.execute(f"SELECT i.item {joined} LIMIT {LIVE_ITEMS}"):
-        seen += 1
-        size += item_size(index.project(loads(raw)))
-    return items, size if seen == items else size * items // seen

@@ -20,12 +20,15 @@ from solotable.protocol.requests import Request
 from solotable.protocol.wire import call
 from solotable.protocol.wording import LATEST, YEARS, ErrorTexts
 
-from . import backfill
+from . import backfill, recount
 from .catalog import Catalog, Table
 from .commits import Outcome
 from .connection import LOCK_SECONDS, Connect, Database, Durability, StaleDefinition
+from .counts import Differences
 from .operations import OPERATIONS
+from .presence import Presence
 from .storage import Writer
+from .tally import Tally
 from .ttl import sweep
 
 ResultT = TypeVar("ResultT")
@@ -63,12 +66,16 @@ class SqliteEngine:
             connect=connect,
         )
         self.catalog = Catalog()
+        self.tally = Tally(self.database)
+        self.presence = Presence(self.database)
         self._clock = clock
         try:
             if not read_only:
                 backfill.resume_all(self)
+                recount.repair(self)
         except BaseException:
             # Nobody will have the engine to close it.
+            self.presence.close()
             self.database.close()
             raise
 
@@ -94,7 +101,7 @@ class SqliteEngine:
 
     def handle_together(self, requests: Sequence[Request[Any]]) -> list[Outcome]:
         """Answer several requests of one caller; what they write is committed together."""
-        return self.database.together([partial(self.handle, request) for request in requests])
+        return self.tally.together([partial(self.handle, request) for request in requests])
 
     @property
     def instant(self) -> bool:
@@ -134,10 +141,11 @@ class SqliteEngine:
     def write(self, action: Callable[[Writer], ResultT], *, by_service: bool = False) -> ResultT:
         """Run the action in one transaction; its result is returned once that is committed."""
 
-        def run(connection: sqlite3.Connection) -> ResultT:
-            return action(Writer(connection, now_micros=self.now_micros(), by_service=by_service))
+        def run(connection: sqlite3.Connection) -> tuple[ResultT, Differences]:
+            writer = Writer(connection, now_micros=self.now_micros(), by_service=by_service)
+            return action(writer), writer.differences
 
-        return self.database.write(run)
+        return self.tally.write(run)
 
     def sweep(self) -> int:
         """Remove items whose time has come and records past theirs; return how many items that were."""
@@ -145,7 +153,10 @@ class SqliteEngine:
 
     def close(self) -> None:
         """Close the file; a second call does nothing."""
+        recount.stop(self)
+        self.tally.close()
         self.database.close()
+        self.presence.close()
 
     def __enter__(self) -> Self:
         return self

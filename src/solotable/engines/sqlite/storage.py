@@ -17,8 +17,10 @@ from solotable.protocol.text import dumps, loads
 from solotable.values import Item, item_size
 from solotable.values.checksum import crc32
 
+from . import expiry
 from .catalog import Index, Table
-from .keys import index_bytes
+from .counts import Differences
+from .keys import has_key, index_bytes
 
 #: A row of a range: size, item, checksum, its place in the range; in an index also the item's own key,
 #: which is the place in the table, and the checksum of the place.
@@ -140,6 +142,14 @@ def range_sql(table: Table, index: Index | None, columns: str, *, forward: bool)
     )
 
 
+def add_entry(connection: sqlite3.Connection, index: Index, entry: bytes, key: bytes, row_id: int) -> bool:
+    """Add an index entry that leads to an item; say whether it was not there yet."""
+    added = connection.execute(
+        f"INSERT OR IGNORE INTO x{index.id} VALUES (?, ?, ?)", (entry, row_id, entry_checksum(entry, key))
+    )
+    return added.rowcount > 0
+
+
 def entry_checksum(entry: bytes, key: bytes) -> int:
     """Return the checksum of an index entry: of its key, and of the key of the item it leads to."""
     return crc32(entry, crc32(key))
@@ -166,14 +176,18 @@ def _damaged(table: Table) -> Corrupt:
 
 
 class Writer:
-    """The writes of one transaction: each item with its index entries and its recorded change."""
+    """The writes of one transaction: each item with its index entries and its recorded change.
 
-    __slots__ = ("_by_service", "connection", "now_micros")
+    `differences` says what they change of the counts of tables and indexes.
+    """
+
+    __slots__ = ("_by_service", "connection", "differences", "now_micros")
 
     def __init__(self, connection: sqlite3.Connection, *, now_micros: int, by_service: bool = False) -> None:
         self.connection = connection
         self.now_micros = now_micros
         self._by_service = by_service
+        self.differences: Differences = {}
 
     def find(self, table: Table, key: bytes) -> Row | None:
         """Return the row of this key as this transaction sees it."""
@@ -188,38 +202,72 @@ class Writer:
         crc = crc32(raw, crc32(key))
         if old is None:
             row_id = self.connection.execute(table.insert_sql, (key, size, crc, raw)).lastrowid or 0
+            self._count(table, 0, 1, size)
         else:
             row_id = old.id
             self.connection.execute(table.update_sql, (size, crc, raw, row_id))
+            if size != old.size:
+                self._count(table, 0, 0, size - old.size)
         if table.indexes:
-            self._move(table, key, row_id, None if old is None else old.item, new)
+            self._move(table, key, row_id, old, new, size)
+        if table.expiry is not None:
+            expiry.move(self.connection, table.expiry, row_id, None if old is None else old.item, new)
         if table.stream is not None:
             self._record(table.stream, key, old, raw)
 
     def remove(self, table: Table, key: bytes, old: Row) -> None:
         """Remove an item that is there."""
         self.connection.execute(table.delete_sql, (old.id,))
+        self._count(table, 0, -1, -old.size)
         if table.indexes:
-            self._move(table, key, old.id, old.item, None)
+            self._move(table, key, old.id, old, None, 0)
+        if table.expiry is not None:
+            expiry.move(self.connection, table.expiry, old.id, old.item, None)
         if table.stream is not None:
             self._record(table.stream, key, old, None)
 
-    def _move(self, table: Table, key: bytes, row_id: int, old: Item | None, new: Item | None) -> None:
+    def _count(self, table: Table, index_id: int, items: int, size: int) -> None:
+        owner = (table.id, table.generation, index_id)
+        so_far = self.differences.get(owner)
+        if so_far is None:
+            self.differences[owner] = [items, size]
+        else:
+            so_far[0] += items
+            so_far[1] += size
+
+    def _move(
+        self, table: Table, key: bytes, row_id: int, old: Row | None, new: Item | None, size: int
+    ) -> None:
         for index in table.indexes:
-            if old is not None and new is not None and _agree(index, old, new):
+            if (
+                old is not None
+                and new is not None
+                and index.status == "ACTIVE"
+                and _agree(index, old.item, new)
+            ):
+                self._grow(table, index, old, new, size)
                 continue
-            before = None if old is None else index_bytes(index, old, key)
+            before = None if old is None else index_bytes(index, old.item, key)
             after = None if new is None else index_bytes(index, new, key)
-            if before == after:
-                continue
-            if before is not None:
-                self.connection.execute(f"DELETE FROM x{index.id} WHERE key = ?", (before,))
-            if after is not None:
-                # An index that is being filled may have met this item already.
-                self.connection.execute(
-                    f"INSERT OR REPLACE INTO x{index.id} VALUES (?, ?, ?)",
-                    (after, row_id, entry_checksum(after, key)),
-                )
+            # An index that is being filled may have no entry yet of an item that was there before it.
+            if old is not None and before is not None and before != after:
+                gone = self.connection.execute(f"DELETE FROM x{index.id} WHERE key = ?", (before,)).rowcount
+                if gone:
+                    self._count(table, index.id, -1, -index.size(old.item, old.size))
+            if new is not None and after is not None:
+                if add_entry(self.connection, index, after, key, row_id):
+                    self._count(table, index.id, 1, index.size(new, size))
+                elif old is not None:
+                    self._grow(table, index, old, new, size)
+
+    def _grow(self, table: Table, index: Index, old: Row, new: Item, size: int) -> None:
+        """Count the growth of an item whose index entry stays where it is."""
+        if index.projected is None and size == old.size:
+            return
+        grown = index.growth(old.item, new, size - old.size)
+        # Where both items lack a part of the key there is no entry.
+        if grown and has_key(index, new):
+            self._count(table, index.id, 0, grown)
 
     def _record(self, stream: str, key: bytes, old: Row | None, new: bytes | None) -> None:
         before = None if old is None else old.raw

@@ -1,48 +1,39 @@
-"""The sweeper: items whose time has come, and records that nobody may read any more.
+"""The sweeper: removes expired items, and stream records past their time.
 
-Items are looked through in batches by reading alone; each one that has expired is looked at again
-inside the transaction that removes it, because it may have been given more time since. The search
-reads whole tables: SQLite passes over items without the attribute by their bytes, so only items
-that can expire are decoded. Nothing here runs by itself: somebody calls `sweep`.
+A sweep reads the expiry index of each table with time to live, so it costs what expires and not what is
+there. Each item is looked at again inside the transaction that removes it, because it may have been given
+more time since. Nothing here runs by itself: the caller calls `sweep`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import sqlite3
-from decimal import Decimal
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from solotable.errors import TableNotFound
-from solotable.protocol.text import dumps, loads
-from solotable.values import Item
 
-from . import backfill, streams
+from . import backfill, expiry, streams
 from .catalog import Table
-from .definitions import current, every, stored
-from .storage import Writer, change_checksum, is_sound
+from .definitions import every, stored
+from .pacing import Pace
+from .storage import Row, Writer, change_checksum, is_sound
 
 if TYPE_CHECKING:
     from .engine import SqliteEngine
 
-_READ = 2_000
-_REMOVE = 100
 _TRIM = 1_000
-# DynamoDB: an item that should have expired over five years ago is left alone.
-_OLDEST_SECONDS = 5 * 365 * 86_400
 
 
 def sweep(engine: SqliteEngine) -> int:
     """Remove what has expired, and return how many items that were."""
     with engine.database.read() as connection:
         definitions = every(connection)
+    backfill.resume_all(engine)
     removed = 0
     for name, definition in definitions:
         if definition.get("TimeToLive"):
-            removed += _sweep_table(engine, name, definition["TimeToLive"]["AttributeName"])
-        if any(entry["IndexStatus"] == "CREATING" for entry in definition.get("GlobalSecondaryIndexes", ())):
-            _resume(engine, name)
+            removed += _sweep_table(engine, name)
     recovery_days = {
         definition["TableId"]: definition["PointInTimeRecovery"]["RecoveryPeriodInDays"]
         for _, definition in definitions
@@ -51,75 +42,66 @@ def sweep(engine: SqliteEngine) -> int:
     _advance(engine)
     _trim_changes(engine, recovery_days)
     _trim_rest(engine)
+    # Other processes see the last second of an idle writer only after this, or after it closes.
+    engine.tally.flush()
     return removed
 
 
-def _resume(engine: SqliteEngine, name: str) -> None:
-    with contextlib.suppress(TableNotFound):
-        backfill.resume(engine, current(engine, name))
-
-
-def is_expired(item: Item, attribute: str, now_seconds: float) -> bool:
-    """Say whether the attribute is a time in seconds that has passed, though not five years ago."""
-    number = item.get(attribute, {}).get("N")
-    if number is None:
-        return False
-    expires = Decimal(number)
-    return Decimal(now_seconds) - _OLDEST_SECONDS <= expires < Decimal(now_seconds)
-
-
-def _sweep_table(engine: SqliteEngine, name: str, attribute: str) -> int:
+def _sweep_table(engine: SqliteEngine, name: str) -> int:
+    pace = Pace(engine.database)
+    now = _now(engine)
+    after = expiry.start_of(now)
     removed = 0
-    position = 0
     while True:
         try:
             with engine.database.snapshot() as connection:
                 table = stored(connection, name)
-                keys, last = _candidates(connection, table, attribute, position, _now(engine))
-            for first in range(0, len(keys), _REMOVE):
-                removed += _remove(engine, name, attribute, keys[first : first + _REMOVE])
+                entries = _due(connection, table, after, now, pace.items)
+            if not entries:
+                return removed
+            removed += _remove(engine, name, entries, pace)
         except TableNotFound:
             return removed
-        if last is None:
-            return removed
-        position = last
+        after = entries[-1]
+        pace.rest()
 
 
-def _candidates(
-    connection: sqlite3.Connection, table: Table, attribute: str, after: int, now_seconds: float
-) -> tuple[list[bytes], int | None]:
-    """Return the keys of expired items among the next rows, and the last of those rows if more follow."""
-    rows = connection.execute(
-        f"SELECT id, key, size, crc, CASE WHEN instr(item, ?) THEN item END FROM {table.items} "
-        "WHERE id > ? ORDER BY id LIMIT ?",
-        (dumps(attribute) + b':{"N":', after, _READ),
-    )
-    expired: list[bytes] = []
-    seen = last = 0
-    for row_id, key, size, crc, raw in rows:
-        seen, last = seen + 1, row_id
-        if raw is None or not is_sound(key, size, crc, raw):
-            # A damaged item is left to whoever reads it: that tells somebody.
-            continue
-        if is_expired(loads(raw), attribute, now_seconds):
-            expired.append(key)
-    return expired, last if seen == _READ else None
+def _due(
+    connection: sqlite3.Connection, table: Table, after: expiry.Entry, now_seconds: float, limit: int
+) -> list[expiry.Entry]:
+    if table.expiry is None:
+        # It was disabled a moment ago.
+        return []
+    return expiry.due(connection, table.expiry, after=after, now_seconds=now_seconds, limit=limit)
 
 
-def _remove(engine: SqliteEngine, name: str, attribute: str, keys: list[bytes]) -> int:
+def _remove(engine: SqliteEngine, name: str, entries: list[expiry.Entry], pace: Pace) -> int:
     def action(writer: Writer) -> int:
         table = stored(writer.connection, name)
-        if table.definition.get("TimeToLive") != {"AttributeName": attribute}:
+        if table.expiry is None:
             return 0
         removed = 0
-        for key in keys:
-            row = writer.find(table, key)
-            if row is not None and is_expired(row.item, attribute, _now(engine)):
-                writer.remove(table, key, row)
+        for _, row_id in entries:
+            found = _find(writer.connection, table, row_id)
+            if found is not None and expiry.is_expired(found[1].item, table.expiry.attribute, _now(engine)):
+                writer.remove(table, *found)
                 removed += 1
+        pace.look(writer.connection)
         return removed
 
     return engine.write(action, by_service=True)
+
+
+def _find(connection: sqlite3.Connection, table: Table, row_id: int) -> tuple[bytes, Row] | None:
+    """Return the item of a row and its key; None when it is gone, or is not as it was stored."""
+    found = connection.execute(
+        f"SELECT key, size, crc, item FROM {table.items} WHERE id = ?", (row_id,)
+    ).fetchone()
+    # A damaged item is skipped here; reading it raises Corrupt.
+    if found is None or not is_sound(*found):
+        return None
+    key, size, _, raw = found
+    return key, Row(row_id, size, raw)
 
 
 def _now(engine: SqliteEngine) -> float:

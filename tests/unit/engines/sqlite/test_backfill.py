@@ -10,6 +10,7 @@ import pytest
 
 from solotable.engines.sqlite import SqliteEngine, backfill, definitions
 from solotable.engines.sqlite.operations import index_updates
+from solotable.engines.sqlite.pacing import Pace
 from solotable.errors import ServiceError
 from tests.conformance.tables import index
 from tests.waiting import wait_until
@@ -97,7 +98,10 @@ def test_an_unfinished_index_goes_on_at_the_next_describe_table(tmp_path: Path) 
         create(engine)
         filled(engine, 700)
         unfinished = defined_only(engine)
-        engine.database.write(lambda connection: backfill._batch(connection, "Things", unfinished, after=0))
+        pace = Pace(engine.database)
+        engine.database.write(
+            lambda connection: backfill._batch(connection, "Things", unfinished, after=0, pace=pace)
+        )
     with opened(tmp_path / "db") as engine:
         put(engine, "00001")
         put(engine, "00699")

@@ -1,4 +1,4 @@
-"""Definitions that another engine on the same file has changed, and counts that are kept."""
+"""Definitions that another engine on the same file has changed."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from solotable.engines.sqlite import SqliteEngine, descriptions
+from solotable.engines.sqlite import SqliteEngine
 from solotable.errors import ServiceError, TableNotFound
-from tests.conformance.tables import index
 
-from .clocked import HOUR, Clock, create, described, keys, opened, put
-from .test_backfill import ADD, filled
+from .clocked import create, described, keys, opened, put
+from .test_backfill import ADD
 
 
 def test_a_table_dropped_by_another_engine_is_gone(tmp_path: Path) -> None:
@@ -82,35 +81,3 @@ def test_a_refused_change_changes_nothing(tmp_path: Path) -> None:
 def definition(engine: SqliteEngine) -> list[tuple[int, str]]:
     with engine.database.read() as connection:
         return connection.execute("SELECT generation, definition FROM catalog").fetchall()
-
-
-def test_counts_of_a_small_table_are_live() -> None:
-    gsi = [index("all", "g"), index("keys", "g", projection="KEYS_ONLY")]
-    with opened() as engine:
-        create(engine, types={"g": "S"}, gsi=gsi)
-        put(engine, "1", g={"S": "x"}, more={"S": "yyyy"})
-        put(engine, "2")
-        got = described(engine)
-        # pk and its value take 3 bytes, g 2, more 8.
-        assert (got["ItemCount"], got["TableSizeBytes"]) == (2, 16)
-        counts = {
-            one["IndexName"]: (one["ItemCount"], one["IndexSizeBytes"])
-            for one in got["GlobalSecondaryIndexes"]
-        }
-        assert counts == {"all": (1, 13), "keys": (1, 5)}
-
-
-def test_counts_of_a_large_table_are_kept_for_six_hours() -> None:
-    clock = Clock()
-    many = descriptions.LIVE_ITEMS + 1
-    with opened(clock=clock) as engine:
-        create(engine, types={"g": "S"}, gsi=[index("byg", "g", projection="KEYS_ONLY")])
-        filled(engine, many)
-        assert described(engine)["ItemCount"] == many
-        put(engine, "one more")
-        assert described(engine)["ItemCount"] == many
-        clock.move(6 * HOUR)
-        got = described(engine)
-        assert got["ItemCount"] == many + 1
-        # Every entry has a key of 7 bytes and a g of 2.
-        assert got["GlobalSecondaryIndexes"][0]["IndexSizeBytes"] == many * 9

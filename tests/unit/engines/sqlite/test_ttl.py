@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-from solotable.engines.sqlite import SqliteEngine, ttl
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from solotable.engines.sqlite import SqliteEngine, backfill, expiry, ttl
+from solotable.engines.sqlite.checkup import examine
+from solotable.engines.sqlite.pacing import Pace
+from solotable.protocol.requests import PutItem
 from tests.conformance.tables import index
+from tests.waiting import HANG_SECONDS
 
 from .clocked import DAY, HOUR, START, Clock, create, keys, opened, put
+from .work import Steps
 
+SETTING = {"TableName": "Things", "TimeToLiveSpecification": {"AttributeName": "expires", "Enabled": True}}
 NEW_AND_OLD = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
 
 
 def expiring(clock: Clock, **more: object) -> SqliteEngine:
     engine = opened(clock=clock)
     create(engine, **more)
-    engine.call(
-        "UpdateTimeToLive",
-        {"TableName": "Things", "TimeToLiveSpecification": {"AttributeName": "expires", "Enabled": True}},
-    )
+    enable(engine)
     return engine
+
+
+def enable(engine: SqliteEngine) -> None:
+    engine.call("UpdateTimeToLive", SETTING)
 
 
 def at(seconds: float) -> dict[str, str]:
@@ -94,10 +109,10 @@ def test_an_item_that_got_more_time_meanwhile_stays() -> None:
     with expiring(Clock()) as engine:
         put(engine, "past", expires=at(START - 10))
         with engine.database.read() as connection:
-            found, _ = ttl._candidates(connection, engine.table("Things"), "expires", 0, START)
+            found = ttl._due(connection, engine.table("Things"), (0, 0), START, 10)
         assert len(found) == 1
         put(engine, "past", expires=at(START + DAY))
-        assert ttl._remove(engine, "Things", "expires", found) == 0
+        assert ttl._remove(engine, "Things", found, Pace(engine.database)) == 0
         assert keys(engine) == ["past"]
 
 
@@ -177,3 +192,175 @@ def test_tokens_are_forgotten_after_their_time() -> None:
         engine.sweep()
         with engine.database.read() as connection:
             assert connection.execute("SELECT count(*) FROM tokens").fetchone() == (0,)
+
+
+def test_a_sweep_costs_what_expires_and_not_what_is_there(tmp_path: Path) -> None:
+    taken = []
+    for items in (1_000, 20_000):
+        clock, steps = Clock(), Steps()
+        path = str(tmp_path / f"{items}.db")
+        with SqliteEngine(path, durability="relaxed", clock=clock, connect=steps.connect) as engine:
+            create(engine)
+            enable(engine)
+            fill(engine, items)
+            engine.sweep()
+            nothing, removed = steps.of(engine.sweep)
+            assert removed == 0
+            for place in range(10):
+                put(engine, f"past {place}", expires=at(START - place - 1))
+            ten, removed = steps.of(engine.sweep)
+            assert removed == 10
+            taken.append((nothing, ten))
+    few, many = taken
+    assert many[0] <= few[0] + 2
+    assert many[1] <= few[1] + 20
+
+
+def fill(engine: SqliteEngine, items: int) -> None:
+    """Put many items that expire later, in few transactions."""
+    for first in range(0, items, 1_000):
+        engine.handle_together(
+            [
+                PutItem(table="Things", item={"pk": {"S": f"{place}"}, "expires": at(START + DAY + place)})
+                for place in range(first, min(first + 1_000, items))
+            ]
+        )
+
+
+def test_the_sweep_searches_the_expiry_index_in_order() -> None:
+    with expiring(Clock()) as engine:
+        index_ = engine.table("Things").expiry
+        assert index_ is not None
+        with engine.database.read() as connection:
+            plan = connection.execute(f"EXPLAIN QUERY PLAN {expiry.due_sql(index_)}", (0, 0, 1, 1)).fetchall()
+    (only,) = [row[3] for row in plan]
+    assert only.startswith(f"SEARCH e{index_.id} USING PRIMARY KEY")
+
+
+def entries(engine: SqliteEngine) -> list[tuple[int, int]]:
+    with engine.database.read() as connection:
+        (name,) = connection.execute("SELECT name FROM sqlite_master WHERE name GLOB 'e[0-9]*'").fetchone()
+        return connection.execute(f"SELECT second, row FROM {name}").fetchall()
+
+
+def test_the_expiry_index_follows_every_write(tmp_path: Path) -> None:
+    dice = random.Random(5)
+    times = ["1800000000", "1.5", "-7", "1E+100", "-9.9E+125", "99999999999999999999", "1800000000.25"]
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine)
+        enable(engine)
+        for _ in range(300):
+            key = str(dice.randrange(20))
+            match dice.randrange(4):
+                case 0:
+                    engine.call("DeleteItem", {"TableName": "Things", "Key": {"pk": {"S": key}}})
+                case 1:
+                    put(engine, key, expires={"S": "never"})
+                case _:
+                    put(engine, key, expires={"N": dice.choice(times)}, n={"N": str(dice.random())[:9]})
+    assert examine(str(path)).problems == []
+
+
+def test_a_fraction_of_a_second_counts() -> None:
+    clock = Clock()
+    with expiring(clock) as engine:
+        put(engine, "half", expires={"N": str(START + 0.5)})
+        clock.move(0.25)
+        assert engine.sweep() == 0
+        clock.move(0.5)
+        assert engine.sweep() == 1
+
+
+def status(engine: SqliteEngine) -> str:
+    told = engine.call("DescribeTimeToLive", {"TableName": "Things"})["TimeToLiveDescription"]
+    return str(told["TimeToLiveStatus"])
+
+
+def test_a_large_table_s_expiry_index_is_filled_behind_the_caller_s_back(tmp_path: Path) -> None:
+    with opened(tmp_path / "db", Clock()) as engine:
+        create(engine)
+        fill(engine, 2_000)
+        for place in range(100):
+            put(engine, f"past {place}", expires=at(START - 10))
+        engine.call("UpdateTimeToLive", SETTING)
+        assert status(engine) in ("ENABLING", "ENABLED")
+        put(engine, "past 0", expires=at(START + DAY))
+        backfill.wait(engine, HANG_SECONDS)
+        assert status(engine) == "ENABLED"
+        assert len(entries(engine)) == 2_100
+        assert engine.sweep() == 99
+    assert examine(str(tmp_path / "db")).problems == []
+
+
+def test_a_filling_that_was_killed_goes_on_when_the_file_is_opened(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path, Clock()) as engine:
+        create(engine)
+        fill(engine, 2_000)
+        put(engine, "past", expires=at(START - 10))
+    program = (
+        "import os, signal, sys\n"
+        "from solotable.engines import sqlite\n"
+        "from solotable.engines.sqlite.pacing import Pace\n"
+        "from tests.unit.engines.sqlite.test_ttl import SETTING\n"
+        "# After the first slice, and before the second.\n"
+        "Pace.rest = lambda self: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "engine = sqlite.open(sys.argv[1], durability='relaxed')\n"
+        "engine.call('UpdateTimeToLive', SETTING)\n"
+        "from solotable.engines.sqlite import backfill\n"
+        "backfill.wait(engine)\n"
+    )
+    command = [sys.executable, "-c", program, str(path)]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL  # noqa: S603  # the program above
+    with opened(path, Clock()) as engine:
+        backfill.wait(engine, HANG_SECONDS)
+        assert status(engine) == "ENABLED"
+        assert len(entries(engine)) == 2_001
+        assert engine.sweep() == 1
+
+
+def test_the_expiry_index_goes_with_the_setting_and_with_the_table() -> None:
+    with expiring(Clock()) as engine:
+        put(engine, "1", expires=at(START + 10))
+        off = {**SETTING, "TimeToLiveSpecification": {"AttributeName": "expires", "Enabled": False}}
+        engine.call("UpdateTimeToLive", off)
+        assert expiry_tables(engine) == 0
+        put(engine, "2", other=at(START - 10))
+        other = {**SETTING, "TimeToLiveSpecification": {"AttributeName": "other", "Enabled": True}}
+        engine.call("UpdateTimeToLive", other)
+        assert len(entries(engine)) == 1
+        assert engine.sweep() == 1
+        engine.call("DeleteTable", {"TableName": "Things"})
+        assert expiry_tables(engine) == 0
+
+
+def expiry_tables(engine: SqliteEngine) -> int:
+    with engine.database.read() as connection:
+        found = connection.execute("SELECT count(*) FROM sqlite_master WHERE name GLOB 'e[0-9]*'")
+        return int(found.fetchone()[0])
+
+
+@pytest.mark.parametrize(
+    ("damage", "problem"),
+    [
+        ("DELETE FROM {}", "expiry index: 1 items have no entry"),
+        ("INSERT INTO {} VALUES (7, 1)", "expiry index: 1 entries do not lead to an item of that time"),
+        ("INSERT INTO {} VALUES (1800000010, 99)", "expiry index: 1 entries do not lead to an item"),
+    ],
+)
+def test_the_doctor_compares_the_expiry_index_with_the_items(
+    damage: str, problem: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "db"
+    with opened(path, Clock()) as engine:
+        create(engine)
+        enable(engine)
+        put(engine, "1", expires=at(START + 10))
+        index_ = engine.table("Things").expiry
+        assert index_ is not None
+        engine.database.write(lambda connection: connection.execute(damage.format(f"e{index_.id}")))
+        # An entry that leads astray removes nothing.
+        assert engine.sweep() == 0
+    (found,) = examine(str(path)).problems
+    assert problem in found

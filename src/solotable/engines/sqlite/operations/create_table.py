@@ -42,7 +42,7 @@ def create_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any
         table = engine.database.write(run)
     finally:
         engine.catalog.forget(name)
-    description = describe(engine, table, empty=True)
+    description = describe(engine, table)
     indexes = "GlobalSecondaryIndexes"
     pairs = zip(description.get(indexes, ()), members.get(indexes, ()), strict=True)
     for described, asked in ((description, members), *pairs):

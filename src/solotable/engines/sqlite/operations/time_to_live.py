@@ -1,4 +1,4 @@
-"""UpdateTimeToLive and DescribeTimeToLive: the setting alone; `..ttl` removes what has expired.
+"""UpdateTimeToLive and DescribeTimeToLive: the setting and its expiry index; `..ttl` removes items.
 
 AWS refuses a second change within the hour; here a change is in effect at once and may be undone.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
+from solotable.engines.sqlite import backfill
 from solotable.engines.sqlite.catalog import Definition, Table
 from solotable.engines.sqlite.definitions import change, current
 from solotable.errors import invalid
@@ -23,7 +24,7 @@ def describe_time_to_live(engine: SqliteEngine, members: dict[str, Any]) -> dict
         return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
     return {
         "TimeToLiveDescription": {
-            "TimeToLiveStatus": "ENABLED",
+            "TimeToLiveStatus": "ENABLING" if setting.get("Status") == "CREATING" else "ENABLED",
             "AttributeName": setting["AttributeName"],
         }
     }
@@ -38,7 +39,7 @@ def update_time_to_live(engine: SqliteEngine, members: dict[str, Any]) -> dict[s
         if setting is None:
             if not wanted["Enabled"]:
                 raise invalid("TimeToLive is already disabled")
-            definition["TimeToLive"] = {"AttributeName": wanted["AttributeName"]}
+            definition["TimeToLive"] = {"AttributeName": wanted["AttributeName"], "Status": "CREATING"}
             return
         if setting["AttributeName"] != wanted["AttributeName"]:
             raise invalid(
@@ -49,7 +50,9 @@ def update_time_to_live(engine: SqliteEngine, members: dict[str, Any]) -> dict[s
             raise invalid("TimeToLive is already enabled")
         del definition["TimeToLive"]
 
-    change(engine, members["TableName"], action)
+    table = change(engine, members["TableName"], action)
+    if table.expiry is not None:
+        backfill.start(engine, table.name, table.expiry.id)
     return {
         "TimeToLiveSpecification": {
             "AttributeName": wanted["AttributeName"],

@@ -1,0 +1,39 @@
+"""Sizes of background transactions: small while other writers wait, large while none does.
+
+Nothing here knows what the work is.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+
+from .connection import Database
+
+_FEWEST, _MOST = 50, 500
+#: In memory no queue tells who waits, and readers wait too.
+_MOST_IN_MEMORY = 100
+#: Python's locks are not fair: without a pause a waiting writer might never get its turn.
+_PAUSE_SECONDS = 0.002
+
+
+class Pace:
+    """The size of the next slice of some work; slices double while no writer is seen."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._most = _MOST_IN_MEMORY if database.in_memory else _MOST
+        self._version: int | None = None
+        self.items = _FEWEST
+
+    def look(self, connection: sqlite3.Connection) -> None:
+        """Adapt the size: call it at the end of a slice, inside its transaction."""
+        (version,) = connection.execute("PRAGMA data_version").fetchone()
+        # The version changes with the commits of other processes, whose waiting cannot be seen.
+        contended = bool(self._database.waiting) or self._version not in (None, version)
+        self._version = version
+        self.items = _FEWEST if contended else min(2 * self.items, self._most)
+
+    def rest(self) -> None:
+        """Let writers go first, between two slices."""
+        time.sleep(_PAUSE_SECONDS)

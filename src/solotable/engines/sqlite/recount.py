@@ -1,0 +1,130 @@
+"""Put the counts right after a process died with differences that it had not added.
+
+The items are counted in a snapshot, beside writers. It is taken in a transaction that moves the table to its
+next generation: differences of earlier generations are in the snapshot, and later ones are not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+from functools import partial
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from solotable.errors import EngineError, TableNotFound
+
+from . import catalog, counts
+from .counts import Count, Counts
+from .definitions import stored
+
+if TYPE_CHECKING:
+    from .engine import SqliteEngine
+
+_running: WeakKeyDictionary[SqliteEngine, _Repair] = WeakKeyDictionary()
+
+
+class _Repair(threading.Thread):
+    """The thread that recounts all tables of an engine's file."""
+
+    def __init__(self, engine: SqliteEngine, died: list[str]) -> None:
+        super().__init__(name="recount", daemon=True)
+        self.stopped = threading.Event()
+        self._engine = engine
+        self._died = died
+
+    def run(self) -> None:
+        """Recount each table, then forget the sessions that died; an error leaves them to the next engine."""
+        with contextlib.suppress(EngineError):
+            with self._engine.database.read() as connection:
+                names = catalog.names(connection)
+            for name in names:
+                with contextlib.suppress(TableNotFound):
+                    recount_table(self._engine, name, self.stopped)
+            ended = [(each,) for each in self._died]
+            self._engine.database.write(
+                lambda connection: connection.executemany("DELETE FROM sessions WHERE id = ?", ended)
+            )
+
+
+def repair(engine: SqliteEngine) -> None:
+    """Recount in a thread if a session has died; only the first to open the file can tell."""
+    if engine.database.in_memory or not engine.presence.is_alone():
+        return
+    with engine.database.read() as connection:
+        died = [name for (name,) in connection.execute("SELECT id FROM sessions")]
+    if died:
+        _running[engine] = _Repair(engine, died)
+        _running[engine].start()
+
+
+def wait(engine: SqliteEngine, timeout_seconds: float | None = None) -> None:
+    """Wait for a recount that this engine has under way."""
+    thread = _running.get(engine)
+    if thread is not None:
+        thread.join(timeout_seconds)
+
+
+def stop(engine: SqliteEngine) -> None:
+    """End a recount, before the engine is closed; the next engine starts it anew."""
+    thread = _running.get(engine)
+    if thread is not None and thread is not threading.current_thread():
+        thread.stopped.set()
+        thread.join()
+
+
+def recount_table(engine: SqliteEngine, name: str, stopped: threading.Event | None = None) -> None:
+    """Count a table's items and correct the file's counts by what was wrong with them."""
+    database = engine.database
+    reader = database.borrow()
+    sound = False
+
+    def check() -> None:
+        if database.suspended or (stopped is not None and stopped.is_set()):
+            raise EngineError(f"{database.path}: the recount was stopped.")
+
+    try:
+        # Together: a transaction of this caller alone, so that the snapshot has all that came before.
+        (outcome,) = database.together([lambda: database.write(partial(_begin, reader=reader, name=name))])
+        table, changed, before = outcome.get()
+        engine.catalog.forget(name)
+        counted = counts.recount(reader, table, check)
+        reader.execute("COMMIT")
+        sound = True
+    except sqlite3.Error as fault:
+        raise database.fault(fault) from fault
+    finally:
+        database.give_back(reader, sound=sound)
+    database.write(partial(_correct, table=changed, counted=counted, before=before))
+
+
+def _begin(
+    connection: sqlite3.Connection, reader: sqlite3.Connection, name: str
+) -> tuple[catalog.Table, catalog.Table, Counts]:
+    table = stored(connection, name)
+    before = counts.read(connection, table)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM catalog").fetchone()
+    changed = catalog.replace(connection, table, table.definition)
+    connection.execute("UPDATE counts SET since = ? WHERE table_id = ?", (changed.generation, table.id))
+    return table, changed, before
+
+
+def _correct(connection: sqlite3.Connection, table: catalog.Table, counted: Counts, before: Counts) -> None:
+    corrections = [
+        (
+            count.items - before.get(index_id, Count()).items,
+            count.bytes - before.get(index_id, Count()).bytes,
+            table.id,
+            index_id,
+            table.generation,
+        )
+        for index_id, count in counted.items()
+    ]
+    # A later recount makes this one void.
+    connection.executemany(
+        "UPDATE counts SET items = items + ?, bytes = bytes + ? "
+        "WHERE table_id = ? AND index_id = ? AND since = ?",
+        corrections,
+    )

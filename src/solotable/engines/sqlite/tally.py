@@ -1,0 +1,301 @@
+"""Differences of the counts: a process remembers its own, and adds them to the file about once a second.
+
+A counter in every transaction would cost each write one more page, so a write only remembers its differences.
+The first write after a second adds them to `counts` in its own transaction (a fold), and `close` adds the
+rest. `read` returns the file's counts plus the remembered differences, so a process sees all its own writes.
+
+`sessions` has a row for each engine that may have differences to add. A row that is left when no engine has
+the file open belongs to a process that died: `recount` then corrects the counts.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import secrets
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakSet
+
+from solotable.errors import EngineError, ServiceError
+
+from . import counts
+from .catalog import Table
+from .connection import StaleDefinition
+from .counts import Count, Counts, Differences
+
+if TYPE_CHECKING:
+    from .commits import Outcome
+    from .connection import Database
+
+ResultT = TypeVar("ResultT")
+
+_FOLD_SECONDS = 1.0
+#: So many writes are remembered one by one before they are added up.
+_MOST_NEW = 256
+#: How often a reader looks again because a fold came in between.
+_LOOKS = 5
+
+
+class _Fold:
+    """Differences that are being added to the file: those of the write that does it, and earlier ones."""
+
+    __slots__ = ("earlier", "everything")
+
+    def __init__(self, earlier: Differences, own: Differences) -> None:
+        self.earlier = earlier
+        self.everything: Differences = {}
+        counts.merge(self.everything, earlier)
+        counts.merge(self.everything, own)
+
+
+class _Local(threading.local):
+    #: The differences of the work that this thread does together with others.
+    held: Differences | None = None
+
+
+class Tally:
+    """The differences of one engine's writes that the file's counts do not have yet."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self.forget()
+        _tallies.add(self)
+
+    def forget(self) -> None:
+        """Start a session with nothing remembered."""
+        self._mutex = threading.Lock()
+        self._local = _Local()
+        self.session = secrets.token_hex(8)
+        self._new: deque[Differences] = deque()
+        self._pending: Differences = {}
+        self._folding: _Fold | None = None
+        self._folds = 0
+        #: When the next fold is due; never in memory, where there is no other process to see it.
+        self._due_at = float("inf" if self._database.in_memory else "-inf")
+        #: Whether the outcome of a write is unknown; a recount corrects the counts then.
+        self._doubtful = False
+
+    def write(self, action: Callable[[sqlite3.Connection], tuple[ResultT, Differences]]) -> ResultT:
+        """Run the action in a transaction, and count what it says it has changed once that is committed."""
+        if self._local.held is not None:
+            result, own = self._database.write(action)
+            counts.merge(self._local.held, own)
+            return result
+        if time.monotonic() >= self._due_at:
+            return self._write_and_fold(action)
+        try:
+            result, own = self._database.write(action)
+        except BaseException as error:
+            self._doubt(error)
+            raise
+        if own:
+            self._remember(own)
+        return result
+
+    def _write_and_fold(self, action: Callable[[sqlite3.Connection], tuple[ResultT, Differences]]) -> ResultT:
+        fold: _Fold | None = None
+
+        def run(connection: sqlite3.Connection) -> tuple[ResultT, Differences]:
+            nonlocal fold
+            # The write may be tried again, after a transaction that was undone.
+            self._end(fold, committed=False)
+            fold = None
+            result, own = action(connection)
+            if own:
+                fold = self._fold(connection, own)
+            return result, own
+
+        try:
+            result, own = self._database.write(run)
+        except BaseException as error:
+            self._end(fold, committed=False)
+            self._doubt(error)
+            raise
+        self._end(fold, committed=True)
+        if fold is None and own:
+            self._remember(own)
+        return result
+
+    def _doubt(self, error: BaseException) -> None:
+        # A rejected write and one by an old definition wrote nothing. Other errors may come after the commit.
+        self._doubtful |= not isinstance(error, ServiceError | StaleDefinition)
+
+    def together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
+        """Run several works of one caller in one transaction, and count what they write."""
+        held: list[Differences] = [{} for _ in works]
+        fold: _Fold | None = None
+
+        def counted(place: int, work: Callable[[], Any]) -> Any:
+            # A work that is tried again has written nothing before.
+            self._local.held = held[place] = {}
+            try:
+                return work()
+            finally:
+                self._local.held = None
+
+        def last() -> None:
+            nonlocal fold
+            self._end(fold, committed=False)
+            fold = None
+            if time.monotonic() >= self._due_at:
+                own: Differences = {}
+                for each in held:
+                    counts.merge(own, each)
+                fold = self._database.write(partial(self._fold, own=own))
+
+        outcomes = self._database.together(
+            [*(partial(counted, place, work) for place, work in enumerate(works)), last]
+        )
+        committed = outcomes.pop().error is None
+        self._end(fold, committed=committed)
+        self._doubtful |= not committed
+        if fold is None and committed:
+            for own in held:
+                if own:
+                    self._remember(own)
+        return outcomes
+
+    def read(self, table: Table) -> Counts:
+        """Return the counts of a table and its indexes, with what this process has not added yet."""
+        found: Counts = {}
+        for _ in range(_LOOKS):
+            with self._mutex:
+                self._drain()
+                folds, folding = self._folds, self._folding
+                mine = _of(table, self._pending)
+                under_way = {} if folding is None else _of(table, folding.earlier)
+            with self._database.snapshot() as connection:
+                found = counts.read(connection, table)
+                added = self._folds_in(connection) - folds
+            # Fewer than before: a recount took this session for a dead one.
+            if added <= 0:
+                return _sum(found, mine, under_way)
+            if added == 1 and folding is not None:
+                return _sum(found, mine)
+            # Another fold was committed in between.
+        return found
+
+    def flush(self) -> None:
+        """Add everything to the file now."""
+        if not self._database.in_memory and (self._new or self._pending):
+            self._flush(ends=False)
+
+    def close(self) -> None:
+        """Add what is left and end the session; what fails is put right by a recount."""
+        if self._database.in_memory or not (self._folds or self._new or self._pending):
+            return
+        with contextlib.suppress(EngineError):
+            self._flush(ends=not self._doubtful)
+            self._folds = 0
+
+    def _flush(self, *, ends: bool) -> None:
+        fold: _Fold | None = None
+
+        def run(connection: sqlite3.Connection) -> None:
+            nonlocal fold
+            self._end(fold, committed=False)
+            fold = self._fold(connection, {})
+            if ends:
+                connection.execute("DELETE FROM sessions WHERE id = ?", (self.session,))
+
+        try:
+            self._database.write(run)
+        except BaseException:
+            self._end(fold, committed=False)
+            raise
+        self._end(fold, committed=True)
+
+    def _remember(self, own: Differences) -> None:
+        self._new.append(own)
+        if len(self._new) > _MOST_NEW:
+            with self._mutex:
+                self._drain()
+
+    def _drain(self) -> None:
+        while self._new:
+            counts.merge(self._pending, self._new.popleft())
+
+    def _fold(self, connection: sqlite3.Connection, own: Differences) -> _Fold | None:
+        """Add all differences to the file, those of this transaction with them; None if there are none."""
+        with self._mutex:
+            self._drain()
+            if self._folding is not None or not (own or self._pending):
+                return None
+            fold = self._folding = _Fold(self._pending, own)
+            self._pending = {}
+        try:
+            counts.add(connection, fold.everything)
+            connection.execute(
+                "INSERT INTO sessions VALUES (?, 1) ON CONFLICT (id) DO UPDATE SET folds = folds + 1",
+                (self.session,),
+            )
+        except BaseException:
+            self._end(fold, committed=False)
+            raise
+        return fold
+
+    def _end(self, fold: _Fold | None, *, committed: bool) -> None:
+        if fold is None:
+            return
+        with self._mutex:
+            if self._folding is not fold:
+                return
+            self._folding = None
+            if committed:
+                self._folds += 1
+                self._due_at = time.monotonic() + _FOLD_SECONDS
+            else:
+                counts.merge(self._pending, fold.earlier)
+
+    def _folds_in(self, connection: sqlite3.Connection) -> int:
+        if not self._folds and self._folding is None:
+            return 0
+        row = connection.execute("SELECT folds FROM sessions WHERE id = ?", (self.session,)).fetchone()
+        return 0 if row is None else int(row[0])
+
+
+def _of(table: Table, differences: Differences) -> Counts:
+    found: Counts = {}
+    for (table_id, _, index_id), (items, size) in differences.items():
+        if table_id == table.id:
+            so_far = found.get(index_id, Count())
+            found[index_id] = Count(so_far.items + items, so_far.bytes + size)
+    return found
+
+
+def _sum(found: Counts, *more: Counts) -> Counts:
+    return {
+        index_id: Count(
+            count.items + sum(each.get(index_id, Count()).items for each in more),
+            count.bytes + sum(each.get(index_id, Count()).bytes for each in more),
+        )
+        for index_id, count in found.items()
+    }
+
+
+_tallies: WeakSet[Tally] = WeakSet()
+
+
+def _forget_after_fork() -> None:
+    # What the parent has not added yet, the parent adds.
+    for tally in tuple(_tallies):
+        tally.forget()
+
+
+def _close_at_exit() -> None:
+    # Many programs never close a store; without this the next one would have to recount.
+    for tally in tuple(_tallies):
+        with contextlib.suppress(OSError):
+            tally.close()
+
+
+atexit.register(_close_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_after_fork)
