@@ -24,6 +24,7 @@ from solotable.engines.sqlite.storage import Row, Writer, meter_write
 from solotable.errors import ConditionFailed, invalid, invalid_parameter
 from solotable.expressions import apply_update, evaluate, paths_of_update, updated_values
 from solotable.expressions.ast import Action, Add, Assign, Const, Delete, Update
+from solotable.expressions.update import TOO_LARGE
 from solotable.protocol.capacity import CapacityMeter
 from solotable.protocol.limits import LARGEST_ITEM
 from solotable.protocol.replies import SomeItem, WroteItem
@@ -110,9 +111,9 @@ def _judge_update(table: Table, key: bytes, old: Row | None, action: UpdateItem)
         size = item_size(new)
     else:
         touched = {str(each.path[0]) for each in action.update.actions}
-        size = old.size + growth(touched, old.item, new)
+        size = old.size + growth(touched, old.item, new, most=LARGEST_ITEM)
     if size > LARGEST_ITEM:
-        raise invalid("Item size to update has exceeded the maximum allowed size")
+        raise invalid(TOO_LARGE)
     return Judged(table, key, old, new, size)
 
 
