@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from operator import ge, gt, le, lt
 from typing import Any
 
@@ -44,11 +45,18 @@ _ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt,
 _SCALARS = frozenset({"S", "N", "B", "BOOL", "NULL"})
 #: A list of up to this length is searched as it is, the first time.
 _SHORT_LIST = 64
+#: Elements that are looked at in a fraction of a millisecond.
+_STEP = 1024
+#: Where a memo has the function that is called between steps.
+_PAUSE = None
 
 
-def evaluate(condition: Condition, item: Item) -> bool:
-    """Return whether the condition holds for the item; a missing item is {}."""
-    return _TESTS[type(condition)](condition, item, {})
+def evaluate(condition: Condition, item: Item, pause: Callable[[int], None] | None = None) -> bool:
+    """Return whether the condition holds for the item; a missing item is {}.
+
+    `pause` is called between the steps of what takes long.
+    """
+    return _TESTS[type(condition)](condition, item, {_PAUSE: pause})
 
 
 def fetch(path: Path, item: Item) -> AttributeValue | None:
@@ -264,18 +272,27 @@ def _has_element(test: Contains, content: list[AttributeValue], member: Attribut
         memo[key] = None
         return member in content
     if memo.get(key) is None:
-        memo[key] = _elements(content, kind)
+        memo[key] = _elements(content, kind, memo[_PAUSE])
     looked_up = "in", _identity(test.operand), _identity(test.member)
     if looked_up not in memo:
         memo[looked_up] = _frozen(kind, member_content) in memo[key]
     return memo[looked_up]  # type: ignore[no-any-return] # written above
 
 
-def _elements(content: list[AttributeValue], kind: str) -> frozenset[Any]:
+def _elements(
+    content: list[AttributeValue], kind: str, pause: Callable[[int], None] | None
+) -> AbstractSet[Any]:
     """Return the elements of one type, for looking up."""
-    if kind in _SCALARS:
-        return frozenset([element[kind] for element in content if kind in element])
-    return frozenset([_frozen(kind, element[kind]) for element in content if kind in element])
+    found: set[Any] = set()
+    for start in range(0, len(content), _STEP):
+        if pause is not None:
+            pause(0)
+        some = content[start : start + _STEP]
+        if kind in _SCALARS:
+            found.update([element[kind] for element in some if kind in element])
+        else:
+            found.update([_frozen(kind, element[kind]) for element in some if kind in element])
+    return found
 
 
 def _frozen(kind: str, content: Any) -> Any:

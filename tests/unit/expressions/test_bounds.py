@@ -31,7 +31,7 @@ class Counted(dict[str, Any]):
         Counted.looks += 1
         return super().__eq__(other)
 
-    __hash__ = None  # type: ignore[assignment] # as of any dict
+    __hash__ = None
 
     def __contains__(self, key: object) -> bool:
         Counted.looks += 1
