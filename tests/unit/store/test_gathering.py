@@ -41,16 +41,11 @@ class Noted(Layer):
         self.opened = threading.Event()
         self.opened.set()
 
-<<<<<<< HEAD
-    def handle_together(self, requests: Sequence[Request[Any]]) -> list[Settled]:
-        self.asked += 1
-        assert self.opened.wait(HANG_SECONDS)
-=======
     def handle_together(
         self, requests: Sequence[Request[Any]], *, largest: int | None = None
     ) -> list[Settled]:
-        assert self.opened.wait(10)
->>>>>>> 313df2e (Answer long requests in steps that a caller can pause)
+        self.asked += 1
+        assert self.opened.wait(HANG_SECONDS)
         self.sizes.append(len(requests))
         return super().handle_together(requests, largest=largest)
 
