@@ -105,7 +105,7 @@ def ask(client: Client, operation: str, payload: Json) -> Json:
 
 def fill(port: int) -> None:
     """Make the tables that the requests read."""
-    client = Client(port, timeout_seconds=120)
+    client = Client(port)
     for table in (_TABLE, "Bulk"):
         ask(
             client,
@@ -139,7 +139,7 @@ def fill(port: int) -> None:
 
 def probe(port: int, seconds: float) -> list[float]:
     """Return how long each GetItem of one client took, in seconds."""
-    client = Client(port, timeout_seconds=120)
+    client = Client(port)
     taken: list[float] = []
     end = time.perf_counter() + seconds
     number = 0

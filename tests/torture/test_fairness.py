@@ -42,7 +42,7 @@ def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 def _answered_beside(port: int, kind: str, operation: str, payload: fairness.Json) -> int:
     """How many requests of another client are answered while one heavy request is."""
     heavy_operation, heavy_payload = fairness.HEAVY[kind]
-    heavy, other = Client(port, timeout_seconds=120), Client(port, timeout_seconds=120)
+    heavy, other = Client(port), Client(port)
     sent, ended = threading.Event(), threading.Event()
 
     def ask_heavy() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from typing import Any
 
@@ -25,7 +26,7 @@ def item_size(item: Item) -> int:
     return total
 
 
-def growth(names: Collection[str], old: Item, new: Item, *, most: int) -> int:
+def growth(names: Collection[str], old: Item, new: Item, *, most: int = sys.maxsize) -> int:
     """Return by how much an item is larger than it was, if only the attributes of these names differ.
 
     Once the new values alone take more than `most` bytes, the rest is not counted.
