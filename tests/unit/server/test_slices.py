@@ -11,6 +11,7 @@ import pytest
 from solotable.protocol.engine import TooLong
 from solotable.server import slices
 from solotable.server.slices import Gate, Loop, LoopBudget, Slice, Slices
+from tests.waiting import HANG_SECONDS
 
 
 def _slices() -> tuple[Slices, Gate]:
@@ -53,7 +54,7 @@ def test_a_long_request_waits_for_an_idle_loop() -> None:
         thread.start()
         assert not going_on.wait(0.05)
         gate.open()
-        assert going_on.wait(20)
+        assert going_on.wait(HANG_SECONDS)
         thread.join()
 
 
@@ -76,7 +77,7 @@ def test_long_requests_take_turns_and_one_runs_at_a_time() -> None:
     def work(number: int) -> None:
         nonlocal running, most
         turn = Slice(made)
-        ready.wait(20)
+        ready.wait(HANG_SECONDS)
         for _ in range(20):
             turn.pause(1)
             running += 1
@@ -91,7 +92,7 @@ def test_long_requests_take_turns_and_one_runs_at_a_time() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(HANG_SECONDS)
     assert most == 1
     assert sorted(steps) == sorted([*range(4)] * 20)
     # First come, first served: nobody runs twice while the other three wait.
