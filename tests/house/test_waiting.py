@@ -19,9 +19,12 @@ HELPER = "tests/waiting.py"
 ALLOWED = {
     "tests/store/opening.py sleep": "waits as the engine would, in real time where it has no clock",
     "tests/systems/limiter/test_faults.py is_available": "its own timeout is what is tested; nothing answers",
+    "tests/torture/fairness.py sleep": "the pace of a probe; nothing is asserted of it",
     "tests/torture/test_concurrency.py wait": "the pace of a reader; what it asserts is what it has seen",
     "tests/unit/engines/dynamodb/evil.py sleep": "an endpoint that drips; slower still drips",
     "tests/unit/server/test_hostile_clients.py settimeout": "sends until the server stops reading",
+    "tests/unit/server/test_slices.py sleep": "longer than a slice; slower still is",
+    "tests/unit/server/test_slices.py wait": "a request that does not go on; slower still does not",
     "tests/unit/testing/test_clock.py sleep": "moves the clock of the plugin, and takes no time",
 }
 

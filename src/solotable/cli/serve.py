@@ -13,6 +13,7 @@ from solotable.protocol.wording import LATEST, YEARS, ErrorTexts
 
 # What a browser sends as Origin.
 _ORIGIN = re.compile(r"\*|null|[a-zA-Z][a-zA-Z0-9+.-]*://[!-.0-~]+")
+_NAME = re.compile(r"\*|[a-zA-Z0-9._-]{1,253}")
 _KEY = re.compile(r"[!-+\-.0-~]+")
 _SECRET = re.compile(r"[!-~]+")
 
@@ -20,6 +21,15 @@ _SECRET = re.compile(r"[!-~]+")
 def _host(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
     if not value.strip():
         raise click.BadParameter("it is empty; 0.0.0.0 stands for every address.")
+    return value
+
+
+def _names(_ctx: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    for name in value:
+        if not _NAME.fullmatch(name):
+            raise click.BadParameter(
+                f"{name!r} is not a host name; give it without a scheme or a port, or *."
+            )
     return value
 
 
@@ -60,6 +70,14 @@ def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> 
     help="Demand signatures by one of the keys in this file: a key and its secret a line.",
 )
 @click.option(
+    "--allowed-host",
+    "allowed_hosts",
+    metavar="NAME",
+    multiple=True,
+    callback=_names,
+    help="Answer to this host name too (or *: to any), when no keys are set. Repeatable.",
+)
+@click.option(
     "--cors",
     "cors_origin",
     metavar="ORIGIN",
@@ -92,6 +110,7 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
     access_key: str | None,
     secret_key: str | None,
     keys_file: Path | None,
+    allowed_hosts: tuple[str, ...],
     cors_origin: str | None,
     sweep_seconds: float,
     error_texts: ErrorTexts,
@@ -111,6 +130,7 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
         host=host,
         port=port,
         keys=_keys(access_key, secret_key, keys_file),
+        allowed_hosts=allowed_hosts,
         cors_origin=cors_origin,
         sweep_seconds=sweep_seconds,
     )

@@ -1,7 +1,7 @@
 """An update applied to an item: a new item comes out, the given one is left as it was.
 
 Every path refers to the item before the update, whatever the order of the actions. Key attributes,
-index keys and the item's size are judged elsewhere.
+index keys and the item's exact size are judged elsewhere.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from .ast import (
 from .evaluate import fetch
 from .project import project
 
+TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 _UNFIT_PATH = "The document path provided in the update expression is invalid for update"
 _UNFIT_TYPE = "An operand in the update expression has an incorrect data type"
 _UNFIT_LEGACY_TYPE = "Type mismatch for attribute to update"
@@ -37,6 +38,8 @@ _MISSING = "The provided expression refers to an attribute that does not exist i
 _TOO_DEEP = "Nesting Levels have exceeded supported limits"
 #: Lists and maps in one another, counted from the attribute's own value.
 _DEEPEST = 31
+#: The bytes of the largest item. An element takes one at least, so no item holds more elements.
+_MOST_ELEMENTS = 400 * 1024
 
 # What an edit leaves at its place: a value, or nothing.
 _Outcome = Union[AttributeValue, None]
@@ -54,11 +57,17 @@ def apply_update(update: Update, item: Item) -> Item:
     """Return the item after the update; raise what DynamoDB does when the update does not fit it.
 
     A missing item is its key alone. One that the update does not create is not to be brought here.
+    Lists longer than an item can hold are refused before they are made.
     """
     result = dict(item)
     nested: list[tuple[Path, _Outcome]] = []
+    elements = 0
     for action in update.actions:
         path = action.path
+        if isinstance(action, Assign) and isinstance(action.operand, ListAppend):
+            elements += _appended_length(action.operand, item)
+            if elements > _MOST_ELEMENTS:
+                raise invalid(TOO_LARGE)
         if len(path) > 1:
             nested.append((path, _nested_outcome(action, item, update)))
         elif (outcome := _outcome(action, item, update)) is not None:
@@ -140,6 +149,11 @@ def _value(operand: SetOperand, item: Item) -> AttributeValue:
             return {"N": add(augend, addend) if operator == "+" else subtract(augend, addend)}
         case ListAppend(left, right):
             return {"L": [*_content("L", left, item), *_content("L", right, item)]}
+
+
+def _appended_length(append: ListAppend, item: Item) -> int:
+    """Return how many elements a list_append makes, without making them."""
+    return len(_content("L", append.left, item)) + len(_content("L", append.right, item))
 
 
 def _content(kind: str, operand: SetOperand, item: Item) -> str:

@@ -26,6 +26,9 @@ from .replies import (
 )
 from .text import dumps, loads
 
+#: Copying this many bytes holds up other threads for a millisecond.
+_LARGE_COPY = 2 * 1024 * 1024
+
 
 def encode(reply: Reply) -> dict[str, Any]:
     """Return a reply in wire form, every item decoded."""
@@ -72,51 +75,76 @@ def encode_body(operation: str, reply: Reply) -> bytes:
 
 def encode_json(reply: Reply) -> bytes:
     """Return a reply as JSON, with stored items spliced in."""
+    pieces = encode_pieces(reply)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def encode_pieces(reply: Reply) -> list[bytes]:
+    """Return a reply as JSON in pieces: a long one is many items, and every copy of them shows."""
     match reply:
         case GotItem(item=bytes(raw), capacity=None):
-            return b'{"Item":' + raw + b"}"
+            return [b'{"Item":' + raw + b"}"]
         case WroteItem(attributes=None, capacity=None, collection=None):
-            return b"{}"
+            return [b"{}"]
         case GotItem():
-            return _object(Item=_spliced_if_any(reply.item), ConsumedCapacity=_dumped(reply.capacity))
+            return [_object(Item=_spliced_if_any(reply.item), ConsumedCapacity=_dumped(reply.capacity))]
         case WroteItem():
-            return _object(
-                Attributes=_spliced_if_any(reply.attributes),
-                ConsumedCapacity=_dumped(reply.capacity),
-                ItemCollectionMetrics=_dumped(reply.collection),
-            )
+            return [
+                _object(
+                    Attributes=_spliced_if_any(reply.attributes),
+                    ConsumedCapacity=_dumped(reply.capacity),
+                    ItemCollectionMetrics=_dumped(reply.collection),
+                )
+            ]
         case Page():
             return _page(reply)
         case BatchGot():
-            tables = (dumps(table) + b":" + _list(found) for table, found in reply.responses.items())
-            return _object(
-                Responses=b"{" + b",".join(tables) + b"}",
-                UnprocessedKeys=dumps(reply.unprocessed),
-                ConsumedCapacity=_dumped(reply.capacity),
+            pieces = [b'{"Responses":{']
+            for place, (table, found) in enumerate(reply.responses.items()):
+                pieces += [b"," if place else b"", dumps(table), b":[", *_listed(found), b"]"]
+            rest = _members(
+                UnprocessedKeys=dumps(reply.unprocessed), ConsumedCapacity=_dumped(reply.capacity)
             )
+            return [*pieces, b"},", rest, b"}"]
         case TransactGot():
-            wrapped = (_object(Item=_spliced_if_any(item)) for item in reply.items)
-            return _object(
-                Responses=b"[" + b",".join(wrapped) + b"]", ConsumedCapacity=_dumped(reply.capacity)
-            )
+            wrapped = [_object(Item=_spliced_if_any(item)) for item in reply.items]
+            return _with_list(b"Responses", _separated(wrapped), ConsumedCapacity=_dumped(reply.capacity))
         case StatementRan():
-            rest = {name: _dumped(member) for name, member in _after_items(reply).items()}
-            return _object(Items=_list(reply.items), **rest)
+            members = {name: _dumped(member) for name, member in _after_items(reply).items()}
+            return _with_list(b"Items", _listed(reply.items), **members)
         case _:
-            return dumps(_without_items(reply))
+            return [dumps(_without_items(reply))]
 
 
-def _page(reply: Page) -> bytes:
+def _page(reply: Page) -> list[bytes]:
     counts = b'"Count":%d,"ScannedCount":%d' % (reply.count, reply.scanned)
     tail = b"" if reply.last_key is None else b',"LastEvaluatedKey":' + dumps(reply.last_key)
     if reply.capacity is not None:
         tail += b',"ConsumedCapacity":' + dumps(reply.capacity)
     if reply.items is None:
-        return b"{" + counts + tail + b"}"
-    # A page is long: every copy of it shows.
+        return [b"{" + counts + tail + b"}"]
     listed = [_spliced(item) for item in reply.items]
+    # A page is long: every copy of it shows.
     joined = listed[0] if len(listed) == 1 else b",".join(listed)
-    return b"".join((b'{"Items":[', joined, b"],", counts, tail, b"}"))
+    return [b'{"Items":[', joined, b"]," + counts + tail + b"}"]
+
+
+def _with_list(name: bytes, listed: list[bytes], **members: bytes | None) -> list[bytes]:
+    rest = _members(**members)
+    return [b'{"' + name + b'":[', *listed, b"]," + rest + b"}" if rest else b"]}"]
+
+
+def _listed(found: Iterable[SomeItem]) -> list[bytes]:
+    return _separated([_spliced(item) for item in found])
+
+
+def _separated(pieces: list[bytes]) -> list[bytes]:
+    """Return pieces with commas between them, in one piece unless that would be a large copy."""
+    if sum(map(len, pieces)) <= _LARGE_COPY:
+        return [b",".join(pieces)]
+    separated = [b","] * (2 * len(pieces) - 1)
+    separated[::2] = pieces
+    return separated
 
 
 def items(found: Iterable[SomeItem]) -> list[Item]:
@@ -167,12 +195,13 @@ def _item(item: SomeItem | None) -> Any:
 
 
 def _object(**members: bytes | None) -> bytes:
-    parts = (b'"%s":%s' % (name.encode(), member) for name, member in members.items() if member is not None)
-    return b"{" + b",".join(parts) + b"}"
+    return b"{" + _members(**members) + b"}"
 
 
-def _list(found: Iterable[SomeItem]) -> bytes:
-    return b"[" + b",".join(map(_spliced, found)) + b"]"
+def _members(**members: bytes | None) -> bytes:
+    return b",".join(
+        b'"%s":%s' % (name.encode(), member) for name, member in members.items() if member is not None
+    )
 
 
 def _spliced(item: SomeItem) -> bytes:

@@ -14,8 +14,9 @@ from solotable.errors import ServiceError
 
 from . import faults
 from .decode import decode
-from .encode import encode, encode_body
+from .encode import encode, encode_pieces
 from .engine import Engine
+from .operations import WITHOUT_REPLY
 from .replies import Reply
 from .requests import Control, Request
 from .shapes import ITEMS, STREAMS, TABLES
@@ -32,7 +33,8 @@ _INTERNAL = "The request processing has failed because of an unknown error, exce
 
 def answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
     """Answer one request with a status and a JSON body; `target` is the X-Amz-Target header."""
-    return render(target, lambda: engine.handle(parse(target, body, texts_of(engine))))
+    status, pieces = render(target, lambda: engine.handle(parse(target, body, texts_of(engine))))
+    return status, b"".join(pieces)
 
 
 def parse(target: str, body: bytes, texts: ErrorTexts = LATEST) -> Request[Any]:
@@ -45,10 +47,12 @@ def parse(target: str, body: bytes, texts: ErrorTexts = LATEST) -> Request[Any]:
     return decode(operation, payload, texts)
 
 
-def render(target: str, reply: Callable[[], Reply]) -> tuple[int, bytes]:
-    """Return the status and JSON body of what the function gives or raises."""
+def render(target: str, reply: Callable[[], Reply]) -> tuple[int, list[bytes]]:
+    """Return the status and JSON body, in pieces, of what the function gives or raises."""
     try:
-        return 200, encode_body(_TARGETS.get(target, ""), reply())
+        found = reply()
+        # DynamoDB: some operations have no output in the API model; the body is empty, not "{}".
+        return 200, [] if _TARGETS.get(target) in WITHOUT_REPLY else encode_pieces(found)
     except ServiceError as refused:
         return refusal(refused)
     except Exception:  # noqa: BLE001  # the edge: a server goes on after any fault of one request
@@ -56,9 +60,9 @@ def render(target: str, reply: Callable[[], Reply]) -> tuple[int, bytes]:
         return refusal(ServiceError("InternalServerError", _INTERNAL, status=500))
 
 
-def refusal(refused: ServiceError) -> tuple[int, bytes]:
-    """Return the status and JSON body of a refusal."""
-    return refused.status, dumps(refused.body())
+def refusal(refused: ServiceError) -> tuple[int, list[bytes]]:
+    """Return the status and JSON body of a refusal, in one piece."""
+    return refused.status, [dumps(refused.body())]
 
 
 def call(engine: Engine, operation: str, payload: dict[str, Any]) -> dict[str, Any]:

@@ -113,10 +113,10 @@ def _weight(parameters: str) -> float:
     return min(float(text), 1.0) if found and _WEIGHT.fullmatch(text) else 1.0
 
 
-def deflate(body: bytes, encoding: str) -> tuple[bytes, str]:
-    """Return the body in the encoding, and the encoding it has; a small body stays as it is."""
-    if not encoding or len(body) < _SMALLEST_COMPRESSED:
-        return body, ""
+def deflate(pieces: list[bytes], encoding: str) -> tuple[list[bytes], str]:
+    """Return a body in the encoding, and the encoding it has; a small body stays as it is."""
+    if sum(map(len, pieces)) < _SMALLEST_COMPRESSED:
+        return pieces, ""
     window = _GZIP if encoding == "gzip" else zlib.MAX_WBITS
     stream = zlib.compressobj(1, zlib.DEFLATED, window)
-    return stream.compress(body) + stream.flush(), encoding
+    return [*map(stream.compress, pieces), stream.flush()], encoding

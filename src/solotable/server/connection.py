@@ -8,19 +8,19 @@ operation is known here.
 from __future__ import annotations
 
 import asyncio
-import gc
 from collections import deque
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, cast
 
 import httptools
 
-from solotable.protocol import wire
 from solotable.protocol.limits import LARGEST_REQUEST
 
-from . import bodies, messages
+from . import messages
+from .dispatch import answer
 from .incoming import Incoming
+from .messages import LARGE, Body
+from .outgoing import Outgoing
 from .plain import read_plain
 from .room import SMALL
 
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from .run import Server
 
 _LARGEST_URL = 8 * 1024
-_LARGEST_HEAD = 32 * 1024
+# DynamoDB: headers over 16 KB are a bad request.
+_LARGEST_HEAD = 16 * 1024
 _MOST_HEADERS = 128
 #: Around a header: colon, space, line end.
 _HEADER_BYTES = 4
@@ -39,14 +40,7 @@ _LARGEST_PIPE = 1024 * 1024
 _END_SECONDS = 5.0
 #: How much a client may go on sending after it was refused.
 _MOST_UNHEARD = 2 * LARGEST_REQUEST
-#: The collector looks at what is being parsed again and again: four fifths of the time of a large body.
-_LARGE = 1024 * 1024
-#: A body that takes long enough to read for others to notice.
-_LONG_TO_READ = 256 * 1024
 _FRAMING = (b"content-length", b"transfer-encoding")
-_JSON = b"application/json"
-_JSON_TYPES = frozenset({_JSON, messages.JSON_TYPE})
-_UNKNOWN = b"<UnknownOperationException/>\n"
 
 
 class Connection(asyncio.Protocol):
@@ -68,6 +62,8 @@ class Connection(asyncio.Protocol):
         self._waiting: deque[Incoming] = deque()
         self._waiting_bytes = 0
         self._busy = False
+        #: What is left of a long reply.
+        self._outgoing: Outgoing | None = None
         #: Requests that may be answered before other connections have their turn.
         self._turns = 0
         self._turn_is_due = False
@@ -94,7 +90,8 @@ class Connection(asyncio.Protocol):
         self._closing = True
         self._server.room.leave(self._incoming)
         self._forget_waiting()
-        self._server.connections.discard(self)
+        self._outgoing = None
+        self._server.forget(self)
 
     def data_received(self, data: bytes) -> None:
         if self._deaf or self._closing:
@@ -108,8 +105,7 @@ class Connection(asyncio.Protocol):
                 plain = read_plain(data)
                 if plain is not None:
                     self._turns = 0
-                    self._busy = True
-                    self._answer(plain)
+                    self._begin(plain)
                     return
             self._begun = self._last_used
         incoming = self._incoming
@@ -122,7 +118,7 @@ class Connection(asyncio.Protocol):
             # The parser keeps a header's line until it is whole, however long that becomes.
             self._mute += len(data)
             if self._mute > _LARGEST_HEAD:
-                self._refuse(431)
+                self._refuse(400)
 
     def _feed(self, data: bytes) -> None:
         while data:
@@ -162,7 +158,10 @@ class Connection(asyncio.Protocol):
     def resume_writing(self) -> None:
         self._stalled_since = None
         self._regulate()
-        self._next()
+        if self._outgoing is not None:
+            self._write_on()
+        else:
+            self._next()
 
     def _regulate(self) -> None:
         """Read the socket only while what it brings can be answered."""
@@ -210,7 +209,7 @@ class Connection(asyncio.Protocol):
             # After a chunked body come trailers, which nothing here may depend on.
             incoming.add_header(name, value)
         if incoming.head_size > _LARGEST_HEAD or len(incoming.headers) > _MOST_HEADERS:
-            self._refuse(431)
+            self._refuse(400)
 
     def on_headers_complete(self) -> None:
         if self._skipped_body:
@@ -285,86 +284,30 @@ class Connection(asyncio.Protocol):
         self._waiting_bytes -= incoming.size
         if self._paused:
             self._regulate()
+        self._begin(incoming)
+
+    def _begin(self, incoming: Incoming) -> None:
         self._busy = True
-        self._answer(incoming)
+        answer(self._server, self, incoming)
 
     def _take_turn(self) -> None:
         self._turn_is_due = False
         self._turns = 1
         self._next()
 
-    def _answer(self, incoming: Incoming) -> None:
-        if incoming.refusal:
-            self._send(incoming, incoming.refusal, b"", b"text/plain")
-            return
-        if incoming.method != b"POST":
-            self._send(incoming, *self._server.pages.get(incoming.method, incoming.url, incoming.headers))
-            return
-        content_type = incoming.headers.get(b"content-type", b"")
-        if content_type not in _JSON_TYPES:
-            content_type = content_type.partition(b";")[0].strip().lower()
-            if content_type not in _JSON_TYPES:
-                if incoming.size:
-                    self._send(incoming, 404, _UNKNOWN, b"text/plain")
-                    return
-                # DynamoDB: without a body, the type does not matter.
-                content_type = _JSON
-        target = incoming.header(b"x-amz-target")
+    @property
+    def gone(self) -> bool:
+        """Whether no reply can be sent any more."""
+        return self._closing
 
-        def done(reply: Callable[[], Any]) -> None:
-            self._send(incoming, *wire.render(target, reply), content_type)
-
-        def take(read: Callable[[], Any]) -> None:
-            self._take(incoming, content_type, read, done)
-
-        if incoming.size > _LONG_TO_READ or b"content-encoding" in incoming.headers:
-            # JSON is read in one go either way; what follows, most of the work, lets others in.
-            self._server.lanes.read(partial(self._read, incoming, target), take)
-        else:
-            take(partial(self._read, incoming, target))
-
-    def _take(
-        self,
-        incoming: Incoming,
-        content_type: bytes,
-        read: Callable[[], Any],
-        done: Callable[[Callable[[], Any]], None],
+    def send(
+        self, incoming: Incoming, status: int, body: Body, content_type: bytes, headers: bytes = b""
     ) -> None:
-        if self._closing:
-            self._server.room.leave(incoming)
-            return
-        try:
-            request = read()
-        except bodies.TooLarge:
-            self._send(incoming, 413, b"", content_type)
-        except Exception as error:  # noqa: BLE001  # `render` tells a refusal from a fault of ours
-            done(partial(_raise, error))
-        else:
-            self._server.lanes.take(request, done)
-
-    def _read(self, incoming: Incoming, target: str) -> Any:
-        body = incoming.body()
-        if self._server.verifier is not None:
-            self._server.verifier.verify(incoming.signed(body))
-        encoding = incoming.header(b"content-encoding")
-        if encoding:
-            encoding = encoding.strip().lower()
-            body = bodies.inflate(body, encoding, LARGEST_REQUEST)
-        if len(body) < _LARGE or not gc.isenabled():
-            return wire.parse(target, body, self._server.error_texts)
-        gc.disable()
-        try:
-            return wire.parse(target, body, self._server.error_texts)
-        finally:
-            gc.enable()
-
-    def _send(
-        self, incoming: Incoming, status: int, body: bytes, content_type: bytes, headers: bytes = b""
-    ) -> None:
-        self._busy = False
+        """Send the reply to the request that is being answered."""
         if incoming.size > SMALL:
             self._server.room.leave(incoming)
         if self._closing:
+            self._busy = False
             return
         keep_alive = incoming.keep_alive and not incoming.refusal and not self._server.stopping
         if not keep_alive:
@@ -373,19 +316,40 @@ class Connection(asyncio.Protocol):
             headers += b"Connection: keep-alive\r\n"
         if self._server.pages.crosses_origins:
             headers += self._server.pages.cors(incoming.headers)
-        accepted = incoming.headers.get(b"accept-encoding")
-        self._transport.write(
-            messages.reply(
-                status,
-                body,
-                stamp=self._server.stamp(),
-                encoding=bodies.choose(accepted.decode("latin-1")) if accepted else "",
-                content_type=content_type,
-                headers=headers,
-                head_only=incoming.method == b"HEAD",
-            )
+        head = messages.head(
+            status, body, stamp=self._server.stamp(), content_type=content_type, headers=headers
         )
         self._last_used = self._server.now()
+        if incoming.method == b"HEAD":
+            self._transport.write(head)
+        elif body.size > LARGE:
+            self._transport.write(head)
+            self._outgoing = Outgoing(body.pieces, partial(self._sent, incoming, keep_alive))
+            self._write_on()
+            return
+        else:
+            self._transport.write(head + body.pieces[0] if body.pieces else head)
+        self._sent(incoming, keep_alive)
+
+    def _write_on(self) -> None:
+        """Write more of a long reply, unless the client has to read first."""
+        outgoing = self._outgoing
+        if outgoing is None or self._closing or self._stalled_since is not None:
+            return
+        piece = outgoing.next_piece()
+        if piece is None:
+            self._outgoing = None
+            self._last_used = self._server.now()
+            outgoing.done()
+            return
+        self._transport.write(piece)
+        if self._stalled_since is None:
+            # Other connections have their turn between two pieces.
+            self._server.loop.call_soon(self._write_on)
+
+    def _sent(self, incoming: Incoming, keep_alive: bool) -> None:
+        """Go on after a reply."""
+        self._busy = False
         if incoming.refusal:
             self._hang_up()
         elif not keep_alive:
@@ -396,8 +360,10 @@ class Connection(asyncio.Protocol):
             self.close()
         elif self._waiting:
             self._next()
-        elif self._owes_continue:
-            self._continue()
+        else:
+            self._server.idle.touch(self)
+            if self._owes_continue:
+                self._continue()
 
     def _refuse(self, status: int) -> None:
         """Answer in its turn what cannot be read any further; nothing after it is read."""
@@ -419,7 +385,7 @@ class Connection(asyncio.Protocol):
         self._waiting_bytes = 0
 
     def make_room(self) -> None:
-        """Give up the request that is coming in: others need its memory."""
+        """Give up the request that is coming in, or would: there is no room for it."""
         self._turns = 1
         self._refuse(503)
 
@@ -436,11 +402,6 @@ class Connection(asyncio.Protocol):
     def idle(self) -> bool:
         """Whether nothing is under way on this connection."""
         return not self._busy and not self._waiting and self._begun is None
-
-    @property
-    def last_used(self) -> float:
-        """When it last brought or took anything."""
-        return self._last_used
 
     @property
     def spare(self) -> bool:
@@ -479,7 +440,3 @@ class Connection(asyncio.Protocol):
         """End the connection now."""
         self._closing = True
         self._transport.abort()
-
-
-def _raise(error: Exception) -> NoReturn:
-    raise error

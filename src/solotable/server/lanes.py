@@ -1,9 +1,9 @@
 """Which thread answers which request, so that nobody waits for an fsync or a long read of another.
 
-Short reads are answered at once on the event loop. Writes go to one thread in groups: everything that
-arrived while the last group was committed is committed together. What may take long has threads of
-its own, and so have queries of a table or index that lately gave long pages. A database in memory has
-neither fsyncs nor parallel reads: it answers everything at once.
+Reads are begun on the event loop and answered there if they are short. A read that turns out to be long
+is begun again in a thread, where it runs in slices (`slices`). Writes go to one thread in groups:
+everything that arrived while the last group was committed is committed together. A database in memory has
+no fsyncs: it writes on the loop.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from solotable.protocol import requests
-from solotable.protocol.replies import Page
-from solotable.protocol.requests import Query, Request
+from solotable.protocol.engine import Pause, TooLong
+from solotable.protocol.requests import Query, Request, Scan
+
+from .slices import LOOP_BYTES, LoopBudget, Slice, Slices
 
 
 class Outcome(Protocol):
@@ -35,15 +37,24 @@ class GroupingEngine(Protocol):
 
     def handle(self, request: Request[Any], /) -> Any: ...
 
-    def handle_together(self, requests: Sequence[Request[Any]], /) -> Sequence[Outcome]:
-        """Answer several requests; what they write is committed together."""
+    def handle_small(self, request: Request[Any], largest: int, /) -> Any:
+        """Answer a write, or raise TooLong if it has to look into an item of more bytes."""
+
+    def handle_in_slices(self, request: Request[Any], pause: Pause, /) -> Any:
+        """Answer a request; `pause` is called before each step of a long one. It may end a read."""
+
+    def handle_together(
+        self, requests: Sequence[Request[Any]], /, *, largest: int | None
+    ) -> Sequence[Outcome]:
+        """Answer several requests, as `handle_small` does; what they write is committed together."""
 
 
-#: Called on the event loop with a function that gives the reply or raises.
-Done = Callable[[Callable[[], Any]], None]
+EncodedT = TypeVar("EncodedT")
+#: Makes a reply of a function that gives the answer or raises; called in the thread that has the answer.
+Encode = Callable[[Callable[[], Any]], EncodedT]
+#: Called on the event loop with the reply.
+Done = Callable[[EncodedT], None]
 
-# Not Scan, nor several gets: a page, or four megabytes, of tiny values take a fifth of a second.
-_SHORT = (requests.GetItem, Query)
 _WRITES = (
     requests.PutItem,
     requests.UpdateItem,
@@ -51,12 +62,25 @@ _WRITES = (
     requests.BatchWriteItem,
     requests.TransactWriteItems,
 )
+#: Reads that are short as a rule, on a file; in memory also the others.
+_SHORT = (requests.GetItem, Query)
+#: Reads, which can be begun again. A statement that writes takes no pause, so it is not begun twice.
+_READS = (
+    *_SHORT,
+    Scan,
+    requests.BatchGetItem,
+    requests.TransactGetItems,
+    requests.ExecuteStatement,
+)
 _LONG_THREADS = 4
-#: Items that a page passes over in some milliseconds; a query of so few is always short.
-_LONG_PAGE = 1000
+_CONTROL_THREADS = 2
 #: How many short pages in a row it takes until a table or index is believed to have no long ones.
 _SHORT_PAGES = 64
 _MOST_REMEMBERED = 1024
+
+
+#: A write, and where its reply goes.
+_Write = tuple[Request[Any], Encode[Any], Done[Any]]
 
 
 class Lanes:
@@ -65,38 +89,40 @@ class Lanes:
     def __init__(self, engine: GroupingEngine, loop: asyncio.AbstractEventLoop) -> None:
         self._engine = engine
         self._loop = loop
+        self._slices = Slices(loop)
+        self._begun_on_loop = _READS if engine.instant else _SHORT
         self._instant = engine.instant
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="solotable-writer")
         # One, so that only one body at a time weighs what Python's objects do.
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="solotable-reader")
         self._long = ThreadPoolExecutor(_LONG_THREADS, thread_name_prefix="solotable-long")
+        self._control = ThreadPoolExecutor(_CONTROL_THREADS, thread_name_prefix="solotable-control")
         #: Tables and indexes that lately gave a long page, and the short pages still needed to forget it.
         self._long_pages: dict[tuple[str, str | None], int] = {}
-        self._waiting: list[tuple[Request[Any], Done]] = []
+        self._waiting: list[_Write] = []
         self._writing = False
         self._closed = False
 
-    def take(self, request: Request[Any], done: Done) -> None:
+    def take(self, request: Request[Any], encode: Encode[EncodedT], done: Done[EncodedT]) -> None:
         """Have the request answered; `done` may be called before this returns."""
-        if self._instant:
-            done(partial(self._engine.handle, request))
-        elif isinstance(request, Query) and (request.limit is None or request.limit > _LONG_PAGE):
-            self._query(request, done)
-        elif isinstance(request, _SHORT):
-            done(partial(self._engine.handle, request))
+        if isinstance(request, requests.GetItem) and request.projection is None:
+            # What is asked for most, and always short: no budget has to be kept.
+            done(encode(partial(self._engine.handle, request)))
         elif isinstance(request, _WRITES):
-            self._waiting.append((request, done))
-            if not self._writing:
-                self._write()
+            self._write(request, encode, done)
+        elif isinstance(request, self._begun_on_loop) and not self._was_long(request):
+            self._begin(request, encode, done)
+        elif isinstance(request, _READS):
+            self._handle_long(request, encode, done)
+        elif self._instant:
+            done(encode(partial(self._engine.handle, request)))
         else:
-            self._aside(self._long, partial(self._engine.handle, request), done)
+            self._aside(self._control, partial(encode, partial(self._engine.handle, request)), done)
 
-    def read(self, work: Callable[[], Any], done: Done) -> None:
+    def read(self, work: Callable[[], Any], done: Callable[[Callable[[], Any]], None]) -> None:
         """Have a large body read by a thread."""
-        self._aside(self._reader, work, done)
-
-    def _aside(self, threads: ThreadPoolExecutor, work: Callable[[], Any], done: Done) -> None:
-        threads.submit(work).add_done_callback(partial(self._hand_back, done))
+        future = self._reader.submit(work)
+        future.add_done_callback(partial(self._call_soon, lambda finished: done(finished.result)))
 
     def close(self) -> None:
         """Wait for what is under way, then end the threads; what still waits is not done."""
@@ -104,51 +130,99 @@ class Lanes:
         self._reader.shutdown(cancel_futures=True)
         self._writer.shutdown()
         self._long.shutdown()
+        self._control.shutdown()
 
-    def _query(self, query: Query, done: Done) -> None:
-        # How long a page will be shows once it is read: the first long one is answered on the loop.
-        def handle() -> Page:
-            page: Page = self._engine.handle(query)
-            self._remember((query.table, query.index), page)
-            return page
-
-        if (query.table, query.index) in self._long_pages:
-            self._aside(self._long, handle, done)
+    def _begin(self, request: Request[Any], encode: Encode[EncodedT], done: Done[EncodedT]) -> None:
+        """Answer a read on the loop if it is short, and by a thread otherwise."""
+        try:
+            answer = self._engine.handle_in_slices(request, LoopBudget().spend)
+        except TooLong:
+            if isinstance(request, Query | Scan):
+                if len(self._long_pages) >= _MOST_REMEMBERED:
+                    self._long_pages.clear()
+                self._long_pages[request.table, request.index] = _SHORT_PAGES
+            self._handle_long(request, encode, done)
+        except Exception as error:  # noqa: BLE001  # `encode` tells a refusal from a fault of ours
+            done(encode(partial(_raise, error)))
         else:
-            done(handle)
+            done(encode(lambda: answer))
 
-    def _remember(self, source: tuple[str, str | None], page: Page) -> None:
+    def _handle_long(self, request: Request[Any], encode: Encode[EncodedT], done: Done[EncodedT]) -> None:
+        def work() -> EncodedT:
+            turn = Slice(self._slices)
+
+            def answer() -> Any:
+                found = self._engine.handle_in_slices(request, turn.pause)
+                if turn.short:
+                    self._forget_long_page(request)
+                turn.pause(0)
+                return found
+
+            try:
+                return encode(answer)
+            finally:
+                turn.end()
+
+        self._aside(self._long, work, done)
+
+    def _was_long(self, request: Request[Any]) -> bool:
+        return isinstance(request, Query | Scan) and (request.table, request.index) in self._long_pages
+
+    def _forget_long_page(self, request: Request[Any]) -> None:
         # Threads may lose each other's count of short pages, which then takes one more.
-        if page.scanned > _LONG_PAGE:
-            if len(self._long_pages) >= _MOST_REMEMBERED:
-                self._long_pages.clear()
-            self._long_pages[source] = _SHORT_PAGES
-        elif (left := self._long_pages.get(source)) is not None:
+        if isinstance(request, Query | Scan):
+            source = request.table, request.index
+            left = self._long_pages.get(source, 0)
             if left > 1:
                 self._long_pages[source] = left - 1
             else:
                 self._long_pages.pop(source, None)
 
-    def _write(self) -> None:
+    def _aside(self, threads: ThreadPoolExecutor, work: Callable[[], EncodedT], done: Done[EncodedT]) -> None:
+        def finished(future: Future[EncodedT]) -> None:
+            done(future.result())
+
+        threads.submit(work).add_done_callback(partial(self._call_soon, finished))
+
+    def _write(self, request: Request[Any], encode: Encode[Any], done: Done[Any]) -> None:
+        if self._instant:
+            self._settle(request, encode, done, partial(self._engine.handle_small, request, LOOP_BYTES))
+            return
+        self._waiting.append((request, encode, done))
+        if not self._writing:
+            self._write_group()
+
+    def _write_group(self) -> None:
         group, self._waiting = self._waiting, []
         self._writing = True
-        future = self._writer.submit(self._engine.handle_together, [request for request, _ in group])
-        future.add_done_callback(partial(self._call_soon, self._written, [done for _, done in group]))
+        writes = [request for request, _, _ in group]
+        future = self._writer.submit(self._engine.handle_together, writes, largest=LOOP_BYTES)
+        future.add_done_callback(partial(self._call_soon, self._written, group))
 
-    def _written(self, dones: list[Done], future: Future[Sequence[Outcome]]) -> None:
+    def _written(self, group: list[_Write], future: Future[Sequence[Outcome]]) -> None:
         self._writing = False
         if self._waiting and not self._closed:
-            self._write()
+            self._write_group()
         error = future.exception()
         if error is not None:
-            for done in dones:
-                done(partial(_raise, error))
+            for _, encode, done in group:
+                done(encode(partial(_raise, error)))
             return
-        for done, outcome in zip(dones, future.result(), strict=True):
-            done(outcome.get)
+        for write, outcome in zip(group, future.result(), strict=True):
+            self._settle(*write, outcome.get)
 
-    def _hand_back(self, done: Done, future: Future[Any]) -> None:
-        self._call_soon(lambda finished: done(finished.result), future)
+    def _settle(
+        self, request: Request[Any], encode: Encode[Any], done: Done[Any], answer: Callable[[], Any]
+    ) -> None:
+        """Send what came of a write; one that would hold up the others is made by a thread of its own."""
+        try:
+            found = answer()
+        except TooLong:
+            self._handle_long(request, encode, done)
+        except Exception as error:  # noqa: BLE001  # `encode` tells a refusal from a fault of ours
+            done(encode(partial(_raise, error)))
+        else:
+            done(encode(lambda: found))
 
     def _call_soon(self, function: Callable[..., None], *arguments: Any) -> None:
         if not self._loop.is_closed():

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 
 from solotable import __version__
 
+from .hosts import echo
+from .incoming import Incoming
+
 #: Status, body, content type, further header lines.
 Page = tuple[int, bytes, bytes, bytes]
 
-# DynamoDB: GET / says this, the space at the end included.
-_HEALTHY = b"healthy: dynamodb.us-east-1.amazonaws.com "
+# DynamoDB: GET / names the host that was asked, and ends with a space.
+_HEALTHY = "healthy: {host} "
 _UNKNOWN = b"<UnknownOperationException/>\n"
 _HEALTH = json.dumps({"status": "ok", "version": __version__}).encode()
 
@@ -24,9 +27,10 @@ class Pages:
         #: Whether any origin may call from a browser.
         self.crosses_origins = origin is not None
 
-    def get(self, method: bytes, url: bytes, headers: Mapping[bytes, bytes]) -> Page:
+    def get(self, incoming: Incoming) -> Page:
         """Return the answer to a request that is no POST."""
-        path = url.partition(b"?")[0]
+        method, headers = incoming.method, incoming.headers
+        path = incoming.url.partition(b"?")[0]
         if method == b"OPTIONS" and self._origin is not None and b"origin" in headers:
             return (
                 200,
@@ -37,7 +41,8 @@ class Pages:
             )
         if method in (b"GET", b"HEAD"):
             if path == b"/":
-                return 200, _HEALTHY, b"text/plain", b""
+                healthy = _HEALTHY.format(host=echo(headers.get(b"host"))).encode()
+                return 200, healthy, b"text/plain", b""
             if path == b"/health":
                 return 200, _HEALTH, b"application/json", b""
         return 404, _UNKNOWN, b"text/plain", b""

@@ -13,14 +13,15 @@ import gc
 import logging
 import signal
 import socket
+import sys
 import time
 from base64 import b32encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from itertools import count
 from os import urandom
-from typing import Protocol
+from typing import Any, Protocol
 
 from solotable.errors import EngineError, SolotableError
 from solotable.protocol.wording import texts_of
@@ -28,12 +29,17 @@ from solotable.protocol.wording import texts_of
 from .auth import Verifier
 from .connection import Connection
 from .files import most_files, want_files
+from .hosts import Hosts
+from .idle import Idle
 from .lanes import GroupingEngine, Lanes
 from .pages import Pages
 from .room import Room
+from .slices import Loop
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 1.0
+#: How long the loop waits for a thread that computes; Python's own 5 ms are ten GetItems.
+_SWITCH_SECONDS = 0.0002
 
 
 class ServedEngine(GroupingEngine, Protocol):
@@ -56,6 +62,8 @@ class Settings:
     port: int = 8000
     #: Access key ids and their secrets; None takes any signature, or none.
     keys: Mapping[str, str] | None = field(default=None, repr=False)
+    #: Names that a server without keys answers to, beside loopback names and addresses; "*" are all.
+    allowed_hosts: tuple[str, ...] = ()
     #: The origin whose pages may call from a browser, or "*"; None: none.
     cors_origin: str | None = None
     #: A request must be whole within this time of its first byte.
@@ -85,7 +93,11 @@ class Server:
         self.room = Room(settings.room)
         self.pages = Pages(settings.cors_origin)
         self.verifier = None if settings.keys is None else Verifier(settings.keys, clock=clock)
+        self.hosts = Hosts(self._names())
         self.connections: set[Connection] = set()
+        self.idle: Idle[Connection] = Idle()
+        #: Those that were too many, and are being closed.
+        self._leaving: set[Connection] = set()
         self.stopping = False
         self._most_connections = settings.connections
         self.lanes: Lanes
@@ -109,11 +121,35 @@ class Server:
         return b"%b%012d\r\n" % (self._stamp_start, next(self._ids))
 
     def admit(self, connection: Connection) -> None:
-        """Take a connection in; when there are too many, the one that was not used for the longest goes."""
+        """Take a connection in; when there are too many, the one that has been idle for the longest goes.
+
+        When every other one has a request, the new one is refused. The work does not grow with their number.
+        """
         self.connections.add(connection)
-        if len(self.connections) > self._most_connections:
-            spare = [other for other in self.connections if other.spare and other is not connection]
-            min(spare, key=lambda other: other.last_used, default=connection).retire()
+        if len(self.connections) - len(self._leaving) <= self._most_connections:
+            self.idle.add(connection)
+        elif (oldest := self.idle.take_oldest()) is not None:
+            self._leaving.add(oldest)
+            oldest.retire()
+            self.idle.add(connection)
+        elif len(self._leaving) < self._most_connections:
+            self._leaving.add(connection)
+            connection.make_room()
+        else:
+            # So many are being told already that one more would cost too much.
+            connection.abort()
+
+    def forget(self, connection: Connection) -> None:
+        """Let go of a connection that is closed."""
+        self.connections.discard(connection)
+        self._leaving.discard(connection)
+        self.idle.remove(connection)
+
+    def _names(self) -> set[str] | None:
+        """Return the names that the server answers to; None are all."""
+        if self._settings.keys is not None:
+            return None
+        return {self._settings.host, *self._settings.allowed_hosts}
 
     async def start(self) -> int:
         """Listen, and return the port."""
@@ -195,8 +231,21 @@ def serve(
 ) -> None:
     """Serve until SIGTERM or SIGINT; `ready` is told the port once requests are taken."""
     want_files(4 * settings.connections)
-    # asyncio's own loop: uvloop was measured, and answered no more requests.
-    asyncio.run(_serve(engine, settings, ready))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(_SWITCH_SECONDS)
+    try:
+        run(_serve(engine, settings, ready))
+    finally:
+        sys.setswitchinterval(before)
+
+
+def run(main: Coroutine[Any, Any, None]) -> None:
+    """Run a server's coroutine on a loop that long requests can yield to."""
+    # asyncio's own loop: uvloop was measured, and answered no more requests. On Windows, one that waits in
+    # a selector takes 512 connections, so there long requests yield to the loop less well.
+    factory = None if sys.platform == "win32" else Loop
+    with asyncio.Runner(loop_factory=factory) as runner:
+        runner.run(main)
 
 
 async def _serve(engine: ServedEngine, settings: Settings, ready: Callable[[int], None]) -> None:

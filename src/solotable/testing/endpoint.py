@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from solotable.server import Server, Settings
-from solotable.server.run import ServedEngine
+from solotable.server.run import ServedEngine, run
 
 #: What SDKs need to know before they ask anybody; none of it leaves the machine.
 DUMMIES = {
@@ -35,7 +35,7 @@ def serving(engine: ServedEngine) -> Iterator[str]:
     """Serve an engine and give the URL."""
     started: Future[_Running] = Future()
     thread = threading.Thread(
-        target=lambda: asyncio.run(_serve(engine, started)), name="solotable-endpoint", daemon=True
+        target=lambda: run(_serve(engine, started)), name="solotable-endpoint", daemon=True
     )
     thread.start()
     running = started.result()

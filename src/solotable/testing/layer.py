@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from solotable.protocol.engine import Engine
+from solotable.protocol.engine import Engine, Pause
 from solotable.protocol.requests import Request
 from solotable.protocol.wire import call
 from solotable.protocol.wording import ErrorTexts, texts_of
@@ -41,8 +41,21 @@ class Layer:
         """Answer a request in wire form."""
         return call(self, operation, payload)
 
-    def handle_together(self, requests: Sequence[Request[Any]]) -> list[Settled]:
+    def handle_in_slices(self, request: Request[Any], pause: Pause, /) -> Any:
+        """Answer one request, without a pause."""
+        del pause
+        return self.handle(request)
+
+    def handle_small(self, request: Request[Any], largest: int, /) -> Any:
+        """Answer one request, whatever it is about."""
+        del largest
+        return self.handle(request)
+
+    def handle_together(
+        self, requests: Sequence[Request[Any]], *, largest: int | None = None
+    ) -> list[Settled]:
         """Answer several requests, one after the other."""
+        del largest
         return [_settled(partial(self.handle, request)) for request in requests]
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from typing import Any
 
@@ -25,21 +26,25 @@ def item_size(item: Item) -> int:
     return total
 
 
-def growth(names: Collection[str], old: Item, new: Item) -> int:
-    """Return by how much an item is larger than it was, if only the attributes of these names differ."""
-    total = 0
+def growth(names: Collection[str], old: Item, new: Item, *, most: int = sys.maxsize) -> int:
+    """Return by how much an item is larger than it was, if only the attributes of these names differ.
+
+    Once the new values alone take more than `most` bytes, the rest is not counted.
+    """
+    total = added = 0
     for name in names:
         before, after = old.get(name), new.get(name)
-        if before is None or after is None:
-            total += 0 if after is None else item_size({name: after})
-            total -= 0 if before is None else item_size({name: before})
-        elif "N" in before and "N" in after:
+        if before is not None and after is not None and "N" in before and "N" in after:
             one, other = before["N"], after["N"]
             if one != other:
                 total += number_size(other) - number_size(one)
-        else:
-            total += value_size(after) - value_size(before)
-    return total
+            continue
+        if after is not None:
+            added += item_size({name: after})
+            if added > most:
+                return added
+        total -= 0 if before is None else item_size({name: before})
+    return total + added
 
 
 def value_size(value: AttributeValue) -> int:

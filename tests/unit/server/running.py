@@ -18,6 +18,7 @@ from zlib import crc32
 
 from solotable.engines import sqlite
 from solotable.server import Server, Settings
+from solotable.server.run import run
 from tests.waiting import HANG_SECONDS, wait_until
 
 JSON = "application/x-amz-json-1.0"
@@ -255,7 +256,7 @@ def running(path: str = ":memory:", **settings: Any) -> Iterator[Running]:
             await ended[0].wait()
             await server.stop()
 
-        thread = threading.Thread(target=lambda: asyncio.run(serve()), daemon=True)
+        thread = threading.Thread(target=lambda: run(serve()), daemon=True)
         thread.start()
         assert started.wait(HANG_SECONDS)
         try:

@@ -6,13 +6,14 @@ import asyncio
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from solotable.engines.sqlite.commits import Outcome
 from solotable.protocol import wire
-from solotable.protocol.replies import Page
+from solotable.protocol.engine import Pause, TooLong
 from solotable.protocol.requests import Control, GetItem, PutItem, Query, Request, Scan, TransactGetItems
 from solotable.server.lanes import Lanes
 from tests.waiting import HANG_SECONDS, holds
@@ -38,12 +39,23 @@ class Recording:
         self.threads: list[str] = []
         self.gate = threading.Event()
         self.fault: Exception | None = None
+        #: How many bytes each read goes through.
+        self.size = 0
 
     def handle(self, request: Request[Any]) -> Any:
         self.threads.append(threading.current_thread().name)
         return request
 
-    def handle_together(self, requests: Sequence[Request[Any]]) -> Sequence[Outcome]:
+    def handle_in_slices(self, request: Request[Any], pause: Pause) -> Any:
+        pause(self.size)
+        return self.handle(request)
+
+    def handle_small(self, request: Request[Any], largest: int) -> Any:
+        if self.size > largest:
+            raise TooLong
+        return self.handle(request)
+
+    def handle_together(self, requests: Sequence[Request[Any]], *, largest: int | None) -> Sequence[Outcome]:
         self.groups.append(len(requests))
         self.threads.append(threading.current_thread().name)
         assert self.gate.wait(HANG_SECONDS)
@@ -58,6 +70,22 @@ class Recording:
                 outcome.settle(request)
             outcomes.append(outcome)
         return outcomes
+
+
+Found = Callable[[], Any]
+
+
+def same(found: Found) -> Found:
+    """Ask for the answer, and leave it as it is."""
+    try:
+        answer = found()
+    except Exception as error:  # noqa: BLE001 - the result that a test asks for
+        return partial(_raise, error)
+    return lambda: answer
+
+
+def _raise(error: Exception) -> Any:
+    raise error
 
 
 class Caller:
@@ -86,7 +114,7 @@ def test_short_reads_are_answered_before_take_returns() -> None:
     async def play() -> None:
         engine, caller = Recording(), Caller()
         lanes = Lanes(engine, asyncio.get_running_loop())
-        lanes.take(GET, caller.done)
+        lanes.take(GET, same, caller.done)
         assert caller.result == GET
         assert engine.threads == [threading.current_thread().name]
         lanes.close()
@@ -99,21 +127,26 @@ def test_an_instant_engine_answers_everything_at_once(request_: Request[Any]) ->
     async def play() -> None:
         engine, caller = Recording(instant=True), Caller()
         lanes = Lanes(engine, asyncio.get_running_loop())
-        lanes.take(request_, caller.done)
+        lanes.take(request_, same, caller.done)
         assert caller.result == request_
         lanes.close()
 
     asyncio.run(play())
 
 
-@pytest.mark.parametrize("request_", [LONG, Scan(table="Things"), TransactGetItems(gets=())])
-def test_long_work_has_threads_of_its_own_and_answers_on_the_loop(request_: Request[Any]) -> None:
+@pytest.mark.parametrize(
+    ("request_", "threads"),
+    [(LONG, "control"), (Scan(table="Things"), "long"), (TransactGetItems(gets=()), "long")],
+)
+def test_long_work_has_threads_of_its_own_and_answers_on_the_loop(
+    request_: Request[Any], threads: str
+) -> None:
     async def play() -> None:
         engine, caller = Recording(), Caller()
         lanes = Lanes(engine, asyncio.get_running_loop())
-        lanes.take(request_, caller.done)
+        lanes.take(request_, same, caller.done)
         assert await settle([caller]) == [request_]
-        assert engine.threads[0].startswith("solotable-long")
+        assert engine.threads[0].startswith(f"solotable-{threads}")
         assert caller.thread == threading.current_thread().name
         lanes.close()
 
@@ -121,35 +154,24 @@ def test_long_work_has_threads_of_its_own_and_answers_on_the_loop(request_: Requ
 
 
 def test_queries_go_aside_after_a_long_page_and_come_back_after_many_short_ones() -> None:
-    class Paging(Recording):
-        """Passes over as many items as it is told to."""
-
-        scanned = 5
-
-        def handle(self, request: Request[Any]) -> Any:
-            super().handle(request)
-            return Page(items=None, count=0, scanned=self.scanned)
-
     async def play() -> None:
-        engine = Paging()
+        engine = Recording()
         lanes = Lanes(engine, asyncio.get_running_loop())
 
         async def ask(query: Query) -> str:
             caller = Caller()
-            lanes.take(query, caller.done)
+            lanes.take(query, same, caller.done)
             await settle([caller])
             return "aside" if engine.threads[-1].startswith("solotable-long") else "at once"
 
         assert await ask(QUERY) == "at once"
-        engine.scanned = 20_000
-        assert await ask(QUERY) == "at once"
-        # Now it is known, of this table and this index.
+        engine.size = 1 << 20
+        # It is begun on the loop, found to be long, and begun again in a thread.
         assert await ask(QUERY) == "aside"
+        engine.size = 0
+        # Now that is known, of this table and this index.
         assert await ask(replace(QUERY, index="by_name")) == "at once"
         assert await ask(replace(QUERY, table="Others")) == "at once"
-        assert await ask(replace(QUERY, limit=2000)) == "aside"
-        engine.scanned = 5
-        assert await ask(replace(QUERY, limit=100)) == "at once"
         assert {await ask(QUERY) for _ in range(64)} == {"aside"}
         assert await ask(QUERY) == "at once"
         lanes.close()
@@ -175,10 +197,10 @@ def test_writes_that_wait_for_a_commit_share_the_next() -> None:
         engine, callers = Recording(), [Caller() for _ in range(10)]
         lanes = Lanes(engine, asyncio.get_running_loop())
         for number, caller in enumerate(callers):
-            lanes.take(put(number), caller.done)
+            lanes.take(put(number), same, caller.done)
         # A read overtakes the writes.
         reader = Caller()
-        lanes.take(GET, reader.done)
+        lanes.take(GET, same, reader.done)
         assert reader.result == GET
         engine.gate.set()
         results = await settle(callers)
@@ -201,12 +223,12 @@ def test_a_fault_of_the_group_reaches_every_caller_and_the_next_group_is_written
         engine.fault = RuntimeError("gone")
         lanes = Lanes(engine, asyncio.get_running_loop())
         for number, caller in enumerate(callers):
-            lanes.take(put(number), caller.done)
+            lanes.take(put(number), same, caller.done)
         engine.gate.set()
         assert {str(result) for result in await settle(callers)} == {"gone"}
         engine.fault = None
         after = Caller()
-        lanes.take(put(9), after.done)
+        lanes.take(put(9), same, after.done)
         assert await settle([after]) == [put(9)]
         lanes.close()
 
@@ -219,7 +241,7 @@ def test_closing_waits_for_the_group_under_way_and_begins_no_other() -> None:
         loop = asyncio.get_running_loop()
         lanes = Lanes(engine, loop)
         for number, caller in enumerate(callers):
-            lanes.take(put(number), caller.done)
+            lanes.take(put(number), same, caller.done)
         closing = loop.run_in_executor(None, lanes.close)
         assert await asyncio.to_thread(holds, lambda: not closing.done())
         engine.gate.set()

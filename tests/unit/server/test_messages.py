@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from zlib import crc32
 
-from solotable.server.messages import reply
+from solotable.server.messages import Body, head
 
 PAGE = b'{"TableNames":[]}'
+
+
+def reply(status: int, page: bytes, *, encoding: str = "", **more: bytes) -> bytes:
+    """A whole reply."""
+    body = Body([page], encoding)
+    return head(status, body, **more) + b"".join(body.pieces)
 
 
 def test_a_reply_is_head_and_body() -> None:
@@ -23,25 +30,32 @@ def test_a_reply_is_head_and_body() -> None:
 
 
 def test_the_checksum_is_over_the_bytes_that_are_sent() -> None:
-    head, _, body = reply(200, PAGE * 1000, encoding="gzip").partition(b"\r\n\r\n")
+    lines, _, body = reply(200, PAGE * 1000, encoding="gzip").partition(b"\r\n\r\n")
     assert gzip.decompress(body) == PAGE * 1000
-    assert b"\r\nContent-Encoding: gzip" in head
-    assert b"\r\nx-amz-crc32: %d\r\n" % crc32(body) in head
-    assert b"\r\nContent-Length: %d\r\n" % len(body) in head
+    assert b"\r\nContent-Encoding: gzip" in lines
+    assert b"\r\nx-amz-crc32: %d\r\n" % crc32(body) in lines
+    assert b"\r\nContent-Length: %d\r\n" % len(body) in lines
+
+
+def test_a_body_in_pieces_is_sent_as_one() -> None:
+    whole, pieces = Body([PAGE * 1000]), Body([PAGE] * 1000)
+    assert head(200, whole) == head(200, pieces)
+    packed = Body([PAGE] * 1000, "deflate")
+    assert zlib.decompress(b"".join(packed.pieces)) == PAGE * 1000
+    assert packed.size == sum(map(len, packed.pieces))
+    assert packed.checksum == crc32(b"".join(packed.pieces))
 
 
 def test_small_bodies_are_sent_as_they_are() -> None:
-    head, _, body = reply(200, PAGE, encoding="gzip").partition(b"\r\n\r\n")
+    lines, _, body = reply(200, PAGE, encoding="gzip").partition(b"\r\n\r\n")
     assert body == PAGE
-    assert b"Content-Encoding" not in head
+    assert b"Content-Encoding" not in lines
 
 
-def test_a_head_is_that_of_the_whole_reply() -> None:
-    whole = reply(404, PAGE, content_type=b"text/plain", headers=b"Vary: Origin\r\n")
-    head = reply(404, PAGE, content_type=b"text/plain", headers=b"Vary: Origin\r\n", head_only=True)
-    assert head + PAGE == whole
-    assert b"404 Not Found" in head
-    assert b"\r\nVary: Origin\r\n\r\n" in head
+def test_a_reply_has_the_status_and_headers_it_is_given() -> None:
+    lines = head(404, Body([PAGE]), content_type=b"text/plain", headers=b"Vary: Origin\r\n")
+    assert b"404 Not Found" in lines
+    assert b"\r\nVary: Origin\r\n\r\n" in lines
 
 
 def test_a_status_without_a_name_is_sent() -> None:

@@ -41,11 +41,13 @@ class Noted(Layer):
         self.opened = threading.Event()
         self.opened.set()
 
-    def handle_together(self, requests: Sequence[Request[Any]]) -> list[Settled]:
+    def handle_together(
+        self, requests: Sequence[Request[Any]], *, largest: int | None = None
+    ) -> list[Settled]:
         self.asked += 1
         assert self.opened.wait(HANG_SECONDS)
         self.sizes.append(len(requests))
-        return super().handle_together(requests)
+        return super().handle_together(requests, largest=largest)
 
 
 def put(name: str) -> PutItem:

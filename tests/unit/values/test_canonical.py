@@ -151,4 +151,20 @@ attributes = st.dictionaries(st.sampled_from(["a", "bb", "ccc", "d\u00e9"]), val
 def test_growth_is_the_difference_of_the_sizes(before: dict[str, Any], after: dict[str, Any]) -> None:
     old, new = dump_item(before), dump_item(after)
     same = {"same": {"S": "as before"}}
-    assert growth({*old, *new, "absent"}, old | same, new | same) == item_size(new) - item_size(old)
+    names = {*old, *new, "absent"}
+    assert growth(names, old | same, new | same, most=1 << 20) == item_size(new) - item_size(old)
+
+
+def test_growth_stops_counting_once_the_new_values_are_too_large() -> None:
+    class Counted(dict[str, Any]):
+        """A value that counts how often its size is asked for."""
+
+        asked = 0
+
+        def items(self) -> Any:
+            Counted.asked += 1
+            return super().items()
+
+    new = {f"a{number}": {"L": [Counted(S="x")] * 10} for number in range(100)}
+    assert growth(new, {}, new, most=50) > 50
+    assert Counted.asked <= 30

@@ -27,6 +27,7 @@ from solotable.errors import (
     ServiceError,
     StorageFull,
 )
+from solotable.protocol.engine import TooLong
 
 from . import ddl, forks
 from .commits import Commits, Outcome
@@ -463,7 +464,7 @@ class Reading:
             self._database.give_back(self._reader)
             return
         # An error keeps its frames alive, and in them a statement that may hold on to an old snapshot.
-        self._database.give_back(self._reader, sound=isinstance(error, ServiceError))
+        self._database.give_back(self._reader, sound=isinstance(error, ServiceError | TooLong))
         if isinstance(error, sqlite3.Error):
             raise self._database.fault(error) from error
 

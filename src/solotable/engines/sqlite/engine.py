@@ -7,6 +7,7 @@ caller's behalf, but for the one case where another process has changed a table'
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -15,6 +16,7 @@ from typing import Any, Self, TypeVar
 
 from solotable.errors import ConditionFailed, DeclarationError, ServiceError
 from solotable.partiql import Schema as KeyNames
+from solotable.protocol.engine import Pause, TooLong
 from solotable.protocol.names import plain_name
 from solotable.protocol.requests import Request
 from solotable.protocol.wire import call
@@ -35,6 +37,13 @@ ResultT = TypeVar("ResultT")
 
 #: How often a request is tried anew because other processes keep changing its table's definition.
 _RETRIES = 20
+
+
+class _Thread(threading.local):
+    """What a thread has asked for."""
+
+    pause: Pause | None = None
+    largest: int | None = None
 
 
 class SqliteEngine:
@@ -69,6 +78,7 @@ class SqliteEngine:
         self.tally = Tally(self.database)
         self.presence = Presence(self.database)
         self._clock = clock
+        self._thread = _Thread()
         try:
             if not read_only:
                 backfill.resume_all(self)
@@ -99,9 +109,56 @@ class SqliteEngine:
                     raise
         return operation(self, request)
 
-    def handle_together(self, requests: Sequence[Request[Any]]) -> list[Outcome]:
-        """Answer several requests of one caller; what they write is committed together."""
-        return self.tally.together([partial(self.handle, request) for request in requests])
+    def handle_small(self, request: Request[Any], largest: int) -> Any:
+        """Answer one write, or raise TooLong if it has to look into an item of more bytes than `largest`."""
+        thread = self._thread
+        thread.largest = largest
+        try:
+            return self.handle(request)
+        finally:
+            thread.largest = None
+
+    def handle_in_slices(self, request: Request[Any], pause: Pause) -> Any:
+        """Answer one request; `pause` is called before every step of a long one.
+
+        A write looks into the item that is there before it takes the lock that all writes share.
+        """
+        thread = self._thread
+        thread.pause = pause
+        try:
+            return self.handle(request)
+        finally:
+            thread.pause = None
+
+    @property
+    def sliced(self) -> bool:
+        """Whether this thread's request is answered in slices."""
+        return self._thread.pause is not None
+
+    def pause(self, size: int) -> None:
+        """Let others run before a step that goes through so many bytes, if this thread is to do so."""
+        pause = self._thread.pause
+        if pause is not None:
+            pause(size)
+
+    def check_length(self, raw: bytes) -> None:
+        """Raise TooLong if this thread is not to look into an item of this length."""
+        largest = self._thread.largest
+        if largest is not None and len(raw) > largest:
+            raise TooLong
+
+    def handle_together(
+        self, requests: Sequence[Request[Any]], *, largest: int | None = None
+    ) -> list[Outcome]:
+        """Answer several requests of one caller; what they write is committed together.
+
+        One that has to look into an item of more bytes than `largest` raises TooLong.
+        """
+        self._thread.largest = largest
+        try:
+            return self.tally.together([partial(self.handle, request) for request in requests])
+        finally:
+            self._thread.largest = None
 
     @property
     def instant(self) -> bool:

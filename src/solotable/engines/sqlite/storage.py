@@ -13,6 +13,8 @@ from typing import Any
 
 from solotable.errors import Corrupt
 from solotable.protocol.capacity import CapacityMeter, write_units
+from solotable.protocol.engine import Pause
+from solotable.protocol.steps import load_item
 from solotable.protocol.text import dumps, loads
 from solotable.values import Item, item_size
 from solotable.values.checksum import crc32
@@ -25,8 +27,11 @@ from .keys import has_key, index_bytes
 #: A row of a range: size, item, checksum, its place in the range; in an index also the item's own key,
 #: which is the place in the table, and the checksum of the place.
 Stored = tuple[int, bytes, int, bytes] | tuple[int, bytes, int, bytes, bytes, int]
-#: How many rows are fetched at once.
-_CHUNK = 64
+#: How many rows are fetched at once: few, until they have proved to be small.
+FIRST_CHUNK = 16
+CHUNK = 64
+#: Chunks are as large as this many bytes allow.
+CHUNK_BYTES = 256 * 1024
 
 
 class Row:
@@ -45,6 +50,10 @@ class Row:
         if self._item is None:
             self._item = loads(self.raw)
         return self._item
+
+    def decode(self, pause: Pause) -> None:
+        """Decode the item in steps."""
+        self._item = load_item(self.raw, pause)
 
 
 def find(connection: sqlite3.Connection, table: Table, key: bytes) -> Row | None:
@@ -77,19 +86,26 @@ def chunks(
         table.statement(rows_sql, index, forward=forward), (low, high, -1 if limit is None else limit)
     )
     follow = _follow_items if index is None else _follow_entries
+    count = FIRST_CHUNK
     try:
-        while found := cursor.fetchmany(_CHUNK):
+        while found := cursor.fetchmany(count):
             following = follow(found, low, high, forward)
             if following is None:
                 raise _damaged(table)
             low, high = following
             yield found
+            count = next_chunk(found[-1][1])
     except TypeError:
         # A damaged header makes SQLite read bytes as something else.
         raise _damaged(table) from None
     finally:
         # A statement that is not done holds on to its snapshot, and with it whoever reads next.
         cursor.close()
+
+
+def next_chunk(raw: bytes) -> int:
+    """Return how many rows to fetch after a row: a page of the largest items has three."""
+    return max(1, min(CHUNK, CHUNK_BYTES // (len(raw) + 1)))
 
 
 # The checks are written out: a page has many rows, and a call costs as much as a checksum. Each row must

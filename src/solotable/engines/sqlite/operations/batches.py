@@ -6,20 +6,22 @@ caller can tell from luck.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from solotable.engines.sqlite.catalog import Table
 from solotable.engines.sqlite.keys import check_key, key_bytes
-from solotable.engines.sqlite.storage import Writer, find, meter_write
+from solotable.engines.sqlite.storage import Row, Writer, find, meter_write, row_of
 from solotable.errors import invalid
-from solotable.expressions import project
 from solotable.protocol.capacity import CapacityMeter, read_units
 from solotable.protocol.limits import LARGEST_BATCH_REPLY
 from solotable.protocol.replies import BatchGot, BatchWrote, SomeItem
 from solotable.protocol.requests import BatchGetItem, BatchPut, BatchWriteItem, DeleteItem, PutItem, TableKeys
 from solotable.values import Item
 
-from .get_item import check_key_paths
+from .get_item import check_key_paths, shown
 from .writes import Judged, collection_metrics, judge, measure, prepare, store
 
 if TYPE_CHECKING:
@@ -39,13 +41,13 @@ def batch_get_item(engine: SqliteEngine, request: BatchGetItem) -> BatchGot:
     unprocessed: dict[str, Any] = {}
     meters: list[CapacityMeter] = []
     room = LARGEST_BATCH_REPLY
-    with engine.database.snapshot() as connection:
+    with _finding(engine) as look_up:
         for part, table, keys in plan:
             found = responses.setdefault(part.table, [])
             meter = CapacityMeter(part.table)
             meters.append(meter)
             for place, key in enumerate(keys):
-                row = find(connection, table, key)
+                row = look_up(table, key)
                 size = 0 if row is None else row.size
                 if size > room:
                     left: list[Item] = list(part.keys[place:])
@@ -55,9 +57,21 @@ def batch_get_item(engine: SqliteEngine, request: BatchGetItem) -> BatchGot:
                 room -= size
                 # DynamoDB: each item is rounded up on its own, a missing one costs the least.
                 meter.table(read_units(size, part.consistent))
-                if row is not None:
-                    found.append(row.raw if part.projection is None else project(part.projection, row.item))
+                item = shown(engine, row, part.projection)
+                if item is not None:
+                    found.append(item)
+                    engine.pause(size)
     return BatchGot(responses=responses, unprocessed=unprocessed, capacity=reports(meters, request.capacity))
+
+
+@contextmanager
+def _finding(engine: SqliteEngine) -> Iterator[Callable[[Table, bytes], Row | None]]:
+    """Give what finds rows, all of one moment; in memory not when others shall have their turn between."""
+    if engine.database.in_memory and engine.sliced:
+        yield lambda table, key: row_of(table, key, engine.database.fetch_one(table.select_sql, (key,)))
+    else:
+        with engine.database.snapshot() as connection:
+            yield partial(find, connection)
 
 
 def _distinct(table: Table, keys: tuple[Item, ...]) -> list[bytes]:

@@ -10,10 +10,11 @@ from solotable.engines.sqlite.keys import located
 from solotable.engines.sqlite.storage import Row, row_of
 from solotable.errors import invalid
 from solotable.expressions import project
-from solotable.expressions.ast import Path
+from solotable.expressions.ast import Path, Projection
 from solotable.protocol.capacity import CapacityMeter, read_units
 from solotable.protocol.replies import GotItem, SomeItem
 from solotable.protocol.requests import GetItem
+from solotable.protocol.steps import load_item
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -31,14 +32,17 @@ def get_item(engine: SqliteEngine, request: GetItem) -> GotItem:
         meter = CapacityMeter(request.table)
         meter.table(read_units(0 if row is None else row.size, request.consistent))
         capacity = meter.report(request.capacity)
-    return GotItem(item=shown(row, request), capacity=capacity)
+    return GotItem(item=shown(engine, row, request.projection), capacity=capacity)
 
 
-def shown(row: Row | None, request: GetItem) -> SomeItem | None:
-    """Return what the request wants to see of a row: the stored bytes when that is everything."""
+def shown(engine: SqliteEngine, row: Row | None, projection: Projection | None) -> SomeItem | None:
+    """Return what a request wants to see of a row: the stored bytes when that is everything."""
     if row is None:
         return None
-    return row.raw if request.projection is None else project(request.projection, row.item)
+    if projection is None:
+        return row.raw
+    engine.pause(len(row.raw))
+    return project(projection, load_item(row.raw, engine.pause) if engine.sliced else row.item)
 
 
 def check_key_paths(table: Table, paths: Iterable[Path]) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Generator, Iterable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from solotable.engines.sqlite.catalog import Index, KeyAttribute, Table
 from solotable.engines.sqlite.joined import last_of_run, read_run
 from solotable.engines.sqlite.keys import check_key, index_bytes, key_bytes
-from solotable.engines.sqlite.storage import Stored, chunks
+from solotable.engines.sqlite.storage import FIRST_CHUNK, Stored, chunks, next_chunk
 from solotable.errors import ServiceError, invalid, invalid_parameter
 from solotable.expressions import evaluate, paths_of, project
 from solotable.expressions.ast import Projection
@@ -23,7 +23,8 @@ from solotable.protocol.capacity import CapacityMeter, read_units
 from solotable.protocol.limits import LARGEST_PAGE
 from solotable.protocol.replies import Page, SomeItem
 from solotable.protocol.requests import Query, Scan
-from solotable.protocol.text import loads
+from solotable.protocol.steps import load_item, unload
+from solotable.protocol.text import dumps, loads
 from solotable.values import Item, item_size
 
 if TYPE_CHECKING:
@@ -50,6 +51,10 @@ class Source:
     def position(self) -> tuple[KeyAttribute, ...]:
         """The attributes of a LastEvaluatedKey."""
         return self.table.schema.attributes if self.index is None else self.index.position
+
+    def behind(self, place: bytes) -> Source:
+        """Return what is left of the source behind a key of it."""
+        return replace(self, low=place + b"\0") if self.forward else replace(self, high=place)
 
 
 def find_index(table: Table, request: Query | Scan) -> Index | None:
@@ -113,16 +118,26 @@ def check_table_key(table: Table, start: Item) -> None:
 
 
 def read_page(engine: SqliteEngine, source: Source, request: Query | Scan) -> Page:
-    """Read one page and answer as the request wants it."""
-    with engine.database.read() as connection:
-        if not _shows_whole(source, request):
-            with closing(_stored(connection, source, request.limit)) as stored:
-                found = _read(stored, source, request)
-        elif engine.database.in_memory:
-            found = _read_joined(connection, source, request)
-        else:
-            with closing(_stored(connection, source, request.limit)) as stored:
-                found = _read_whole(stored, _Found([]), request)
+    """Read one page and answer as the request wants it.
+
+    A page is of one moment, with one exception: a database in memory has one connection for everybody, so
+    a page that is read in slices there lets writes in between.
+    """
+    if engine.database.in_memory:
+        with nullcontext() if engine.sliced else engine.database.read():
+            if _shows_whole(source, request):
+                found = _read_joined(engine, source, request)
+            else:
+                found = _read(engine, _stored_in_memory(engine, source, request.limit), source, request)
+    else:
+        with (
+            engine.database.read() as connection,
+            closing(_stored(connection, source, request.limit)) as stored,
+        ):
+            if _shows_whole(source, request):
+                found = _read_whole(engine, stored, _Found([]), request)
+            else:
+                found = _read(engine, stored, source, request)
     last = None
     if found.full and found.last is not None:
         item = loads(found.last)
@@ -170,13 +185,36 @@ def _stored(
     )
 
 
-def _read(stored: Iterable[list[Stored]], source: Source, request: Query | Scan) -> _Found:
+def _stored_in_memory(
+    engine: SqliteEngine, source: Source, limit: int | None
+) -> Generator[list[Stored], None, None]:
+    """Yield the rows of a source, some at a time; others may use the connection between two yields."""
+    count = FIRST_CHUNK
+    while limit is None or limit > 0:
+        count = count if limit is None else min(count, limit)
+        with engine.database.read() as connection:
+            rows = [*chain.from_iterable(_stored(connection, source, count))]
+        if rows:
+            yield rows
+        if len(rows) < count:
+            return
+        limit = None if limit is None else limit - count
+        source = source.behind(rows[-1][3])
+        count = next_chunk(rows[-1][1])
+
+
+def _read(
+    engine: SqliteEngine, stored: Iterable[list[Stored]], source: Source, request: Query | Scan
+) -> _Found:
     index = source.index
     found = _Found([])
+    sliced = engine.sliced
+    whole = index is None or index.projected is None or source.fetches
     for size, raw, *_ in chain.from_iterable(stored):
+        engine.pause(len(raw))
         found.scanned += 1
         found.last = raw
-        item: Item = loads(raw)
+        item = load_item(raw, engine.pause) if sliced else loads(raw)
         if index is None or index.projected is None:
             found.size += size
         else:
@@ -187,54 +225,64 @@ def _read(stored: Iterable[list[Stored]], source: Source, request: Query | Scan)
                 found.fetched_units += read_units(size, request.consistent)
             else:
                 item = entry
-        if request.filter is None or evaluate(request.filter, item):
+        if request.filter is None or evaluate(request.filter, item, engine.pause):
             found.count += 1
             if request.select != "COUNT":
-                found.items.append(_shown(item, request.projection))
+                found.items.append(_shown(item, raw, whole, request.projection, sliced))
+        if sliced:
+            unload(item, engine.pause)
         if found.size >= LARGEST_PAGE or found.scanned == request.limit:
             found.full = True
             break
     return found
 
 
-def _read_joined(connection: sqlite3.Connection, source: Source, request: Query | Scan) -> _Found:
+def _read_joined(engine: SqliteEngine, source: Source, request: Query | Scan) -> _Found:
     """Read a page whose items are shown as they are stored, without a look at any of them."""
     found = _Found([])
     table, index, forward = source.table, source.index, source.forward
     while True:
-        limit = _RUN if request.limit is None else min(_RUN, request.limit - found.scanned)
+        left = None if request.limit is None else request.limit - found.scanned
+        limit = _RUN if left is None else min(_RUN, left)
         bounds = (source.low, source.high)
-        run = read_run(connection, table, index, bounds=bounds, forward=forward, limit=limit)
+        place = b""
+        with engine.database.read() as connection:
+            run = read_run(connection, table, index, bounds=bounds, forward=forward, limit=limit)
+            if run.count == limit:
+                found.last, place = last_of_run(
+                    connection, table, index, bounds=bounds, forward=forward, count=limit
+                )
         if found.size + run.size >= LARGEST_PAGE:
             # The page ends within this run.
-            with closing(_stored(connection, source, limit)) as stored:
-                return _read_whole(stored, found, request)
+            return _read_whole(engine, _stored_in_memory(engine, source, left), found, request)
         if run.count:
             found.items.append(run.raw)
             found.size += run.size
             found.scanned = found.count = found.scanned + run.count
         if run.count < limit:
             return found
-        found.last, place = last_of_run(
-            connection, table, index, bounds=bounds, forward=forward, count=run.count
-        )
         if found.scanned == request.limit:
             found.full = True
             return found
-        source = replace(source, low=place + b"\0") if forward else replace(source, high=place)
+        engine.pause(len(run.raw))
+        source = source.behind(place)
 
 
-def _read_whole(stored: Iterable[list[Stored]], found: _Found, request: Query | Scan) -> _Found:
+def _read_whole(
+    engine: SqliteEngine, stored: Iterable[list[Stored]], found: _Found, request: Query | Scan
+) -> _Found:
     """Read the rest of a page whose items are shown as they are stored, without looking into them."""
     for chunk in stored:
         kept = _filling(chunk, LARGEST_PAGE - found.size)
-        found.size += sum([row[0] for row in kept])
+        size = sum([row[0] for row in kept])
+        found.size += size
         found.items += [row[1] for row in kept]
         found.scanned += len(kept)
         found.last = kept[-1][1]
         if found.size >= LARGEST_PAGE or found.scanned == request.limit:
             found.full = True
             break
+        engine.pause(size)
     found.count = found.scanned
     return found
 
@@ -250,8 +298,13 @@ def _filling(chunk: list[Stored], room: int) -> list[Stored]:
     return chunk
 
 
-def _shown(item: Item, projection: Projection | None) -> Item:
-    return item if projection is None else project(projection, item)
+def _shown(item: Item, raw: bytes, whole: bool, projection: Projection | None, sliced: bool) -> SomeItem:
+    """Return what a page shows of an item; in slices it is encoded here, as the whole page takes long."""
+    if not sliced:
+        return item if projection is None else project(projection, item)
+    if whole and projection is None:
+        return raw
+    return dumps(item if projection is None else project(projection, item))
 
 
 def _capacity(source: Source, request: Query | Scan, found: _Found) -> dict[str, object] | None:

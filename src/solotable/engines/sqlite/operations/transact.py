@@ -52,7 +52,9 @@ def transact_get_items(engine: SqliteEngine, request: TransactGetItems) -> Trans
         found = [find(connection, table, key) for table, key in plan]
     if sum(row.size for row in found if row is not None) > LARGEST_TRANSACTION:
         raise invalid(_TOO_LARGE)
-    items: list[SomeItem | None] = [shown(row, get) for row, get in zip(found, request.gets, strict=True)]
+    items: list[SomeItem | None] = [
+        shown(engine, row, get.projection) for row, get in zip(found, request.gets, strict=True)
+    ]
     return TransactGot(
         items=items,
         capacity=_read_reports([get.table for get in request.gets], found, request.capacity),

@@ -8,20 +8,25 @@ from typing import Any
 from solotable.expressions.evaluate import evaluate, fetch
 from solotable.partiql import Column, Reads
 from solotable.protocol.encode import items
+from solotable.protocol.engine import Pause
 from solotable.protocol.replies import Capacity, SomeItem
 from solotable.protocol.text import loads
 from solotable.values import Item
 
 
-def shape(found: Sequence[SomeItem], reads: Reads) -> list[SomeItem]:
+def shape(found: Sequence[SomeItem], reads: Reads, pause: Pause) -> list[SomeItem]:
     """Return those of the items that the statement asks for, each with its columns alone."""
     if reads.residue is None and reads.columns is None:
         return list(found)
-    return [
-        in_columns(item, reads.columns)
-        for item in items(found)
-        if reads.residue is None or evaluate(reads.residue, item)
-    ]
+    shaped: list[SomeItem] = []
+    for some in found:
+        pause(len(some))
+        shaped += [
+            in_columns(item, reads.columns)
+            for item in items((some,))
+            if reads.residue is None or evaluate(reads.residue, item, pause)
+        ]
+    return shaped
 
 
 def in_columns(item: Item, columns: tuple[Column, ...] | None) -> Item:

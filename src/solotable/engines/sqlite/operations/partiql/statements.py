@@ -89,7 +89,7 @@ def _read(engine: SqliteEngine, reads: Reads, request: ExecuteStatement) -> Stat
     for place in range(first, len(reads.requests)):
         page: Page = engine.handle(replace(reads.requests[place], limit=left, start=start))
         start = None
-        items += shape(page.items or [], reads)
+        items += shape(page.items or [], reads, engine.pause)
         if page.capacity is not None:
             capacities.append(page.capacity)
         left = None if left is None else left - page.scanned
