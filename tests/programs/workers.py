@@ -1,6 +1,6 @@
 """An app with a store that is opened at import: before gunicorn forks, after uvicorn spawns.
 
-The database is named by WORKERS_DATABASE. `POST /KEY` writes an item and answers with the process id.
+The database is named by WORKERS_DATABASE, or in memory. `POST /KEY` writes an item and answers with the process id.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Note(Entity, table=table):
     note_id: str
 
 
-store = table.open(f"sqlite:///{os.environ['WORKERS_DATABASE']}")
+store = table.open(f"sqlite:///{os.environ.get('WORKERS_DATABASE', '')}")
 store.put(Note(note_id=f"import-{os.getpid()}"))
 
 
