@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from types import TracebackType
 from typing import Any, Literal, TypeVar, get_args
 from weakref import WeakSet
 
@@ -26,7 +25,6 @@ from solotable.errors import (
     FileLocked,
     NotOurFile,
     ReadOnly,
-    ServiceError,
     StorageFull,
 )
 
@@ -34,6 +32,7 @@ from . import ddl, forks
 from .commits import Commits, Outcome
 from .file_lock import FileLock
 from .files import DatabaseFile
+from .reading import Reading, SharedReading
 from .upgrade import upgrade
 
 ResultT = TypeVar("ResultT")
@@ -102,7 +101,7 @@ class Database:
         self._connections: WeakSet[sqlite3.Connection] = WeakSet()
         self._opening = threading.RLock()
         self._suspended = False
-        self._reading = _SharedReading(self, self._commits) if self.in_memory else None
+        self._reading = SharedReading(self, self._commits) if self.in_memory else None
         self._closed = False
         self.writer: sqlite3.Connection
         self._writer_lost = False
@@ -475,49 +474,3 @@ def _left(deadline: float) -> float:
 def _code(fault: sqlite3.Error) -> int:
     """Return SQLite's primary result code."""
     return int(getattr(fault, "sqlite_errorcode", 0)) & 0xFF
-
-
-class Reading:
-    """The use of one borrowed connection; a class because reads are many and generators slow."""
-
-    __slots__ = ("_database", "_reader")
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def __enter__(self) -> sqlite3.Connection:
-        self._reader = self._database.borrow()
-        return self._reader
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            self._database.give_back(self._reader)
-            return
-        # An error keeps its frames alive, and in them a statement that may hold on to an old snapshot.
-        self._database.give_back(self._reader, sound=isinstance(error, ServiceError))
-        if isinstance(error, sqlite3.Error):
-            raise self._database.fault(error) from error
-
-
-class _SharedReading:
-    """The use of the one connection to a database in memory; all share it, and so this."""
-
-    __slots__ = ("_database", "_lock")
-
-    def __init__(self, database: Database, commits: Commits) -> None:
-        self._database = database
-        self._lock = commits.lock
-
-    def __enter__(self) -> sqlite3.Connection:
-        self._database.check_usable()
-        self._lock.acquire()
-        return self._database.writer
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._lock.release()
-        if isinstance(error, sqlite3.Error):
-            raise self._database.fault(error) from error

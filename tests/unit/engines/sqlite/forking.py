@@ -225,6 +225,26 @@ def beside_a_database_in_memory(path: str) -> None:
     put(engine, "parent")
 
 
+def each_process_is_present(path: str) -> None:
+    """Parent and child both have the file open: neither is alone."""
+    engine = sqlite.open(path)
+    engine.call("CreateTable", TABLE)
+    steps = Steps()
+
+    def use() -> None:
+        assert sys.platform != "linux" or not engine.presence.is_alone()
+        put(engine, "child")
+        steps.child_says()
+
+    child = fork(use)
+    steps.parent_hears()
+    assert not engine.presence.is_alone()
+    steps.parent_says()
+    wait_for(child)
+    assert sys.platform != "linux" or engine.presence.is_alone()
+    engine.close()
+
+
 def forks_in_a_fork(path: str) -> None:
     """A signal handler forks while the process forks: the parent must not stay locked."""
     engine, second = sqlite.open(path), sqlite.open(path)

@@ -52,6 +52,7 @@ def stored(path: Path) -> set[str]:
         ("refused_beside_a_closed_engine", 2),
         ("interrupted_reads", 3),
         ("beside_a_database_in_memory", 2),
+        ("each_process_is_present", 1),
         ("forks_in_a_fork", 4),
         ("too_few_descriptors", 2),
     ],
