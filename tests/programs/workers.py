@@ -1,6 +1,7 @@
 """An app with a store that is opened at import: before gunicorn forks, after uvicorn spawns.
 
-The database is named by WORKERS_DATABASE, or in memory. `POST /KEY` writes an item and answers with the process id.
+WORKERS_DATABASE names the database; without it there is one in memory. `POST /KEY` writes an item and
+answers with the process id.
 """
 
 from __future__ import annotations

@@ -20,8 +20,9 @@ class ThreadPool(Executor):
         self._start()
 
     def _start(self) -> None:
-        self._process = os.getpid()
         self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix=self._name)
+        # Last: other threads of a child must not find the parent's pool under the child's number.
+        self._process = os.getpid()
 
     def submit(
         self, work: Callable[ParamsT, ResultT], /, *args: ParamsT.args, **kwargs: ParamsT.kwargs

@@ -233,28 +233,37 @@ class Commits:
             job.settle(result)
 
     def _transaction(self, run: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
-        database = self._database
         self._in_doubt = False
-        with database.file_lock:
-            database.check_usable()
-            try:
-                writer = database.ready_writer()
-                writer.execute("BEGIN IMMEDIATE")
-                database.note_log()
-                result = run(writer)
-                self._in_doubt = True
-                writer.execute("COMMIT")
-            except sqlite3.Error as fault:
-                error = database.fault(fault, committing=self._in_doubt)
-                database.abandon(fault)
-                raise error from fault
-            except _Undone as undone:
-                database.abandon(undone.__cause__)
-                raise
-            except BaseException:
-                database.abandon(None)
-                raise
-            return result
+        lock = self._database.file_lock
+        try:
+            with lock:
+                return self._locked_transaction(run)
+        except BaseException:
+            # An interruption may have come just before the lock was given back.
+            lock.release()
+            raise
+
+    def _locked_transaction(self, run: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+        database = self._database
+        database.check_usable()
+        try:
+            writer = database.ready_writer()
+            writer.execute("BEGIN IMMEDIATE")
+            database.note_log()
+            result = run(writer)
+            self._in_doubt = True
+            writer.execute("COMMIT")
+        except sqlite3.Error as fault:
+            error = database.fault(fault, committing=self._in_doubt)
+            database.abandon(fault)
+            raise error from fault
+        except _Undone as undone:
+            database.abandon(undone.__cause__)
+            raise
+        except BaseException:
+            database.abandon(None)
+            raise
+        return result
 
 
 def _guarded(database: Database, writer: sqlite3.Connection, action: Action) -> Any:

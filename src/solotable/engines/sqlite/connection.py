@@ -15,8 +15,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from types import TracebackType
+from functools import partial
 from typing import Any, Literal, TypeVar, get_args
+from weakref import WeakSet
 
 from solotable.errors import (
     Corrupt,
@@ -24,21 +25,29 @@ from solotable.errors import (
     FileLocked,
     NotOurFile,
     ReadOnly,
-    ServiceError,
     StorageFull,
 )
-from solotable.protocol.engine import TooLong
 
 from . import ddl, forks
 from .commits import Commits, Outcome
 from .file_lock import FileLock
 from .files import DatabaseFile
+from .reading import Reading, SharedReading
 from .upgrade import upgrade
 
 ResultT = TypeVar("ResultT")
 Durability = Literal["full", "relaxed"]
-#: Opens a connection as `sqlite3.connect` does.
+
+
+class Connection(sqlite3.Connection):
+    """A connection that can be referred to weakly, so that one which an interruption drops is collected."""
+
+    __slots__ = ("__weakref__",)
+
+
+#: Opens a connection as `sqlite3.connect` does, of a subclass of `sqlite3.Connection`.
 Connect = Callable[..., sqlite3.Connection]
+connect: Connect = partial(sqlite3.connect, factory=Connection)
 
 MEMORY = ":memory:"
 #: How long a write waits for another process that has the file locked.
@@ -70,7 +79,7 @@ class Database:
         durability: Durability = "full",
         read_only: bool = False,
         lock_timeout_seconds: float = LOCK_SECONDS,
-        connect: Connect = sqlite3.connect,
+        connect: Connect = connect,
     ) -> None:
         if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
             raise EngineError(f"SQLite {sqlite3.sqlite_version} is too old; solotable needs 3.35 or newer.")
@@ -89,10 +98,10 @@ class Database:
         self._commits = Commits(self)
         self._readers: deque[sqlite3.Connection] = deque()
         #: Every open connection, and the lock under which one is opened.
-        self._connections: set[sqlite3.Connection] = set()
-        self._opening = threading.Lock()
+        self._connections: WeakSet[sqlite3.Connection] = WeakSet()
+        self._opening = threading.RLock()
         self._suspended = False
-        self._reading = _SharedReading(self, self._commits) if self.in_memory else None
+        self._reading = SharedReading(self, self._commits) if self.in_memory else None
         self._closed = False
         self.writer: sqlite3.Connection
         self._writer_lost = False
@@ -101,8 +110,7 @@ class Database:
         try:
             # fork() takes the commits' lock: none happens in the middle of this.
             with self._commits.lock:
-                if self._file is not None:
-                    forks.register(self)
+                forks.register(self)
                 with self.file_lock:
                     self.writer = self._open_first()
         except BaseException as fault:
@@ -150,9 +158,11 @@ class Database:
         reader = self.borrow()
         try:
             row = reader.execute(sql, parameters).fetchone()
-        except sqlite3.Error as fault:
+        except BaseException as error:
             self.give_back(reader, sound=False)
-            raise self.fault(fault) from fault
+            if isinstance(error, sqlite3.Error):
+                raise self.fault(error) from error
+            raise
         self.give_back(reader)
         return row
 
@@ -232,9 +242,9 @@ class Database:
         self._disconnect(self.writer)
 
     @property
-    def identity(self) -> forks.Identity:
+    def identity(self) -> forks.Identity | None:
         """The device and inode of the file."""
-        return (0, 0) if self._file is None else self._file.identity
+        return None if self._file is None else self._file.identity
 
     @property
     def suspended(self) -> bool:
@@ -243,25 +253,24 @@ class Database:
 
     def suspend(self, deadline: float) -> bool:
         """Close every connection before a fork; False, and as before, if one stays in use."""
-        if not self._commits.lock.acquire(timeout=max(0.0, deadline - time.monotonic())):
+        if any(lock._is_owned() for lock in self._locks):
+            # A signal handler forks in the middle of a call of its own thread.
             return False
-        if self._opening.acquire(timeout=max(0.0, deadline - time.monotonic())):
-            self._suspended = True
-            with contextlib.suppress(EngineError, OSError, sqlite3.Error):
+        with contextlib.suppress(Exception):
+            if all(lock.acquire(timeout=_left(deadline)) for lock in self._locks):
+                self._suspended = True
                 if self._close_for_fork(deadline):
                     return True
-            self._suspended = False
-            self._opening.release()
-        self._commits.lock.release()
+        self.resume()
         return False
 
     def _close_for_fork(self, deadline: float) -> bool:
-        # The thread that forks may itself have a transaction open.
-        if not self._writer_lost and self.writer.in_transaction:
-            return False
+        if self.in_memory:
+            # SQLite's global locks are free as soon as no thread is inside it.
+            return True
         if not forks.wait_until(self._only_writer_is_open, deadline):
             return False
-        self.file_lock.acquire(max(0.0, deadline - time.monotonic()))
+        self.file_lock.acquire(_left(deadline))
         try:
             self._close_writer()
         finally:
@@ -276,14 +285,23 @@ class Database:
     def resume(self) -> None:
         """Go on in the parent after a fork; connections are opened when they are needed."""
         self._suspended = False
-        self._opening.release()
-        self._commits.lock.release()
+        for lock in self._locks:
+            # An interruption may have come before `suspend` had taken it.
+            with contextlib.suppress(RuntimeError):
+                lock.release()
+
+    @property
+    def _locks(self) -> tuple[Any, ...]:
+        """What is held while the process forks, in this order."""
+        return self._commits.lock, self._opening
 
     def restart(self) -> None:
         """Go on in a child: the threads that waited for the parent's locks do not exist here."""
+        if self.in_memory:
+            return
         self.pid = os.getpid()
         self._commits = Commits(self)
-        self._opening = threading.Lock()
+        self._opening = threading.RLock()
         self._suspended = False
 
     def disown(self) -> None:
@@ -427,7 +445,7 @@ class Database:
         if code in _READ_ONLY:
             return ReadOnly(f"{self.path} cannot be written: {fault}.")
         if code == sqlite3.SQLITE_CANTOPEN:
-            return EngineError(f"{self.path} cannot be opened: {fault}.")
+            return EngineError(f"{self.path} cannot be opened: {_no_descriptors() or fault}.")
         if code == sqlite3.SQLITE_NOTADB:
             return NotOurFile(f"{self.path} is not a solotable database; nothing was changed.")
         if code in _DAMAGED:
@@ -440,52 +458,19 @@ class Database:
         return EngineError(f"{self.path}: {fault}")
 
 
+def _no_descriptors() -> str | None:
+    """Return the system's words if this process can open no file at all; SQLite keeps them to itself."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as fault:
+        return fault.strerror
+    return None
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())
+
+
 def _code(fault: sqlite3.Error) -> int:
     """Return SQLite's primary result code."""
     return int(getattr(fault, "sqlite_errorcode", 0)) & 0xFF
-
-
-class Reading:
-    """The use of one borrowed connection; a class because reads are many and generators slow."""
-
-    __slots__ = ("_database", "_reader")
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def __enter__(self) -> sqlite3.Connection:
-        self._reader = self._database.borrow()
-        return self._reader
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is None:
-            self._database.give_back(self._reader)
-            return
-        # An error keeps its frames alive, and in them a statement that may hold on to an old snapshot.
-        self._database.give_back(self._reader, sound=isinstance(error, ServiceError | TooLong))
-        if isinstance(error, sqlite3.Error):
-            raise self._database.fault(error) from error
-
-
-class _SharedReading:
-    """The use of the one connection to a database in memory; all share it, and so this."""
-
-    __slots__ = ("_database", "_lock")
-
-    def __init__(self, database: Database, commits: Commits) -> None:
-        self._database = database
-        self._lock = commits.lock
-
-    def __enter__(self) -> sqlite3.Connection:
-        self._database.check_usable()
-        self._lock.acquire()
-        return self._database.writer
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._lock.release()
-        if isinstance(error, sqlite3.Error):
-            raise self._database.fault(error) from error

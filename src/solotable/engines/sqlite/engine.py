@@ -25,7 +25,7 @@ from solotable.protocol.wording import LATEST, YEARS, ErrorTexts
 from . import backfill, recount
 from .catalog import Catalog, Table
 from .commits import Outcome
-from .connection import LOCK_SECONDS, Connect, Database, Durability, StaleDefinition
+from .connection import LOCK_SECONDS, Connect, Database, Durability, StaleDefinition, connect
 from .counts import Differences
 from .operations import OPERATIONS
 from .presence import Presence
@@ -61,7 +61,7 @@ class SqliteEngine:
         read_only: bool = False,
         lock_timeout_seconds: float = LOCK_SECONDS,
         clock: Callable[[], float] = time.time,
-        connect: Connect = sqlite3.connect,
+        connect: Connect = connect,
         error_texts: ErrorTexts = LATEST,
     ) -> None:
         if error_texts not in YEARS:

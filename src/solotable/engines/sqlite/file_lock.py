@@ -9,6 +9,7 @@ that was stopped while it held the lock must not stop the others for ever.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import sys
 import threading
@@ -16,10 +17,14 @@ import time
 from pathlib import Path
 from types import TracebackType
 
-from solotable.errors import FileLocked, ReadOnly
+from solotable.errors import EngineError, FileLocked, ReadOnly
 
-#: A lock file that was removed is noticed within this time.
+from .files import identity_of
+from .forks import Identity
+
+#: A lock file that was removed or replaced is noticed within this time.
 _RECHECK_SECONDS = 0.001
+_NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 if sys.platform == "win32":  # pragma: no cover - the suite runs on POSIX
     import msvcrt
@@ -66,14 +71,19 @@ class FileLock:
         self._path = path
         self._timeout_seconds = timeout_seconds
         self._descriptor: int | None = None
+        self._identity: Identity | None = None
         self._queue: _Queue | None = None
         self._checked = 0.0
         if path is not None:
             self._open()
 
     def __enter__(self) -> None:
-        if self._path is not None:
+        try:
             self.acquire(self._timeout_seconds)
+        except BaseException:
+            # An interruption may come when the lock is taken, or while it is given back.
+            self._give_up()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -95,21 +105,30 @@ class FileLock:
                 # A wait that was given up is still in the kernel's queue, for this same descriptor.
                 if (self._queue is not None and self._queue.waiting) or not _try_lock(descriptor):
                     self._wait(descriptor, timeout_seconds)
-                if not self._was_removed(descriptor):
+                if not self._was_removed():
                     return
             except BaseException:
-                # An interruption may come between the kernel's grant and its arrival here.
-                _unlock(descriptor)
+                self._give_up()
                 raise
-            # The lock file was removed: other processes lock the one that took its place.
+            # Other processes lock the file that took its place.
             self.close()
 
     def close(self) -> None:
         """Close the lock file; the next acquire opens it again. The file stays for other processes."""
         descriptor, self._descriptor = self._descriptor, None
         queue, self._queue = self._queue, None
-        if descriptor is not None and (queue is None or queue.end()):
+        if queue is not None:
+            queue.end()
+            queue.join()
+        elif descriptor is not None:
             os.close(descriptor)
+
+    def __del__(self) -> None:
+        # An engine that was dropped without close().
+        if self._queue is not None:
+            self._queue.end()
+        elif self._descriptor is not None:
+            os.close(self._descriptor)
 
     def forget(self) -> None:
         """Close the copies of a parent's descriptor in a child; the parent keeps its lock."""
@@ -124,18 +143,27 @@ class FileLock:
                 self._path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o600
             )
         except OSError as fault:
+            if fault.errno not in _NOT_WRITABLE:
+                raise EngineError(f"{self._path} cannot be opened: {fault.strerror}.") from fault
             raise ReadOnly(
                 f"{self._path} cannot be opened for writing: {fault.strerror}. Make the file and its folder "
                 "writable, or open the database with read_only=True."
             ) from fault
+        status = os.fstat(self._descriptor)
+        self._identity = status.st_dev, status.st_ino
         return self._descriptor
 
-    def _was_removed(self, descriptor: int) -> bool:
+    def _was_removed(self) -> bool:
         now = time.monotonic()
         if now - self._checked < _RECHECK_SECONDS:
             return False
         self._checked = now
-        return os.fstat(descriptor).st_nlink == 0
+        return identity_of(self._path or "") != self._identity
+
+    def _give_up(self) -> None:
+        if self._queue is not None:
+            self._queue.give_up()
+        self.release()
 
     def _wait(self, descriptor: int, seconds: float) -> None:
         if self._queue is None:
@@ -168,69 +196,72 @@ def _holder(descriptor: int) -> int | None:
 class _Queue:
     """A thread that waits in the kernel's queue, for callers that must be able to give up.
 
-    flock() takes no time limit, and polling would let one writer starve another.
+    flock() takes no time limit, and polling would let one writer starve another. An interruption may
+    come at any line of a caller, so a caller sets `_wanted` alone; the rest is the thread's.
     """
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         self._mutex = threading.Lock()
-        self._wanted = threading.Semaphore(0)
-        self._granted = threading.Semaphore(0)
-        #: Whether the thread waits in the kernel, and whether its caller still wants the lock.
-        self._waiting = False
-        self._abandoned = False
-        self._ended = threading.Event()
+        self._wanted = False
+        self._in_kernel = False
+        self._ended = False
+        #: Both are held, and released to say "look" and "yours".
+        self._call = threading.Lock()
+        self._grant = threading.Lock()
+        self._call.acquire()
+        self._grant.acquire()
         self._thread = threading.Thread(target=self._run, name="solotable-file-lock", daemon=True)
         self._thread.start()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the lock; False when the time is up."""
-        granted = False
-        try:
-            with self._mutex:
-                self._abandoned = False
-                if not self._waiting:
-                    self._waiting = True
-                    self._wanted.release()
-            granted = self._granted.acquire(timeout=seconds)
-        finally:
-            if not granted:
-                self._give_up()
-        return granted
+        """Wait for the lock. A caller that does not get it must give up."""
+        # An interruption may have left the last grant here.
+        self._grant.acquire(blocking=False)
+        self._wanted = True
+        _wake(self._call)
+        return self._grant.acquire(timeout=seconds)
+
+    def give_up(self) -> None:
+        """Want the lock no longer; the caller unlocks the descriptor."""
+        with self._mutex:
+            self._wanted = False
+            self._grant.acquire(blocking=False)
 
     @property
     def waiting(self) -> bool:
         """Whether the thread is in the kernel's queue."""
         with self._mutex:
-            return self._waiting
+            return self._in_kernel
 
-    def end(self) -> bool:
-        """End the thread; False if it waits, and will close the descriptor when the kernel lets it go."""
-        with self._mutex:
-            self._ended.set()
-            waiting = self._waiting
-        self._wanted.release()
-        if not waiting:
+    def end(self) -> None:
+        """End the thread, which closes the descriptor once the kernel lets it go."""
+        self._ended = True
+        _wake(self._call)
+
+    def join(self) -> None:
+        """Wait for the thread's end, unless the kernel holds it up."""
+        if not self.waiting:
             self._thread.join()
-        return not waiting
-
-    def _give_up(self) -> None:
-        with self._mutex:
-            if self._waiting:
-                self._abandoned = True
-            else:
-                # Granted in the same moment.
-                self._granted.acquire(blocking=False)
-                _unlock(self._descriptor)
 
     def _run(self) -> None:
-        while self._wanted.acquire() and not self._ended.is_set():
+        while self._call.acquire() and not self._ended:
+            with self._mutex:
+                self._in_kernel = self._wanted
+            if not self._in_kernel:
+                continue
             _lock(self._descriptor)
             with self._mutex:
-                self._waiting = False
-                if self._abandoned or self._ended.is_set():
-                    _unlock(self._descriptor)
+                self._in_kernel = False
+                if self._wanted and not self._ended:
+                    self._wanted = False
+                    self._grant.release()
                 else:
-                    self._granted.release()
-                if self._ended.is_set():
-                    os.close(self._descriptor)
+                    _unlock(self._descriptor)
+        os.close(self._descriptor)
+
+
+def _wake(sleeper: threading.Lock) -> None:
+    # It may have been woken already.
+    with contextlib.suppress(RuntimeError):
+        sleeper.release()

@@ -16,6 +16,9 @@ from .forks import Identity
 #: A file that was removed or replaced is noticed within this time.
 _RECHECK_SECONDS = 0.001
 
+#: The write-ahead log and its index.
+_Log = tuple[Identity | None, Identity | None]
+
 
 class DatabaseFile:
     """One database file, made if there is none."""
@@ -27,7 +30,7 @@ class DatabaseFile:
         #: Whether SQLite takes it that nothing writes the file: see `can_be_immutable`.
         self.immutable = False
         self._log_path = f"{self.path}-wal"
-        self._log: Identity | None = None
+        self._log: _Log | None = None
         self._checked = 0.0
         if not read_only:
             self._create()
@@ -49,7 +52,7 @@ class DatabaseFile:
         except FileExistsError:
             pass
         except OSError as fault:
-            if _identity(self.path) is None:
+            if identity_of(self.path) is None:
                 raise EngineError(f"{self.path} cannot be created: {fault.strerror}.") from fault
 
     @property
@@ -75,16 +78,13 @@ class DatabaseFile:
                     "process writes it now. Open it again."
                 )
             return
-        if _identity(self.path) != self.identity:
+        if identity_of(self.path) != self.identity:
             raise FileReplaced(
                 f"{self.path} was removed or replaced while it was open; nothing more is written to it. "
                 "Put the file back, or close the engine and open the new file."
             )
-        if self._log is not None and _identity(self._log_path) != self._log:
-            raise FileReplaced(
-                f"{self._log_path} was removed or replaced while it was open. It is part of the database: "
-                "writes since the last checkpoint may be lost. Close every process that has the file open."
-            )
+        if self._log is not None and self._find_log() != self._log:
+            raise self._log_replaced()
 
     def recheck(self) -> None:
         """Check again unless that was done in the last millisecond: it costs a tenth of a short write."""
@@ -92,13 +92,26 @@ class DatabaseFile:
             self.check_in_place()
 
     def note_log(self) -> None:
-        """Remember which file the log is, once the connection that writes has it open."""
+        """Remember which files the log and its index are, once the connection that writes has them open."""
         if self._log is None:
-            self._log = _identity(self._log_path)
+            found = self._find_log()
+            if None in found:
+                raise self._log_replaced()
+            self._log = found
 
     def forget_log(self) -> None:
         """Forget the log when no connection of this process keeps it in place."""
         self._log = None
+
+    def _find_log(self) -> _Log:
+        return identity_of(self._log_path), identity_of(f"{self.path}-shm")
+
+    def _log_replaced(self) -> FileReplaced:
+        return FileReplaced(
+            f"{self._log_path} or -shm was removed or replaced while it was open. Both are part of the "
+            "database: writes since the last checkpoint may be lost. Close every process that has the file "
+            "open."
+        )
 
     def _log_has_content(self) -> bool:
         try:
@@ -107,7 +120,8 @@ class DatabaseFile:
             return False
 
 
-def _identity(path: str) -> Identity | None:
+def identity_of(path: str) -> Identity | None:
+    """Return which file a path leads to; None if it leads to none."""
     try:
         found = os.stat(path)  # noqa: PTH116 - every commit passes here, and Path costs as much again
     except OSError:

@@ -24,6 +24,8 @@ _WAIT_SECONDS = 10.0
 #: How long it then waits for SQLite to close the files, which it does when the last cursor is gone.
 _CLOSE_SECONDS = 3.0
 _POLL_SECONDS = 0.001
+#: Beyond this many, files that are closed are forgotten.
+_MOST_KNOWN = 1_000
 
 #: Device and inode of a file.
 Identity = tuple[int, int]
@@ -37,13 +39,14 @@ class Forkable(Protocol):
         """The process that owns the connections."""
 
     @property
-    def identity(self) -> Identity: ...
+    def identity(self) -> Identity | None:
+        """The file; None in memory."""
 
     def suspend(self, deadline: float) -> bool:
-        """Close every connection and keep new ones from being opened; False if one stayed in use."""
+        """Close every connection and keep new ones from being opened; False if one stays in use."""
 
     def resume(self) -> None:
-        """Let the parent open connections again."""
+        """Let the parent open connections again, also if `suspend` was interrupted."""
 
     def restart(self) -> None:
         """Start over in a child, whose parent had suspended the database."""
@@ -53,23 +56,32 @@ class Forkable(Protocol):
 
 
 _lock = threading.RLock()
+_process = os.getpid()
 _open: WeakSet[Any] = WeakSet()
-_suspended: list[Forkable] = []
+#: Files that this process has opened. A closed database may still have a cursor, and so its file open.
+_known: set[Identity] = set()
+#: Databases that are suspended, by fork: a signal handler may fork while the process forks.
+_suspended: list[list[Forkable]] = []
 #: Files that this process must not open, because it inherited connections to them.
 _inherited: set[Identity] = set()
 
 
 def register(database: Forkable) -> None:
     """Put a database under the care of the hooks, before its first connection is opened."""
+    if os.getpid() != _process:
+        # C code forked the process and ran no hook.
+        _after_in_child()
     with _lock:
-        # A fork by C code ran no hook: what other processes own was inherited.
-        _inherited.update(each.identity for each in _open if each.pid != os.getpid())
-        if database.identity in _inherited:
-            raise EngineError(
-                "This process was forked while its parent was reading or writing the file, and SQLite "
-                "cannot open it here without losing writes. Start the process with the spawn or "
-                "forkserver method, or fork while no call is in progress."
-            )
+        if database.identity is not None:
+            if database.identity in _inherited:
+                raise EngineError(
+                    "This process was forked while its parent was reading or writing the file, and SQLite "
+                    "cannot open it here without losing writes. Start the process with the spawn or "
+                    "forkserver method, or fork while no call is in progress."
+                )
+            if len(_known) > _MOST_KNOWN:
+                _known.intersection_update(_open_files())
+            _known.add(database.identity)
         _open.add(database)
 
 
@@ -88,10 +100,19 @@ def leak(objects: Iterable[object]) -> None:
 
 
 def wait_until(condition: Callable[[], bool], deadline: float) -> bool:
-    """Wait for a condition that other threads bring about; False when the time is up."""
+    """Wait for a condition that other threads bring about; False when the time is up.
+
+    Garbage is collected on the way: it may hold cursors of an exception, and dropped connections.
+    """
+    now = time.monotonic()
+    collect_at = now + (deadline - now) / 10
     while not condition():
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > deadline:
             return False
+        if now > collect_at:
+            gc.collect()
+            collect_at = deadline
         time.sleep(_POLL_SECONDS)
     return True
 
@@ -99,48 +120,52 @@ def wait_until(condition: Callable[[], bool], deadline: float) -> bool:
 def _before() -> None:
     deadline = time.monotonic() + _WAIT_SECONDS
     _lock.acquire()
-    _suspended.clear()
-    _suspended.extend(each for each in tuple(_open) if each.pid == os.getpid() and each.suspend(deadline))
-    if not _suspended or wait_until(lambda: not _open_files(), time.monotonic() + _CLOSE_SECONDS):
-        return
-    # Exceptions that refer to themselves keep cursors until they are collected.
-    gc.collect()
-    still_open = _open_files()
-    for database in tuple(_suspended):
-        if database.identity in still_open:
-            _suspended.remove(database)
-            database.resume()
+    suspended: list[Forkable] = []
+    _suspended.append(suspended)
+    for database in tuple(_open):
+        if database.pid == os.getpid():
+            # Listed first: an interruption must not leave it suspended.
+            suspended.append(database)
+            if not database.suspend(deadline):
+                suspended.remove(database)
+    files = {each.identity for each in suspended} - {None}
+    if files:
+        wait_until(lambda: not files & _open_files(), time.monotonic() + _CLOSE_SECONDS)
 
 
 def _open_files() -> set[Identity]:
-    """Return the files of suspended databases that this process still has open."""
+    """Return which of the known files this process has open, by any connection."""
     found = set()
-    for name in os.listdir("/dev/fd"):  # noqa: PTH208 - numbers are wanted, not paths
+    try:
+        descriptors = os.listdir("/dev/fd")  # noqa: PTH208 - numbers are wanted, not paths
+    except OSError:
+        return set(_known)
+    for name in descriptors:
         with contextlib.suppress(OSError):
             status = os.fstat(int(name))
             found.add((status.st_dev, status.st_ino))
-    return found.intersection(each.identity for each in _suspended)
+    return found & _known
 
 
 def _after_in_parent() -> None:
-    try:
-        for database in _suspended:
+    # The hook before the fork may have been interrupted before it had the lock, or put up its list.
+    with contextlib.suppress(IndexError):
+        for database in _suspended.pop():
             database.resume()
-        _suspended.clear()
-    finally:
-        # The hook before the fork may have been interrupted before it had the lock.
-        with contextlib.suppress(RuntimeError):
-            _lock.release()
+    with contextlib.suppress(RuntimeError):
+        _lock.release()
 
 
 def _after_in_child() -> None:
-    global _lock  # noqa: PLW0603 - a thread that is not in the child may hold the old one
-    _lock = threading.RLock()
+    # A thread that is not in the child may hold the old lock.
+    global _lock, _process
+    _lock, _process = threading.RLock(), os.getpid()
+    suspended = _suspended[-1] if _suspended else []
+    _inherited.update(_open_files())
     for database in tuple(_open):
-        if any(database is each for each in _suspended):
+        if database.identity not in _inherited and any(database is each for each in suspended):
             database.restart()
         else:
-            _inherited.add(database.identity)
             database.disown()
     _suspended.clear()
 

@@ -11,6 +11,7 @@ import os
 import struct
 import sys
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 if TYPE_CHECKING:
     from .connection import Database
@@ -26,16 +27,31 @@ if sys.platform == "linux":
 class Presence:
     """The shared lock of one engine."""
 
-    __slots__ = ("_descriptor",)
+    __slots__ = ("__weakref__", "_descriptor", "_path")
 
     def __init__(self, database: Database) -> None:
+        self._path = f"{database.path}-lock"
         self._descriptor: int | None = None
         if sys.platform == "linux" and not (database.in_memory or database.read_only):
-            descriptor = os.open(f"{database.path}-lock", os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            self._descriptor = descriptor
-            # A file system may have no such locks.
+            self._open()
+            _present.add(self)
+
+    def _open(self) -> None:
+        self._descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        # A file system may have no such locks.
+        with contextlib.suppress(OSError):
+            _lock(self._descriptor, fcntl.F_RDLCK)
+
+    def __del__(self) -> None:
+        # An engine that was dropped without close().
+        self.close()
+
+    def restart(self) -> None:
+        """Take a lock of its own in a forked child: the inherited one is the parent's."""
+        if self._descriptor is not None:
+            self.close()
             with contextlib.suppress(OSError):
-                _lock(descriptor, fcntl.F_RDLCK)
+                self._open()
 
     def is_alone(self) -> bool:
         """Say whether no other engine has the file open, in this process or another."""
@@ -53,3 +69,15 @@ class Presence:
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
+
+
+_present: WeakSet[Presence] = WeakSet()
+
+
+def _restart_all() -> None:
+    for presence in tuple(_present):
+        presence.restart()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_restart_all)

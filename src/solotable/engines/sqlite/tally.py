@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
 from solotable.errors import EngineError, ServiceError
+from solotable.protocol.engine import TooLong
 
 from . import counts
 from .catalog import Table
@@ -124,8 +125,9 @@ class Tally:
         return result
 
     def _doubt(self, error: BaseException) -> None:
-        # A rejected write and one by an old definition wrote nothing. Other errors may come after the commit.
-        self._doubtful |= not isinstance(error, ServiceError | StaleDefinition)
+        # A rejected write, one by an old definition and one that is too long for its place wrote nothing.
+        # Other errors may come after the commit.
+        self._doubtful |= not isinstance(error, ServiceError | StaleDefinition | TooLong)
 
     def together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
         """Run several works of one caller in one transaction, and count what they write."""
@@ -143,23 +145,23 @@ class Tally:
         def last() -> None:
             nonlocal fold
             self._end(fold, committed=False)
-            fold = None
-            if time.monotonic() >= self._due_at:
-                own: Differences = {}
-                for each in held:
-                    counts.merge(own, each)
-                fold = self._database.write(partial(self._fold, own=own))
+            own: Differences = {}
+            for each in held:
+                counts.merge(own, each)
+            fold = self._database.write(partial(self._fold, own=own))
 
-        outcomes = self._database.together(
-            [*(partial(counted, place, work) for place, work in enumerate(works)), last]
-        )
-        committed = outcomes.pop().error is None
+        runs: list[Callable[[], Any]] = [partial(counted, place, work) for place, work in enumerate(works)]
+        if time.monotonic() >= self._due_at:
+            runs.append(last)
+        outcomes = self._database.together(runs)
+        committed = len(runs) == len(works) or outcomes.pop().error is None
         self._end(fold, committed=committed)
+        for outcome, own in zip(outcomes, held, strict=True):
+            if outcome.error is not None:
+                self._doubt(outcome.error)
+            elif own and fold is None:
+                self._remember(own)
         self._doubtful |= not committed
-        if fold is None and committed:
-            for own in held:
-                if own:
-                    self._remember(own)
         return outcomes
 
     def read(self, table: Table) -> Counts:

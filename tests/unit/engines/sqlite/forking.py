@@ -6,7 +6,9 @@ A program prints the key of every write that was acknowledged; the tests look fo
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import ctypes
+import itertools
 import multiprocessing
 import os
 import signal
@@ -16,11 +18,16 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine, forks
+from solotable.engines.sqlite.connection import Database
+from solotable.engines.sqlite.file_lock import FileLock
 from solotable.errors import EngineError
+
+from .faulty import Faults, once
 
 TABLE = {
     "TableName": "Things",
@@ -156,6 +163,176 @@ def refused_beside_another_connection(path: str) -> None:
     other.close()
     wait_for(fork(lambda: put(engine, "child")))
     engine.close()
+
+
+def refused_beside_a_closed_engine(path: str) -> None:
+    """A closed engine's file stays open in SQLite as long as one of its cursors is alive."""
+    engine = sqlite.open(path)
+    engine.call("CreateTable", TABLE)
+    put(engine, "parent")
+    cursor = engine.database.writer.execute("SELECT * FROM catalog UNION ALL SELECT * FROM catalog")
+    cursor.fetchone()
+    engine.close()
+    wait_for(fork(lambda: _refuses(lambda: sqlite.open(path))))
+    del cursor
+    wait_for(fork(lambda: visit(path, "child")))
+
+
+def interrupted_reads(path: str) -> None:
+    """An interruption drops the connection of a read; a fork must not wait for it."""
+    faults = Faults()
+    engine = SqliteEngine(path, connect=faults.connect)
+    engine.call("CreateTable", TABLE)
+
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    for operation, request in (("GetItem", {"Key": {"pk": {"S": "x"}}}), ("Scan", {})):
+        faults.after = once("SELECT", interrupt)
+        try:
+            engine.call(operation, {"TableName": "Things", **request})
+        except KeyboardInterrupt:
+            put(engine, f"interrupted-{operation}")
+    # As if the interruption had come just when the connection was taken.
+    engine.database.borrow()
+    wait_for(fork(lambda: put(engine, "child")))
+    engine.close()
+
+
+def beside_a_database_in_memory(path: str) -> None:
+    """A fork waits for a thread that is inside SQLite: the child would find SQLite's own locks held."""
+    engine = sqlite.open(path)
+    engine.call("CreateTable", TABLE)
+    memory = sqlite.open(":memory:")
+    begun, finished = threading.Event(), threading.Event()
+
+    def work(connection: sqlite3.Connection) -> None:
+        begun.set()
+        while not forks._suspended:
+            connection.execute("SELECT 1")
+        finished.set()
+
+    thread = threading.Thread(target=memory.database.write, args=(work,))
+    thread.start()
+    begun.wait()
+
+    def use() -> None:
+        assert finished.is_set()
+        put(engine, "child")
+
+    wait_for(fork(use))
+    thread.join()
+    put(engine, "parent")
+
+
+def each_process_is_present(path: str) -> None:
+    """Parent and child both have the file open: neither is alone."""
+    engine = sqlite.open(path)
+    engine.call("CreateTable", TABLE)
+    steps = Steps()
+
+    def use() -> None:
+        assert sys.platform != "linux" or not engine.presence.is_alone()
+        put(engine, "child")
+        steps.child_says()
+
+    child = fork(use)
+    steps.parent_hears()
+    assert not engine.presence.is_alone()
+    steps.parent_says()
+    wait_for(child)
+    assert sys.platform != "linux" or engine.presence.is_alone()
+    engine.close()
+
+
+def forks_in_a_fork(path: str) -> None:
+    """A signal handler forks while the process forks: the parent must not stay locked."""
+    engine, second = sqlite.open(path), sqlite.open(path)
+    engine.call("CreateTable", TABLE)
+    wait_until, calls = forks.wait_until, itertools.count()
+
+    def handler(condition: Callable[[], bool], deadline: float) -> bool:
+        if next(calls) == 1:
+            # One of the databases is suspended by now, the other one is about to be.
+            wait_for(fork(lambda: _refuses(lambda: put(engine, "never"))))
+        return wait_until(condition, deadline)
+
+    forks.wait_until = handler
+    wait_for(fork(lambda: put(engine, "child")))
+    put(engine, "parent")
+    put(second, "parent-second")
+    # In the middle of a write, on the same thread.
+    engine.database.write(lambda _: wait_for(fork(lambda: _refuses(lambda: put(engine, "never")))))
+    put(engine, "parent-again")
+    engine.close()
+
+
+def interrupted_forks(path: str) -> None:
+    """KeyboardInterrupt at every line of the hooks: the parent writes on, the child writes or is refused."""
+    forks._WAIT_SECONDS = forks._CLOSE_SECONDS = 0.3
+    engine = sqlite.open(path, durability="relaxed")
+    engine.call("CreateTable", TABLE)
+    sys.unraisablehook = lambda _: None
+    codes = {
+        each.__code__
+        for each in (
+            forks._before,
+            Database.suspend,
+            Database._close_for_fork,
+            Database._close_writer,
+            FileLock.acquire,
+            FileLock.close,
+        )
+    }
+    for line in range(200):
+        left = line
+        interrupted = False
+
+        def trace(frame: FrameType, event: str, _: object) -> Any:
+            nonlocal left, interrupted
+            if frame.f_code not in codes:
+                return None
+            if event == "line":
+                left -= 1
+                if left < 0 and not interrupted:
+                    interrupted = True
+                    raise KeyboardInterrupt
+            return trace
+
+        put(engine, f"parent-{line}")
+        sys.settrace(trace)
+        child = os.fork()
+        sys.settrace(None)
+        if child == 0:
+            with contextlib.suppress(EngineError):
+                put(engine, f"child-{line}")
+            os._exit(0)
+        wait_for(child)
+        if not interrupted:
+            break
+    else:
+        raise AssertionError("too few lines tried")
+    wait_for(fork(lambda: put(engine, "child-last")))
+    engine.close()
+
+
+def too_few_descriptors(path: str) -> None:
+    """A child cannot open the file until it may open files again, and is told why."""
+    import resource  # not on Windows
+
+    engine = sqlite.open(path)
+    engine.call("CreateTable", TABLE)
+
+    def use() -> None:
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        for work in (lambda: put(engine, "never"), lambda: engine.call("Scan", {"TableName": "Things"})):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+            _refuses(work, "Too many open files")
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        put(engine, "child")
+
+    wait_for(fork(use))
+    put(engine, "parent")
 
 
 def daemon(path: str) -> None:

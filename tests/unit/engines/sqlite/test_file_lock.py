@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -10,13 +12,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 
 from solotable import Table
 from solotable.engines import sqlite
+from solotable.engines.sqlite import file_lock
 from solotable.engines.sqlite.file_lock import FileLock
-from solotable.errors import FileLocked
+from solotable.errors import EngineError, FileLocked
 from tests.waiting import wait_until
 
 from .test_files import create, keys, put
@@ -162,3 +167,105 @@ def test_closing_a_lock_that_another_waits_for_leaves_no_descriptor_open(tmp_pat
         second.close()
     first.close()
     wait_until(lambda: descriptors() == before, seen=lambda: (before, descriptors()))
+
+
+#: An interruption while the lock is given back is the caller's to undo: see `Commits`. The last two
+#: are a `with` block each: a tracer can raise before its end, where the interpreter runs no handlers.
+_NOT_TRACED = ("__exit__", "release", "_unlock", "give_up", "waiting")
+
+
+class Interruption:
+    """Raises KeyboardInterrupt at the nth line of the lock's module that this thread runs."""
+
+    def __init__(self, line: int) -> None:
+        self._left = line
+        self.came = False
+
+    def __enter__(self) -> Interruption:
+        sys.settrace(self._trace)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(None)
+
+    def _trace(self, frame: FrameType, event: str, _: object) -> Any:
+        if frame.f_code.co_filename != file_lock.__file__ or frame.f_code.co_name in _NOT_TRACED:
+            return None
+        if event == "line":
+            self._left -= 1
+            if self._left < 0 and not self.came:
+                self.came = True
+                raise KeyboardInterrupt
+        return self._trace
+
+
+@pytest.mark.parametrize("situation", ["free", "granted in time", "given up"])
+def test_an_interruption_at_any_line_leaves_no_lock_behind(situation: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "lock")
+    for line in range(200):
+        timeout_seconds = 0.01 if situation == "given up" else 50
+        first, second, third = (FileLock(path, timeout_seconds=timeout_seconds) for _ in range(3))
+        if situation != "free":
+            first.acquire(50)
+        interruption = Interruption(line)
+        releasing = threading.Thread(target=release_once_it_waits, args=(first, second, interruption))
+        if situation == "granted in time":
+            releasing.start()
+        with contextlib.suppress(KeyboardInterrupt, FileLocked), interruption, second:
+            pass
+        first.release()
+        for lock, other in [(third, second), (second, third)] * 2:
+            lock.acquire(50)
+            with pytest.raises(FileLocked):
+                other.acquire(0)
+            lock.release()
+        if situation == "granted in time":
+            releasing.join()
+        for lock in (first, second, third):
+            lock.close()
+        if not interruption.came:
+            return
+    pytest.fail("too few lines tried")
+
+
+def release_once_it_waits(first: FileLock, second: FileLock, interruption: Interruption) -> None:
+    wait_until(lambda: interruption.came or (second._queue is not None and second._queue.waiting))
+    first.release()
+
+
+def test_an_interruption_while_the_lock_is_given_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release, calls = FileLock.release, itertools.count()
+
+    def interrupted(lock: FileLock) -> None:
+        if next(calls) == 0:
+            raise KeyboardInterrupt
+        release(lock)
+
+    with create(tmp_path / "shop.db") as engine, sqlite.open(tmp_path / "shop.db") as other:
+        monkeypatch.setattr(FileLock, "release", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            put(engine, "a")
+        put(other, "b")
+        assert keys(other) == {"a", "b"}
+
+
+def test_a_lock_file_that_was_renamed_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_lock, "_RECHECK_SECONDS", 0)
+    first = FileLock(str(tmp_path / "lock"), timeout_seconds=60)
+    (tmp_path / "lock").rename(tmp_path / "old")
+    second = FileLock(str(tmp_path / "lock"), timeout_seconds=60)
+    with first, pytest.raises(FileLocked):
+        second.acquire(0)
+    first.close()
+    second.close()
+
+
+def test_a_lock_file_that_cannot_be_opened_says_why(tmp_path: Path) -> None:
+    with create(tmp_path / "shop.db"):
+        pass
+    (tmp_path / "shop.db-lock").unlink()
+    (tmp_path / "shop.db-lock").mkdir()
+    with pytest.raises(EngineError, match=r"shop\.db-lock cannot be opened: Is a directory\.$"):
+        sqlite.open(tmp_path / "shop.db")

@@ -117,11 +117,16 @@ def test_a_replaced_database_is_not_written_to(tmp_path: Path) -> None:
             pytest.fail("read from another file")
 
 
-def test_a_removed_log_is_noticed(tmp_path: Path) -> None:
-    with create(tmp_path / "shop.db") as engine:
-        put(engine, "a")
-        (tmp_path / "shop.db-wal").unlink()
-        with pytest.raises(FileReplaced, match="-wal"):
+@pytest.mark.parametrize("part", ["-wal", "-shm"])
+@pytest.mark.parametrize("written", [True, False])
+def test_a_removed_log_is_noticed(tmp_path: Path, part: str, written: bool) -> None:
+    with create(tmp_path / "shop.db"):
+        pass
+    with sqlite.open(tmp_path / "shop.db") as engine:
+        if written:
+            put(engine, "a")
+        (tmp_path / f"shop.db{part}").unlink()
+        with pytest.raises(FileReplaced, match="-wal or -shm"):
             put_until_refused(engine)
 
 

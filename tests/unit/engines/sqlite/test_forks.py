@@ -49,11 +49,23 @@ def stored(path: Path) -> set[str]:
         ("refused_inside_a_write", 1),
         ("refused_after_a_fork_by_c", 1),
         ("refused_beside_another_connection", 2),
+        ("refused_beside_a_closed_engine", 2),
+        ("interrupted_reads", 3),
+        ("beside_a_database_in_memory", 2),
+        ("each_process_is_present", 1),
+        ("forks_in_a_fork", 4),
+        ("too_few_descriptors", 2),
     ],
 )
 def test_every_acknowledged_write_is_there_after_a_fork(program: str, writes: int, tmp_path: Path) -> None:
     acknowledged = run(program, tmp_path / "shop.db")
     assert len(acknowledged) == writes
+    assert stored(tmp_path / "shop.db") == set(acknowledged)
+
+
+def test_an_interruption_at_any_line_of_a_fork_leaves_the_parent_usable(tmp_path: Path) -> None:
+    acknowledged = run("interrupted_forks", tmp_path / "shop.db")
+    assert "child-last" in acknowledged
     assert stored(tmp_path / "shop.db") == set(acknowledged)
 
 
