@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
 
 from solotable.entities.fields import Ulids
+from solotable.fork_safe import new_lock
 
-_ulids = Ulids(time.time, os.urandom, threading.Lock())
-
-
-def _start_over() -> None:
-    """Renew the generator in a forked child, where a thread of the parent may hold its lock for ever."""
-    global _ulids  # noqa: PLW0603
-    _ulids = Ulids(time.time, os.urandom, threading.Lock())
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_over)
+_ulids = Ulids(time.time, os.urandom, new_lock())
 
 
 def new_id() -> str:

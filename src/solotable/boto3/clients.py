@@ -6,11 +6,11 @@ They look at none of the machine's AWS configuration, and cannot reach a network
 from __future__ import annotations
 
 import os
-import threading
 from functools import cache
 from typing import Any, cast
 
 from solotable.engines.sqlite import Durability
+from solotable.fork_safe import new_lock
 from solotable.protocol.engine import Engine
 
 from .environment import REGION
@@ -20,7 +20,7 @@ from .respond import respond
 # RFC 2606: names under .invalid never resolve.
 _ENDPOINT = "http://solotable.invalid"
 # boto3: making clients is not thread-safe, using them is.
-_making = threading.Lock()
+_making = new_lock()
 
 
 def client(path_or_engine: str | os.PathLike[str] | Engine, *, durability: Durability = "full") -> Any:

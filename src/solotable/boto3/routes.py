@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
 from solotable.errors import EngineError
+from solotable.fork_safe import new_lock
 from solotable.protocol.engine import Engine
 
 from .environment import supply_environment
@@ -37,7 +37,7 @@ class Routes:
     """The active blocks; the first to come changes botocore, the last to go restores it."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         # Replaced, never changed, so that `current` needs no lock.
         self._active: tuple[Route, ...] = ()
         self._undo: list[Callable[[], None]] = []

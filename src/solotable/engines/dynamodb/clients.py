@@ -9,12 +9,12 @@ a cloud machine.
 from __future__ import annotations
 
 import os
-import threading
 from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from solotable.errors import NotConfigured
+from solotable.fork_safe import new_lock
 from solotable.protocol.shapes import STREAMS
 
 from .channel import Channel
@@ -35,7 +35,7 @@ _LOCAL_CREDENTIALS: Final = {
 _CLOUD_PROVIDERS: Final = ("container-role", "iam-role")
 _AMAZON: Final = (".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".api.amazonwebservices.com.cn")
 # boto3: making clients is not thread-safe, using them is.
-_making = threading.Lock()
+_making = new_lock()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

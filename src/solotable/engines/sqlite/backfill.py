@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from solotable.errors import Corrupt, EngineError, TableNotFound
+from solotable.fork_safe import new_lock
 from solotable.protocol.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
 from solotable.protocol.text import dumps, loads
 from solotable.values import Item, value_size
@@ -37,19 +38,13 @@ if TYPE_CHECKING:
 SMALL_TABLE = 1_000
 _BATCH_BYTES = 4_000_000
 
-_lock = threading.Lock()
+_lock = new_lock()
 _running: WeakKeyDictionary[SqliteEngine, dict[int, threading.Thread]] = WeakKeyDictionary()
 
 
-def _forget_threads() -> None:
-    """Start over in a forked child, which has none of the parent's threads."""
-    global _lock  # noqa: PLW0603 - a thread that is not in the child may hold the old one
-    _lock = threading.Lock()
-    _running.clear()
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_threads)
+    # A child has none of the parent's threads.
+    os.register_at_fork(after_in_child=_running.clear)
 
 
 #: A row's id, key, size, checksum and item.

@@ -320,7 +320,8 @@ class Database:
                 )
             raise EngineError(
                 f"{self.path}: the process was forked while its engine was in use, or by C code that "
-                "runs no hooks of Python. Open the database after the fork."
+                "runs no hooks of Python. Start the process with the spawn or forkserver method, or fork "
+                "while no call is in progress."
             )
 
     def _check_writable(self) -> None:

@@ -37,9 +37,9 @@ class Presence:
             _present.add(self)
 
     def _open(self) -> None:
-        self._descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-        # A file system may have no such locks.
+        # Without descriptors, or on a file system without such locks, this engine counts as one of several.
         with contextlib.suppress(OSError):
+            self._descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
             _lock(self._descriptor, fcntl.F_RDLCK)
 
     def __del__(self) -> None:
@@ -50,8 +50,7 @@ class Presence:
         """Take a lock of its own in a forked child: the inherited one is the parent's."""
         if self._descriptor is not None:
             self.close()
-            with contextlib.suppress(OSError):
-                self._open()
+            self._open()
 
     def is_alone(self) -> bool:
         """Say whether no other engine has the file open, in this process or another."""

@@ -36,16 +36,25 @@ class _Repair(threading.Thread):
 
     def run(self) -> None:
         """Recount each table, then forget the sessions that died; an error leaves them to the next engine."""
-        with contextlib.suppress(EngineError):
-            with self._engine.database.read() as connection:
-                names = catalog.names(connection)
-            for name in names:
-                with contextlib.suppress(TableNotFound):
-                    recount_table(self._engine, name, self.stopped)
-            ended = [(each,) for each in self._died]
-            self._engine.database.write(
-                lambda connection: connection.executemany("DELETE FROM sessions WHERE id = ?", ended)
-            )
+        engine = self._engine
+        try:
+            with contextlib.suppress(EngineError):
+                self._recount(engine)
+        finally:
+            # An engine that is dropped without close() must not live on in here.
+            del self._engine
+            _running.pop(engine, None)
+
+    def _recount(self, engine: SqliteEngine) -> None:
+        with engine.database.read() as connection:
+            names = catalog.names(connection)
+        for name in names:
+            with contextlib.suppress(TableNotFound):
+                recount_table(engine, name, self.stopped)
+        ended = [(each,) for each in self._died]
+        engine.database.write(
+            lambda connection: connection.executemany("DELETE FROM sessions WHERE id = ?", ended)
+        )
 
 
 def repair(engine: SqliteEngine) -> None:

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import os
 import secrets
-import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
+from solotable.fork_safe import new_lock
 from solotable.values import Item
 
 from .bucket import LANE, State
@@ -151,7 +151,7 @@ class Memory:
     """Every bucket that this process knows, up to a bound: the first that were learnt are forgotten first."""
 
     def __init__(self, *, most: int = 50_000) -> None:
-        self.lock = threading.Lock()
+        self.lock = new_lock()
         self._most = most
         self._known: dict[tuple[str, str], Known] = {}
         #: Also those that were forgotten while a lease had them: which lanes are taken is known there alone.

@@ -10,7 +10,6 @@ time has passed, or at once where a bucket shows a higher revision.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar
@@ -18,6 +17,7 @@ from typing import Literal, TypeVar
 from solotable.flows.ask import Flow
 from solotable.flows.read import fetch
 from solotable.flows.scope import Scope
+from solotable.fork_safe import new_lock
 
 from .entities import LimitedEntity, OnUnavailable, StoredLimits
 from .limits import Limits
@@ -70,7 +70,7 @@ class SettingsCache:
         #: By entity, the resources that are kept: one entity is forgotten without looking at all of them.
         self._resources: dict[str, set[str]] = {}
         self._shared: dict[str, tuple[float, StoredLimits | None]] = {}
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._hits = 0
         self._misses = 0
         self._settled_at = float("-inf")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import sqlite3
@@ -15,12 +16,13 @@ import pytest
 
 from solotable import Table
 from solotable.connect import over
+from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine, catalog, counts, recount
 from solotable.engines.sqlite.checkup import examine
 from solotable.engines.sqlite.counts import Counts
 from solotable.errors import EngineError
 from solotable.protocol.requests import DeleteItem, PutItem
-from tests.conformance.tables import index
+from tests.conformance.tables import TABLES, index
 from tests.waiting import HANG_SECONDS
 
 from .clocked import Json, create, described, opened, put
@@ -379,3 +381,25 @@ def test_a_child_does_not_count_what_its_parent_wrote(tmp_path: Path) -> None:
         assert os.waitpid(child, 0)[1] == 0
         assert described(engine)["ItemCount"] == 3
     assert in_file(path)[0].items == 3
+
+
+def test_engines_that_are_dropped_without_close_leave_no_descriptors(tmp_path: Path) -> None:
+    """The second one recounts after the first, in a thread that must not keep it."""
+    folder = Path("/proc/self/fd")
+    if not folder.exists():
+        pytest.skip("counts descriptors in /proc")
+
+    def drop() -> None:
+        engine = sqlite.open(tmp_path / "shop.db")
+        if not engine.call("ListTables", {})["TableNames"]:
+            engine.call("CreateTable", TABLES["Pair"])
+        engine.call("PutItem", {"TableName": "Pair", "Item": {"pk": {"S": "p"}, "sk": {"S": "a"}}})
+        recount.wait(engine)
+
+    drop()
+    gc.collect()
+    before = len(list(folder.iterdir()))
+    for _ in range(5):
+        drop()
+    gc.collect()
+    assert len(list(folder.iterdir())) <= before
