@@ -465,11 +465,10 @@ def test_a_client_that_reads_its_last_reply_slowly_gets_it_too(monkeypatch: pyte
         keys = [{"pk": {"S": f"wide{number}"}} for number in range(30)]
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
         client.send(request("BatchGetItem", {"RequestItems": {"Things": {"Keys": keys}}}, connection="close"))
-        (only,) = server.server.connections
-        wait_until(lambda: only._ends_at)
-        # Later than the connection ends if nothing is left to send; looked at more than once since.
-        later = only._ends_at + 1
-        server.clock.ahead_seconds = later - time.monotonic()
+        server.wait_for_a_stalled_client()
+        # Later than a connection ends that has nothing left to send; looked at more than once since.
+        server.clock.ahead_seconds = 2 * connection._END_SECONDS
+        later = time.monotonic() + connection._END_SECONDS
         wait_until(lambda: sum(now > later for now in looks) > 1)
         assert len(client.reply().json()["Responses"]["Things"]) == 30
         assert client.ended()
