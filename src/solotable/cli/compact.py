@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.argument("db", type=click.Path(dir_okay=False, path_type=Path))
 @json_option
 def command(db: Path, as_json: bool) -> None:
-    """Give the pages of DB that nothing uses back to the file system, and count its items anew.
+    """Give the pages of DB that nothing uses back to the file system, and recount its items.
 
     Other processes may have DB open: reads go on, writes wait until it is done.
     """

@@ -1,7 +1,7 @@
 """An update applied to an item: a new item comes out, the given one is left as it was.
 
 Every path refers to the item before the update, whatever the order of the actions. Key attributes,
-index keys and the item's exact size are judged elsewhere.
+index keys and the item's exact size are checked elsewhere.
 """
 
 from __future__ import annotations

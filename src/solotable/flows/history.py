@@ -355,7 +355,7 @@ def _is_ours(place: Place, item: Item) -> bool:
 
 def _projection(place: Place, view: type[BaseModel]) -> tuple[tuple[str, ...], ...] | None:
     plan = place.plan
-    # What upgraders need is known to nobody but them, so items that may be old are read whole.
+    # Only an upgrader knows what it needs, so items that may be old are read whole.
     if plan.shapes.upgrades:
         return None
     for name in view.model_fields:

@@ -20,7 +20,7 @@ _COUNTED = "1 validation error detected: "
 _WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
 # Captured in four regions on 2026-10-09: paritysuite/dynamodb-conformance, tier3 valueLayers.
 # BatchWriteItem, TransactWriteItems, TransactGetItems and Scan have the older validator; nothing
-# newer is known of PartiQL. CreateTable prints its key schema anew: capture c_ct_3keys, 2026-09-20.
+# newer is known of PartiQL. CreateTable prints its key schema in another form (c_ct_3keys, 2026-09-20).
 _NEWER = _WRITES | {"GetItem", "BatchGetItem", "Query", "CreateTable"}
 #: Which operations put a count before which family of refusals.
 _PREFIXED: Final[dict[Family, frozenset[str]]] = {

@@ -1,6 +1,6 @@
 """Which Host headers a server without keys answers to.
 
-A web page can point a name of its own at this machine (DNS rebinding) and then read and write here, as the
+A web page can point its host name at this machine (DNS rebinding) and then read and write here, as the
 browser takes both for one site. Its requests carry that name as their Host. So only names that no page can
 own are taken: loopback names, addresses, the name that the server listens on, and those that are allowed by
 name. Signed requests need no such list: a page cannot sign.
@@ -43,8 +43,8 @@ class Hosts:
         if not (_is_address(name) or self._allows(name.lower().rstrip("."))):
             raise _denied(
                 f"This server does not answer to the host name {name!r}. Without access keys it takes "
-                "localhost, IP addresses and allowed names only, so that no web page can reach it by a name "
-                f"of its own. Start it with --allowed-host {name}, or with access keys."
+                "localhost, IP addresses and allowed names only, so that no web page reaches it through its "
+                f"own host name. Start it with --allowed-host {name}, or with access keys."
             )
         if len(self.known) < _MOST_REMEMBERED:
             self.known.add(host)

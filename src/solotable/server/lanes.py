@@ -214,7 +214,7 @@ class Lanes:
     def _settle(
         self, request: Request[Any], encode: Encode[Any], done: Done[Any], answer: Callable[[], Any]
     ) -> None:
-        """Send what came of a write; one that would hold up the others is made by a thread of its own."""
+        """Send the outcome of a write; run one that would block the others in another thread."""
         try:
             found = answer()
         except TooLong:

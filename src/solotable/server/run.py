@@ -136,7 +136,7 @@ class Server:
             self._leaving.add(connection)
             connection.make_room()
         else:
-            # So many are being told already that one more would cost too much.
+            # Too many refusals are in progress to send one more.
             connection.abort()
 
     def forget(self, connection: Connection) -> None:

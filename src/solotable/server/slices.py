@@ -77,7 +77,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 
 class Slices:
-    """The long requests of one server; each runs in a thread of its own."""
+    """The long requests of one server; each runs in its own thread."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         # Another loop cannot tell: there, the switch interval of the interpreter is all that helps.

@@ -2,7 +2,7 @@
 
 Writes keep the index from the moment it is defined; this adds the items that were there before, in
 short transactions so that writers never wait for long (`pacing`). Items that do not fit the index's key
-are left out. A filling that was cut short starts anew: adding an entry twice changes nothing, and the
+are left out. A filling that was cut short starts again: adding an entry twice changes nothing, and the
 entries of removed items are removed with them.
 """
 

@@ -175,7 +175,7 @@ def _counts(connection: sqlite3.Connection, table: catalog.Table, *, open_sessio
         # Of these, writes of the last second may not be counted yet.
         return
     if counts.read(connection, table) != counts.recount(connection, table):
-        yield f"Table {table.name}: the counts of items and bytes are wrong; solotable compact counts anew."
+        yield f"Table {table.name}: counts of items and bytes are wrong; run solotable compact to recount."
 
 
 def _advice(found: Checkup) -> Iterator[str]:

@@ -44,7 +44,7 @@ class Compacted:
 
 
 def compact(path: str, progress: Progress = lambda what, part: None) -> Compacted:
-    """Compact a database file, and count its items anew."""
+    """Compact a database file, and recount its items."""
     if not Path(path).exists():
         raise EngineError(f"There is no file {path}.")
     started = time.monotonic()

@@ -254,7 +254,7 @@ class Database:
     def suspend(self, deadline: float) -> bool:
         """Close every connection before a fork; False, and as before, if one stays in use."""
         if any(lock._is_owned() for lock in self._locks):
-            # A signal handler forks in the middle of a call of its own thread.
+            # A signal handler forks in the middle of a call in the same thread.
             return False
         with contextlib.suppress(Exception):
             if all(lock.acquire(timeout=_left(deadline)) for lock in self._locks):

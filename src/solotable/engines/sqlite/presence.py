@@ -47,7 +47,7 @@ class Presence:
         self.close()
 
     def restart(self) -> None:
-        """Take a lock of its own in a forked child: the inherited one is the parent's."""
+        """Take a new lock in a forked child: the inherited one is the parent's."""
         if self._descriptor is not None:
             self.close()
             self._open()

@@ -76,7 +76,7 @@ def wait(engine: SqliteEngine, timeout_seconds: float | None = None) -> None:
 
 
 def stop(engine: SqliteEngine) -> None:
-    """End a recount, before the engine is closed; the next engine starts it anew."""
+    """End a recount, before the engine is closed; the next engine starts over."""
     thread = _running.get(engine)
     if thread is not None and thread is not threading.current_thread():
         thread.stopped.set()

@@ -108,7 +108,7 @@ def _missing(operation: str, members: dict[str, Any]) -> ServiceError:
 
 
 def _foreign(operation: str, members: dict[str, Any]) -> ServiceError | None:
-    # DynamoDB: whether another account has the table is not told; ExtendDB 227, nubo-db/dynoxide.
+    # DynamoDB: AWS does not say whether another account has the table; ExtendDB 227, nubo-db/dynoxide.
     arn: str = members["ResourceArn"]
     if arn.split(":")[4] == ACCOUNT:
         return None

@@ -2,7 +2,7 @@
 
 Products and contexts hold long texts, so they are listed from `GSI_Type`; the others are small, and are
 listed by the prefix of their own key. A product is also found by its slug. An index does not keep a slug
-unique (C0.10), so the slug is an item of its own in the product's transaction. Bytes are never in the table:
+unique (C0.10), so the slug is a separate item in the product's transaction. Bytes are never in the table:
 assets and resources have metadata here and their bytes in a storage.
 """
 

@@ -26,7 +26,7 @@ from .routing import Routes
 from .tenants import Tenants
 from .visitors import tenant_of
 
-#: Pages that a graph is made of; a larger site has a part of it, and no orphans are told.
+#: Pages that a graph is made of; for a larger site the graph is partial and lists no orphans.
 MOST_PAGES = 5_000
 _AT_ONCE = 100
 _READ_TOGETHER = 10

@@ -1,8 +1,8 @@
 """Which users a token stands for. A subject is bound to its e-mail address at first sight, and stays bound.
 
 A token may come without the address, or with another: it still stands for every user that its subject was
-seen as. A token that stands for nobody who can be known, unbound and without an address, is let in nowhere.
-Bindings are made of verified tokens alone; nobody can write one for somebody else.
+seen as. A token that is unbound and has no address is refused.
+Bindings come from verified tokens only; no user can write one for another user.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ async def standing(  # noqa: PLR0913 - what a token says, and what an installati
     found = await store.get_many(User, [{"user_id": each} for each in sorted(ids)])
     known = [user for user in found if user is not None]
     if not known:
-        # Without any address nobody can say whether this is a user who is kept out.
+        # Without an address the user may be one who is disabled.
         named = ids != {subject} and unknown_users == "claims"
         return None if named else frozenset()
     if not all(user.enabled for user in known):

@@ -1,7 +1,7 @@
 """The people of a tenant and their roles: nobody changes their own role, or manages a higher one.
 
 A user's id follows from their address. Only a global administrator may make a record for a subject instead:
-whoever could name another's subject could keep its owner out.
+an administrator who could name a subject could keep its owner out.
 """
 
 from __future__ import annotations
