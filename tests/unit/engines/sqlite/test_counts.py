@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import random
@@ -21,6 +22,7 @@ from solotable.engines.sqlite import SqliteEngine, catalog, counts, recount
 from solotable.engines.sqlite.checkup import examine
 from solotable.engines.sqlite.counts import Counts
 from solotable.errors import EngineError
+from solotable.protocol.engine import TooLong
 from solotable.protocol.requests import DeleteItem, PutItem
 from tests.conformance.tables import TABLES, index
 from tests.waiting import HANG_SECONDS
@@ -301,6 +303,102 @@ def test_a_program_that_ends_without_closing_leaves_right_counts(tmp_path: Path)
     with writer(path, "end") as child:
         assert child.wait(HANG_SECONDS) == 0
     assert in_file(path)[0].items == 300
+    assert sessions(path) == 0
+
+
+def test_threads_that_write_while_the_engine_closes_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine, types=TYPES, gsi=GSI)
+        under_way = threading.Barrier(5)
+
+        def work(seed: int) -> None:
+            dice = random.Random(seed)
+            write_something(engine, dice)
+            under_way.wait(HANG_SECONDS)
+            with contextlib.suppress(EngineError):
+                while True:
+                    write_something(engine, dice)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        under_way.wait(HANG_SECONDS)
+        engine.close()
+        for thread in threads:
+            thread.join(HANG_SECONDS)
+    with opened(path) as engine:
+        recount.wait(engine, HANG_SECONDS)
+        assert kept(engine) == counted(engine)
+    assert sessions(path) == 0
+
+
+LATE = """
+import atexit, sys
+
+def write_late():
+    # Registered before solotable's own handler, so it runs after it.
+    put(engine, "late")
+    print("written", flush=True)
+
+atexit.register(write_late)
+from solotable.engines import sqlite
+from tests.unit.engines.sqlite.clocked import put
+engine = sqlite.open(sys.argv[1], durability="relaxed")
+put(engine, "early")
+"""
+
+
+def test_a_write_after_the_handler_at_exit_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine)
+    done = subprocess.run(  # noqa: S603  # the program above
+        [sys.executable, "-c", LATE, str(path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "written\n"
+    with opened(path) as engine:
+        recount.wait(engine, HANG_SECONDS)
+        assert described(engine)["ItemCount"] == 2
+    assert sessions(path) == 0
+
+
+def test_a_group_that_is_interrupted_leaves_later_writes_counted(tmp_path: Path) -> None:
+    faults = Faults()
+    path = tmp_path / "db"
+
+    def interrupt(_: sqlite3.Connection) -> None:
+        raise KeyboardInterrupt
+
+    with SqliteEngine(str(path), durability="relaxed", connect=faults.connect) as engine:
+        create(engine)
+        put(engine, "1")
+        engine.tally._due_at = 0.0
+        faults.before = once("COMMIT", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            engine.handle_together([PutItem(table="Things", item={"pk": {"S": "2"}})])
+        put(engine, "3")
+        assert kept(engine) == counted(engine)
+    with opened(path) as engine:
+        recount.wait(engine, HANG_SECONDS)
+        assert described(engine)["ItemCount"] == 2
+    assert sessions(path) == 0
+
+
+def test_what_a_rejected_part_of_a_group_has_written_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine)
+        put(engine, "1")
+
+        def work() -> None:
+            put(engine, "2")
+            raise TooLong
+
+        (outcome,) = engine.tally.together([work])
+        assert isinstance(outcome.error, TooLong)
+        assert kept(engine) == counted(engine)
+    assert in_file(path)[0].items == 2
     assert sessions(path) == 0
 
 
