@@ -59,10 +59,11 @@ class _Repair(threading.Thread):
 
 def repair(engine: SqliteEngine) -> None:
     """Recount in a thread if a session has died; only the first to open the file can tell."""
-    if engine.database.in_memory or not engine.presence.is_alone():
+    if not engine.presence.is_first:
         return
     with engine.database.read() as connection:
         died = [name for (name,) in connection.execute("SELECT id FROM sessions")]
+    engine.presence.share()
     if died:
         _running[engine] = _Repair(engine, died)
         _running[engine].start()

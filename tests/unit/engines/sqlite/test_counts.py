@@ -402,6 +402,32 @@ def test_what_a_rejected_part_of_a_group_has_written_is_counted(tmp_path: Path) 
     assert sessions(path) == 0
 
 
+def test_of_engines_that_open_a_file_at_once_one_recounts(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine)
+    for _ in range(40):
+        with sqlite3.connect(path) as connection:
+            connection.execute("INSERT INTO sessions VALUES ('dead', 1)")
+        connection.close()
+        together = threading.Barrier(4)
+        engines: list[SqliteEngine] = []
+
+        def work(together: threading.Barrier = together, engines: list[SqliteEngine] = engines) -> None:
+            together.wait(HANG_SECONDS)
+            engines.append(opened(path))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(HANG_SECONDS)
+        for engine in engines:
+            recount.wait(engine, HANG_SECONDS)
+            engine.close()
+        assert sessions(path) == 0
+
+
 def test_nothing_is_recounted_while_its_writer_lives(tmp_path: Path) -> None:
     path = tmp_path / "db"
     with opened(path) as one:
