@@ -507,6 +507,28 @@ def test_a_child_does_not_count_what_its_parent_wrote(tmp_path: Path) -> None:
     assert in_file(path)[0].items == 3
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork()")
+def test_a_recount_goes_on_after_a_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine, types=TYPES, gsi=GSI)
+        filled(engine, 2_000)
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO sessions VALUES ('dead', 1)")
+        connection.execute("UPDATE counts SET items = items + 7")
+    connection.close()
+    # Many pauses: the fork comes in the middle.
+    monkeypatch.setattr(counts, "_CHUNK", 10)
+    with opened(path) as engine:
+        child = os.fork()
+        if not child:
+            os._exit(0)
+        os.waitpid(child, 0)
+        recount.wait(engine, HANG_SECONDS)
+        assert kept(engine) == counted(engine)
+    assert sessions(path) == 0
+
+
 def test_engines_that_are_dropped_without_close_leave_no_descriptors(tmp_path: Path) -> None:
     """The second one recounts after the first, in a thread that must not keep it."""
     folder = Path("/proc/self/fd")
