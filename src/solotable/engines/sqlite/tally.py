@@ -15,6 +15,7 @@ import contextlib
 import os
 import secrets
 import sqlite3
+import sys
 import threading
 import time
 from collections import deque
@@ -325,6 +326,15 @@ def _forget_after_fork() -> None:
     # What the parent has not added yet, the parent adds.
     for tally in tuple(_tallies):
         tally.forget()
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        # It drops the finalizers of the parent before it runs this.
+        util.register_after_fork(_tallies, _close_with_multiprocessing)
+
+
+def _close_with_multiprocessing(_: object) -> None:
+    # Its children end without the handlers of atexit.
+    sys.modules["multiprocessing.util"].Finalize(None, _close_at_exit, exitpriority=0)
 
 
 def _close_at_exit() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import multiprocessing
 import os
 import random
 import sqlite3
@@ -505,6 +506,26 @@ def test_a_child_does_not_count_what_its_parent_wrote(tmp_path: Path) -> None:
         assert os.waitpid(child, 0)[1] == 0
         assert described(engine)["ItemCount"] == 3
     assert in_file(path)[0].items == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork()")
+def test_a_child_of_multiprocessing_that_does_not_close_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine)
+        put(engine, "1")
+
+        def work() -> None:
+            for key in "234":
+                put(engine, key)
+
+        child = multiprocessing.get_context("fork").Process(target=work)
+        child.start()
+        child.join(HANG_SECONDS)
+        assert child.exitcode == 0
+        assert described(engine)["ItemCount"] == 4
+        assert sessions(path) == 1
+    assert sessions(path) == 0
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork()")
