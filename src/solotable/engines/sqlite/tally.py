@@ -193,7 +193,8 @@ class Tally:
     def read(self, table: Table) -> Counts:
         """Return the counts of a table and its indexes, with what this process has not added yet."""
         found: Counts = {}
-        mine: Counts = {}
+        since: dict[int, int] = {}
+        mine: Differences = {}
         for _ in range(_LOOKS):
             with self._mutex:
                 self._drain()
@@ -202,14 +203,16 @@ class Tally:
                 under_way = {} if folding is None else _of(table, folding.earlier)
             with self._database.snapshot() as connection:
                 found = counts.read(connection, table)
+                if mine or under_way:
+                    since = counts.since(connection, table)
                 added = self._folds_in(connection) - folds
             # Fewer than before: a recount took this session for a dead one.
             if added <= 0:
-                return _sum(found, mine, under_way)
+                return _sum(found, since, mine, under_way)
             if added == 1 and folding is not None:
-                return _sum(found, mine)
+                return _sum(found, since, mine)
             # Another fold was committed in between.
-        return _sum(found, mine)
+        return _sum(found, since, mine)
 
     def flush(self) -> None:
         """Add everything to the file now."""
@@ -300,23 +303,19 @@ class Tally:
         return 0 if row is None else int(row[0])
 
 
-def _of(table: Table, differences: Differences) -> Counts:
-    found: Counts = {}
-    for (table_id, _, index_id), (items, size) in differences.items():
-        if table_id == table.id:
-            so_far = found.get(index_id, Count())
-            found[index_id] = Count(so_far.items + items, so_far.bytes + size)
-    return found
+def _of(table: Table, differences: Differences) -> Differences:
+    return {owner: list(each) for owner, each in differences.items() if owner[0] == table.id}
 
 
-def _sum(found: Counts, *more: Counts) -> Counts:
-    return {
-        index_id: Count(
-            count.items + sum(each.get(index_id, Count()).items for each in more),
-            count.bytes + sum(each.get(index_id, Count()).bytes for each in more),
-        )
-        for index_id, count in found.items()
-    }
+def _sum(found: Counts, since: dict[int, int], *more: Differences) -> Counts:
+    total = dict(found)
+    for differences in more:
+        for (_, generation, index_id), (items, size) in differences.items():
+            count = total.get(index_id)
+            # A recount has seen what is of an earlier generation.
+            if count is not None and since.get(index_id, 0) <= generation:
+                total[index_id] = Count(count.items + items, count.bytes + size)
+    return total
 
 
 _tallies: WeakSet[Tally] = WeakSet()

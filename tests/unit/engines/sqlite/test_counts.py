@@ -440,6 +440,20 @@ def test_nothing_is_recounted_while_its_writer_lives(tmp_path: Path) -> None:
         assert sessions(path) == 1
 
 
+def test_a_recount_does_not_double_what_its_own_process_has_yet_to_add(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine, types=TYPES, gsi=GSI)
+        put(engine, "1")
+        engine.tally._due_at = float("inf")
+        put(engine, "2", g={"S": "x"})
+        recount.recount_table(engine, "Things")
+        assert kept(engine) == counted(engine)
+        put(engine, "3", g={"S": "x"})
+        assert kept(engine) == counted(engine)
+    assert in_file(path)[0].items == 3
+
+
 def test_a_recount_beside_writers_loses_and_doubles_nothing(tmp_path: Path) -> None:
     path = tmp_path / "db"
     with opened(path) as engine, opened(path) as other:
