@@ -14,6 +14,7 @@ from typing import Any
 from solotable.connect import ensure
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
+from solotable.engines.sqlite.connection import connect as open_connection
 from solotable.entities.table import Table
 from solotable.protocol.text import dumps
 
@@ -34,7 +35,7 @@ class Templates:
         template = self._template(tables, clock, told=told)
 
         def connect(*arguments: Any, **settings: Any) -> sqlite3.Connection:
-            connection: sqlite3.Connection = sqlite3.connect(*arguments, **settings)
+            connection = open_connection(*arguments, **settings)
             template.database.writer.backup(connection)
             return connection
 
