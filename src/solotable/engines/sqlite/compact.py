@@ -49,15 +49,17 @@ def compact(path: str, progress: Progress = lambda what, part: None) -> Compacte
         raise EngineError(f"There is no file {path}.")
     started = time.monotonic()
     with SqliteEngine(path) as engine:
-        before = _bytes(path)
+        # A link may lead to another folder, or another disk.
+        file = engine.database.path
+        before = _bytes(file)
         with engine.database.read() as connection:
             names = catalog.names(connection)
-            _check_room(connection, path)
+            _check_room(connection, file)
         for done, name in enumerate(names):
             progress("count items", done / len(names))
             recount_table(engine, name)
-        held = engine.database.exclusively(partial(_vacuum, path=path, progress=progress))
-        after = _bytes(path)
+        held = engine.database.exclusively(partial(_vacuum, path=file, progress=progress))
+        after = _bytes(file)
     return Compacted(
         path=path,
         bytes_before=before,

@@ -41,6 +41,11 @@ def read(connection: sqlite3.Connection, table: Table) -> Counts:
     return {index_id: Count(items, size) for index_id, items, size in rows}
 
 
+def since(connection: sqlite3.Connection, table: Table) -> dict[int, int]:
+    """Return the generation, by index id, before which differences are in the counts already."""
+    return dict(connection.execute("SELECT index_id, since FROM counts WHERE table_id = ?", (table.id,)))
+
+
 def add(connection: sqlite3.Connection, differences: Differences) -> None:
     """Add differences to the file's counts, but for those that a recount has seen."""
     connection.executemany(

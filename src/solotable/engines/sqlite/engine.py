@@ -81,10 +81,11 @@ class SqliteEngine:
         self._thread = _Thread()
         try:
             if not read_only:
-                backfill.resume_all(self)
                 recount.repair(self)
+                backfill.resume_all(self)
         except BaseException:
             # Nobody will have the engine to close it.
+            recount.stop(self)
             self.presence.close()
             self.database.close()
             raise

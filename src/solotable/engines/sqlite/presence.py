@@ -1,7 +1,9 @@
 """A shared lock that each engine holds while it has a file open; the kernel releases it when a process dies.
 
 It is an open file description lock on the first byte of the lock file, which does not interfere with the
-flock() of `file_lock`. Only Linux has it; elsewhere `is_alone` is always False.
+flock() of `file_lock`. An engine that is the first takes it exclusively until it has read which
+sessions died, so that of several engines that open the file at once exactly one does. Only Linux has
+such locks; elsewhere `is_first` is always False.
 """
 
 from __future__ import annotations
@@ -10,11 +12,16 @@ import contextlib
 import os
 import struct
 import sys
+import time
 from typing import TYPE_CHECKING
 from weakref import WeakSet
 
 if TYPE_CHECKING:
     from .connection import Database
+
+#: How long to wait for an engine that has the lock exclusively; it does so for a moment.
+_WAIT_SECONDS = 1.0
+_POLL_SECONDS = 0.001
 
 if sys.platform == "linux":
     import fcntl
@@ -27,20 +34,42 @@ if sys.platform == "linux":
 class Presence:
     """The shared lock of one engine."""
 
-    __slots__ = ("__weakref__", "_descriptor", "_path")
+    __slots__ = ("__weakref__", "_descriptor", "_path", "is_first")
 
     def __init__(self, database: Database) -> None:
         self._path = f"{database.path}-lock"
         self._descriptor: int | None = None
+        #: Whether no other engine had the file open, in this process or another.
+        self.is_first = False
         if sys.platform == "linux" and not (database.in_memory or database.read_only):
-            self._open()
             _present.add(self)
+            self._open()
+            self.is_first = self._try_lock(exclusively=True) is True
+            if not self.is_first:
+                self.share()
 
     def _open(self) -> None:
         # Without descriptors, or on a file system without such locks, this engine counts as one of several.
         with contextlib.suppress(OSError):
             self._descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
-            _lock(self._descriptor, fcntl.F_RDLCK)
+
+    def _try_lock(self, *, exclusively: bool) -> bool | None:
+        """Say whether the lock was free; None where there are no such locks."""
+        if self._descriptor is None or sys.platform != "linux":
+            return None
+        try:
+            _lock(self._descriptor, fcntl.F_WRLCK if exclusively else fcntl.F_RDLCK)
+        except (BlockingIOError, PermissionError):
+            return False
+        except OSError:
+            return None
+        return True
+
+    def share(self) -> None:
+        """Let other engines in: the first calls it when it has read which sessions died."""
+        deadline = time.monotonic() + _WAIT_SECONDS
+        while self._try_lock(exclusively=False) is False and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
 
     def __del__(self) -> None:
         # An engine that was dropped without close().
@@ -51,17 +80,7 @@ class Presence:
         if self._descriptor is not None:
             self.close()
             self._open()
-
-    def is_alone(self) -> bool:
-        """Say whether no other engine has the file open, in this process or another."""
-        if self._descriptor is None or sys.platform != "linux":
-            return False
-        try:
-            _lock(self._descriptor, fcntl.F_WRLCK)
-        except OSError:
-            return False
-        _lock(self._descriptor, fcntl.F_RDLCK)
-        return True
+            self.share()
 
     def close(self) -> None:
         """Release the lock."""

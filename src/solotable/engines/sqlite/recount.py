@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 _running: WeakKeyDictionary[SqliteEngine, _Repair] = WeakKeyDictionary()
 
 
+class _ForkAhead(EngineError):
+    """The process is about to fork, and no read may be open then; begin again after it."""
+
+
 class _Repair(threading.Thread):
     """The thread that recounts all tables of an engine's file."""
 
@@ -50,19 +54,26 @@ class _Repair(threading.Thread):
             names = catalog.names(connection)
         for name in names:
             with contextlib.suppress(TableNotFound):
-                recount_table(engine, name, self.stopped)
+                self._recount_table(engine, name)
         ended = [(each,) for each in self._died]
         engine.database.write(
             lambda connection: connection.executemany("DELETE FROM sessions WHERE id = ?", ended)
         )
 
+    def _recount_table(self, engine: SqliteEngine, name: str) -> None:
+        while True:
+            with contextlib.suppress(_ForkAhead):
+                recount_table(engine, name, self.stopped)
+                return
+
 
 def repair(engine: SqliteEngine) -> None:
     """Recount in a thread if a session has died; only the first to open the file can tell."""
-    if engine.database.in_memory or not engine.presence.is_alone():
+    if not engine.presence.is_first:
         return
     with engine.database.read() as connection:
         died = [name for (name,) in connection.execute("SELECT id FROM sessions")]
+    engine.presence.share()
     if died:
         _running[engine] = _Repair(engine, died)
         _running[engine].start()
@@ -90,7 +101,9 @@ def recount_table(engine: SqliteEngine, name: str, stopped: threading.Event | No
     sound = False
 
     def check() -> None:
-        if database.suspended or (stopped is not None and stopped.is_set()):
+        if database.suspended:
+            raise _ForkAhead(f"{database.path}: the process forks; count again.")
+        if stopped is not None and stopped.is_set():
             raise EngineError(f"{database.path}: the recount was stopped.")
 
     try:

@@ -15,6 +15,7 @@ import contextlib
 import os
 import secrets
 import sqlite3
+import sys
 import threading
 import time
 from collections import deque
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 ResultT = TypeVar("ResultT")
 
+#: Errors of a write that was not committed.
+_REJECTIONS = ServiceError | StaleDefinition | TooLong
+
 _FOLD_SECONDS = 1.0
 #: So many writes are remembered one by one before they are added up.
 _MOST_NEW = 256
@@ -47,9 +51,10 @@ _LOOKS = 5
 class _Fold:
     """Differences that are being added to the file: those of the write that does it, and earlier ones."""
 
-    __slots__ = ("earlier", "everything")
+    __slots__ = ("earlier", "everything", "session")
 
-    def __init__(self, earlier: Differences, own: Differences) -> None:
+    def __init__(self, session: str, earlier: Differences, own: Differences) -> None:
+        self.session = session
         self.earlier = earlier
         self.everything: Differences = {}
         counts.merge(self.everything, earlier)
@@ -78,6 +83,8 @@ class Tally:
         self._pending: Differences = {}
         self._folding: _Fold | None = None
         self._folds = 0
+        #: The threads whose writes may be committed and are not counted yet.
+        self._writing: set[int] = set()
         #: When the next fold is due; never in memory, where there is no other process to see it.
         self._due_at = float("inf" if self._database.in_memory else "-inf")
         #: Whether the outcome of a write is unknown; a recount corrects the counts then.
@@ -89,16 +96,20 @@ class Tally:
             result, own = self._database.write(action)
             counts.merge(self._local.held, own)
             return result
-        if time.monotonic() >= self._due_at:
-            return self._write_and_fold(action)
+        thread = threading.get_ident()
+        self._writing.add(thread)
         try:
+            if time.monotonic() >= self._due_at:
+                return self._write_and_fold(action)
             result, own = self._database.write(action)
+            if own:
+                self._remember(own)
+            return result
         except BaseException as error:
             self._doubt(error)
             raise
-        if own:
-            self._remember(own)
-        return result
+        finally:
+            self._writing.discard(thread)
 
     def _write_and_fold(self, action: Callable[[sqlite3.Connection], tuple[ResultT, Differences]]) -> ResultT:
         fold: _Fold | None = None
@@ -115,9 +126,8 @@ class Tally:
 
         try:
             result, own = self._database.write(run)
-        except BaseException as error:
+        except BaseException:
             self._end(fold, committed=False)
-            self._doubt(error)
             raise
         self._end(fold, committed=True)
         if fold is None and own:
@@ -127,10 +137,21 @@ class Tally:
     def _doubt(self, error: BaseException) -> None:
         # A rejected write, one by an old definition and one that is too long for its place wrote nothing.
         # Other errors may come after the commit.
-        self._doubtful |= not isinstance(error, ServiceError | StaleDefinition | TooLong)
+        self._doubtful |= not isinstance(error, _REJECTIONS)
 
     def together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
         """Run several works of one caller in one transaction, and count what they write."""
+        thread = threading.get_ident()
+        self._writing.add(thread)
+        try:
+            return self._together(works)
+        except BaseException as error:
+            self._doubt(error)
+            raise
+        finally:
+            self._writing.discard(thread)
+
+    def _together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
         held: list[Differences] = [{} for _ in works]
         fold: _Fold | None = None
 
@@ -153,13 +174,18 @@ class Tally:
         runs: list[Callable[[], Any]] = [partial(counted, place, work) for place, work in enumerate(works)]
         if time.monotonic() >= self._due_at:
             runs.append(last)
-        outcomes = self._database.together(runs)
+        try:
+            outcomes = self._database.together(runs)
+        except BaseException:
+            self._end(fold, committed=False)
+            raise
         committed = len(runs) == len(works) or outcomes.pop().error is None
         self._end(fold, committed=committed)
         for outcome, own in zip(outcomes, held, strict=True):
             if outcome.error is not None:
                 self._doubt(outcome.error)
-            elif own and fold is None:
+            # A rejected work may have written before it was rejected.
+            if own and fold is None and isinstance(outcome.error, _REJECTIONS | None):
                 self._remember(own)
         self._doubtful |= not committed
         return outcomes
@@ -167,6 +193,8 @@ class Tally:
     def read(self, table: Table) -> Counts:
         """Return the counts of a table and its indexes, with what this process has not added yet."""
         found: Counts = {}
+        since: dict[int, int] = {}
+        mine: Differences = {}
         for _ in range(_LOOKS):
             with self._mutex:
                 self._drain()
@@ -175,14 +203,16 @@ class Tally:
                 under_way = {} if folding is None else _of(table, folding.earlier)
             with self._database.snapshot() as connection:
                 found = counts.read(connection, table)
+                if mine or under_way:
+                    since = counts.since(connection, table)
                 added = self._folds_in(connection) - folds
             # Fewer than before: a recount took this session for a dead one.
             if added <= 0:
-                return _sum(found, mine, under_way)
+                return _sum(found, since, mine, under_way)
             if added == 1 and folding is not None:
-                return _sum(found, mine)
+                return _sum(found, since, mine)
             # Another fold was committed in between.
-        return found
+        return _sum(found, since, mine)
 
     def flush(self) -> None:
         """Add everything to the file now."""
@@ -194,25 +224,35 @@ class Tally:
         if self._database.in_memory or not (self._folds or self._new or self._pending):
             return
         with contextlib.suppress(EngineError):
-            self._flush(ends=not self._doubtful)
-            self._folds = 0
+            self._flush(ends=True)
 
     def _flush(self, *, ends: bool) -> None:
         fold: _Fold | None = None
+        session = self.session
 
         def run(connection: sqlite3.Connection) -> None:
             nonlocal fold
             self._end(fold, committed=False)
             fold = self._fold(connection, {})
-            if ends:
-                connection.execute("DELETE FROM sessions WHERE id = ?", (self.session,))
+            if ends and self._start_session():
+                connection.execute("DELETE FROM sessions WHERE id = ?", (session,))
 
         try:
             self._database.write(run)
-        except BaseException:
+        except BaseException as error:
             self._end(fold, committed=False)
+            self._doubt(error)
             raise
         self._end(fold, committed=True)
+
+    def _start_session(self) -> bool:
+        """Start a session for writes to come; False if the last one may have more to add."""
+        # Threads may go on to write. One that begins now adds its differences at once, under the new session.
+        self._due_at = float("-inf")
+        if self._writing or self._doubtful or self._due_at > 0:
+            return False
+        self.session, self._folds = secrets.token_hex(8), 0
+        return True
 
     def _remember(self, own: Differences) -> None:
         self._new.append(own)
@@ -230,13 +270,13 @@ class Tally:
             self._drain()
             if self._folding is not None or not (own or self._pending):
                 return None
-            fold = self._folding = _Fold(self._pending, own)
+            fold = self._folding = _Fold(self.session, self._pending, own)
             self._pending = {}
         try:
             counts.add(connection, fold.everything)
             connection.execute(
                 "INSERT INTO sessions VALUES (?, 1) ON CONFLICT (id) DO UPDATE SET folds = folds + 1",
-                (self.session,),
+                (fold.session,),
             )
         except BaseException:
             self._end(fold, committed=False)
@@ -250,11 +290,11 @@ class Tally:
             if self._folding is not fold:
                 return
             self._folding = None
-            if committed:
+            if not committed:
+                counts.merge(self._pending, fold.earlier)
+            elif fold.session == self.session:
                 self._folds += 1
                 self._due_at = time.monotonic() + _FOLD_SECONDS
-            else:
-                counts.merge(self._pending, fold.earlier)
 
     def _folds_in(self, connection: sqlite3.Connection) -> int:
         if not self._folds and self._folding is None:
@@ -263,23 +303,19 @@ class Tally:
         return 0 if row is None else int(row[0])
 
 
-def _of(table: Table, differences: Differences) -> Counts:
-    found: Counts = {}
-    for (table_id, _, index_id), (items, size) in differences.items():
-        if table_id == table.id:
-            so_far = found.get(index_id, Count())
-            found[index_id] = Count(so_far.items + items, so_far.bytes + size)
-    return found
+def _of(table: Table, differences: Differences) -> Differences:
+    return {owner: list(each) for owner, each in differences.items() if owner[0] == table.id}
 
 
-def _sum(found: Counts, *more: Counts) -> Counts:
-    return {
-        index_id: Count(
-            count.items + sum(each.get(index_id, Count()).items for each in more),
-            count.bytes + sum(each.get(index_id, Count()).bytes for each in more),
-        )
-        for index_id, count in found.items()
-    }
+def _sum(found: Counts, since: dict[int, int], *more: Differences) -> Counts:
+    total = dict(found)
+    for differences in more:
+        for (_, generation, index_id), (items, size) in differences.items():
+            count = total.get(index_id)
+            # A recount has seen what is of an earlier generation.
+            if count is not None and since.get(index_id, 0) <= generation:
+                total[index_id] = Count(count.items + items, count.bytes + size)
+    return total
 
 
 _tallies: WeakSet[Tally] = WeakSet()
@@ -289,6 +325,15 @@ def _forget_after_fork() -> None:
     # What the parent has not added yet, the parent adds.
     for tally in tuple(_tallies):
         tally.forget()
+    util = sys.modules.get("multiprocessing.util")
+    if util is not None:
+        # It drops the finalizers of the parent before it runs this.
+        util.register_after_fork(_tallies, _close_with_multiprocessing)
+
+
+def _close_with_multiprocessing(_: object) -> None:
+    # Its children end without the handlers of atexit.
+    sys.modules["multiprocessing.util"].Finalize(None, _close_at_exit, exitpriority=0)
 
 
 def _close_at_exit() -> None:

@@ -67,6 +67,20 @@ def test_the_free_pages_are_given_back(loose: Path) -> None:
     is_as_it_was(loose)
 
 
+def test_a_link_from_another_folder_is_followed(loose: Path) -> None:
+    folder = loose.parent / "elsewhere"
+    folder.mkdir()
+    link = folder / "link.db"
+    link.symlink_to(loose)
+    with opened(loose) as engine:
+        put(engine, "in the log")
+        log = loose.with_name(f"{loose.name}-wal").stat().st_size
+        before = loose.stat().st_size + log
+        assert log > 0
+        assert compact(str(link)).bytes_before >= before
+    assert list(folder.iterdir()) == [link]
+
+
 def test_an_engine_that_has_the_file_open_goes_on(loose: Path) -> None:
     with opened(loose) as engine:
         put(engine, "before")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import multiprocessing
 import os
 import random
 import sqlite3
@@ -21,6 +23,7 @@ from solotable.engines.sqlite import SqliteEngine, catalog, counts, recount
 from solotable.engines.sqlite.checkup import examine
 from solotable.engines.sqlite.counts import Counts
 from solotable.errors import EngineError
+from solotable.protocol.engine import TooLong
 from solotable.protocol.requests import DeleteItem, PutItem
 from tests.conformance.tables import TABLES, index
 from tests.waiting import HANG_SECONDS
@@ -304,6 +307,128 @@ def test_a_program_that_ends_without_closing_leaves_right_counts(tmp_path: Path)
     assert sessions(path) == 0
 
 
+def test_threads_that_write_while_the_engine_closes_are_counted(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine, types=TYPES, gsi=GSI)
+        under_way = threading.Barrier(5)
+
+        def work(seed: int) -> None:
+            dice = random.Random(seed)
+            write_something(engine, dice)
+            under_way.wait(HANG_SECONDS)
+            with contextlib.suppress(EngineError):
+                while True:
+                    write_something(engine, dice)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        under_way.wait(HANG_SECONDS)
+        engine.close()
+        for thread in threads:
+            thread.join(HANG_SECONDS)
+    with opened(path) as engine:
+        recount.wait(engine, HANG_SECONDS)
+        assert kept(engine) == counted(engine)
+    assert sessions(path) == 0
+
+
+LATE = """
+import atexit, sys
+
+def write_late():
+    # Registered before solotable's own handler, so it runs after it.
+    put(engine, "late")
+    print("written", flush=True)
+
+atexit.register(write_late)
+from solotable.engines import sqlite
+from tests.unit.engines.sqlite.clocked import put
+engine = sqlite.open(sys.argv[1], durability="relaxed")
+put(engine, "early")
+"""
+
+
+def test_a_write_after_the_handler_at_exit_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine)
+    done = subprocess.run(  # noqa: S603  # the program above
+        [sys.executable, "-c", LATE, str(path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "written\n"
+    with opened(path) as engine:
+        recount.wait(engine, HANG_SECONDS)
+        assert described(engine)["ItemCount"] == 2
+    assert sessions(path) == 0
+
+
+def test_a_group_that_is_interrupted_leaves_later_writes_counted(tmp_path: Path) -> None:
+    faults = Faults()
+    path = tmp_path / "db"
+
+    def interrupt(_: sqlite3.Connection) -> None:
+        raise KeyboardInterrupt
+
+    with SqliteEngine(str(path), durability="relaxed", connect=faults.connect) as engine:
+        create(engine)
+        put(engine, "1")
+        engine.tally._due_at = 0.0
+        faults.before = once("COMMIT", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            engine.handle_together([PutItem(table="Things", item={"pk": {"S": "2"}})])
+        put(engine, "3")
+        assert kept(engine) == counted(engine)
+    with opened(path) as engine:
+        recount.wait(engine, HANG_SECONDS)
+        assert described(engine)["ItemCount"] == 2
+    assert sessions(path) == 0
+
+
+def test_what_a_rejected_part_of_a_group_has_written_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine)
+        put(engine, "1")
+
+        def work() -> None:
+            put(engine, "2")
+            raise TooLong
+
+        (outcome,) = engine.tally.together([work])
+        assert isinstance(outcome.error, TooLong)
+        assert kept(engine) == counted(engine)
+    assert in_file(path)[0].items == 2
+    assert sessions(path) == 0
+
+
+def test_of_engines_that_open_a_file_at_once_one_recounts(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine)
+    for _ in range(40):
+        with sqlite3.connect(path) as connection:
+            connection.execute("INSERT INTO sessions VALUES ('dead', 1)")
+        connection.close()
+        together = threading.Barrier(4)
+        engines: list[SqliteEngine] = []
+
+        def work(together: threading.Barrier = together, engines: list[SqliteEngine] = engines) -> None:
+            together.wait(HANG_SECONDS)
+            engines.append(opened(path))
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(HANG_SECONDS)
+        for engine in engines:
+            recount.wait(engine, HANG_SECONDS)
+            engine.close()
+        assert sessions(path) == 0
+
+
 def test_nothing_is_recounted_while_its_writer_lives(tmp_path: Path) -> None:
     path = tmp_path / "db"
     with opened(path) as one:
@@ -313,6 +438,20 @@ def test_nothing_is_recounted_while_its_writer_lives(tmp_path: Path) -> None:
             assert two not in recount._running
             assert described(two)["ItemCount"] == 1
         assert sessions(path) == 1
+
+
+def test_a_recount_does_not_double_what_its_own_process_has_yet_to_add(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine, types=TYPES, gsi=GSI)
+        put(engine, "1")
+        engine.tally._due_at = float("inf")
+        put(engine, "2", g={"S": "x"})
+        recount.recount_table(engine, "Things")
+        assert kept(engine) == counted(engine)
+        put(engine, "3", g={"S": "x"})
+        assert kept(engine) == counted(engine)
+    assert in_file(path)[0].items == 3
 
 
 def test_a_recount_beside_writers_loses_and_doubles_nothing(tmp_path: Path) -> None:
@@ -381,6 +520,48 @@ def test_a_child_does_not_count_what_its_parent_wrote(tmp_path: Path) -> None:
         assert os.waitpid(child, 0)[1] == 0
         assert described(engine)["ItemCount"] == 3
     assert in_file(path)[0].items == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork()")
+def test_a_child_of_multiprocessing_that_does_not_close_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine)
+        put(engine, "1")
+
+        def work() -> None:
+            for key in "234":
+                put(engine, key)
+
+        child = multiprocessing.get_context("fork").Process(target=work)
+        child.start()
+        child.join(HANG_SECONDS)
+        assert child.exitcode == 0
+        assert described(engine)["ItemCount"] == 4
+        assert sessions(path) == 1
+    assert sessions(path) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork()")
+def test_a_recount_goes_on_after_a_fork(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "db"
+    with opened(path) as engine:
+        create(engine, types=TYPES, gsi=GSI)
+        filled(engine, 2_000)
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO sessions VALUES ('dead', 1)")
+        connection.execute("UPDATE counts SET items = items + 7")
+    connection.close()
+    # Many pauses: the fork comes in the middle.
+    monkeypatch.setattr(counts, "_CHUNK", 10)
+    with opened(path) as engine:
+        child = os.fork()
+        if not child:
+            os._exit(0)
+        os.waitpid(child, 0)
+        recount.wait(engine, HANG_SECONDS)
+        assert kept(engine) == counted(engine)
+    assert sessions(path) == 0
 
 
 def test_engines_that_are_dropped_without_close_leave_no_descriptors(tmp_path: Path) -> None:

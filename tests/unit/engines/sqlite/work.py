@@ -6,6 +6,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from solotable.engines.sqlite import connection as connections
 from solotable.engines.sqlite.connection import Connect
 
 ResultT = TypeVar("ResultT")
@@ -24,7 +25,7 @@ class Steps:
             return 0
 
         def connect(*arguments: Any, **options: Any) -> sqlite3.Connection:
-            connection: sqlite3.Connection = sqlite3.connect(*arguments, **options)
+            connection = connections.connect(*arguments, **options)
             connection.set_progress_handler(tick, 10)
             return connection
 
