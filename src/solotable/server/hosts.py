@@ -16,7 +16,7 @@ from solotable.errors import ServiceError
 
 #: Allows every name.
 ANY = "*"
-_HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(?::[0-9]{1,5})?")
+_HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(?::[0-9]{0,5})?[ \t]*")
 _LONGEST = 255
 _LOOPBACK = "localhost"
 #: Clients use the same few names again and again.
@@ -62,7 +62,7 @@ def name_of(host: bytes) -> str | None:
 
 def echo(host: bytes | None) -> str:
     """Return a Host header for a reply: as it came, if it can be the name of a host."""
-    return host.decode("ascii") if host and name_of(host) is not None else _LOOPBACK
+    return host.decode("ascii").rstrip() if host and name_of(host) is not None else _LOOPBACK
 
 
 def _is_address(name: str) -> bool:

@@ -129,8 +129,8 @@ class Lanes:
         self._closed = True
         self._reader.shutdown(cancel_futures=True)
         self._writer.shutdown()
-        self._long.shutdown()
-        self._control.shutdown()
+        self._long.shutdown(cancel_futures=True)
+        self._control.shutdown(cancel_futures=True)
 
     def _begin(self, request: Request[Any], encode: Encode[EncodedT], done: Done[EncodedT]) -> None:
         """Answer a read on the loop if it is short, and by a thread otherwise."""
@@ -179,8 +179,12 @@ class Lanes:
                 self._long_pages.pop(source, None)
 
     def _aside(self, threads: ThreadPoolExecutor, work: Callable[[], EncodedT], done: Done[EncodedT]) -> None:
+        if self._closed:
+            return
+
         def finished(future: Future[EncodedT]) -> None:
-            done(future.result())
+            if not future.cancelled():
+                done(future.result())
 
         threads.submit(work).add_done_callback(partial(self._call_soon, finished))
 

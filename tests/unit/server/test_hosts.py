@@ -42,6 +42,8 @@ def _allowed(hosts: Hosts, host: bytes | None) -> bool:
         b"[fe80::1]",
         b"db.internal",
         b"DB.internal.:8000",
+        b"localhost:",
+        b"localhost:8000 \t",
     ],
 )
 def test_names_that_no_page_can_own_are_answered(host: bytes | None) -> None:

@@ -16,7 +16,7 @@ from solotable.protocol import wire
 from solotable.protocol.engine import Pause, TooLong
 from solotable.protocol.requests import Control, GetItem, PutItem, Query, Request, Scan, TransactGetItems
 from solotable.server.lanes import Lanes
-from tests.waiting import HANG_SECONDS, holds
+from tests.waiting import HANG_SECONDS, holds, wait_until
 
 GET = GetItem(table="Things", key={"pk": {"S": "x"}})
 LONG = Control(operation="ListTables", members={})
@@ -248,5 +248,37 @@ def test_closing_waits_for_the_group_under_way_and_begins_no_other() -> None:
         await closing
         await settle(callers[:1])
         assert await asyncio.to_thread(holds, lambda: engine.groups == [1])
+
+    asyncio.run(play())
+
+
+class Held(Recording):
+    """An engine whose reads wait to be let go."""
+
+    def handle(self, request: Request[Any]) -> Any:
+        super().handle(request)
+        assert self.gate.wait(HANG_SECONDS)
+        return request
+
+
+@pytest.mark.parametrize("request_", [Scan(table="Things"), LONG])
+def test_closing_waits_for_the_requests_under_way_and_begins_none_that_wait(request_: Request[Any]) -> None:
+    async def play() -> None:
+        engine, callers = Held(), [Caller() for _ in range(40)]
+        loop = asyncio.get_running_loop()
+        faults: list[Any] = []
+        loop.set_exception_handler(lambda _, context: faults.append(context))
+        lanes = Lanes(engine, loop)
+        for caller in callers:
+            lanes.take(request_, same, caller.done)
+        # A thread begins one request and waits in it.
+        await asyncio.to_thread(wait_until, lambda: bool(engine.threads))
+        closing = loop.run_in_executor(None, lanes.close)
+        assert await asyncio.to_thread(holds, lambda: not closing.done())
+        engine.gate.set()
+        await closing
+        lanes.take(request_, same, callers[0].done)
+        assert len(engine.threads) < len(callers)
+        assert not faults
 
     asyncio.run(play())
