@@ -187,7 +187,9 @@ def test_spoiled_requests_are_refused_and_the_server_stays(server: Served) -> No
         f"(seed {SEED})"
     )
     assert failures == [], f"seed {SEED}: {len(failures)} failures, first: {failures[0]}"
-    assert len(tally) > 2
+    # Some of them still make sense, so that what lies behind the first checks is reached too.
+    assert tally[200] > FUZZED // 100
+    assert tally[400] > FUZZED // 2
     # SQLite's caches fill up, to a limit; what grows without one grows in the second half too.
     assert after - middle < 64, f"{after - middle:.0f} MB more in the second half"
 
@@ -205,7 +207,7 @@ def request(chance: random.Random, valid: list[tuple[str, Json]]) -> bytes:
     elif kind < 0.85:
         target = chance.choice(("", "DynamoDB_20120810.", "x" * 500, target.upper(), f"{target}x"))
     head = (
-        f"POST / HTTP/1.1\r\nHost: h\r\nX-Amz-Target: {target}\r\n"
+        f"POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: {target}\r\n"
         f"Content-Type: application/x-amz-json-1.0\r\nContent-Length: {len(body)}\r\n"
     ).encode()
     if kind > 0.97:
