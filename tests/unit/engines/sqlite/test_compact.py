@@ -154,6 +154,6 @@ def test_wrong_counts_are_found_by_the_doctor_and_put_right(loose: Path) -> None
     with opened(loose) as engine:
         engine.database.write(lambda connection: connection.execute("UPDATE counts SET items = items + 1"))
     (problem,) = examine(str(loose)).problems
-    assert "solotable compact counts anew" in problem
+    assert "run solotable compact to recount" in problem
     compact(str(loose))
     is_as_it_was(loose)
