@@ -12,7 +12,7 @@ import pytest
 
 from solotable import AdminStore, Database, Entity, Index, Key, Table, Version, connect, upgrade
 from solotable.connect import ensure
-from solotable.errors import DataError
+from solotable.errors import DataError, ServiceError
 from solotable.flows.marks import TAG, Mark, goal_of, load_marks, save_mark
 from solotable.jobs.backfill import Progress, backfill, report
 from solotable.protocol.requests import Control, Request, TransactWriteItems, UpdateItem
@@ -79,7 +79,12 @@ def _await_index(opening: Opening) -> None:
     asked = Control(operation="DescribeTable", members={"TableName": opening.prefix + indexed.name})
 
     def statuses() -> set[str]:
-        indexes = opening.engine.handle(asked)["Table"]["GlobalSecondaryIndexes"]
+        try:
+            indexes = opening.engine.handle(asked)["Table"]["GlobalSecondaryIndexes"]
+        except ServiceError as refused:
+            # DynamoDB Local fails now and then while it makes an index.
+            assert refused.code == "InternalFailure"
+            return set()
         return {index["IndexStatus"] for index in indexes}
 
     wait_until(lambda: statuses() == {"ACTIVE"}, seen=statuses)
