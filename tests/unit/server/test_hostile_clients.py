@@ -296,8 +296,9 @@ def test_room_is_given_back_by_whoever_is_answered_refused_or_gone(tmp_path: Pat
                 server.wait_for_held_bytes(900_001)
             with server.client() as client:
                 client.send(put("q") + request(body=large) + half_sent(100_000))
-            # What has come in whole keeps its room until it is answered, whoever has gone meanwhile.
+            # A request that came in whole keeps its memory until it is answered, even without its client.
             server.wait_for_connections(0)
+            server.wait_for_held_bytes(0)
         server.is_well()
         assert server.ask(request(body=padded(MB))).status == 200
 
