@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from solotable.connect import Url, ensure, open_engine
+from solotable._connect import Url, ensure, open_engine
 from solotable.systems.cms import cms
 from solotable.systems.cms.demo import prepare
 from tests.conformance import dynamodb_local

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from solotable._protocol.json_codec import dumps
 from solotable.engines import sqlite
-from solotable.protocol.text import dumps
 
 from . import workload
 from .in_process import TABLE

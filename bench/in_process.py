@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from solotable._protocol.json_codec import dumps, loads
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
-from solotable.protocol.text import dumps, loads
 
 from . import workload
 from .clock import race

@@ -10,7 +10,7 @@ import asyncio
 import sys
 
 from solotable import __version__
-from solotable.connect import Url, ensure, open_engine
+from solotable._connect import Url, ensure, open_engine
 from solotable.systems.limiter import AsyncLimiter, Limit, Limiter
 from solotable.systems.limiter import limiter as table
 

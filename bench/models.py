@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from solotable import Entity, Key, Table
-from solotable.connect import connect
-from solotable.entities.lint import lint
+from solotable._connect import connect
+from solotable._entities.lint import lint
 
 from . import modelled
 from .clock import race

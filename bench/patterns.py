@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from solotable import Database, Entity, History, Key, Outbox, Table, Unique, Version, connect
-from solotable.connect import over
+from solotable._connect import over
 from solotable.testing import RecordingEngine
 
 from .clock import race

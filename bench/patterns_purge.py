@@ -8,13 +8,13 @@ from datetime import timedelta
 from pathlib import Path
 
 from solotable import FROM_SCOPE, Database, Entity, Index, Key, SoftDelete, Table
-from solotable.expressions.ast import Update
-from solotable.expressions.update import apply_update
-from solotable.flows.deletion import hiding
-from solotable.flows.outbox import stamp
-from solotable.flows.tickets import Ticket, ticket_put
+from solotable._expressions.ast import Update
+from solotable._expressions.update import apply_update
+from solotable._flows.jobs.purge_queue import Ticket, ticket_put
+from solotable._flows.traits.outbox import stamp
+from solotable._flows.traits.soft_delete import hiding
+from solotable._protocol.requests import BatchPut, BatchWriteItem, PutItem
 from solotable.jobs.purge import purge
-from solotable.protocol.requests import BatchPut, BatchWriteItem, PutItem
 
 _DAY = 86_400
 _AT_ONCE = 24

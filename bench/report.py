@@ -172,7 +172,7 @@ def record(
     part: str, figures: Mapping[str, Any], verdicts: Iterable[Verdict], **facts: Any
 ) -> dict[str, Any]:
     """Return what is kept of one part: the figures, the verdicts, and what they were taken on."""
-    from solotable.protocol import text
+    from solotable._protocol import json_codec
 
     return {
         "part": part,
@@ -184,7 +184,7 @@ def record(
             "processor": platform.machine(),
             "python": platform.python_version(),
             "sqlite": sqlite3.sqlite_version,
-            "json": getattr(text, "LIBRARY", ""),
+            "json": getattr(json_codec, "LIBRARY", ""),
         },
         **facts,
         "figures": figures,

@@ -34,8 +34,8 @@ def current(page: Path) -> str:
 
 def operations() -> str:
     """Name the operations of AWS's API that the engine has, and those that it lacks."""
-    from solotable.protocol.operations import UNSUPPORTED
-    from solotable.protocol.shapes import ITEMS, STREAMS, TABLES
+    from solotable._protocol.constraints import ITEMS, STREAMS, TABLES
+    from solotable._protocol.operations import UNSUPPORTED
 
     kinds = {"items": ITEMS, "tables": TABLES, "streams": STREAMS, "not supported": UNSUPPORTED}
     return "\n".join(

@@ -13,7 +13,7 @@ from fastapi import Depends, FastAPI, Request
 from pydantic import BaseModel
 
 from solotable.systems.limiter import AsyncLease, AsyncLimiter, Limit
-from solotable.systems.limiter.dependency import limit_problems, rate_limited
+from solotable.systems.limiter.http.dependency import limit_problems, rate_limited
 
 
 def model(prompt: str) -> str:

@@ -7,46 +7,54 @@ are imported when they are first used, so that the engine and the CLI do not wai
 from __future__ import annotations
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .connect import Table, connect, connect_async
-    from .entities.conditions import between, contains, exists, missing, one_of, size, some
-    from .entities.counters import Counted
-    from .entities.deletion import SoftDelete
-    from .entities.entity import Entity
-    from .entities.events import Actor, Event
-    from .entities.fields import FROM_SCOPE, TTL, Attr, Counter, Created, Json, Unique, Updated, Version
-    from .entities.history import History
-    from .entities.keys import Key
-    from .entities.names import Names, Redirect
-    from .entities.outbox import Outbox
-    from .entities.patterns import pattern
-    from .entities.queries import Query
-    from .entities.reading import is_stored
-    from .entities.retention import Retention
-    from .entities.shapes import downgrade, upgrade
-    from .entities.table import Index
-    from .flows.changes import Changed
-    from .flows.checkpoints import Checkpoint
-    from .flows.write import ANY
+    from ._connect import Table, connect, connect_async
+    from ._entities.codecs.loader import is_stored
+    from ._entities.declare.entity import Entity
+    from ._entities.declare.fields import (
+        FROM_SCOPE,
+        TTL,
+        Attr,
+        Counter,
+        Created,
+        Json,
+        Unique,
+        Updated,
+        Version,
+    )
+    from ._entities.declare.table import Index
+    from ._entities.keys.key import Key
+    from ._entities.patterns.conditions import between, contains, exists, missing, one_of, size, some
+    from ._entities.patterns.pattern import pattern
+    from ._entities.patterns.query import Query
+    from ._entities.schema.versions import downgrade, upgrade
+    from ._entities.traits.counters import Counted
+    from ._entities.traits.events import Actor, Event
+    from ._entities.traits.history import History
+    from ._entities.traits.names import Names, Redirect
+    from ._entities.traits.outbox import Outbox
+    from ._entities.traits.retention import Retention
+    from ._entities.traits.soft_delete import SoftDelete
+    from ._flows.feed.changes import Changed
+    from ._flows.feed.checkpoints import Checkpoint
+    from ._flows.transactions.write import ANY
+    from ._store import AdminStore, AsyncAdminStore, AsyncDatabase, AsyncStore, Database, Store
+    from ._store.handles.leases import AsyncLease, Lease
+    from ._store.page import Page
     from .ids import new_id
-    from .store import AdminStore, AsyncAdminStore, AsyncDatabase, AsyncStore, Database, Store
-    from .store.leases import AsyncLease, Lease
-    from .store.pages import Page
 
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "connect": ("Table", "connect", "connect_async"),
-    "entities.conditions": ("between", "contains", "exists", "missing", "one_of", "size", "some"),
-    "entities.counters": ("Counted",),
-    "entities.deletion": ("SoftDelete",),
-    "entities.entity": ("Entity",),
-    "entities.events": ("Actor", "Event"),
-    "entities.fields": (
+    "_connect": ("Table", "connect", "connect_async"),
+    "_entities.patterns.conditions": ("between", "contains", "exists", "missing", "one_of", "size", "some"),
+    "_entities.traits.counters": ("Counted",),
+    "_entities.traits.soft_delete": ("SoftDelete",),
+    "_entities.declare.entity": ("Entity",),
+    "_entities.traits.events": ("Actor", "Event"),
+    "_entities.declare.fields": (
         "FROM_SCOPE",
         "TTL",
         "Attr",
@@ -57,23 +65,23 @@ _ROOMS = {
         "Updated",
         "Version",
     ),
-    "entities.history": ("History",),
-    "entities.keys": ("Key",),
-    "entities.names": ("Names", "Redirect"),
-    "entities.outbox": ("Outbox",),
-    "entities.patterns": ("pattern",),
-    "entities.queries": ("Query",),
-    "entities.reading": ("is_stored",),
-    "entities.retention": ("Retention",),
-    "entities.shapes": ("downgrade", "upgrade"),
-    "entities.table": ("Index",),
-    "flows.changes": ("Changed",),
-    "flows.checkpoints": ("Checkpoint",),
-    "flows.write": ("ANY",),
+    "_entities.traits.history": ("History",),
+    "_entities.keys.key": ("Key",),
+    "_entities.traits.names": ("Names", "Redirect"),
+    "_entities.traits.outbox": ("Outbox",),
+    "_entities.patterns.pattern": ("pattern",),
+    "_entities.patterns.query": ("Query",),
+    "_entities.codecs.loader": ("is_stored",),
+    "_entities.traits.retention": ("Retention",),
+    "_entities.schema.versions": ("downgrade", "upgrade"),
+    "_entities.declare.table": ("Index",),
+    "_flows.feed.changes": ("Changed",),
+    "_flows.feed.checkpoints": ("Checkpoint",),
+    "_flows.transactions.write": ("ANY",),
     "ids": ("new_id",),
-    "store": ("AdminStore", "AsyncAdminStore", "AsyncDatabase", "AsyncStore", "Database", "Store"),
-    "store.leases": ("AsyncLease", "Lease"),
-    "store.pages": ("Page",),
+    "_store": ("AdminStore", "AsyncAdminStore", "AsyncDatabase", "AsyncStore", "Database", "Store"),
+    "_store.handles.leases": ("AsyncLease", "Lease"),
+    "_store.page": ("Page",),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 
@@ -142,14 +150,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
-
-
-class _FrontDoor(ModuleType):
-    """Keeps `connect` the function: importing the room of that name would put the room in its place."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if not (isinstance(value, ModuleType) and name in _HOMES):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _FrontDoor

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from solotable.entities.fields import Ulids
+from solotable._entities.declare.fields import Ulids
 from solotable.fork_safe import new_lock
 
 _ulids = Ulids(time.time, os.urandom, new_lock())

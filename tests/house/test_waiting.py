@@ -23,8 +23,8 @@ ALLOWED = {
     "tests/torture/test_concurrency.py wait": "the pace of a reader; what it asserts is what it has seen",
     "tests/unit/engines/dynamodb/evil.py sleep": "an endpoint that drips; slower still drips",
     "tests/unit/server/test_hostile_clients.py settimeout": "sends until the server stops reading",
-    "tests/unit/server/test_slices.py sleep": "longer than a slice; slower still is",
-    "tests/unit/server/test_slices.py wait": "a request that does not go on; slower still does not",
+    "tests/unit/server/test_time_slices.py sleep": "longer than a slice; slower still is",
+    "tests/unit/server/test_time_slices.py wait": "a request that does not go on; slower still does not",
     "tests/unit/testing/test_clock.py sleep": "moves the clock of the plugin, and takes no time",
 }
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from solotable.engines import sqlite
-from solotable.engines.sqlite.checkup import examine
+from solotable.engines.sqlite.maintenance.checkup import examine
 from tests.serving import environment
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork()")

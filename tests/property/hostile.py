@@ -12,9 +12,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from solotable._protocol import wire
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
-from solotable.protocol import wire
 from tests.conformance.tables import index, table
 
 Json = dict[str, Any]

@@ -39,16 +39,16 @@ from solotable import (
     Version,
     upgrade,
 )
-from solotable.connect import Url, over
+from solotable._connect import Url, over
+from solotable._flows.jobs.reencode import stale_keys
+from solotable._flows.retry import Retries
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import Scan
+from solotable._values import Item
 from solotable.engines import sqlite
 from solotable.errors import SolotableError
-from solotable.flows.ask import Retries
-from solotable.flows.recast import stale_keys
 from solotable.jobs.backfill import backfill
 from solotable.jobs.purge import purge
-from solotable.protocol.encode import items as decode_items
-from solotable.protocol.requests import Scan
-from solotable.values import Item
 
 DAY = 86_400
 before = Table(

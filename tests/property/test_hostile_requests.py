@@ -22,10 +22,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from solotable._protocol import wire
+from solotable._protocol.constraints import SHAPES
 from solotable.engines.sqlite import SqliteEngine
 from solotable.errors import ServiceError
-from solotable.protocol import wire
-from solotable.protocol.shapes import SHAPES
 from tests.conformance.tables import index, table
 
 from . import hostile

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from solotable import Database, Store
-from solotable.connect import connect
+from solotable._connect import connect
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import Scan
 from solotable.errors import AlreadyExists, DataError, NotFound, TransactionFailed
-from solotable.protocol.encode import items as decode_items
-from solotable.protocol.requests import Scan
 from tests.store.models import Book, library
 from tests.store.opening import stale_among
 

@@ -10,8 +10,8 @@ from uuid import UUID
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from solotable.entities.codec import escape, unescape
-from solotable.entities.templates import Template, below, ceiling
+from solotable._entities.keys.codecs import escape, unescape
+from solotable._entities.keys.templates import Template, below, ceiling
 
 #: Any character, with those at the edges of escaping, of UTF-8's lengths and of the surrogate gap often.
 CHARACTERS = st.sampled_from(

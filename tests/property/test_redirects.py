@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from solotable import ANY, FROM_SCOPE, Entity, Key, Names, Redirect, Table, Version
-from solotable.connect import connect
+from solotable._connect import connect
 from solotable.errors import AlreadyExists, DataError, NotFound
 
 site = Table("Site", tenant="tenant_id")

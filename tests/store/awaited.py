@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from types import TracebackType
 from typing import Any
 
-from solotable.store.awaiting import AsyncBatch, AsyncTransaction
+from solotable._store.async_store import AsyncBatch, AsyncTransaction
 
 _END = object()
 
@@ -54,7 +54,7 @@ class Awaited:
             return _Block(self._runner, result)
         # A store, or what one hands out for one pattern: a counter, a history.
         kind = type(result)
-        if kind.__module__.startswith("solotable.store.") and kind.__name__.startswith("Async"):
+        if kind.__module__.startswith("solotable._store.") and kind.__name__.startswith("Async"):
             return Awaited(self._runner, result)
         return result
 

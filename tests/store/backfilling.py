@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from solotable import Database, Entity, Key, Table, connect, downgrade, upgrade
-from solotable.flows import backfill as pages
+from solotable._flows.jobs import backfill as pages
 from solotable.jobs.backfill import backfill
 from tests.killing import step, tell
 

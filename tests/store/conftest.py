@@ -13,8 +13,8 @@ from typing import Any, Literal
 import pytest
 
 from solotable import Database, Store
+from solotable._protocol.engine import Engine
 from solotable.engines import dynamodb, sqlite
-from solotable.protocol.engine import Engine
 from tests.serving import served
 
 from .models import ALL

@@ -9,14 +9,14 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from solotable import AsyncDatabase, Database, Entity
-from solotable.connect import Url, awaited, over
-from solotable.entities.table import Table
-from solotable.flows.ask import Retries
-from solotable.protocol.encode import items as decode_items
-from solotable.protocol.engine import Engine
-from solotable.protocol.requests import Control, Request, Scan
-from solotable.store.drive import AsyncEngine
-from solotable.values import Item
+from solotable._connect import Url, awaited, over
+from solotable._entities.declare.table import Table
+from solotable._flows.retry import Retries
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.engine import Engine
+from solotable._protocol.requests import Control, Request, Scan
+from solotable._store.runner import AsyncEngine
+from solotable._values import Item
 
 from .awaited import Awaited
 
@@ -161,7 +161,7 @@ class Opening:
 
     def plant(self, table: Table, item: Item) -> None:
         """Store an item behind the store's back."""
-        from solotable.protocol.requests import PutItem
+        from solotable._protocol.requests import PutItem
 
         self.engine.handle(PutItem(table=self.prefix + table.name, item=item))
 

@@ -11,13 +11,13 @@ from typing import Annotated, Any
 import pytest
 
 from solotable import AdminStore, Database, Entity, Index, Key, Table, Version, connect, upgrade
-from solotable.connect import ensure
+from solotable._connect import ensure
+from solotable._flows.jobs.scan_checkpoints import TAG, Mark, goal_of, load_marks, save_mark
+from solotable._protocol.requests import Control, Request, TransactWriteItems, UpdateItem
+from solotable._store.runner import run
+from solotable._values import Item
 from solotable.errors import DataError, ServiceError
-from solotable.flows.marks import TAG, Mark, goal_of, load_marks, save_mark
 from solotable.jobs.backfill import Progress, backfill, report
-from solotable.protocol.requests import Control, Request, TransactWriteItems, UpdateItem
-from solotable.store.drive import run
-from solotable.values import Item
 from tests.killing import Start
 from tests.waiting import jitter, wait_until
 
@@ -167,7 +167,7 @@ class Killed(Exception):
 
 
 def test_a_run_that_died_goes_on_where_it_stood(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solotable.flows.backfill._AT_ONCE", 5)
+    monkeypatch.setattr("solotable._flows.jobs.backfill._AT_ONCE", 5)
     fill(opening, 23)
     admin = AdminStore(opening.spy, opening.beside(indexed).admin().scope)
     pages: list[Progress] = []
@@ -256,7 +256,7 @@ def test_the_rate_is_kept(opening: Opening, together: int) -> None:
 
 
 def test_progress_says_how_long_it_will_take(opening: Opening, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solotable.flows.backfill._AT_ONCE", 10)
+    monkeypatch.setattr("solotable._flows.jobs.backfill._AT_ONCE", 10)
     told: list[Progress] = []
     backfill(fill(opening, 30), NewOrder, budget=1000, progress=told.append)
     assert len(told) >= 4

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from solotable import Store
+from solotable._protocol.replies import BatchGot, BatchWrote
+from solotable._protocol.requests import BatchGetItem, BatchPut, BatchWriteItem
 from solotable.errors import BatchIncomplete, DeclarationError
-from solotable.protocol.replies import BatchGot, BatchWrote
-from solotable.protocol.requests import BatchGetItem, BatchPut, BatchWriteItem
 
 from .models import Photo, Reader, library, surveyor
 from .opening import Opening

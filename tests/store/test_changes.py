@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from solotable import Checkpoint, Database, Table
+from solotable._protocol.requests import Control
 from solotable.errors import DataError, DeclarationError, FeedTrimmed, TenantViolation, UnknownEntity
-from solotable.protocol.requests import Control
 
 from .blog import Draft, Note, Post, blog
 from .models import surveyor

@@ -10,9 +10,9 @@ from typing import Annotated
 import pytest
 
 from solotable import ANY, FROM_SCOPE, Counted, Counter, Database, Entity, Key, Store, Table, Version
+from solotable._protocol.requests import TransactWriteItems, UpdateItem
 from solotable.errors import DataError, DeclarationError, NotFound, OutcomeUnknown, TransactionCancelled
 from solotable.jobs.recount import recount
-from solotable.protocol.requests import TransactWriteItems, UpdateItem
 
 from .opening import Opening
 
@@ -93,7 +93,7 @@ def test_counters_are_changed_by_children_alone(db: Store) -> None:
 
 
 def test_a_put_of_the_parent_that_meets_a_new_child_is_done_anew(db: Store, opening: Opening) -> None:
-    from solotable.protocol.requests import PutItem
+    from solotable._protocol.requests import PutItem
 
     group = db.require(Group, group_id="g")
     beside = opening.beside(counting).tenant("acme")
@@ -211,7 +211,7 @@ def test_recounting_finds_and_repairs_drift(opening: Opening) -> None:
 
 
 def _spoil(opening: Opening, group: str, values: dict[str, str]) -> None:
-    from solotable.expressions.ast import Assign, Const, Update
+    from solotable._expressions.ast import Assign, Const, Update
 
     actions = tuple(Assign((name,), Const({"N": value})) for name, value in values.items())
     opening.engine.handle(

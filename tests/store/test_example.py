@@ -8,9 +8,9 @@ import pytest
 from pydantic import Field
 
 from solotable import FROM_SCOPE, Entity, Key, Store, Table, Unique, Version
+from solotable._flows.scope import decoded
+from solotable._protocol.requests import Query
 from solotable.errors import NotUnique, TransactionFailed
-from solotable.flows.scope import decoded
-from solotable.protocol.requests import Query
 
 from .models import Section, Survey
 from .opening import Opening

@@ -12,6 +12,10 @@ import pytest
 from pydantic import BaseModel
 
 from solotable import ANY, FROM_SCOPE, Database, Entity, Index, Key, Query, Store, Table
+from solotable._protocol import requests
+from solotable._protocol.replies import BatchGot, BatchWrote
+from solotable._protocol.replies import Page as Reply
+from solotable._protocol.requests import BatchGetItem, BatchWriteItem, PutItem, TransactWriteItems, UpdateItem
 from solotable.errors import (
     AlreadyExists,
     BatchIncomplete,
@@ -26,24 +30,8 @@ from solotable.errors import (
     UnknownEntity,
     VersionConflict,
 )
-from solotable.protocol import requests
-from solotable.protocol.replies import BatchGot, BatchWrote
-from solotable.protocol.replies import Page as Reply
-from solotable.protocol.requests import BatchGetItem, BatchWriteItem, PutItem, TransactWriteItems, UpdateItem
 
-from .models import (
-    Address,
-    Book,
-    Event,
-    Loan,
-    Photo,
-    Reader,
-    Section,
-    Survey,
-    events,
-    library,
-    surveyor,
-)
+from .models import Address, Book, Event, Loan, Photo, Reader, Section, Survey, events, library, surveyor
 from .opening import Opening, stale_keys
 
 pairs = Table("Pairs", indexes=[Index("GSI1")])

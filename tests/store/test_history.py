@@ -27,7 +27,9 @@ from solotable import (
     Updated,
     Version,
 )
-from solotable.connect import connect
+from solotable._connect import connect
+from solotable._protocol.requests import GetItem, PutItem, Query, TransactWriteItems
+from solotable._values import Item
 from solotable.errors import (
     AlreadyExists,
     CursorRejected,
@@ -39,8 +41,6 @@ from solotable.errors import (
     TransactionFailed,
     VersionConflict,
 )
-from solotable.protocol.requests import GetItem, PutItem, Query, TransactWriteItems
-from solotable.values import Item
 
 from .opening import Opening
 
@@ -428,7 +428,7 @@ def test_purge_leaves_what_it_is_told_to(db: Store, opening: Opening) -> None:
 
 
 def test_purge_goes_on_from_page_to_page(db: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("solotable.flows.history._PURGED_AT_ONCE", 4)
+    monkeypatch.setattr("solotable._flows.traits.history._PURGED_AT_ONCE", 4)
     write(db, 13)
     history = db.history(Content, node_id="n")
     assert history.purge(keep=6) == 7

@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from solotable import ANY, Store
+from solotable._protocol.requests import GetItem, TransactWriteItems, UpdateItem
 from solotable.errors import ConditionFailed, DataError, NotFound, VersionConflict
-from solotable.protocol.requests import GetItem, TransactWriteItems, UpdateItem
 
 from .models import Book, Loan, Section, library, surveyor
 from .opening import Opening, stale_keys

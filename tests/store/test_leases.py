@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from solotable import Database, Entity, Key, Lease, Store, Table, connect
+from solotable._flows.feed.feed import Feed
+from solotable._store.handles.changes import Changes
 from solotable.errors import DataError, DeclarationError, LeaseHeld, LeaseLost
-from solotable.flows.feed import Feed
-from solotable.store.changes import Changes
 from tests.waiting import HANG_SECONDS, jitter
 
 from .blog import Note, blog

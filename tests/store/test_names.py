@@ -26,7 +26,8 @@ from solotable import (
     Unique,
     Version,
 )
-from solotable.connect import connect
+from solotable._connect import connect
+from solotable._protocol.requests import GetItem, Query, TransactWriteItems
 from solotable.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -38,7 +39,6 @@ from solotable.errors import (
     TransactionFailed,
     VersionConflict,
 )
-from solotable.protocol.requests import GetItem, Query, TransactWriteItems
 
 from .opening import Opening
 

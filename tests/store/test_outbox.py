@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import pytest
 
 from solotable import ANY, FROM_SCOPE, Actor, Database, Entity, Event, Key, Outbox, Store, Table, Version
+from solotable._protocol.requests import Query, TransactWriteItems
 from solotable.errors import DataError, DeclarationError, FeedTrimmed, TransactionFailed, VersionConflict
 from solotable.jobs.deliver import dead, deliver, redeliver, waiting
 from solotable.jobs.sinks import AuditSink, EventBridgeSink, JsonLinesSink, Sink
-from solotable.protocol.requests import Query, TransactWriteItems
 
 from .blog import AuditRecord, Draft, Member, Note, Post, blog
 from .opening import Opening

@@ -27,10 +27,10 @@ from solotable import (
     Unique,
     Version,
 )
+from solotable._flows.jobs.purge_queue import digest_of, ticket_key
+from solotable._protocol.requests import PutItem, TransactWriteItems
 from solotable.errors import DataError, DeclarationError, NotFound
-from solotable.flows.tickets import digest_of, ticket_key
 from solotable.jobs.purge import Purged, list_receipts, purge
-from solotable.protocol.requests import PutItem, TransactWriteItems
 
 from .opening import Opening
 

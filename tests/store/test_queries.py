@@ -14,9 +14,9 @@ import pytest
 from pydantic import BaseModel
 
 from solotable import Database, Query, Store, between, one_of
+from solotable._protocol import requests
+from solotable._protocol.requests import BatchGetItem
 from solotable.errors import DataError, DeclarationError, UnknownEntity
-from solotable.protocol import requests
-from solotable.protocol.requests import BatchGetItem
 
 from .models import (
     Article,

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from solotable import Database, Query
-from solotable.connect import connect
+from solotable._connect import connect
 
 from .models import Event, events
 

@@ -22,9 +22,9 @@ from solotable import (
     Table,
     Unique,
 )
+from solotable._protocol.encode.requests import render
+from solotable._protocol.requests import PutItem, UpdateItem
 from solotable.errors import DataError, DeclarationError, NotUnique
-from solotable.protocol.render import render
-from solotable.protocol.requests import PutItem, UpdateItem
 
 from .opening import Opening
 

@@ -13,9 +13,9 @@ from pydantic import BaseModel
 
 from solotable import FROM_SCOPE, TTL, Database, Entity, Index, Key, Store, Table
 from solotable import Query as Pattern
-from solotable.entities.lint import lint
+from solotable._entities.lint import lint
+from solotable._protocol.requests import GetItem, PutItem, Query, UpdateItem
 from solotable.errors import CursorRejected, DataError, Throttled
-from solotable.protocol.requests import GetItem, PutItem, Query, UpdateItem
 
 from .opening import START, Opening, stale_among
 

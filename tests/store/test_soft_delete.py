@@ -32,6 +32,9 @@ from solotable import (
     Unique,
     Version,
 )
+from solotable._flows.traits.outbox import load_event
+from solotable._protocol.requests import TransactWriteItems, UpdateItem
+from solotable._values import Item
 from solotable.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -43,10 +46,7 @@ from solotable.errors import (
     TransactionFailed,
     VersionConflict,
 )
-from solotable.flows.outbox import load_event
 from solotable.jobs.backfill import backfill
-from solotable.protocol.requests import TransactWriteItems, UpdateItem
-from solotable.values import Item
 
 from .opening import Opening
 

@@ -8,9 +8,9 @@ import pytest
 from pydantic import Field
 
 from solotable import Entity, Key, Query, Table, Version, pattern
+from solotable._protocol.requests import PutItem
+from solotable._store import Database
 from solotable.errors import DataError, StoredDataError
-from solotable.protocol.requests import PutItem
-from solotable.store import Database
 from tests.store.opening import SECRET, Clock
 
 NEEDLE = "needle-4711"

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from solotable import ANY, AdminStore, AsyncAdminStore, AsyncStore, Database, Store
+from solotable._protocol.requests import PutItem
 from solotable.errors import (
     DataError,
     NotFound,
@@ -17,7 +18,6 @@ from solotable.errors import (
     TransactionFailed,
     VersionConflict,
 )
-from solotable.protocol.requests import PutItem
 
 from .models import Book, Loan, Photo, Score, Section, Setting, Survey, board, library, surveyor
 from .opening import Opening

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from solotable import ANY, Database, Store
+from solotable._protocol.requests import GetItem, TransactWriteItems
 from solotable.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -18,7 +19,6 @@ from solotable.errors import (
     Throttled,
     TransactionFailed,
 )
-from solotable.protocol.requests import GetItem, TransactWriteItems
 
 from .models import ALL, Book, Event, Loan, Photo, Reader, Section, Survey, events, library, surveyor
 from .opening import Opening, stale_keys

@@ -12,10 +12,10 @@ from typing import Annotated
 import pytest
 
 from solotable import ANY, FROM_SCOPE, TTL, Database, Entity, Key, Store, Table, Unique, Version
-from solotable.connect import connect
+from solotable._connect import connect
+from solotable._protocol.requests import PutItem
 from solotable.errors import DataError, DeclarationError, NotUnique, TransactionFailed
 from solotable.jobs.locks import take_locks
-from solotable.protocol.requests import PutItem
 from tests.waiting import HANG_SECONDS
 
 from .opening import Opening
@@ -151,7 +151,7 @@ def test_a_lock_ends_when_its_holder_does(db: Store, opening: Opening) -> None:
 def test_another_writer_between_reading_and_writing_leaves_no_lock_behind(
     db: Store, opening: Opening
 ) -> None:
-    from solotable.protocol.requests import TransactWriteItems
+    from solotable._protocol.requests import TransactWriteItems
 
     db.create(Person(person_id="ada", email="a"))
     beside = opening.beside(people).tenant("acme")

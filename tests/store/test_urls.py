@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from solotable import connect, connect_async
-from solotable.connect import Url, ensure
+from solotable._connect import Url, ensure
 from solotable.engines.dynamodb import DynamoEngine
 from solotable.errors import DeclarationError, EngineError, TableNotFound
 

@@ -11,6 +11,7 @@ import pytest
 from pydantic import Field
 
 from solotable import TTL, Database, Entity, Key, Store, Table, contains, exists, missing, one_of, size
+from solotable._protocol.requests import UpdateItem
 from solotable.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -20,7 +21,6 @@ from solotable.errors import (
     NotFound,
     TransactionFailed,
 )
-from solotable.protocol.requests import UpdateItem
 
 from .models import (
     Address,

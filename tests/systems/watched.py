@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from solotable.protocol.requests import Request
+from solotable._protocol.requests import Request
 from solotable.testing import RecordingEngine
 
 

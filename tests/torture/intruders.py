@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from solotable import ANY, Database, Entity, Query, Store
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import Scan
+from solotable._values import Item
 from solotable.errors import SolotableError
-from solotable.protocol.encode import items as decode_items
-from solotable.protocol.requests import Scan
-from solotable.values import Item
 from tests.store.models import Book, Loan, Section, Survey, library, surveyor
 
 TENANTS = [

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from solotable.engines import sqlite
-from solotable.engines.sqlite.checkup import examine
+from solotable.engines.sqlite.maintenance.checkup import examine
 
 from . import shop
 from .damage import State, judge, spoil

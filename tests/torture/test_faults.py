@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from solotable.engines import sqlite
-from solotable.engines.sqlite.checkup import examine
-from solotable.engines.sqlite.compact import _vacuum, compact
+from solotable.engines.sqlite.maintenance.checkup import examine
+from solotable.engines.sqlite.maintenance.compact import _vacuum, compact
 from solotable.errors import StorageFull
 from tests.waiting import HANG_SECONDS
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from solotable.engines import sqlite
-from solotable.engines.sqlite.checkup import examine
+from solotable.engines.sqlite.maintenance.checkup import examine
 from tests.house.checkout import ROOT
 
 from . import shop

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from solotable import ANY, Database
-from solotable.flows.tickets import digest_of
+from solotable._flows.jobs.purge_queue import digest_of
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import Scan
+from solotable._values import Item
 from solotable.jobs.purge import list_receipts, purge
-from solotable.protocol.encode import items as decode_items
-from solotable.protocol.requests import Scan
-from solotable.values import Item
 from tests.killing import Start
 from tests.waiting import jitter
 

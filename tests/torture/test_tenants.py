@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from solotable import Database
-from solotable.connect import connect
+from solotable._connect import connect
 from tests.store.models import Book, library, surveyor
 
 from .intruders import TENANTS, Intruders, Leak

@@ -27,13 +27,13 @@ from botocore.httpsession import URLLib3Session
 from botocore.signers import RequestSigner
 
 import solotable.boto3
+from solotable._protocol.requests import Request
 from solotable.boto3 import respond, routed
 from solotable.boto3.clients import own_session
 from solotable.boto3.routes import DYNAMODB_HOST
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
 from solotable.errors import EngineError
-from solotable.protocol.requests import Request
 from tests.closed_network import close_network
 
 CREDENTIALS = {"aws_access_key_id": "a", "aws_secret_access_key": "b"}

@@ -8,11 +8,11 @@ from typing import Annotated, Any
 import pytest
 
 from solotable import TTL, Entity, Index, Key, Table, connect
-from solotable.connect import over
+from solotable._connect import over
+from solotable._protocol.requests import Control, Request
 from solotable.engines import sqlite
 from solotable.errors import DeclarationError
-from solotable.protocol.requests import Control, Request
-from solotable.testing.layer import Layer
+from solotable.testing.engines.layer import Layer
 
 shop = Table("Shop", indexes=[Index("GSI1")])
 

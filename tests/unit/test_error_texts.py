@@ -11,10 +11,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 import solotable.boto3
-from solotable.connect import Url, open_engine
+from solotable._connect import Url, open_engine
+from solotable._protocol import wire
 from solotable.engines import sqlite
 from solotable.errors import DeclarationError, ServiceError
-from solotable.protocol import wire
 from solotable.testing import RecordingEngine
 from tests.serving import command, served
 

@@ -9,12 +9,12 @@ import os
 from functools import cache
 from typing import Any, cast
 
+from solotable._protocol.engine import Engine
 from solotable.engines.sqlite import Durability
 from solotable.fork_safe import new_lock
-from solotable.protocol.engine import Engine
 
+from .arguments import check_given, engine_of, need
 from .environment import REGION
-from .given import check_given, engine_of, need
 from .respond import respond
 
 # RFC 2606: names under .invalid never resolve.

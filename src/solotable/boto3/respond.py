@@ -13,14 +13,14 @@ from email.utils import formatdate
 from typing import Any, Final
 from zlib import crc32
 
+from solotable._protocol import errors
+from solotable._protocol.constraints import ITEMS, STREAMS, TABLES
+from solotable._protocol.constraints.error_texts import texts_of
+from solotable._protocol.decode import decode
+from solotable._protocol.encode.replies import encode_body
+from solotable._protocol.engine import Engine
+from solotable._protocol.json_codec import dumps, loads
 from solotable.errors import ServiceError
-from solotable.protocol import faults
-from solotable.protocol.decode import decode
-from solotable.protocol.encode import encode_body
-from solotable.protocol.engine import Engine
-from solotable.protocol.shapes import ITEMS, STREAMS, TABLES
-from solotable.protocol.text import dumps, loads
-from solotable.protocol.wording import texts_of
 
 _SERVICES: Final = {
     "DynamoDB_20120810": frozenset((*ITEMS, *TABLES)),
@@ -61,9 +61,9 @@ def _answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
         try:
             payload = loads(body)
         except ValueError:
-            raise faults.unreadable("") from None
+            raise errors.unreadable("") from None
         if operation not in _SERVICES.get(service, ()):
-            raise faults.unknown_operation(operation)
+            raise errors.unknown_operation(operation)
         reply = engine.handle(decode(operation, payload, texts_of(engine)))
         return 200, encode_body(operation, reply)
     except ServiceError as refused:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlsplit
 
+from solotable._protocol.engine import Engine
 from solotable.errors import EngineError
 from solotable.fork_safe import new_lock
-from solotable.protocol.engine import Engine
 
 from .environment import supply_environment
 from .respond import is_dynamodb, respond

@@ -9,11 +9,11 @@ import os
 from types import TracebackType
 from typing import Any, Generic, TypeVar, cast, overload
 
+from solotable._protocol.engine import Engine
 from solotable.engines.sqlite import Durability, SqliteEngine
-from solotable.protocol.engine import Engine
 
+from .arguments import check_given, engine_of, need
 from .decorate import decorate
-from .given import check_given, engine_of, need
 from .routes import Route, Routes
 
 EngineT = TypeVar("EngineT", bound=Engine)

@@ -17,34 +17,34 @@ import click
 from solotable import __version__
 from solotable.errors import SolotableError
 
-from .exits import FAILED, INTERRUPTED, exit_code, sentence
+from .exit_codes import FAILED, INTERRUPTED, exit_code, sentence
 
 #: Which module holds which command; behind the colon the command's name there, `command` without one.
 _COMMANDS = {
-    "backfill": "solotable.cli.backfill:backfill",
-    "compact": "solotable.cli.compact",
-    "count": "solotable.cli.reads:count",
-    "delete": "solotable.cli.writes:delete",
-    "deliver": "solotable.cli.deliver:deliver",
-    "doctor": "solotable.cli.doctor",
-    "entities": "solotable.cli.listings:entities",
-    "explain": "solotable.cli.explain",
-    "get": "solotable.cli.reads:get",
-    "indexes": "solotable.cli.listings:indexes",
+    "backfill": "solotable.cli.jobs.backfill:backfill",
+    "compact": "solotable.cli.server.compact",
+    "count": "solotable.cli.data.reads:count",
+    "delete": "solotable.cli.data.writes:delete",
+    "deliver": "solotable.cli.jobs.deliver:deliver",
+    "doctor": "solotable.cli.server.doctor",
+    "entities": "solotable.cli.design.listings:entities",
+    "explain": "solotable.cli.data.explain",
+    "get": "solotable.cli.data.reads:get",
+    "indexes": "solotable.cli.design.listings:indexes",
     "limiter": "solotable.cli.limiter",
-    "lint": "solotable.cli.lint",
-    "locks": "solotable.cli.repair:locks",
-    "patterns": "solotable.cli.patterns",
-    "purge": "solotable.cli.purge",
-    "put": "solotable.cli.writes:put",
-    "query": "solotable.cli.reads:query",
-    "recount": "solotable.cli.repair:recount",
-    "schema": "solotable.cli.schema",
-    "serve": "solotable.cli.serve",
-    "shapes": "solotable.cli.backfill:shapes",
-    "tables": "solotable.cli.listings:tables",
-    "tail": "solotable.cli.deliver:tail",
-    "update": "solotable.cli.writes:update",
+    "lint": "solotable.cli.design.lint",
+    "locks": "solotable.cli.jobs.repair:locks",
+    "patterns": "solotable.cli.design.patterns",
+    "purge": "solotable.cli.jobs.purge",
+    "put": "solotable.cli.data.writes:put",
+    "query": "solotable.cli.data.reads:query",
+    "recount": "solotable.cli.jobs.repair:recount",
+    "schema": "solotable.cli.design.schema",
+    "serve": "solotable.cli.server.serve",
+    "shapes": "solotable.cli.jobs.backfill:shapes",
+    "tables": "solotable.cli.design.listings:tables",
+    "tail": "solotable.cli.jobs.deliver:tail",
+    "update": "solotable.cli.data.writes:update",
 }
 
 

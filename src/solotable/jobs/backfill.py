@@ -13,16 +13,23 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from solotable.entities.entity import Entity
-from solotable.entities.plan import Plan
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.plan import Plan
+from solotable._flows.jobs.backfill import Pace, Tally, Work, assess, page, scan
+from solotable._flows.jobs.scan_checkpoints import (
+    Mark,
+    clear_marks,
+    goal_of,
+    keeps_marks,
+    load_marks,
+    save_mark,
+)
+from solotable._flows.verbs.scan import Part
+from solotable._protocol.limits import MOST_TRANSACTION_ACTIONS
+from solotable._protocol.requests import Control
+from solotable._store.runner import run
+from solotable._store.store import AdminStore
 from solotable.errors import DataError, NewerShape, ServiceError
-from solotable.flows.backfill import Pace, Tally, Work, assess, page, scan
-from solotable.flows.marks import Mark, clear_marks, goal_of, keeps_marks, load_marks, save_mark
-from solotable.flows.scan import Part
-from solotable.protocol.limits import MOST_TRANSACTION_ACTIONS
-from solotable.protocol.requests import Control
-from solotable.store.blocking import AdminStore
-from solotable.store.drive import run
 
 _MOST_PROBLEMS = 20
 

@@ -11,22 +11,22 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from solotable.entities.events import Event
-from solotable.entities.table import Table
+from solotable._entities.declare.table import Table
+from solotable._entities.traits.events import Event
+from solotable._expressions.ast import Attr, Compare, Const
+from solotable._flows.feed.changes import is_own, tables_of
+from solotable._flows.feed.checkpoints import load_checkpoint
+from solotable._flows.feed.feed import Feed
+from solotable._flows.feed.streams import Record
+from solotable._flows.retry import Flow, Sleep, ask
+from solotable._flows.traits.outbox import OUTBOX, DeadLetter, bury, dead_letters, load_event
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import DeleteItem, Scan
+from solotable._store import AdminStore, Database
+from solotable._store.handles.changes import Changes
+from solotable._store.runner import run
+from solotable._values import Item
 from solotable.errors import DeclarationError, FeedTrimmed
-from solotable.expressions.ast import Attr, Compare, Const
-from solotable.flows.ask import Flow, Sleep, ask
-from solotable.flows.changes import is_own, tables_of
-from solotable.flows.checkpoints import load_checkpoint
-from solotable.flows.feed import Feed
-from solotable.flows.outbox import OUTBOX, DeadLetter, bury, dead_letters, load_event
-from solotable.flows.streams import Record
-from solotable.protocol.encode import items as decode_items
-from solotable.protocol.requests import DeleteItem, Scan
-from solotable.store import AdminStore, Database
-from solotable.store.changes import Changes
-from solotable.store.drive import run
-from solotable.values import Item
 
 from .sinks import Sink, sink_of
 

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from solotable.entities.entity import Entity
-from solotable.entities.plan import Plan
-from solotable.entities.unique import UniqueRule
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.plan import Plan
+from solotable._entities.traits.unique import UniqueRule
+from solotable._expressions.ast import And, Condition, Exists
+from solotable._flows.traits import unique
+from solotable._flows.transactions.write import unchanged
+from solotable._protocol.requests import ConditionCheck, TransactWriteItems
+from solotable._store.store import AdminStore
 from solotable.errors import DeclarationError, SolotableError, TransactionCancelled
-from solotable.expressions.ast import And, Condition, Exists
-from solotable.flows import unique
-from solotable.flows.write import unchanged
-from solotable.protocol.requests import ConditionCheck, TransactWriteItems
-from solotable.store.blocking import AdminStore
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

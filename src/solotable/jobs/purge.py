@@ -12,18 +12,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from solotable.entities.entity import Entity
-from solotable.entities.plan import Plan
-from solotable.entities.table import Table
-from solotable.errors import DataError, DeclarationError, SolotableError, TransportError
-from solotable.expressions.ast import And, Attr, Compare, Const
-from solotable.flows import cascade
-from solotable.flows import purge as flows
-from solotable.flows.outbox import stamp
-from solotable.flows.own import only_table
-from solotable.flows.read import fetch
-from solotable.flows.receipts import Receipt, receipts
-from solotable.flows.tickets import (
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.plan import Plan
+from solotable._entities.declare.table import Table
+from solotable._expressions.ast import And, Attr, Compare, Const
+from solotable._flows.internal_items import only_table
+from solotable._flows.jobs import cascade
+from solotable._flows.jobs import purge as flows
+from solotable._flows.jobs.purge_queue import (
     SHARDS,
     Deleted,
     Part,
@@ -34,10 +30,14 @@ from solotable.flows.tickets import (
     tickets,
     told,
 )
-from solotable.protocol.encode import items as decode_items
-from solotable.protocol.requests import Scan
-from solotable.store.blocking import AdminStore
-from solotable.store.drive import run
+from solotable._flows.jobs.receipts import Receipt, receipts
+from solotable._flows.traits.outbox import stamp
+from solotable._flows.verbs.get import fetch
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import Scan
+from solotable._store.runner import run
+from solotable._store.store import AdminStore
+from solotable.errors import DataError, DeclarationError, SolotableError, TransportError
 
 #: Two whole transactions of items and tickets.
 _TOGETHER = 2 * (flows.MOST_ACTIONS // 2)

@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Any
 
-from solotable.entities.children import path_to
-from solotable.entities.counters import Counted
-from solotable.entities.entity import Entity
-from solotable.entities.keys import AccessPath, BoundKey
-from solotable.entities.plan import Plan
+from solotable._entities.declare.children import path_to
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.plan import Plan
+from solotable._entities.keys.key import AccessPath, BoundKey
+from solotable._entities.traits.counters import Counted
+from solotable._expressions.ast import Assign, Attr, Compare, Condition, Const, Exists, Not, Or, Update
+from solotable._protocol.requests import UpdateItem
+from solotable._store.store import AdminStore
+from solotable._values import dump
 from solotable.errors import ConditionFailed, DataError, DeclarationError
-from solotable.expressions.ast import Assign, Attr, Compare, Condition, Const, Exists, Not, Or, Update
-from solotable.protocol.requests import UpdateItem
-from solotable.store.blocking import AdminStore
-from solotable.values import dump
 
 _ATTEMPTS = 10
 

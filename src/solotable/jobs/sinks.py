@@ -11,14 +11,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from solotable.entities.entity import Entity
-from solotable.entities.events import Event
-from solotable.entities.table import Table
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.table import Table
+from solotable._entities.traits.events import Event
+from solotable._flows.traits.outbox import keep_audit
+from solotable._store import AdminStore
+from solotable._store.runner import run
+from solotable._values import Item
 from solotable.errors import AlreadyExists
-from solotable.flows.outbox import keep_audit
-from solotable.store import AdminStore
-from solotable.store.drive import run
-from solotable.values import Item
 
 
 @runtime_checkable

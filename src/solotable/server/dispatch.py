@@ -10,15 +10,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
+from solotable._protocol import wire
+from solotable._protocol.limits import LARGEST_REQUEST
+from solotable._protocol.requests import Control
 from solotable.errors import ServiceError
-from solotable.protocol import wire
-from solotable.protocol.limits import LARGEST_REQUEST
-from solotable.protocol.requests import Control
 
-from . import bodies, messages
-from .hosts import echo
-from .incoming import Incoming
-from .messages import Body
+from .auth.allowed_hosts import echo
+from .http import compression, response
+from .http.request_buffer import Incoming
+from .http.response import Body
 
 if TYPE_CHECKING:
     from .run import Server
@@ -28,7 +28,7 @@ _LARGE = 1024 * 1024
 #: A body that takes long enough to read for others to notice.
 _LONG_TO_READ = 256 * 1024
 _JSON = b"application/json"
-_JSON_TYPES = frozenset({_JSON, messages.JSON_TYPE})
+_JSON_TYPES = frozenset({_JSON, response.JSON_TYPE})
 _UNKNOWN = b"<UnknownOperationException/>\n"
 _TOO_LARGE = 413
 
@@ -57,7 +57,7 @@ def answer(server: Server, client: Client, incoming: Incoming) -> None:
             server.hosts.check(host)
         except ServiceError as refused:
             status, pieces = wire.refusal(refused)
-            client.send(incoming, status, Body(pieces), messages.JSON_TYPE)
+            client.send(incoming, status, Body(pieces), response.JSON_TYPE)
             return
     if incoming.method != b"POST":
         status, page, content_type, headers = server.pages.get(incoming)
@@ -77,7 +77,7 @@ def answer(server: Server, client: Client, incoming: Incoming) -> None:
 
 def _encoding(incoming: Incoming) -> str:
     accepted = incoming.headers.get(b"accept-encoding")
-    return bodies.choose(accepted.decode("latin-1")) if accepted else ""
+    return compression.choose(accepted.decode("latin-1")) if accepted else ""
 
 
 def _operate(server: Server, client: Client, incoming: Incoming, content_type: bytes) -> None:
@@ -96,7 +96,7 @@ def _operate(server: Server, client: Client, incoming: Incoming, content_type: b
             return
         try:
             request = read()
-        except bodies.TooLarge:
+        except compression.TooLarge:
             client.send(incoming, _TOO_LARGE, Body([]), content_type)
         except Exception as error:  # noqa: BLE001  # `render` tells a refusal from a fault of ours
             done(encode(partial(_raise, error)))
@@ -126,7 +126,7 @@ def _read(server: Server, incoming: Incoming, target: str) -> Any:
         server.verifier.verify(incoming.signed(body))
     encoding = incoming.header(b"content-encoding")
     if encoding:
-        body = bodies.inflate(body, encoding.strip().lower(), LARGEST_REQUEST)
+        body = compression.inflate(body, encoding.strip().lower(), LARGEST_REQUEST)
     if len(body) < _LARGE or not gc.isenabled():
         return wire.parse(target, body, server.error_texts)
     gc.disable()

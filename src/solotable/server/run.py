@@ -23,18 +23,18 @@ from itertools import count
 from os import urandom
 from typing import Any, Protocol
 
+from solotable._protocol.constraints.error_texts import texts_of
 from solotable.errors import EngineError, SolotableError
-from solotable.protocol.wording import texts_of
 
-from .auth import Verifier
-from .connection import Connection
-from .files import most_files, want_files
-from .hosts import Hosts
-from .idle import Idle
-from .lanes import GroupingEngine, Lanes
-from .pages import Pages
-from .room import Room
-from .slices import Loop
+from .auth.allowed_hosts import Hosts
+from .auth.sigv4 import Verifier
+from .health import Pages
+from .http.body_budget import Room
+from .http.connection import Connection
+from .http.idle_connections import Idle
+from .open_files import most_files, want_files
+from .scheduler import GroupingEngine, Lanes
+from .time_slices import Loop
 
 _LOG = logging.getLogger(__name__)
 _LOOK_SECONDS = 1.0

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .clock import Clock
     from .cost import assert_cost, assert_no_scan
-    from .faults import Fault, Faults
-    from .faulty import FaultyEngine
-    from .journal import Journal, Record
-    from .recording import RecordingEngine
+    from .engines.faults import Fault, Faults
+    from .engines.faulty import FaultyEngine
+    from .engines.journal import Journal, Record
+    from .engines.recording import RecordingEngine
 
 _HOMES = {
     "Clock": "clock",
-    "Fault": "faults",
-    "Faults": "faults",
-    "FaultyEngine": "faulty",
-    "Journal": "journal",
-    "Record": "journal",
-    "RecordingEngine": "recording",
+    "Fault": "engines.faults",
+    "Faults": "engines.faults",
+    "FaultyEngine": "engines.faulty",
+    "Journal": "engines.journal",
+    "Record": "engines.journal",
+    "RecordingEngine": "engines.recording",
     "assert_cost": "cost",
     "assert_no_scan": "cost",
 }

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from .journal import Journal, Record, total
-from .layer import Layer
+from .engines.journal import Journal, Record, total
+from .engines.layer import Layer
 
 
 @contextmanager

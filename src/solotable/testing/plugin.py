@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from solotable.entities.table import Table
-    from solotable.store import AsyncDatabase, Database
+    from solotable._entities.declare.table import Table
+    from solotable._store import AsyncDatabase, Database
 
     from .clock import Clock
-    from .elsewhere import Place
-    from .faults import Faults
-    from .fresh import Templates
-    from .journal import Journal
+    from .engines.faults import Faults
+    from .engines.journal import Journal
+    from .fresh_stores import Templates
+    from .remote_tables import Place
     from .stage import Stage
 
 
@@ -53,14 +53,14 @@ def pytest_configure(config: pytest.Config) -> None:
     if url is not None:
         from solotable.errors import DeclarationError
 
-        from .elsewhere import Place
+        from .remote_tables import Place
 
         try:
             Place(url)
         except DeclarationError as wrong:
             raise pytest.UsageError(f"--solotable-url: {wrong}") from None
     if config.getoption("--solotable-cost") and not hasattr(config, "workerinput"):
-        from .report import CostReport
+        from .cost_report import CostReport
 
         config.pluginmanager.register(CostReport(), "solotable-cost-report")
 
@@ -73,8 +73,8 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 @pytest.fixture(scope="session")
 def _solotable_source(pytestconfig: pytest.Config) -> Iterator[Templates | Place]:
-    from .elsewhere import Place
-    from .fresh import Templates
+    from .fresh_stores import Templates
+    from .remote_tables import Place
 
     url = pytestconfig.getoption("--solotable-url")
     source = Templates() if url is None else Place(url)
@@ -93,7 +93,7 @@ def _solotable_stage(request: pytest.FixtureRequest, _solotable_source: Template
     finally:
         stage.close()
         if request.config.getoption("--solotable-cost") and stage.journal.records:
-            from .report import PROPERTY
+            from .cost_report import PROPERTY
 
             journal = stage.journal
             costs = [journal.rcu, journal.wcu, len(journal.records), len(journal.scans)]
@@ -103,7 +103,7 @@ def _solotable_stage(request: pytest.FixtureRequest, _solotable_source: Template
 @pytest.fixture
 def solotable_clock(_solotable_source: Templates | Place, _solotable_stage: Stage) -> Clock:
     """A clock that stands still at 2026-01-01 until the test moves it: `.now`, `.tick(60)`, `.set(...)`."""
-    from .elsewhere import Place
+    from .remote_tables import Place
 
     if isinstance(_solotable_source, Place) and not _solotable_source.takes_clock:
         pytest.skip(f"solotable_clock: nobody can tell {_solotable_source.address.text} the time.")
@@ -147,7 +147,7 @@ def solotable_endpoint(
     _solotable_source: Templates | Place, _solotable_stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[str]:
     """Serve the test's store over DynamoDB's protocol, and point AWS SDKs of this process at it; the URL."""
-    from .elsewhere import Place
+    from .remote_tables import Place
 
     if isinstance(_solotable_source, Place) and not _solotable_source.takes_clock:
         pytest.skip(f"solotable_endpoint serves an embedded engine, not {_solotable_source.address.text}.")
@@ -166,7 +166,7 @@ def _models(config: pytest.Config) -> tuple[Table, ...]:
 
 
 def _model(place: str) -> Table:
-    from solotable.entities.table import Table
+    from solotable._entities.declare.table import Table
 
     module, _, name = place.partition(":")
     found = getattr(importlib.import_module(module), name, None) if name else None

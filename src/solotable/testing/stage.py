@@ -11,23 +11,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Protocol
 
-from solotable.connect import scope_over
-from solotable.entities.table import Table
+from solotable._connect import scope_over
+from solotable._entities.declare.table import Table
+from solotable._flows.retry import Retries
+from solotable._flows.scope import Scope
+from solotable._protocol.engine import Engine
+from solotable._store import AsyncDatabase, Database
+from solotable._store.runner import AsyncEngine, Inline, Threaded
 from solotable.errors import DeclarationError
-from solotable.flows.ask import Retries
-from solotable.flows.scope import Scope
-from solotable.protocol.engine import Engine
-from solotable.store import AsyncDatabase, Database
-from solotable.store.drive import AsyncEngine, Inline, Threaded
 
 from .clock import Clock
-from .elsewhere import Elsewhere, Place
-from .faults import Faults
-from .faulty import FaultyEngine
-from .fresh import Fresh, Templates
-from .journal import Journal
-from .layer import Layer
-from .recording import RecordingEngine
+from .engines.faults import Faults
+from .engines.faulty import FaultyEngine
+from .engines.journal import Journal
+from .engines.layer import Layer
+from .engines.recording import RecordingEngine
+from .fresh_stores import Fresh, Templates
+from .remote_tables import Elsewhere, Place
 
 #: Cursors of tests are the same in every run.
 _CURSOR_SECRET = b"solotable.testing"

@@ -6,20 +6,20 @@ The only room that imports FastAPI and PyJWT; it knows no engine and no entity o
 from __future__ import annotations
 
 try:
-    from .auth import ApiKey, Auth
-    from .etags import IfMatch, RequiredIfMatch, etag, if_match, not_modified
-    from .hostnames import canonical_host
-    from .hosts import HostTenants
+    from .auth.auth import ApiKey, Auth
+    from .auth.current_roles import Standing, Standings
+    from .auth.jwks import JwksSettings
+    from .auth.jwt import JwtSettings
+    from .auth.principal import ANONYMOUS, Principal
+    from .http.etags import IfMatch, RequiredIfMatch, etag, if_match, not_modified
+    from .http.middleware import request_id
+    from .http.pages import Page, PageParams, Paging, page_params
+    from .http.problems import Kind, problem
     from .install import install
-    from .jwks import JwksSettings
-    from .jwt import JwtSettings
     from .lifespan import lifespan
-    from .pages import Page, PageParams, Paging, page_params
-    from .principal import ANONYMOUS, Principal
-    from .problems import Kind, problem
-    from .requests import request_id
-    from .standing import Standing, Standings
-    from .tenants import (
+    from .tenancy.host_tenants import HostTenants
+    from .tenancy.hostnames import canonical_host
+    from .tenancy.tenants import (
         Caller,
         DatabaseDep,
         HostStore,

@@ -18,12 +18,12 @@ from starlette.middleware.cors import CORSMiddleware
 
 from solotable.errors import DeclarationError, SolotableError
 
-from .auth import Auth
-from .hosts import HostTenants, Proxies, ResolveHost
-from .openapi import described
-from .problems import Kind, detail_of, kind_of, kind_of_status, members_of, problem
-from .requests import Edge, EdgeSettings
-from .standing import Standing, Standings
+from .auth.auth import Auth
+from .auth.current_roles import Standing, Standings
+from .http.middleware import Edge, EdgeSettings
+from .http.openapi import described
+from .http.problems import Kind, detail_of, kind_of, kind_of_status, members_of, problem
+from .tenancy.host_tenants import HostTenants, Proxies, ResolveHost
 
 log = logging.getLogger("solotable.web")
 

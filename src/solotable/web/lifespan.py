@@ -9,9 +9,9 @@ from typing import Any
 
 from fastapi import FastAPI
 
-from solotable.connect import connect_async
-from solotable.entities.table import Table
-from solotable.store import AsyncDatabase
+from solotable._connect import connect_async
+from solotable._entities.declare.table import Table
+from solotable._store import AsyncDatabase
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 

@@ -5,7 +5,7 @@ These cases state what solotable does; AWS has all of it. DynamoDB Local knows n
 
 from __future__ import annotations
 
-from solotable.protocol.operations import UNSUPPORTED
+from solotable._protocol.operations import UNSUPPORTED
 
 from ..harness import Case, Fails, Json, Step, case, invalid
 

@@ -9,12 +9,13 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from solotable import Actor, AsyncDatabase, AsyncStore, Database, Store
-from solotable.connect import Url, awaited, over
-from solotable.flows.ask import Retries
+from solotable._connect import Url, awaited, over
+from solotable._flows.retry import Retries
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.engine import Engine
+from solotable._protocol.requests import Control, Query, Scan
+from solotable._values import Item
 from solotable.jobs.deliver import deliver
-from solotable.protocol.encode import items as decode_items
-from solotable.protocol.engine import Engine
-from solotable.protocol.requests import Control, Query, Scan
 from solotable.systems.cms import (
     Assets,
     Comments,
@@ -40,7 +41,6 @@ from solotable.systems.cms import (
     cms,
 )
 from solotable.testing import Journal
-from solotable.values import Item
 from tests.store.opening import SECRET, Clock
 from tests.systems.watched import Watched
 

@@ -15,8 +15,8 @@ from fastapi.testclient import TestClient
 
 from solotable.systems.cms import demo
 from solotable.systems.cms.app import create_app
-from solotable.systems.staging import auth_of
-from solotable.web.listening import listening
+from solotable.systems.demo_server import auth_of
+from solotable.web.bind import listening
 from tests.waiting import wait_until
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from solotable import AsyncDatabase
-from solotable.protocol.requests import BatchGetItem, GetItem, Query, Request
-from solotable.store.drive import AsyncEngine
+from solotable._protocol.requests import BatchGetItem, GetItem, Query, Request
+from solotable._store.runner import AsyncEngine
 from tests.systems.http import Operation
 
 from .api import OPERATIONS, Api, running

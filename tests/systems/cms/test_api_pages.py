@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import httpx2
 import pytest
 
-from solotable.systems.cms.routes.site import PublicPage
+from solotable.systems.cms.routes.site.pages import PublicPage
 
 from .api import GIF, OPERATIONS, Api, mark, problem, running
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from solotable.systems.cms.app import create_app
-from solotable.systems.cms.slugs import RESERVED
+from solotable.systems.cms.formats.slugs import RESERVED
 from tests.systems.http import (
     Operation,
     judge_who_has_the_role,

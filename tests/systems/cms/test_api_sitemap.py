@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from solotable.systems.cms import ContentPatch
-from solotable.systems.cms.routes.sitemaps import Sitemaps
+from solotable.systems.cms.routes.site.sitemaps import Sitemaps
 
 from .site import Site
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from solotable import connect
-from solotable.protocol.encode import items as decode_items
-from solotable.protocol.requests import GetItem, PutItem
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import GetItem, PutItem
 from solotable.systems.cms import cms
 
 from .api import GIF, Api, mark, problem, running

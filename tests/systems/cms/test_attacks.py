@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solotable import ANY
+from solotable._protocol.requests import GetItem, TransactWriteItems
 from solotable.errors import AlreadyExists, DataError, NotFound, VersionConflict
-from solotable.protocol.requests import GetItem, TransactWriteItems
 from solotable.systems.cms import (
     Assets,
     BucketStorage,
@@ -28,8 +28,8 @@ from solotable.systems.cms import (
     Users,
 )
 from solotable.systems.cms.app import create_app
-from solotable.systems.cms.services.redaction import HIDDEN, Public, hidden_of, merged, redacted
-from solotable.systems.cms.slugs import clean_slug
+from solotable.systems.cms.formats.slugs import clean_slug
+from solotable.systems.cms.services.tenancy.redaction import HIDDEN, Public, hidden_of, merged, redacted
 
 from .site import Site
 
@@ -55,7 +55,7 @@ def test_s0_22_a_text_that_is_far_too_long_is_refused_before_it_is_folded(
         folded.append(len(text))
         return text
 
-    monkeypatch.setattr("solotable.systems.cms.slugs.unicodedata.normalize", normalize)
+    monkeypatch.setattr("solotable.systems.cms.formats.slugs.unicodedata.normalize", normalize)
     with pytest.raises(DataError, match="at most 300"):
         # Half a megabyte of these marks would take minutes.
         clean_slug("a" + "\u0301\u0316" * 250_000)

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from solotable.protocol.requests import Query
+from solotable._protocol.requests import Query
 from solotable.systems.cms import ContentPatch, GraphNode, Graphs
-from solotable.systems.cms.links import links_in, path_of
+from solotable.systems.cms.formats.links import links_in, path_of
 
 from .api import Api, mark, running
 from .site import Site

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from solotable._protocol.requests import Query, TransactWriteItems
+from solotable._values.size import item_size
 from solotable.errors import NotFound
-from solotable.protocol.requests import Query, TransactWriteItems
 from solotable.systems import cms as systems_cms
 from solotable.systems.cms import ContentPatch, ContextDraft, ProductDraft, SignalDraft, cms
-from solotable.values.size import item_size
 
 from .site import Site
 

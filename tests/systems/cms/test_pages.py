@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from solotable import ANY, History
+from solotable._expressions.ast import Exists, Not
+from solotable._protocol.requests import PutItem, TransactWriteItems
 from solotable.errors import AlreadyExists, DataError, NotFound, VersionConflict
-from solotable.expressions.ast import Exists, Not
-from solotable.protocol.requests import PutItem, TransactWriteItems
 from solotable.systems.cms import Content, ContentDraft, ContentPatch, ContentStatus, Moved, Route
 
 from .site import Site

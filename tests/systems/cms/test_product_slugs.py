@@ -9,7 +9,7 @@ import pytest
 from solotable import Redirect
 from solotable.errors import AlreadyExists, DataError, VersionConflict
 from solotable.systems.cms import Product, ProductDraft
-from solotable.systems.cms.slugs import product_slug
+from solotable.systems.cms.formats.slugs import product_slug
 
 from .api import Api, running
 from .site import Site

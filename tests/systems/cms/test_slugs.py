@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solotable.errors import DataError
-from solotable.systems.cms import slugs
 from solotable.systems.cms.app import create_app
-from solotable.systems.cms.routes.site import PagePath, PageRoute
-from solotable.systems.cms.slugs import LONGEST, clean_slug
+from solotable.systems.cms.formats import slugs
+from solotable.systems.cms.formats.slugs import LONGEST, clean_slug
+from solotable.systems.cms.routes.site.pages import PagePath, PageRoute
 from tests.systems.http import routes_of
 
 NOTHING = re.compile("(?!)")

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from solotable import ANY, FROM_SCOPE, Entity, Key
+from solotable._protocol.requests import GetItem, Query
 from solotable.errors import (
     AlreadyExists,
     CursorRejected,
@@ -18,7 +19,6 @@ from solotable.errors import (
     TenantViolation,
     VersionConflict,
 )
-from solotable.protocol.requests import GetItem, Query
 from solotable.systems.cms import (
     Content,
     ContentDraft,

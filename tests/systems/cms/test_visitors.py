@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import pytest
 
+from solotable._protocol.requests import Query, TransactWriteItems
 from solotable.errors import DataError, NotFound
-from solotable.protocol.requests import Query, TransactWriteItems
 from solotable.systems.cms import Comment, CommentStatus, Consent, Lead, Message
 
 from .site import Site

@@ -14,9 +14,9 @@ import httpx2
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
-from solotable.systems.limiter.app import create_app, do_jobs
-from solotable.systems.limiter.chat import router
-from solotable.systems.limiter.watch import StreamSettings
+from solotable.systems.limiter.http.app import create_app, do_jobs
+from solotable.systems.limiter.http.chat import router
+from solotable.systems.limiter.http.watch import StreamSettings
 from solotable.web import ApiKey, Auth
 from tests.systems import http
 from tests.systems.http import Operation, operations

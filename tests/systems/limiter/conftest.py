@@ -13,8 +13,8 @@ from typing import Any, Literal, Protocol, TypeVar
 
 import pytest
 
+from solotable._flows.retry import Flow
 from solotable.engines import sqlite
-from solotable.flows.ask import Flow
 from tests.store.conftest import PLACES, local_engine, wire_engine
 from tests.store.opening import Clock
 

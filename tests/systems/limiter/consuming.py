@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 from solotable import Database
-from solotable.expressions.ast import Add, Assign, Const, Update
-from solotable.protocol.engine import Engine
-from solotable.protocol.requests import UpdateItem
+from solotable._expressions.ast import Add, Assign, Const, Update
+from solotable._protocol.engine import Engine
+from solotable._protocol.requests import UpdateItem
+from solotable._values import Item
 from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import aggregate
-from solotable.values import Item
 from tests.killing import tell
 
 RULES = "rpm=100/60;tpm=10000/60"

@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from solotable import Actor, AsyncDatabase, AsyncStore, Database, Store
-from solotable.connect import Url, awaited, over
-from solotable.flows.ask import Flow, Retries
-from solotable.flows.scope import Scope
-from solotable.protocol.encode import items as decode_items
-from solotable.protocol.engine import Engine
-from solotable.protocol.requests import Control, PutItem, Query, Scan
-from solotable.store.drive import AsyncEngine, arun, run
+from solotable._connect import Url, awaited, over
+from solotable._flows.retry import Flow, Retries
+from solotable._flows.scope import Scope
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.engine import Engine
+from solotable._protocol.requests import Control, PutItem, Query, Scan
+from solotable._store.runner import AsyncEngine, arun, run
+from solotable._values import Item
 from solotable.systems.limiter.table import limiter
 from solotable.testing import Journal
-from solotable.values import Item
 from tests.store.opening import SECRET, Clock
 from tests.systems.watched import Watched
 

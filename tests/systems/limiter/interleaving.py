@@ -15,18 +15,18 @@ from fractions import Fraction
 from typing import Any
 
 from solotable import Database
-from solotable.connect import over
+from solotable._connect import over
+from solotable._flows.retry import Flow, Retries, Sleep
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import Request, Scan, TransactWriteItems, UpdateItem
+from solotable._values import Item
 from solotable.engines import sqlite
 from solotable.errors import OutcomeUnknown, ServiceError, SolotableError, Throttled
-from solotable.flows.ask import Flow, Retries, Sleep
-from solotable.protocol.encode import items as decode_items
-from solotable.protocol.requests import Request, Scan, TransactWriteItems, UpdateItem
 from solotable.systems.limiter import Limit, Limiter
-from solotable.systems.limiter.acquire import Grant, acquire, adjust, back
-from solotable.systems.limiter.bucket import read
-from solotable.systems.limiter.limits import MICROSECONDS, MILLI
+from solotable.systems.limiter.admin.limits import MICROSECONDS, MILLI
+from solotable.systems.limiter.buckets.acquire import Grant, acquire, adjust, back
+from solotable.systems.limiter.buckets.bucket import read
 from solotable.systems.limiter.table import limiter
-from solotable.values import Item
 from tests.store.opening import Clock
 
 from .ground import ACME

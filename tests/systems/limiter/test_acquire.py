@@ -8,13 +8,7 @@ from typing import Any
 import pytest
 
 from solotable.errors import DataError
-from solotable.systems.limiter import (
-    LeaseExpired,
-    Limit,
-    NeverSatisfiable,
-    NoLimits,
-    RateLimitExceeded,
-)
+from solotable.systems.limiter import LeaseExpired, Limit, NeverSatisfiable, NoLimits, RateLimitExceeded
 
 from .either import either
 from .ground import Place
@@ -122,7 +116,7 @@ def test_an_exception_gives_everything_back(place: Place, mode: str) -> None:
 
 
 def test_c1_6_giving_back_to_a_bucket_that_is_gone_makes_no_ghost(place: Place, mode: str) -> None:
-    from solotable.protocol.requests import DeleteItem
+    from solotable._protocol.requests import DeleteItem
 
     ours = known(place, mode)
     with ours.acquire("u", "gpt-4", {"rpm": 1}) as lease:

@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from solotable import Database
-from solotable.connect import over
+from solotable._connect import over
+from solotable._flows.retry import Retries
 from solotable.engines import sqlite
-from solotable.flows.ask import Retries
 from solotable.systems.limiter import Limit, Limiter, RateLimitExceeded
 from solotable.systems.limiter.table import limiter
 from tests.store.opening import START, Clock
@@ -96,7 +96,7 @@ def test_64_threads_on_a_sharded_bucket_stay_within_it() -> None:
 
 PROGRAM = """
 import sys
-from solotable.connect import connect
+from solotable._connect import connect
 from solotable.systems.limiter import Limit, Limiter, RateLimitExceeded
 from solotable.systems.limiter.table import limiter
 file, ticks, callers = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from solotable import AsyncDatabase, Database
+from solotable._flows.retry import Retries
+from solotable._protocol.replies import BatchGot
+from solotable._protocol.requests import BatchGetItem, Request, UpdateItem
+from solotable._store.runner import Inline, run
 from solotable.errors import ConditionFailed, DataError
-from solotable.flows.ask import Retries
-from solotable.protocol.replies import BatchGot
-from solotable.protocol.requests import BatchGetItem, Request, UpdateItem
-from solotable.store.drive import Inline, run
 from solotable.systems.limiter import (
     AsyncLimiter,
     LeaseExpired,
@@ -28,13 +28,13 @@ from solotable.systems.limiter import (
     NoLimits,
     RateLimitExceeded,
 )
-from solotable.systems.limiter.acquire import acquire
-from solotable.systems.limiter.bucket import Bucket
-from solotable.systems.limiter.limits import milli
-from solotable.systems.limiter.memory import Memory
-from solotable.systems.limiter.shards import halve, join, look
-from solotable.testing.faults import Faults
-from solotable.testing.faulty import FaultyEngine
+from solotable.systems.limiter.admin.limits import milli
+from solotable.systems.limiter.buckets.acquire import acquire
+from solotable.systems.limiter.buckets.bucket import Bucket
+from solotable.systems.limiter.buckets.local_cache import Memory
+from solotable.systems.limiter.buckets.shards import halve, join, look
+from solotable.testing.engines.faults import Faults
+from solotable.testing.engines.faulty import FaultyEngine
 from tests.waiting import wait_until_async
 
 from .ground import ACME, Place

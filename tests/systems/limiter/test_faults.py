@@ -10,19 +10,13 @@ from typing import Any
 import pytest
 
 from solotable import AsyncDatabase, Database
-from solotable.connect import awaited
-from solotable.protocol.requests import Request, UpdateItem
-from solotable.store.drive import Threaded
-from solotable.systems.limiter import (
-    AsyncLimiter,
-    Limit,
-    Limiter,
-    LimiterUnavailable,
-    RateLimitExceeded,
-)
-from solotable.systems.limiter.memory import Memory
-from solotable.testing.faults import Faults
-from solotable.testing.faulty import FaultyEngine
+from solotable._connect import awaited
+from solotable._protocol.requests import Request, UpdateItem
+from solotable._store.runner import Threaded
+from solotable.systems.limiter import AsyncLimiter, Limit, Limiter, LimiterUnavailable, RateLimitExceeded
+from solotable.systems.limiter.buckets.local_cache import Memory
+from solotable.testing.engines.faults import Faults
+from solotable.testing.engines.faulty import FaultyEngine
 from tests.waiting import HANG_SECONDS, wait_until_async
 
 from .either import either

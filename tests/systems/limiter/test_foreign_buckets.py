@@ -12,18 +12,12 @@ from typing import Any
 
 import pytest
 
-from solotable.systems.limiter import (
-    AsyncLimiter,
-    Limit,
-    Limiter,
-    LimiterUnavailable,
-    UnreadableBucket,
-)
-from solotable.systems.limiter.bucket import Bucket, read
-from solotable.systems.limiter.held import HeldLeases, Wish
+from solotable._values import AttributeValue, Item
+from solotable.systems.limiter import AsyncLimiter, Limit, Limiter, LimiterUnavailable, UnreadableBucket
+from solotable.systems.limiter.buckets.bucket import Bucket, read
+from solotable.systems.limiter.http.http_leases import HeldLeases, Wish
+from solotable.systems.limiter.http.watch import rendered
 from solotable.systems.limiter.usage import aggregate
-from solotable.systems.limiter.watch import rendered
-from solotable.values import AttributeValue, Item
 
 from .either import either
 from .ground import ACME, Place
@@ -270,6 +264,6 @@ def _named(item: Item) -> dict[str, Any]:
 
 
 def _delete(place: Place) -> Any:
-    from solotable.protocol.requests import DeleteItem
+    from solotable._protocol.requests import DeleteItem
 
     return DeleteItem(table=place.table, key=KEY)

@@ -16,7 +16,7 @@ from fastapi.testclient import TestClient
 
 from solotable.systems.cms import demo as cms_demo
 from solotable.systems.limiter import demo
-from solotable.systems.limiter.app import create_app
+from solotable.systems.limiter.http.app import create_app
 
 
 def test_the_demo_makes_its_data_once_and_says_what_to_try(

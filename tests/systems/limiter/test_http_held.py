@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from solotable import AsyncDatabase
-from solotable.connect import awaited
+from solotable._connect import awaited
+from solotable._protocol.requests import DeleteItem, PutItem
 from solotable.errors import Corrupt, NotFound, OutcomeUnknown, Throttled, VersionConflict
-from solotable.protocol.requests import DeleteItem, PutItem
 from solotable.systems.limiter import AsyncLimiter, LeaseExpired, Limit
-from solotable.systems.limiter.held import HeldLeases, StoredLease, Wish
-from solotable.systems.limiter.shards import halve, join, look
+from solotable.systems.limiter.buckets.shards import halve, join, look
+from solotable.systems.limiter.http.http_leases import HeldLeases, StoredLease, Wish
 
 from .ground import ACME, Place
 

@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from solotable.errors import TransportError
-from solotable.systems.limiter.watch import rendered
+from solotable.systems.limiter.http.watch import rendered
 
 from .api import MODEL, Api, made_app, running
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
-from solotable.systems.limiter.app import create_app
+from solotable.systems.limiter.http.app import create_app
 from solotable.web import ApiKey, Auth
 from tests.systems.http import Operation, judge_who_has_the_role, judge_who_lacks_the_role, routes_of
 

@@ -19,8 +19,8 @@ import uvicorn
 from solotable import AsyncDatabase
 from solotable.errors import TransportError
 from solotable.systems.limiter import AsyncLimiter, Limit, limiter
-from solotable.systems.limiter.app import server_of
-from solotable.systems.limiter.watch import StreamSettings, Watch, events
+from solotable.systems.limiter.http.app import server_of
+from solotable.systems.limiter.http.watch import StreamSettings, Watch, events
 from tests.waiting import HANG_SECONDS, wait_until, wait_until_async
 
 from .api import MODEL, headers, made_app, running

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from solotable.systems.limiter import Limit, RateLimitExceeded
-from solotable.systems.limiter.limits import MILLI
+from solotable.systems.limiter.admin.limits import MILLI
 from solotable.systems.limiter.usage import aggregate
 
 from .interleaving import Running, World

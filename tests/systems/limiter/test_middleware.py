@@ -19,13 +19,13 @@ from starlette.requests import ClientDisconnect
 
 from solotable.errors import NotFound, TransportError
 from solotable.systems.limiter import AsyncLease, AsyncLimiter, Limit, NoLimits
-from solotable.systems.limiter.callers import by_address, by_header, entity_of
-from solotable.systems.limiter.dependency import by_principal, limit_problems, rate_limited
-from solotable.systems.limiter.middleware import RateLimitMiddleware
-from solotable.systems.limiter.names import entity_name
-from solotable.systems.limiter.refusals import headers_of, refusal_of
+from solotable.systems.limiter.admin.names import entity_name
+from solotable.systems.limiter.http.dependency import by_principal, limit_problems, rate_limited
+from solotable.systems.limiter.http.http_errors import headers_of, refusal_of
+from solotable.systems.limiter.http.identity import by_address, by_header, entity_of
+from solotable.systems.limiter.http.middleware import RateLimitMiddleware
 from solotable.web import ApiKey, Auth, install
-from solotable.web.problems import Kind, problem
+from solotable.web.http.problems import Kind, problem
 
 #: Limits that do not fill up while a test runs.
 RPM = Limit("rpm", 3, 3, 86_400)
@@ -284,7 +284,7 @@ def test_the_middleware_needs_no_framework() -> None:
     program = (
         "import sys\n"
         "for name in ('fastapi', 'starlette', 'jwt'): sys.modules[name] = None\n"
-        "import solotable.systems.limiter.middleware\n"
+        "import solotable.systems.limiter.http.middleware\n"
     )
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603 - our own

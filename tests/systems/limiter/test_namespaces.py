@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from solotable._flows.scope import Scope
+from solotable._protocol.requests import PutItem, TransactWriteItems
+from solotable._store.runner import run
+from solotable._values import Item
 from solotable.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -12,15 +16,11 @@ from solotable.errors import (
     NotFound,
     TenantViolation,
 )
-from solotable.flows.scope import Scope
 from solotable.jobs.deliver import deliver
-from solotable.protocol.requests import PutItem, TransactWriteItems
-from solotable.store.drive import run
-from solotable.systems.limiter import namespaces as registry
-from solotable.systems.limiter.limits import Limit
-from solotable.systems.limiter.settings import create_entity, get_entity, set_limits
-from solotable.systems.limiter.trail import audit, audit_sink, registry_audit
-from solotable.values import Item
+from solotable.systems.limiter.admin import namespaces as registry
+from solotable.systems.limiter.admin.audit import audit, audit_sink, registry_audit
+from solotable.systems.limiter.admin.limits import Limit
+from solotable.systems.limiter.admin.settings import create_entity, get_entity, set_limits
 
 from .conftest import Drive
 from .ground import Place

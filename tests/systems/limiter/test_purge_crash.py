@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from solotable.connect import connect
-from solotable.protocol.encode import items as decode_items
-from solotable.protocol.requests import Scan
-from solotable.store.drive import run
-from solotable.systems.limiter import Limit, Limiter, namespaces
+from solotable._connect import connect
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import Scan
+from solotable._store.runner import run
+from solotable.systems.limiter import Limit, Limiter
+from solotable.systems.limiter.admin import namespaces
 from solotable.systems.limiter.table import limiter
 from tests.killing import Start
 from tests.torture.size import LIMIT_SECONDS, SEED, amount
@@ -20,8 +21,8 @@ from tests.waiting import jitter
 KILLS = amount(6, 60)
 PROGRAM = """
 import sys
-from solotable.connect import connect
-from solotable.store.drive import run
+from solotable._connect import connect
+from solotable._store.runner import run
 from solotable.systems.limiter import namespaces
 from solotable.systems.limiter.table import limiter
 from tests.killing import step, tell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from solotable.entities.lint import lint
+from solotable._entities.lint import lint
 from solotable.systems.limiter import limiter
 from tests.systems.requirements import judge
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from solotable.protocol.requests import BatchGetItem
-from solotable.store.drive import run
-from solotable.systems.limiter.limits import Limit
-from solotable.systems.limiter.resolve import Settings, SettingsCache, Source, effective_limits, resolve
-from solotable.systems.limiter.settings import create_entity, delete_limits, set_limits
+from solotable._protocol.requests import BatchGetItem
+from solotable._store.runner import run
+from solotable.systems.limiter.admin.limits import Limit
+from solotable.systems.limiter.admin.resolve import Settings, SettingsCache, Source, effective_limits, resolve
+from solotable.systems.limiter.admin.settings import create_entity, delete_limits, set_limits
 from tests.store.opening import START, Clock
 
 from .conftest import Drive

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from solotable._flows.retry import Flow
+from solotable._protocol.requests import GetItem, TransactWriteItems
+from solotable._store.runner import run
 from solotable.errors import AlreadyExists, ConditionFailed, CursorRejected, DataError, NotFound
-from solotable.flows.ask import Flow
-from solotable.protocol.requests import GetItem, TransactWriteItems
-from solotable.store.drive import run
-from solotable.systems.limiter.entities import MOST_METADATA, Family, LimitedEntity, StoredLimits
-from solotable.systems.limiter.limits import Limit
-from solotable.systems.limiter.resolve import effective_limits, resolve
-from solotable.systems.limiter.settings import (
+from solotable.systems.limiter.admin.entities import MOST_METADATA, Family, LimitedEntity, StoredLimits
+from solotable.systems.limiter.admin.limits import Limit
+from solotable.systems.limiter.admin.resolve import effective_limits, resolve
+from solotable.systems.limiter.admin.settings import (
     children,
     create_entity,
     delete_entity,

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solotable import Database
-from solotable.connect import over
+from solotable._connect import over
+from solotable._flows.retry import Retries
 from solotable.engines import sqlite
-from solotable.flows.ask import Retries
 from solotable.systems.limiter import Limit, Limiter, NeverSatisfiable, RateLimitExceeded
 from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import aggregate

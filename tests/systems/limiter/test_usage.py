@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from solotable import Database
-from solotable.entities.table import STREAM
+from solotable._entities.declare.table import STREAM
+from solotable._protocol.engine import Engine
+from solotable._protocol.requests import Control, DeleteItem, PutItem, Request, TransactWriteItems
 from solotable.errors import CursorRejected, DataError, FeedTrimmed, OutcomeUnknown
-from solotable.protocol.engine import Engine
-from solotable.protocol.requests import Control, DeleteItem, PutItem, Request, TransactWriteItems
 from solotable.systems.limiter import Limit, RateLimitExceeded
 from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import (
@@ -25,7 +25,7 @@ from solotable.systems.limiter.usage import (
     usage,
     usage_summary,
 )
-from solotable.testing.layer import Layer
+from solotable.testing.engines.layer import Layer
 from tests.waiting import wait_until_async
 
 from .conftest import Drive, Mode

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from solotable.protocol.encode import items as decode_items
-from solotable.protocol.requests import Scan
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import Scan
+from solotable._values import Item
 from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import aggregate
-from solotable.values import Item
 from tests.killing import Start
 from tests.torture.size import LIMIT_SECONDS, SEED, amount
 from tests.waiting import jitter, wait_until

@@ -11,22 +11,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
-from solotable.connect import Url, over
+from solotable._connect import Url, over
+from solotable._flows.feed.streams import Record
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import Scan
+from solotable._store.runner import run
+from solotable._values import Item
 from solotable.engines import sqlite
 from solotable.errors import DataError
-from solotable.flows.streams import Record
-from solotable.protocol.encode import items as decode_items
-from solotable.protocol.requests import Scan
-from solotable.store.drive import run
-from solotable.systems.limiter.gauge import Gauge
-from solotable.systems.limiter.limits import Limit
+from solotable.systems.limiter.admin.limits import Limit
+from solotable.systems.limiter.buckets.token_bucket import Gauge
 from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import Usage, UsageRow, UsageSummary, Window
 from solotable.systems.limiter.usage import windows as w
-from solotable.systems.limiter.usage.booking import ShardPlace, book, fitting
 from solotable.systems.limiter.usage.chart import chart
-from solotable.systems.limiter.usage.fold import Slot, fold, is_consumption
-from solotable.values import Item
+from solotable.systems.limiter.usage.deltas import Slot, fold, is_consumption
+from solotable.systems.limiter.usage.ledger import ShardPlace, book, fitting
 
 from .consuming import RULES, bucket_key, micros
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from solotable._protocol.requests import Control
 from solotable.engines import sqlite
-from solotable.protocol.requests import Control
 
 from .conftest import Run
 

@@ -12,7 +12,7 @@ import pytest
 
 from solotable import errors as e
 from solotable.cli import main
-from solotable.cli.exits import exit_code
+from solotable.cli.exit_codes import exit_code
 from solotable.cli.main import every_command
 from tests.serving import environment, served
 
@@ -54,7 +54,7 @@ def test_a_terminal_gets_a_drawn_table(filled: Run, monkeypatch: pytest.MonkeyPa
 
 def test_only_a_terminal_needs_rich() -> None:
     program = (
-        "import sys, solotable.cli.reads, solotable.cli.output as output\n"
+        "import sys, solotable.cli.data.reads, solotable.cli.output as output\n"
         "output.print_table([{'a': 1}])\n"
         "print('rich' in sys.modules)"
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from solotable.protocol.requests import PutItem
+from solotable._protocol.requests import PutItem
 from solotable.systems.limiter import Bucket, Limit, Limiter, limiter
 
 from .conftest import Ran, Run
@@ -273,8 +273,8 @@ def test_a_bucket_is_shown_shard_by_shard(lim: Run) -> None:
 
 def halve(url: str, entity: str, resource: str) -> None:
     """Halve a bucket's only shard, as load does."""
-    from solotable.store.drive import run
-    from solotable.systems.limiter import shards
+    from solotable._store.runner import run
+    from solotable.systems.limiter.buckets import shards
 
     limiter = Limiter.open(url, limits=[Limit.per_day("rpm", 80)])
     desk = limiter._room.desk
@@ -345,7 +345,7 @@ def test_help_imports_neither_the_limiter_nor_pydantic() -> None:
         "for words in (['--help'], ['limiter', '--help'], ['limiter', 'entity', 'show', '--help']):\n"
         "    try: main(words)\n"
         "    except SystemExit: pass\n"
-        "heavy = ('pydantic', 'rich', 'yaml', 'solotable.systems', 'solotable.flows', 'solotable.engines')\n"
+        "heavy = ('pydantic', 'rich', 'yaml', 'solotable.systems', 'solotable._flows', 'solotable.engines')\n"
         "assert not [name for name in sys.modules if name.startswith(heavy)], sys.modules.keys()\n"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603 - our own code

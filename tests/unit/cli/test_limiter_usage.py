@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from solotable.connect import over
+from solotable._connect import over
 from solotable.engines import sqlite
 from solotable.systems.limiter import Limit, Limiter, limiter
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from solotable._entities.lint import CODES
 from solotable.cli.main import main
-from solotable.entities.lint import CODES
 
 SOUND = """
 from typing import Any
@@ -128,7 +128,7 @@ def test_findings_as_annotations_of_github(lint: Any) -> None:
 
 
 def test_what_github_would_misread_is_escaped() -> None:
-    from solotable.cli.lint import _escaped  # what the format itself demands
+    from solotable.cli.design.lint import _escaped  # what the format itself demands
 
     assert _escaped("100%\nof it: all") == "100%25%0Aof it: all"
     assert _escaped("a:b,c", also=":,") == "a%3Ab%2Cc"

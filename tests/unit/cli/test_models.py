@@ -10,7 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from solotable.cli.models import BrokenModels, load_tables, models_option, settings
+from solotable.cli.options.models import BrokenModels, load_tables, models_option, settings
 
 MODELS = """
 from solotable import Entity, Key, Table

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from solotable.connect import connect
-from solotable.expressions.ast import Assign, Const, Update
-from solotable.protocol.requests import PutItem, UpdateItem
+from solotable._connect import connect
+from solotable._expressions.ast import Assign, Const, Update
+from solotable._protocol.requests import PutItem, UpdateItem
 from tests.serving import command
 
 MODELS = """

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from solotable.cli import schema
-from solotable.connect import Url
+from solotable._connect import Url
+from solotable._protocol.requests import Control
+from solotable.cli.design import schema
 from solotable.engines import sqlite
-from solotable.protocol.requests import Control
 
 from .conftest import MODELS, Run
 from .surveys import surveyor

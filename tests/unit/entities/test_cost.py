@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from solotable.engines import sqlite
-from solotable.entities.cost import (
+from solotable._entities.declare.table import Index, Table
+from solotable._entities.patterns.cost import (
     Prices,
     Units,
     get_units,
@@ -18,9 +18,9 @@ from solotable.entities.cost import (
     rate_per_second,
     storage_per_month,
 )
-from solotable.entities.table import Index, Table
+from solotable._protocol.requests import Control, PutItem
+from solotable.engines import sqlite
 from solotable.errors import DataError
-from solotable.protocol.requests import Control, PutItem
 
 PRICES = Prices(
     region="r", date="2035-01-01", read_per_million=0.125, write_per_million=0.625, storage_per_gb_month=0.25

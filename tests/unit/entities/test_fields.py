@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from solotable.entities.fields import FROM_SCOPE, Attr, Ulids, Version, is_from_scope, new_ulid
+from solotable._entities.declare.fields import FROM_SCOPE, Attr, Ulids, Version, is_from_scope, new_ulid
 from solotable.errors import DeclarationError
 
 

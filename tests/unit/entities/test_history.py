@@ -7,9 +7,9 @@ from typing import Annotated, Any
 import pytest
 
 from solotable import FROM_SCOPE, Entity, History, Index, Key, Names, Table, Version
-from solotable.entities.history import could_equal
-from solotable.entities.lint import lint
-from solotable.entities.templates import Template
+from solotable._entities.keys.templates import Template
+from solotable._entities.lint import lint
+from solotable._entities.traits.history import could_equal
 from solotable.errors import DeclarationError
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from solotable.entities.templates import Part, Template, below, ceiling
+from solotable._entities.keys.templates import Part, Template, below, ceiling
 from solotable.errors import DataError, DeclarationError
 
 FIELDS: dict[str, Any] = {

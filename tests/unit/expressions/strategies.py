@@ -6,7 +6,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from solotable.expressions.ast import (
+from solotable._expressions.ast import (
     And,
     Attr,
     BeginsWith,
@@ -20,7 +20,7 @@ from solotable.expressions.ast import (
     Size,
     TypeIs,
 )
-from solotable.values import TYPES, canonical, canonical_item
+from solotable._values import TYPES, canonical, canonical_item
 
 NAMES = st.sampled_from("abc")
 _NUMBERS = st.sampled_from(["0", "1", "-1", "2", "10", "1.5"])

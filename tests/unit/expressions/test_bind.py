@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from solotable.errors import ServiceError
-from solotable.expressions import compile_expressions
-from solotable.expressions.ast import (
+from solotable._expressions import compile_expressions
+from solotable._expressions.ast import (
     Add,
     Arithmetic,
     Assign,
@@ -25,7 +24,8 @@ from solotable.expressions.ast import (
     TypeIs,
     Update,
 )
-from solotable.values import AttributeValue
+from solotable._values import AttributeValue
+from solotable.errors import ServiceError
 
 _VALUES: dict[str, dict[str, Any]] = {
     ":s": {"S": "a"},

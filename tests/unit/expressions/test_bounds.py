@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from solotable._expressions import apply_update, compile_expressions, evaluate
+from solotable._values import AttributeValue, Item
 from solotable.errors import ServiceError
-from solotable.expressions import apply_update, compile_expressions, evaluate
-from solotable.values import AttributeValue, Item
 
 from .strategies import ITEMS
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from solotable._expressions import compile_expressions
 from solotable.errors import ServiceError
-from solotable.expressions import compile_expressions
 
 
 def _refused(**request: Any) -> str:

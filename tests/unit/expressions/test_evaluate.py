@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from solotable.expressions import Condition, compile_expressions, evaluate, paths_of
-from solotable.expressions.ast import And, Not, Or, Same
-from solotable.values import Item, canonical
+from solotable._expressions import Condition, compile_expressions, evaluate, paths_of
+from solotable._expressions.ast import And, Not, Or, Same
+from solotable._values import Item, canonical
 
 from .strategies import CONDITIONS, ITEMS
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from solotable.errors import ServiceError
-from solotable.expressions import (
+from solotable._expressions import (
     KeyTerm,
     apply_update,
     condition_from_expected,
@@ -17,7 +16,8 @@ from solotable.expressions import (
     projection_from_attributes,
     update_from_attribute_updates,
 )
-from solotable.values import AttributeValue, Item
+from solotable._values import AttributeValue, Item
+from solotable.errors import ServiceError
 
 _S, _N = {"S": "a"}, {"N": "1"}
 

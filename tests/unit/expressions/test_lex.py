@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from solotable.expressions.lex import complaint, tokens
+from solotable._expressions.syntax.lex import complaint, tokens
 
 
 def _kinds(text: str) -> list[str]:

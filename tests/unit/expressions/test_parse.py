@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from solotable._expressions.ast import Attr
+from solotable._expressions.syntax.parse import parse_condition, parse_projection, parse_update
+from solotable._expressions.syntax.unbound import Comparison, Conjunction, Disjunction, Negation, Value
 from solotable.errors import ServiceError
-from solotable.expressions.ast import Attr
-from solotable.expressions.parse import parse_condition, parse_projection, parse_update
-from solotable.expressions.unbound import Comparison, Conjunction, Disjunction, Negation, Value
 
 _REDUNDANT = "The expression has redundant parentheses;"
 

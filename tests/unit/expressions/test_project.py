@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solotable.expressions import Path, compile_expressions, project
-from solotable.expressions.clash import clash
-from solotable.values import Item
+from solotable._expressions import Path, compile_expressions, project
+from solotable._expressions.path_overlap import clash
+from solotable._values import Item
 
 from .strategies import ITEMS, PATHS
 

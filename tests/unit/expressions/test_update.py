@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from solotable._expressions import Path, Update, apply_update, compile_expressions, updated_values
+from solotable._expressions.ast import Add, Assign, Const, Delete, Remove
+from solotable._expressions.path_overlap import clash
+from solotable._values import AttributeValue, Item, canonical_item
 from solotable.errors import ServiceError
-from solotable.expressions import Path, Update, apply_update, compile_expressions, updated_values
-from solotable.expressions.ast import Add, Assign, Const, Delete, Remove
-from solotable.expressions.clash import clash
-from solotable.values import AttributeValue, Item, canonical_item
 
 from .strategies import ITEMS, PATHS, VALUES
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from solotable._flows.cursors import LONGEST_CURSOR, Sealer
+from solotable._values import Item
 from solotable.errors import CursorRejected, DeclarationError
-from solotable.flows.cursors import LONGEST_CURSOR, Sealer
-from solotable.values import Item
 
 SECRET = b"a secret of enough bytes"
 #: Control characters are six bytes each in JSON.

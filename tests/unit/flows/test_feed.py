@@ -10,17 +10,17 @@ from typing import Any
 import pytest
 
 from solotable import Entity, Key, Table
+from solotable._flows.cursors import Sealer
+from solotable._flows.feed.changes import changes_of
+from solotable._flows.feed.checkpoints import Checkpoint, Mark
+from solotable._flows.feed.feed import Feed, Since
+from solotable._flows.feed.streams import Record
+from solotable._flows.retry import Retries, Sleep
+from solotable._flows.scope import Scope
+from solotable._protocol.replies import Page, WroteItem
+from solotable._protocol.requests import Control, PutItem, Query, Request
+from solotable._store.runner import run
 from solotable.errors import DeclarationError, FeedTrimmed, ServiceError, TableNotFound
-from solotable.flows.ask import Retries, Sleep
-from solotable.flows.changes import changes_of
-from solotable.flows.checkpoints import Checkpoint, Mark
-from solotable.flows.cursors import Sealer
-from solotable.flows.feed import Feed, Since
-from solotable.flows.scope import Scope
-from solotable.flows.streams import Record
-from solotable.protocol.replies import Page, WroteItem
-from solotable.protocol.requests import Control, PutItem, Query, Request
-from solotable.store.drive import run
 
 NOW = 1_900_000_000.0
 ARN = "arn:aws:dynamodb:eu-west-1:1:table/T/stream/1"

@@ -8,18 +8,18 @@ from typing import Annotated, Any
 import pytest
 
 from solotable import ANY, FROM_SCOPE, Entity, History, Index, Key, Names, Redirect, Table, Version
+from solotable._flows.cursors import Sealer
+from solotable._flows.retry import Flow, Retries
+from solotable._flows.scope import Scope
+from solotable._flows.traits import history, rename
+from solotable._flows.traits.restore import plan_restore
+from solotable._flows.transactions.write import Write
+from solotable._flows.verbs.put import intend, plan_delete, plan_put
+from solotable._flows.verbs.update import Changes, plan_update
+from solotable._protocol.replies import GotItem
+from solotable._protocol.requests import ConditionCheck, DeleteItem, GetItem, PutItem
+from solotable._values import Item
 from solotable.errors import DataError, VersionConflict
-from solotable.flows import history, rename
-from solotable.flows.ask import Flow, Retries
-from solotable.flows.cursors import Sealer
-from solotable.flows.put import intend, plan_delete, plan_put
-from solotable.flows.restore import plan_restore
-from solotable.flows.scope import Scope
-from solotable.flows.update import Changes, plan_update
-from solotable.flows.write import Write
-from solotable.protocol.replies import GotItem
-from solotable.protocol.requests import ConditionCheck, DeleteItem, GetItem, PutItem
-from solotable.values import Item
 
 cms = Table("Cms", tenant="tenant_id", indexes=[Index("GSI1")])
 SCOPE = Scope(

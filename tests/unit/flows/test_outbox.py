@@ -9,16 +9,16 @@ import pytest
 from pydantic import Field
 
 from solotable import FROM_SCOPE, Actor, Entity, Key, Outbox, Table, Version
+from solotable._flows.cursors import Sealer
+from solotable._flows.retry import Retries
+from solotable._flows.scope import Scope
+from solotable._flows.traits import leases
+from solotable._flows.traits.outbox import audit_item, event, load_event
+from solotable._flows.transactions.write import Change, Stored
+from solotable._flows.verbs.put import intend, plan_put
+from solotable._protocol.replies import GotItem, WroteItem
+from solotable._protocol.requests import GetItem, PutItem, UpdateItem
 from solotable.errors import ConditionFailed, DataError, LeaseHeld, LeaseLost, OutcomeUnknown
-from solotable.flows import leases
-from solotable.flows.ask import Retries
-from solotable.flows.cursors import Sealer
-from solotable.flows.outbox import audit_item, event, load_event
-from solotable.flows.put import intend, plan_put
-from solotable.flows.scope import Scope
-from solotable.flows.write import Change, Stored
-from solotable.protocol.replies import GotItem, WroteItem
-from solotable.protocol.requests import GetItem, PutItem, UpdateItem
 
 table = Table("Shop", tenant="tenant_id", ttl="expires_at", stream=True)
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from solotable._partiql.syntax.lex import tokens_of
 from solotable.errors import ServiceError
-from solotable.partiql.lex import tokens_of
 
 NOT_WELL_FORMED = "Statement wasn't well formed, can't be processed: "
 

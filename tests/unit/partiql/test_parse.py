@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from solotable._partiql import parse_statement
+from solotable._partiql.ast import RemoveClause, SetClause
+from solotable._partiql.syntax.reserved_words import RESERVED
 from solotable.errors import ServiceError
-from solotable.partiql import parse_statement
-from solotable.partiql.ast import RemoveClause, SetClause
-from solotable.partiql.words import RESERVED
 
 NOT_WELL_FORMED = "Statement wasn't well formed, can't be processed: "
 LEFT_OVER = NOT_WELL_FORMED + "Unexpected token after expression"

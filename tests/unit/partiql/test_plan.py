@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solotable.errors import ServiceError
-from solotable.expressions.ast import (
+from solotable._expressions.ast import (
     Add,
     And,
     Arithmetic,
@@ -31,8 +30,9 @@ from solotable.expressions.ast import (
     TypeIs,
     Update,
 )
-from solotable.partiql import Column, Reads, Schema, parse_statement, plan, plan_check, plan_get
-from solotable.protocol.requests import DeleteItem, GetItem, PutItem, Query, Scan, Statement, UpdateItem
+from solotable._partiql import Column, Reads, Schema, parse_statement, plan, plan_check, plan_get
+from solotable._protocol.requests import DeleteItem, GetItem, PutItem, Query, Scan, Statement, UpdateItem
+from solotable.errors import ServiceError
 
 BOTH = Schema(partition=("pk",), sort=("sk",), kinds={"pk": "S", "sk": "N"})
 HASH = Schema(partition=("pk",), sort=(), kinds={"pk": "S"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from solotable.protocol.capacity import CapacityMeter, read_units, write_units
+from solotable._protocol.capacity import CapacityMeter, read_units, write_units
 
 
 @pytest.mark.parametrize(

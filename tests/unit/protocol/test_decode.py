@@ -9,10 +9,21 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from solotable.errors import ServiceError
-from solotable.expressions.ast import Attr, Compare, Const, Exists, KeyTerm, Not, Or
-from solotable.protocol.decode import decode
-from solotable.protocol.requests import (
+from solotable._expressions.ast import Attr, Compare, Const, Exists, KeyTerm, Not, Or
+from solotable._protocol.constraints import SHAPES
+from solotable._protocol.constraints.kinds import (
+    Attributes,
+    Flag,
+    ListOf,
+    MapOf,
+    Real,
+    Shape,
+    Struct,
+    Text,
+    Whole,
+)
+from solotable._protocol.decode import decode
+from solotable._protocol.requests import (
     BatchDelete,
     BatchGetItem,
     BatchPut,
@@ -31,8 +42,7 @@ from solotable.protocol.requests import (
     TransactWriteItems,
     UpdateItem,
 )
-from solotable.protocol.shapes import SHAPES
-from solotable.protocol.shapes.kinds import Attributes, Flag, ListOf, MapOf, Real, Shape, Struct, Text, Whole
+from solotable.errors import ServiceError
 
 T: dict[str, Any] = {"TableName": "abc"}
 K: dict[str, Any] = {"Key": {"p": {"S": "x"}}}

@@ -8,9 +8,9 @@ from typing import Any
 import botocore.session
 import pytest
 
-from solotable.protocol.operations import UNSUPPORTED, WITHOUT_REPLY
-from solotable.protocol.shapes import ITEMS, SHAPES, STREAMS, TABLES
-from solotable.protocol.shapes.kinds import ListOf, MapOf, Shape, Struct
+from solotable._protocol.constraints import ITEMS, SHAPES, STREAMS, TABLES
+from solotable._protocol.constraints.kinds import ListOf, MapOf, Shape, Struct
+from solotable._protocol.operations import UNSUPPORTED, WITHOUT_REPLY
 
 
 def model(service: str) -> Any:

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from solotable._protocol.json_codec import dumps
+from solotable._protocol.replies import GotItem
+from solotable._protocol.requests import Control, GetItem, Request
+from solotable._protocol.wire import answer, call
 from solotable.errors import ConditionFailed, ServiceError, TableNotFound
-from solotable.protocol.replies import GotItem
-from solotable.protocol.requests import Control, GetItem, Request
-from solotable.protocol.text import dumps
-from solotable.protocol.wire import answer, call
 
 
 class Scripted:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from solotable.expressions.ast import (
+from solotable._expressions.ast import (
     Add,
     And,
     Arithmetic,
@@ -33,7 +33,7 @@ from solotable.expressions.ast import (
     TypeIs,
     Update,
 )
-from solotable.protocol.requests import (
+from solotable._protocol.requests import (
     NO_UPDATE,
     BatchDelete,
     BatchGetItem,
@@ -51,7 +51,7 @@ from solotable.protocol.requests import (
     TransactWriteItems,
     UpdateItem,
 )
-from solotable.values import TYPES, canonical
+from solotable._values import TYPES, canonical
 from tests.unit.expressions.strategies import ITEMS, VALUES
 
 Made = TypeVar("Made")

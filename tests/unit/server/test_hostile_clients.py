@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from solotable.protocol import wire
-from solotable.protocol.limits import LARGEST_REQUEST
-from solotable.protocol.wording import ErrorTexts
-from solotable.server import connection, run
+from solotable._protocol import wire
+from solotable._protocol.constraints.error_texts import ErrorTexts
+from solotable._protocol.limits import LARGEST_REQUEST
+from solotable.server import run
+from solotable.server.http import connection
 from tests.waiting import HANG_SECONDS, wait_until
 
 from .running import Client, Running, get, gzipped, put, request, running

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solotable.server.incoming import Incoming
-from solotable.server.plain import read_plain
+from solotable.server.http.plain import read_plain
+from solotable.server.http.request_buffer import Incoming
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: DynamoDB_20120810.ListTables\r\n"
 PLAIN = HEAD + b"Content-Length: 2\r\n\r\n{}"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from solotable.store import thread_pool
-from solotable.store.thread_pool import ThreadPool
+from solotable._store import thread_pool
+from solotable._store.thread_pool import ThreadPool
 
 
 def test_no_other_thread_of_a_child_finds_the_parents_pool(monkeypatch: pytest.MonkeyPatch) -> None:

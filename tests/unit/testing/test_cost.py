@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from solotable import Database, connect
-from solotable.connect import over
+from solotable._connect import over
+from solotable._protocol.requests import GetItem
 from solotable.engines import sqlite
 from solotable.errors import ConditionFailed
-from solotable.protocol.requests import GetItem
 from solotable.testing import Journal, RecordingEngine, assert_cost, assert_no_scan
 
 from .shop import Account, Order, Tally, shop, stock

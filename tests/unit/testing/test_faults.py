@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from solotable import AsyncDatabase, Database
-from solotable.connect import Url, awaited, open_engine, over
+from solotable._connect import Url, awaited, open_engine, over
 from solotable.errors import (
     AlreadyExists,
     BatchIncomplete,
@@ -83,7 +83,7 @@ def test_awaited_stores_meet_the_same_faults_and_wait_no_longer(
 
 def test_dice_fall_alike_in_every_run() -> None:
     def falls(seed: int) -> list[bool]:
-        from solotable.protocol.requests import GetItem
+        from solotable._protocol.requests import GetItem
 
         faults = Faults()
         faults.throttle("GetItem", probability=0.3, seed=seed)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solotable.errors import DataError, ServiceError
-from solotable.values import (
+from solotable._values import (
     AttributeValue,
     canonical,
     dump,
@@ -20,6 +19,7 @@ from solotable.values import (
     ordered_bytes,
     ordered_prefix,
 )
+from solotable.errors import DataError, ServiceError
 
 scalars = st.one_of(
     st.none(),

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solotable.values.checksum import crc32
+from solotable._values.checksum import crc32
 
 
 @given(st.binary(max_size=3000), st.binary(max_size=50))

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from solotable._values import add, canonical_number, subtract
+from solotable._values.number import number_size, ordered_number
 from solotable.errors import ServiceError
-from solotable.values import add, canonical_number, subtract
-from solotable.values.number import number_size, ordered_number
 
 OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"

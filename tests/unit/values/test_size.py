@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from solotable.values import growth, item_size, value_size
+from solotable._values import growth, item_size, value_size
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel
 
 from solotable import ANY, FROM_SCOPE, Entity, Key, Outbox, Query, Table, Version, pattern
-from solotable.store import AsyncDatabase
+from solotable._store import AsyncDatabase
 from solotable.web import (
     ApiKey,
     Auth,

@@ -7,7 +7,7 @@ from fastapi import HTTPException, Request
 
 from solotable import ANY
 from solotable.web import etag, not_modified
-from solotable.web.etags import if_match_required, parse_if_match
+from solotable.web.http.etags import if_match_required, parse_if_match
 
 from . import app as shop
 

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from solotable.errors import TransportError
 from solotable.web import JwksSettings
-from solotable.web.jwks import JwksCache, fetch, parse
+from solotable.web.auth.jwks import JwksCache, fetch, parse
 
 ONE = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 TWO = rsa.generate_private_key(public_exponent=65537, key_size=2048)

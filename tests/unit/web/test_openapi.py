@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from solotable.web import problems
+from solotable.web.http import problems
 
 from . import app as shop
 

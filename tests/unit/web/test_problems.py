@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from solotable import errors
 from solotable.web import Kind, install
-from solotable.web.problems import KINDS, kind_of
+from solotable.web.http.problems import KINDS, kind_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECRET = "internal-detail-4711"

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from solotable.cli.database import db_option
-from solotable.cli.exits import FAILED
+from solotable.cli.exit_codes import FAILED
+from solotable.cli.options.database import db_option
 from solotable.cli.output import json_option, output_options, print_json, print_rows, say
 from solotable.errors import FeedTrimmed
 
-from .opening import Wrong, list_options, moment, opened, paged, place_options, shown
+from .session import Wrong, list_options, moment, opened, paged, place_options, shown
 
 if TYPE_CHECKING:
-    from solotable.systems.limiter.trail import AuditRecord
+    from solotable.systems.limiter.admin.audit import AuditRecord
 
 #: A place of its own: `solotable deliver` may hand the same events to other sinks.
 _CONSUMER = "limiter-audit"
@@ -45,7 +45,7 @@ def list_(
     shape: str | None,
 ) -> None:
     """Print the trail, newest first. Changes are in it once `deliver` has run."""
-    from solotable.systems.limiter import trail
+    from solotable.systems.limiter.admin import audit as trail
 
     if registry and (entity is not None or namespace is not None):
         raise click.UsageError(
@@ -80,7 +80,7 @@ def list_(
 def deliver(db: str | None, follow: bool, recover: bool, as_json: bool) -> int:
     """Put the changes of all namespaces into their trails; each is kept once, however often it is run."""
     from solotable.jobs.deliver import deliver as job
-    from solotable.systems.limiter.trail import audit_sink
+    from solotable.systems.limiter.admin.audit import audit_sink
 
     with opened(db) as table:
         try:
@@ -124,7 +124,7 @@ def archive(
 
     The same records give the same bytes. Nothing is removed here; the table does that itself after 90 days.
     """
-    from solotable.systems.limiter import trail
+    from solotable.systems.limiter.admin import audit as trail
 
     if file.exists() and not force:
         raise Wrong(f"{file} is there already; --force replaces it.")
@@ -180,6 +180,6 @@ def _changes(record: AuditRecord) -> str:
 
 
 def _limits(rules: str | None) -> str:
-    from solotable.systems.limiter.limits import parse
+    from solotable.systems.limiter.admin.limits import parse
 
     return shown(parse(rules)) if rules else "(none)"

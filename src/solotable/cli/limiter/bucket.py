@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from solotable.cli.database import NotThere
-from solotable.cli.exits import FAILED
+from solotable.cli.exit_codes import FAILED
+from solotable.cli.options.database import NotThere
 from solotable.cli.output import json_option, print_json, print_table, say
 from solotable.errors import UnknownEntity
 
-from .opening import Table, opened, place_options, shown
+from .session import Table, opened, place_options, shown
 
 if TYPE_CHECKING:
     from solotable.systems.limiter import Bucket, LimitStatus
@@ -128,7 +128,7 @@ def show(entity: str, resource: str, db: str | None, namespace: str | None, as_j
     )
     rules = sorted({each.rules for each in found})
     for each in rules:
-        from solotable.systems.limiter.limits import parse
+        from solotable.systems.limiter.admin.limits import parse
 
         say(f"Reckoned with {shown(parse(each))}.")
 
@@ -136,8 +136,8 @@ def show(entity: str, resource: str, db: str | None, namespace: str | None, as_j
 def _shards(table: Table, namespace: str, entity: str, resource: str) -> list[Bucket]:
     """Read every shard; their number is known by the levels that are met."""
     from solotable.systems.limiter import Bucket
-    from solotable.systems.limiter.bucket import unreadable
-    from solotable.systems.limiter.names import entity_name, resource_name
+    from solotable.systems.limiter.admin.names import entity_name, resource_name
+    from solotable.systems.limiter.buckets.bucket import unreadable
 
     store = table.db.tenant(namespace)
     given = {"entity": entity_name(entity), "resource": resource_name(resource)}
@@ -167,7 +167,7 @@ def _facts(found: Bucket) -> dict[str, Any]:
 
 
 def _contents(found: Bucket, now: int) -> list[dict[str, Any]]:
-    from solotable.systems.limiter.gauge import rules_from
+    from solotable.systems.limiter.buckets.token_bucket import rules_from
 
     rows = []
     for name, gauge in rules_from(found.rules, found.revision).gauges.items():

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from solotable.cli.database import NotThere
+from solotable.cli.options.database import NotThere
 from solotable.cli.output import json_option, say
 
 from .entity import print_stored
-from .opening import limits_given, opened, place_options, shown
+from .session import limits_given, opened, place_options, shown
 
 if TYPE_CHECKING:
-    from solotable.systems.limiter.entities import OnUnavailable
+    from solotable.systems.limiter.admin.entities import OnUnavailable
 
 
 @click.group("resource")

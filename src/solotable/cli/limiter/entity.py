@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from solotable.cli.database import NotThere
+from solotable.cli.options.database import NotThere
 from solotable.cli.output import (
     in_a_line,
     json_option,
@@ -18,7 +18,7 @@ from solotable.cli.output import (
     row_of,
 )
 
-from .opening import confirm, limits_given, list_options, opened, paged, place_options, shown
+from .session import confirm, limits_given, list_options, opened, paged, place_options, shown
 
 if TYPE_CHECKING:
     from solotable.systems.limiter import LimitedEntity, Limiter, StoredLimits

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from solotable.cli.exits import FAILED, USAGE
+from solotable.cli.exit_codes import FAILED, USAGE
 from solotable.cli.output import json_option, print_json, print_table, say
 
-from .opening import DEFAULT_NAMESPACE, Table, confirm, opened, place_options
+from .session import DEFAULT_NAMESPACE, Table, confirm, opened, place_options
 
 if TYPE_CHECKING:
     from solotable.systems.limiter import Limiter
@@ -137,7 +137,7 @@ def planned(limiter: Limiter, manifest: Manifest, *, prune: bool) -> Plan:
     All levels are listed from an index, which may lag behind; so whatever seems to differ is read again.
     """
     from solotable.systems.limiter.manifest import compared
-    from solotable.systems.limiter.manifest.planning import content_of
+    from solotable.systems.limiter.manifest.plan import content_of
 
     stored = _stored(limiter)
     seen = compared(manifest, stored, prune=prune)
@@ -151,7 +151,7 @@ def planned(limiter: Limiter, manifest: Manifest, *, prune: bool) -> Plan:
 
 
 def _stored(limiter: Limiter) -> dict[Level, Content]:
-    from solotable.systems.limiter.manifest.planning import content_of, level_of
+    from solotable.systems.limiter.manifest.plan import content_of, level_of
 
     found: dict[Level, Content] = {}
     cursor = None
@@ -193,7 +193,7 @@ def _limiter(table: Table, manifest: Manifest, namespace: str | None) -> Limiter
 
 
 def _print_plan(found: Plan) -> None:
-    from solotable.systems.limiter.manifest.planning import lines
+    from solotable.systems.limiter.manifest.plan import lines
 
     if found.changes:
         print_table(
@@ -235,7 +235,7 @@ def _counts(found: Plan, to: str) -> str:
 
 
 def _diff_lines(change: Change) -> list[str]:
-    from solotable.systems.limiter.manifest.planning import lines
+    from solotable.systems.limiter.manifest.plan import lines
 
     before, after = lines(change.before), lines(change.after)
     found = [f"  {change.level}"]

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from solotable.cli.database import db_option
-from solotable.cli.exits import FAILED
+from solotable.cli.exit_codes import FAILED
+from solotable.cli.options.database import db_option
 from solotable.cli.output import json_option, output_options, print_json, print_one, print_rows, row_of, say
 
-from .opening import Wrong, confirm, list_options, opened, paged
+from .session import Wrong, confirm, list_options, opened, paged
 
 if TYPE_CHECKING:
-    from solotable.systems.limiter.namespaces import Namespace, Purging
+    from solotable.systems.limiter.admin.namespaces import Namespace, Purging
 
 _COLUMNS = ("name", "id", "status", "created", "deleted")
 _name = click.argument("name", metavar="NAME")
@@ -34,7 +34,7 @@ def namespace() -> None:
 @json_option
 def register(name: str, db: str | None, as_json: bool) -> None:
     """Make a namespace, with an id that is never used again."""
-    from solotable.systems.limiter import namespaces
+    from solotable.systems.limiter.admin import namespaces
 
     with opened(db, makes=True) as table:
         made = table.run(namespaces.register(table.db.scope.acting(table.actor, None), name))
@@ -47,7 +47,7 @@ def register(name: str, db: str | None, as_json: bool) -> None:
 @output_options
 def list_(db: str | None, most: int, everything: bool, shape: str | None) -> None:
     """Print the namespaces by name, deleted ones too."""
-    from solotable.systems.limiter import namespaces
+    from solotable.systems.limiter.admin import namespaces
 
     with opened(db) as table:
 
@@ -63,7 +63,7 @@ def list_(db: str | None, most: int, everything: bool, shape: str | None) -> Non
 @json_option
 def show(name: str, db: str | None, as_json: bool) -> None:
     """Print a namespace."""
-    from solotable.systems.limiter import namespaces
+    from solotable.systems.limiter.admin import namespaces
 
     with opened(db) as table:
         print_one(_row(table.run(namespaces.show(table.db.scope, name))), "json" if as_json else None)
@@ -78,7 +78,7 @@ def show(name: str, db: str | None, as_json: bool) -> None:
 @json_option
 def delete(name: str, db: str | None, yes: bool, as_json: bool) -> int:
     """Close a namespace: it can be recovered until it is purged."""
-    from solotable.systems.limiter import namespaces
+    from solotable.systems.limiter.admin import namespaces
 
     with opened(db) as table:
         table.run(namespaces.show(table.db.scope, name))
@@ -100,7 +100,7 @@ def delete(name: str, db: str | None, yes: bool, as_json: bool) -> int:
 @json_option
 def recover(name: str, db: str | None, as_json: bool) -> None:
     """Open a deleted namespace again, with all that is in it."""
-    from solotable.systems.limiter import namespaces
+    from solotable.systems.limiter.admin import namespaces
 
     with opened(db) as table:
         found = table.run(namespaces.recover(table.db.scope.acting(table.actor, None), name))
@@ -117,7 +117,7 @@ def purge(name: str, db: str | None, yes: bool, as_json: bool) -> int:
 
     It reads the whole table. Broken off anywhere it goes on where it was.
     """
-    from solotable.systems.limiter import namespaces
+    from solotable.systems.limiter.admin import namespaces
 
     with opened(db) as table:
         scope = table.db.scope.acting(table.actor, None)
@@ -148,7 +148,7 @@ def orphans(db: str | None, purged: str | None, yes: bool, as_json: bool) -> int
 
     A namespace that was used by its name alone, and never registered, is among them: that is no mistake.
     """
-    from solotable.systems.limiter import namespaces
+    from solotable.systems.limiter.admin import namespaces
 
     with opened(db) as table:
         if purged is not None:

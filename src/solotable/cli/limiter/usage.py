@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from solotable.cli.database import db_option
+from solotable.cli.options.database import db_option
 from solotable.cli.output import json_option, output_options, print_json, print_rows, print_table
 from solotable.errors import FeedTrimmed
 
-from .opening import list_options, moment, opened, paged, place_options
+from .session import list_options, moment, opened, paged, place_options
 
 if TYPE_CHECKING:
     from solotable.systems.limiter import Limiter

@@ -13,17 +13,17 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from solotable._protocol.constraints import STREAMS
 from solotable.errors import NotConfigured
 from solotable.fork_safe import new_lock
-from solotable.protocol.shapes import STREAMS
 
-from .channel import Channel
-from .direct import Direct
-from .directly import direct
-from .exchange import Patience
-from .faults import explained
-from .sign import AccessKey
-from .ways import why_botocore
+from .auth.botocore_config import direct
+from .auth.sigv4 import AccessKey
+from .errors import explained
+from .http.botocore_transport import Channel
+from .http.exchange import Patience
+from .http.transport import Direct
+from .select_transport import why_botocore
 
 _LOCAL_REGION: Final = "us-east-1"
 _LOCAL_KEY: Final = AccessKey(id="local", secret="local")  # noqa: S106 - opens nothing

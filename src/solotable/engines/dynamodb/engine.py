@@ -10,15 +10,15 @@ import asyncio
 from types import TracebackType
 from typing import Any, Self
 
-from solotable.protocol.receive import receive
-from solotable.protocol.render import render
-from solotable.protocol.requests import Request
-from solotable.protocol.wire import call
+from solotable._protocol.decode.replies import receive
+from solotable._protocol.encode.requests import render
+from solotable._protocol.requests import Request
+from solotable._protocol.wire import call
 
-from .awaiting import AwaitedDirect
 from .clients import Clients
-from .direct import Direct
-from .faults import Sent, explained
+from .errors import Sent, explained
+from .http.async_transport import AwaitedDirect
+from .http.transport import Direct
 
 
 class DynamoEngine:

@@ -12,10 +12,10 @@ import os
 import time
 from collections.abc import Callable
 
-from solotable.protocol.wording import LATEST, ErrorTexts
+from solotable._protocol.constraints.error_texts import LATEST, ErrorTexts
 
-from .connection import LOCK_SECONDS, MEMORY, Durability
 from .engine import SqliteEngine
+from .file.connection import LOCK_SECONDS, MEMORY, Durability
 
 __all__ = ["LOCK_SECONDS", "MEMORY", "Durability", "SqliteEngine", "open"]
 

@@ -14,24 +14,25 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from solotable._partiql import Schema as KeyNames
+from solotable._protocol.constraints.error_texts import LATEST, YEARS, ErrorTexts
+from solotable._protocol.decode.table_names import plain_name
+from solotable._protocol.engine import Pause, TooLong
+from solotable._protocol.requests import Request
+from solotable._protocol.wire import call
 from solotable.errors import ConditionFailed, DeclarationError, ServiceError
-from solotable.partiql import Schema as KeyNames
-from solotable.protocol.engine import Pause, TooLong
-from solotable.protocol.names import plain_name
-from solotable.protocol.requests import Request
-from solotable.protocol.wire import call
-from solotable.protocol.wording import LATEST, YEARS, ErrorTexts
 
-from . import backfill, recount
-from .catalog import Catalog, Table
-from .commits import Outcome
-from .connection import LOCK_SECONDS, Connect, Database, Durability, StaleDefinition, connect
-from .counts import Differences
+from .counts import recount
+from .counts.counts import Differences
+from .counts.pending_counts import Tally
+from .file.connection import LOCK_SECONDS, Connect, Database, Durability, StaleDefinition, connect
+from .file.group_commit import Outcome
+from .file.presence import Presence
+from .items.storage import Writer
+from .maintenance import index_backfill
+from .maintenance.ttl_sweeper import sweep
 from .operations import OPERATIONS
-from .presence import Presence
-from .storage import Writer
-from .tally import Tally
-from .ttl import sweep
+from .tables.catalog import Catalog, Table
 
 ResultT = TypeVar("ResultT")
 
@@ -82,7 +83,7 @@ class SqliteEngine:
         try:
             if not read_only:
                 recount.repair(self)
-                backfill.resume_all(self)
+                index_backfill.resume_all(self)
         except BaseException:
             # Nobody will have the engine to close it.
             recount.stop(self)

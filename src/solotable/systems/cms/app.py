@@ -16,23 +16,23 @@ from pathlib import Path
 from fastapi import FastAPI
 
 from solotable import AsyncDatabase, connect
-from solotable.connect import Url
+from solotable._connect import Url
 from solotable.jobs.deliver import deliver
 from solotable.systems.limiter import AsyncLimiter, Limit
-from solotable.systems.limiter.dependency import limit_problems
+from solotable.systems.limiter.http.dependency import limit_problems
 from solotable.web import Auth, Principal, Standing, install, lifespan
 from solotable.web.lifespan import Lifespan
 from solotable.web.periodic import every
 
-from .mime import MB
+from .formats.mime import MB
 from .routes import ROUTERS
 from .routes.access import FORBIDDEN
+from .routes.dependencies import OpenTenants
+from .routes.editing.graph import GraphCache
 from .routes.examples import exemplified
-from .routes.graph import GraphCache
-from .routes.limits import NAMESPACE, VISITOR_LIMITS
-from .routes.scope import OpenTenants
-from .routes.site import serve_pages
-from .routes.sitemaps import Sitemaps
+from .routes.rate_limits import NAMESPACE, VISITOR_LIMITS
+from .routes.site.pages import serve_pages
+from .routes.site.sitemaps import Sitemaps
 from .services import Tenants, UnknownUsers, audit_sink, standing
 from .storage import FolderStorage, Storage
 from .table import cms

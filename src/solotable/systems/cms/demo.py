@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from solotable import Actor, AsyncDatabase, AsyncStore, connect, connect_async
 from solotable.jobs.deliver import deliver
-from solotable.systems.staging import Credential, Demo, auth_of, credentials_of
+from solotable.systems.demo_server import Credential, Demo, auth_of, credentials_of
 
 from .app import create_app
 from .services import (

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from solotable.connect import Table
-from solotable.entities.sides import Composed
-from solotable.entities.table import Index
+from solotable._connect import Table
+from solotable._entities.declare.table import Index
+from solotable._entities.keys.layout import Composed
 from solotable.errors import DeclarationError
 
 if TYPE_CHECKING:
-    from solotable.entities.plan import Plan
+    from solotable._entities.declare.plan import Plan
 
 OF_TENANT = "TENANT#{tenant_id}"
 SYSTEM = "SYSTEM"

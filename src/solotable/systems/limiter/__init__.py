@@ -18,10 +18,11 @@ Start at `blocking` (or `awaiting`) and `lease`. Where things are:
     manifest/                       files of limits, for `solotable limiter limits`
 """
 
-from .awaiting import AsyncLimiter
-from .blocking import Limiter
-from .bucket import Bucket
-from .entities import LimitedEntity, StoredLimits
+from .admin.entities import LimitedEntity, StoredLimits
+from .admin.limits import Limit
+from .admin.names import DEFAULT
+from .async_rate_limiter import AsyncLimiter
+from .buckets.bucket import Bucket
 from .errors import (
     LeaseExpired,
     LimiterUnavailable,
@@ -31,10 +32,9 @@ from .errors import (
     RateLimitExceeded,
     UnreadableBucket,
 )
-from .held import HeldLeases, StoredLease
+from .http.http_leases import HeldLeases, StoredLease
 from .lease import AsyncLease, Lease
-from .limits import Limit
-from .names import DEFAULT
+from .rate_limiter import Limiter
 from .table import limiter
 
 __all__ = [

@@ -8,20 +8,20 @@ from datetime import datetime
 from typing import Any, Self, TypedDict
 
 from solotable import Actor
+from solotable._flows.retry import Flow
+from solotable._flows.scope import Scope
 from solotable.errors import DataError
-from solotable.flows.ask import Flow
-from solotable.flows.scope import Scope
 
-from . import settings
-from .acquire import Room, levels, refresh
-from .bucket import HIGHEST_LEVEL
-from .charge import Desk
-from .entities import LimitedEntity, OnUnavailable, StoredLimits
+from .admin import settings
+from .admin.entities import LimitedEntity, OnUnavailable, StoredLimits
+from .admin.limits import MICROSECONDS, Amount, Limit, limits_of
+from .admin.resolve import CacheStats, SettingsCache
+from .buckets.acquire import Room, levels, refresh
+from .buckets.bucket import HIGHEST_LEVEL
+from .buckets.charge import Desk
+from .buckets.local_cache import Memory
 from .errors import NoLimits, UnreadableBucket
 from .lease import Order
-from .limits import MICROSECONDS, Amount, Limit, limits_of
-from .memory import Memory
-from .resolve import CacheStats, SettingsCache
 
 log = logging.getLogger("solotable.limiter")
 

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 
 from solotable import Actor, AsyncDatabase, connect_async
+from solotable._store.runner import arun
 from solotable.errors import AlreadyExists
-from solotable.store.drive import arun
-from solotable.systems.staging import Credential, Demo, auth_of, credentials_of
+from solotable.systems.demo_server import Credential, Demo, auth_of, credentials_of
 
-from .app import create_app, do_jobs, server_of
-from .awaiting import AsyncLimiter
-from .chat import router
-from .limits import Limit
-from .namespaces import register
+from .admin.limits import Limit
+from .admin.namespaces import register
+from .async_rate_limiter import AsyncLimiter
+from .http.app import create_app, do_jobs, server_of
+from .http.chat import router
+from .http.watch import StreamSettings
 from .table import limiter
-from .watch import StreamSettings
 
 if TYPE_CHECKING:
     import uvicorn

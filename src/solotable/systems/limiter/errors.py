@@ -20,7 +20,7 @@ from typing import Any
 
 from solotable.errors import SolotableError
 
-from .limits import Limit, in_tokens
+from .admin.limits import Limit, in_tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,15 +16,15 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from solotable._flows.retry import Flow
+from solotable._protocol.engine import Engine
+from solotable._store.runner import AsyncEngine, Inline, arun, run
 from solotable.errors import DataError, EngineError, ServiceError, SolotableError, TransportError
-from solotable.flows.ask import Flow
-from solotable.protocol.engine import Engine
-from solotable.store.drive import AsyncEngine, Inline, arun, run
 
-from .acquire import Grant, Room, acquire, adjust, back
-from .entities import OnUnavailable
+from .admin.entities import OnUnavailable
+from .admin.limits import MILLI, Amount, Limit, in_tokens, wanted
+from .buckets.acquire import Grant, Room, acquire, adjust, back
 from .errors import LeaseExpired, LimiterUnavailable, LimitStatus
-from .limits import MILLI, Amount, Limit, in_tokens, wanted
 
 ResultT = TypeVar("ResultT")
 

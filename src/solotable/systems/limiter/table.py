@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from solotable.connect import Table
-from solotable.entities.table import Index
+from solotable._connect import Table
+from solotable._entities.declare.table import Index
 
 limiter = Table(
     "Limiter",

@@ -10,18 +10,18 @@ from typing import Any, cast
 
 import pytest
 
+from solotable._protocol.constraints import ITEMS
+from solotable._protocol.engine import Engine
+from solotable._protocol.requests import DeleteItem, Request, Scan
 from solotable.engines import dynamodb
-from solotable.engines.dynamodb.channel import Channel
+from solotable.engines.dynamodb.auth.botocore_config import address, host_header
+from solotable.engines.dynamodb.auth.credentials import Signers
+from solotable.engines.dynamodb.auth.sigv4 import AccessKey
 from solotable.engines.dynamodb.clients import Clients, Wanted
-from solotable.engines.dynamodb.connections import Pool
-from solotable.engines.dynamodb.credentials import Signers
-from solotable.engines.dynamodb.direct import Direct, Service, Wording
-from solotable.engines.dynamodb.directly import address, host_header
-from solotable.engines.dynamodb.exchange import Patience
-from solotable.engines.dynamodb.sign import AccessKey
-from solotable.protocol.engine import Engine
-from solotable.protocol.requests import DeleteItem, Request, Scan
-from solotable.protocol.shapes import ITEMS
+from solotable.engines.dynamodb.http.botocore_transport import Channel
+from solotable.engines.dynamodb.http.exchange import Patience
+from solotable.engines.dynamodb.http.pool import Pool
+from solotable.engines.dynamodb.http.transport import Direct, Service, Wording
 from tests.unit.server.running import Running, running
 from tests.waiting import HANG_SECONDS
 

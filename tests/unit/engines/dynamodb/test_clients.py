@@ -12,9 +12,9 @@ import boto3
 import botocore.session
 import pytest
 
+from solotable._protocol.requests import Control, GetItem, PutItem, TransactWriteItems
 from solotable.engines import dynamodb
 from solotable.errors import NotConfigured, ServiceError
-from solotable.protocol.requests import Control, GetItem, PutItem, TransactWriteItems
 from tests.serving import environment
 from tests.unit.server.running import running
 

@@ -11,14 +11,10 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from solotable.engines import sqlite
-from solotable.engines.dynamodb import DynamoEngine
-from solotable.engines.dynamodb.refusals import Refused
-from solotable.errors import ConditionFailed, ServiceError, TableNotFound, TransactionCancelled
-from solotable.expressions.ast import Assign, Attr, Compare, Const, Exists, KeyTerm, Not, Update
-from solotable.protocol.encode import encode
-from solotable.protocol.engine import Engine
-from solotable.protocol.requests import (
+from solotable._expressions.ast import Assign, Attr, Compare, Const, Exists, KeyTerm, Not, Update
+from solotable._protocol.encode.replies import encode
+from solotable._protocol.engine import Engine
+from solotable._protocol.requests import (
     BatchDelete,
     BatchExecuteStatement,
     BatchGetItem,
@@ -40,6 +36,10 @@ from solotable.protocol.requests import (
     TransactWriteItems,
     UpdateItem,
 )
+from solotable.engines import sqlite
+from solotable.engines.dynamodb import DynamoEngine
+from solotable.engines.dynamodb.http.error_body import Refused
+from solotable.errors import ConditionFailed, ServiceError, TableNotFound, TransactionCancelled
 from tests.unit.server.running import TABLE
 
 T = "Things"

@@ -13,11 +13,11 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
+from solotable._protocol.engine import Engine
+from solotable._protocol.requests import GetItem, PutItem
 from solotable.engines import dynamodb
-from solotable.engines.dynamodb.exchange import Patience
+from solotable.engines.dynamodb.http.exchange import Patience
 from solotable.errors import NotConfigured, OutcomeUnknown, TransportError
-from solotable.protocol.engine import Engine
-from solotable.protocol.requests import GetItem, PutItem
 
 from .evil import GOOD, Act, evil, reply
 

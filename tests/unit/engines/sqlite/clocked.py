@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from solotable._protocol.constraints.error_texts import LATEST, ErrorTexts
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
-from solotable.protocol.wording import LATEST, ErrorTexts
 from tests.conformance.tables import table
 
 Json = dict[str, Any]

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from solotable.engines.sqlite.connection import Connect
+from solotable.engines.sqlite.file.connection import Connect
 
 Hook = Callable[[sqlite3.Connection, str], None]
 

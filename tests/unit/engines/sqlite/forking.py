@@ -22,9 +22,10 @@ from types import FrameType
 from typing import Any
 
 from solotable.engines import sqlite
-from solotable.engines.sqlite import SqliteEngine, forks
-from solotable.engines.sqlite.connection import Database
-from solotable.engines.sqlite.file_lock import FileLock
+from solotable.engines.sqlite import SqliteEngine
+from solotable.engines.sqlite.file import forks
+from solotable.engines.sqlite.file.connection import Database
+from solotable.engines.sqlite.file.file_lock import FileLock
 from solotable.errors import EngineError
 
 from .faulty import Faults, once

@@ -6,7 +6,8 @@ import json
 import sqlite3
 from pathlib import Path
 
-from solotable.engines.sqlite import SqliteEngine, catalog, ddl
+from solotable.engines.sqlite import SqliteEngine
+from solotable.engines.sqlite.tables import catalog, layout
 
 TABLES = """
 CREATE TABLE catalog (
@@ -60,7 +61,7 @@ def write(engine: SqliteEngine, path: Path) -> None:
     file = sqlite3.connect(path, isolation_level=None)
     file.execute("PRAGMA journal_mode = WAL")
     file.executescript(TABLES)
-    file.execute(f"PRAGMA application_id = {ddl.APPLICATION_ID}")
+    file.execute(f"PRAGMA application_id = {layout.APPLICATION_ID}")
     file.execute("PRAGMA user_version = 1")
     with engine.database.snapshot() as connection:
         file.execute(

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from solotable._protocol.requests import DeleteItem, PutItem
 from solotable.engines.sqlite import SqliteEngine
-from solotable.engines.sqlite.checkup import examine
-from solotable.engines.sqlite.compact import compact
+from solotable.engines.sqlite.maintenance.checkup import examine
+from solotable.engines.sqlite.maintenance.compact import compact
 from solotable.errors import EngineError
-from solotable.protocol.requests import DeleteItem, PutItem
 from tests.waiting import wait_until
 
 from .clocked import create, described, keys, opened, put
@@ -130,7 +130,7 @@ def test_a_reader_keeps_the_old_pages_and_the_file_shrinks_after_it(loose: Path)
 def test_a_kill_in_the_middle_leaves_the_file_sound(loose: Path, moment: str) -> None:
     program = (
         "import os, signal, sys\n"
-        "from solotable.engines.sqlite.compact import compact\n"
+        "from solotable.engines.sqlite.maintenance.compact import compact\n"
         "def tell(what, part):\n"
         "    if what == sys.argv[2] and (part or what != 'copy pages'):\n"
         "        os.kill(os.getpid(), signal.SIGKILL)\n"

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from solotable.engines import sqlite
-from solotable.engines.sqlite import SqliteEngine, ddl
+from solotable.engines.sqlite import SqliteEngine
+from solotable.engines.sqlite.tables import layout
 from solotable.errors import (
     Corrupt,
     EngineError,
@@ -73,8 +74,8 @@ def test_durable_is_full_fsync_in_wal_and_relaxed_is_not(path: Path) -> None:
 def test_the_file_says_what_it_is(path: Path) -> None:
     start(path).close()
     connection = sqlite3.connect(path)
-    assert connection.execute("PRAGMA application_id").fetchone() == (ddl.APPLICATION_ID,)
-    assert connection.execute("PRAGMA user_version").fetchone() == (ddl.VERSION,)
+    assert connection.execute("PRAGMA application_id").fetchone() == (layout.APPLICATION_ID,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (layout.VERSION,)
     connection.close()
 
 
@@ -110,7 +111,7 @@ def test_another_programs_database_is_refused_and_left_alone(path: Path) -> None
 def test_a_file_of_a_newer_version_is_refused(path: Path) -> None:
     start(path).close()
     connection = sqlite3.connect(path)
-    connection.execute(f"PRAGMA user_version = {ddl.VERSION + 1}")
+    connection.execute(f"PRAGMA user_version = {layout.VERSION + 1}")
     connection.close()
     with pytest.raises(NotOurFile, match="newer solotable"):
         sqlite.open(path)

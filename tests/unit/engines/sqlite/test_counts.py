@@ -17,20 +17,22 @@ from pathlib import Path
 import pytest
 
 from solotable import Table
-from solotable.connect import over
+from solotable._connect import over
+from solotable._protocol.engine import TooLong
+from solotable._protocol.requests import DeleteItem, PutItem
 from solotable.engines import sqlite
-from solotable.engines.sqlite import SqliteEngine, catalog, counts, recount
-from solotable.engines.sqlite.checkup import examine
-from solotable.engines.sqlite.counts import Counts
+from solotable.engines.sqlite import SqliteEngine
+from solotable.engines.sqlite.counts import counts, recount
+from solotable.engines.sqlite.counts.counts import Counts
+from solotable.engines.sqlite.maintenance.checkup import examine
+from solotable.engines.sqlite.tables import catalog
 from solotable.errors import EngineError
-from solotable.protocol.engine import TooLong
-from solotable.protocol.requests import DeleteItem, PutItem
 from tests.conformance.tables import TABLES, index
 from tests.waiting import HANG_SECONDS
 
 from .clocked import Json, create, described, opened, put
 from .faulty import Faults, fault, once
-from .test_backfill import ADD, defined_only, filled, wait_until_active
+from .test_index_backfill import ADD, defined_only, filled, wait_until_active
 from .work import Steps
 
 GSI = [

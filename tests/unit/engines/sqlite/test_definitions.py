@@ -10,7 +10,7 @@ from solotable.engines.sqlite import SqliteEngine
 from solotable.errors import ServiceError, TableNotFound
 
 from .clocked import create, described, keys, opened, put
-from .test_backfill import ADD
+from .test_index_backfill import ADD
 
 
 def test_a_table_dropped_by_another_engine_is_gone(tmp_path: Path) -> None:

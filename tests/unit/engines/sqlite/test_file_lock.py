@@ -19,18 +19,18 @@ import pytest
 
 from solotable import Table
 from solotable.engines import sqlite
-from solotable.engines.sqlite import file_lock
-from solotable.engines.sqlite.file_lock import FileLock
+from solotable.engines.sqlite.file import file_lock
+from solotable.engines.sqlite.file.file_lock import FileLock
 from solotable.errors import EngineError, FileLocked
 from tests.waiting import wait_until
 
-from .test_files import create, keys, put
+from .test_identity import create, keys, put
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGSTOP")
 
 _HOLDER = """
 import sys
-from solotable.engines.sqlite.file_lock import FileLock
+from solotable.engines.sqlite.file.file_lock import FileLock
 with FileLock(sys.argv[1], timeout_seconds=300):
     print("locked", flush=True)
     sys.stdin.read(1)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solotable.engines.sqlite.catalog import KeyAttribute, Schema, Table
-from solotable.engines.sqlite.keys import check_key, key_bytes, located
+from solotable._values import Item
+from solotable.engines.sqlite.items.keys import check_key, key_bytes, located
+from solotable.engines.sqlite.tables.catalog import KeyAttribute, Schema, Table
 from solotable.errors import ServiceError
-from solotable.values import Item
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20) | st.integers(240, 3000).map(
     "é".__mul__

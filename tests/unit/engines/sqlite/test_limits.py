@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from solotable._values import item_size
 from solotable.engines.sqlite import SqliteEngine
 from solotable.errors import ServiceError, TransactionCancelled
-from solotable.values import item_size
 from tests.conformance.tables import index, table
 
 from .clocked import opened

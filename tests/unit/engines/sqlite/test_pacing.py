@@ -8,14 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from solotable.engines.sqlite import SqliteEngine, backfill
-from solotable.engines.sqlite.connection import Database
-from solotable.engines.sqlite.pacing import Pace
+from solotable.engines.sqlite import SqliteEngine
+from solotable.engines.sqlite.file.connection import Database
+from solotable.engines.sqlite.file.pacing import Pace
+from solotable.engines.sqlite.maintenance import index_backfill
 from tests.waiting import wait_until
 
 from .clocked import START, create, opened, put
-from .test_backfill import MANY, defined_only, filled
-from .test_ttl import SETTING, at
+from .test_index_backfill import MANY, defined_only, filled
+from .test_ttl_sweeper import SETTING, at
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_a_filling_beside_a_writer_is_done_in_small_transactions(
     with opened(tmp_path / "db") as engine:
         create(engine)
         filled(engine)
-        backfill.fill(engine, "Things", defined_only(engine))
+        index_backfill.fill(engine, "Things", defined_only(engine))
         alone, sizes[:] = len(sizes), []
         stop = threading.Event()
         thread = waiting_writer(engine, stop)
@@ -98,7 +99,7 @@ def test_a_filling_beside_a_writer_is_done_in_small_transactions(
             "UpdateTable",
             {"TableName": "Things", "GlobalSecondaryIndexUpdates": [{"Delete": {"IndexName": "byg"}}]},
         )
-        backfill.fill(engine, "Things", defined_only(engine))
+        index_backfill.fill(engine, "Things", defined_only(engine))
         stop.set()
         thread.join()
         assert alone <= MANY // 250

@@ -8,7 +8,7 @@ import pytest
 
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
-from solotable.engines.sqlite.storage import rows_sql
+from solotable.engines.sqlite.items.storage import rows_sql
 from tests.conformance.tables import TABLES
 
 _SUBQUERY = ("CO-ROUTINE (subquery-1)", "SCAN (subquery-1)", "CO-ROUTINE x", "SCAN x")

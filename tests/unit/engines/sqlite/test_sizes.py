@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from solotable.values import item_size
+from solotable._values import item_size
 from tests.conformance.tables import table
 
 from .clocked import opened

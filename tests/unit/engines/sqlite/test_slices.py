@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from solotable._protocol.decode import decode
+from solotable._protocol.encode.replies import encode
+from solotable._protocol.engine import TooLong
 from solotable.engines import sqlite
 from solotable.engines.sqlite.engine import SqliteEngine
 from solotable.errors import ConditionFailed, ServiceError
-from solotable.protocol.decode import decode
-from solotable.protocol.encode import encode
-from solotable.protocol.engine import TooLong
 
 ITEMS = 300
 LARGE = 6

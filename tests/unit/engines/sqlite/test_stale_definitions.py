@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from solotable.engines import sqlite
-from solotable.engines.sqlite import SqliteEngine, backfill
+from solotable.engines.sqlite import SqliteEngine
+from solotable.engines.sqlite.maintenance import index_backfill
 from solotable.errors import EngineError, ServiceError
 from tests.conformance.tables import index, table
 
@@ -87,7 +88,7 @@ def test_a_filling_cut_short_goes_on_when_the_file_is_opened(tmp_path: Path) -> 
             GlobalSecondaryIndexUpdates=[{"Create": index("new", "g")}],
         )
     with sqlite.open(path) as engine:
-        backfill.wait(engine)
+        index_backfill.wait(engine)
         request = {
             "TableName": "Things",
             "IndexName": "new",

@@ -10,7 +10,7 @@ import pytest
 
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
-from solotable.engines.sqlite.checkup import examine
+from solotable.engines.sqlite.maintenance.checkup import examine
 from solotable.errors import Corrupt, EngineError
 from tests.conformance.tables import index, table
 

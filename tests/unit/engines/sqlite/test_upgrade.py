@@ -11,15 +11,18 @@ from pathlib import Path
 import pytest
 
 from solotable.engines import sqlite
-from solotable.engines.sqlite import SqliteEngine, backfill, ddl, recount
-from solotable.engines.sqlite.checkup import examine
+from solotable.engines.sqlite import SqliteEngine
+from solotable.engines.sqlite.counts import recount
+from solotable.engines.sqlite.maintenance import index_backfill
+from solotable.engines.sqlite.maintenance.checkup import examine
+from solotable.engines.sqlite.tables import layout as ddl
 from solotable.errors import Corrupt, ReadOnly
 from tests.waiting import HANG_SECONDS
 
 from . import layout_1
 from .clocked import START, Clock, create, described, keys, opened, put
 from .test_counts import GSI, TYPES, counted, kept
-from .test_ttl import SETTING, at, status
+from .test_ttl_sweeper import SETTING, at, status
 
 ITEMS = 40
 
@@ -55,7 +58,7 @@ def is_upgraded(path: Path) -> None:
     assert layout(path) == ddl.VERSION
     with opened(path, Clock()) as engine:
         recount.wait(engine, HANG_SECONDS)
-        backfill.wait(engine, HANG_SECONDS)
+        index_backfill.wait(engine, HANG_SECONDS)
         assert kept(engine) == counted(engine)
         assert described(engine)["ItemCount"] == ITEMS
         assert status(engine) == "ENABLED"

@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from solotable.engines.sqlite import connection as connections
-from solotable.engines.sqlite.connection import Connect
+from solotable.engines.sqlite.file import connection as connections
+from solotable.engines.sqlite.file.connection import Connect
 
 ResultT = TypeVar("ResultT")
 

@@ -7,12 +7,12 @@ from typing import Any, Literal
 import pytest
 from pydantic import create_model
 
-from solotable.entities.entity import Entity
-from solotable.entities.fields import FROM_SCOPE
-from solotable.entities.keys import Key
-from solotable.entities.lint import Finding, lint
-from solotable.entities.patterns import pattern
-from solotable.entities.table import Index, Table
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.fields import FROM_SCOPE
+from solotable._entities.declare.table import Index, Table
+from solotable._entities.keys.key import Key
+from solotable._entities.lint import Finding, lint
+from solotable._entities.patterns.pattern import pattern
 
 
 def of(table: Table, *codes: str) -> list[Finding]:

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import pytest
 
-from solotable.entities.keys import Key
-from solotable.entities.lint import Finding, lint
-from solotable.entities.table import Index, Table
+from solotable._entities.declare.table import Index, Table
+from solotable._entities.keys.key import Key
+from solotable._entities.lint import Finding, lint
 
 from .test_keys import entity
 

@@ -12,15 +12,15 @@ from typing import Any, ClassVar, Literal, Optional
 import pytest
 from pydantic import BaseModel
 
-from solotable.entities.conditions import exists
-from solotable.entities.entity import Entity
-from solotable.entities.fields import FROM_SCOPE
-from solotable.entities.keys import Key
-from solotable.entities.lint import Finding, lint
-from solotable.entities.patterns import pattern
-from solotable.entities.queries import Query
-from solotable.entities.table import Index, Table
-from solotable.expressions.ast import KeyTerm
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.fields import FROM_SCOPE
+from solotable._entities.declare.table import Index, Table
+from solotable._entities.keys.key import Key
+from solotable._entities.lint import Finding, lint
+from solotable._entities.patterns.conditions import exists
+from solotable._entities.patterns.pattern import pattern
+from solotable._entities.patterns.query import Query
+from solotable._expressions.ast import KeyTerm
 
 
 class Status(Enum):

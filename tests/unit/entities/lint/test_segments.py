@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solotable.entities.lint.meetings import Pair, solve
-from solotable.entities.lint.segments import Segment, begin, segments
-from solotable.entities.templates import Template
+from solotable._entities.keys.templates import Template
+from solotable._entities.lint.key_overlap import Pair, solve
+from solotable._entities.lint.segments import Segment, begin, segments
 from solotable.errors import DataError
 
 

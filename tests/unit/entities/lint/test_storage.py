@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import solotable
-from solotable.entities.entity import Entity
-from solotable.entities.fields import Attr, Json
-from solotable.entities.keys import Key
-from solotable.entities.lint import CODES, Finding, lint
-from solotable.entities.table import Index, Table
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.fields import Attr, Json
+from solotable._entities.declare.table import Index, Table
+from solotable._entities.keys.key import Key
+from solotable._entities.lint import CODES, Finding, lint
 
 PAGE = Path(solotable.__file__).parents[2] / "docs" / "reference" / "lint.md"
 

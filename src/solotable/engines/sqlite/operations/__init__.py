@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from solotable.protocol import requests
+from solotable._protocol import requests
 
-from .batches import batch_get_item, batch_write_item
 from .control import control
-from .get_item import get_item
+from .items.batches import batch_get_item, batch_write_item
+from .items.get_item import get_item
+from .items.query import query
+from .items.scan import scan
+from .items.transact import transact_get_items, transact_write_items
+from .items.writes import write_item
 from .partiql import batch_execute_statement, execute_statement, execute_transaction
-from .query import query
-from .scan import scan
-from .transact import transact_get_items, transact_write_items
-from .writes import write_item
 
 #: Which function answers which request; the first argument is the engine.
 OPERATIONS: dict[type[requests.Request[Any]], Callable[[Any, Any], Any]] = {

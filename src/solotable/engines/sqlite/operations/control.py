@@ -5,24 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from solotable.protocol.requests import Control
+from solotable._protocol.requests import Control
 
-from .account import describe_endpoints, describe_limits
-from .backups import describe_continuous_backups, update_continuous_backups
-from .contributor_insights import (
+from .settings.account import describe_endpoints, describe_limits
+from .settings.backups import describe_continuous_backups, update_continuous_backups
+from .settings.contributor_insights import (
     describe_contributor_insights,
     list_contributor_insights,
     update_contributor_insights,
 )
-from .create_table import create_table
-from .delete_table import delete_table
-from .describe_table import describe_table
-from .list_tables import list_tables
-from .resource_policies import delete_resource_policy, get_resource_policy, put_resource_policy
+from .settings.resource_policies import delete_resource_policy, get_resource_policy, put_resource_policy
+from .settings.tags import list_tags_of_resource, tag_resource, untag_resource
+from .settings.time_to_live import describe_time_to_live, update_time_to_live
 from .streams import describe_stream, get_records, get_shard_iterator, list_streams
-from .tags import list_tags_of_resource, tag_resource, untag_resource
-from .time_to_live import describe_time_to_live, update_time_to_live
-from .update_table import update_table
+from .tables.create_table import create_table
+from .tables.delete_table import delete_table
+from .tables.describe_table import describe_table
+from .tables.list_tables import list_tables
+from .tables.update_table import update_table
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine

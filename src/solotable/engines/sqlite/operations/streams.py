@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from solotable.engines.sqlite import streams
-from solotable.engines.sqlite.definitions import REGION
-from solotable.engines.sqlite.streams import Recorded, Stream
+from solotable._protocol.json_codec import dumps, loads
+from solotable._protocol.limits import LARGEST_PAGE, MOST_LISTED_STREAMS, MOST_STREAM_RECORDS
+from solotable._values import Item, item_size
+from solotable.engines.sqlite.items import streams
+from solotable.engines.sqlite.items.streams import Recorded, Stream
+from solotable.engines.sqlite.tables.definitions import REGION
 from solotable.errors import ServiceError, TableNotFound, invalid, invalid_parameter
-from solotable.protocol.limits import LARGEST_PAGE, MOST_LISTED_STREAMS, MOST_STREAM_RECORDS
-from solotable.protocol.text import dumps, loads
-from solotable.values import Item, item_size
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine

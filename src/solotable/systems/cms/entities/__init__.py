@@ -1,5 +1,6 @@
 """The entities of the CMS, by what they are about. Each module says what it corrects, and why."""
 
+from .audit import AuditEvent, AuditSummary, Erasure, ErasureSummary
 from .catalogue import (
     Asset,
     AssetSummary,
@@ -17,7 +18,6 @@ from .catalogue import (
 )
 from .pages import PROTECTED, Content, ContentKind, ContentStatus, ContentSummary, Route, RouteSummary
 from .tenancy import Identity, Role, TenantConfig, TenantStatus, TenantSummary, User, UserSummary
-from .trail import AuditEvent, AuditSummary, Erasure, ErasureSummary
 from .visitors import (
     Comment,
     CommentDetail,

@@ -28,7 +28,7 @@ from solotable import (
     new_id,
     pattern,
 )
-from solotable.systems.cms.json_sizes import at_most
+from solotable.systems.cms.formats.json_sizes import at_most
 from solotable.systems.cms.table import OF_TENANT, cms
 
 ProductStatus = Literal["draft", "active", "archived"]

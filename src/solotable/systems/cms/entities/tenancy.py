@@ -17,20 +17,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field
 
-from solotable import (
-    FROM_SCOPE,
-    Created,
-    Entity,
-    Json,
-    Key,
-    Outbox,
-    Query,
-    Unique,
-    Updated,
-    Version,
-    pattern,
-)
-from solotable.systems.cms.json_sizes import at_most
+from solotable import FROM_SCOPE, Created, Entity, Json, Key, Outbox, Query, Unique, Updated, Version, pattern
+from solotable.systems.cms.formats.json_sizes import at_most
 from solotable.systems.cms.table import OF_TENANT, SYSTEM, cms
 
 TenantStatus = Literal["active", "suspended", "closed"]

@@ -20,20 +20,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field
 
-from solotable import (
-    FROM_SCOPE,
-    Created,
-    Entity,
-    Json,
-    Key,
-    Outbox,
-    Query,
-    Updated,
-    Version,
-    new_id,
-    pattern,
-)
-from solotable.systems.cms.json_sizes import at_most
+from solotable import FROM_SCOPE, Created, Entity, Json, Key, Outbox, Query, Updated, Version, new_id, pattern
+from solotable.systems.cms.formats.json_sizes import at_most
 from solotable.systems.cms.table import OF_TENANT, cms
 
 #: Bytes of JSON that are kept with a lead.

@@ -4,10 +4,12 @@ A route says who may ask (`access`), takes the store of the right tenant (`scope
 returns what it gives. What must never happen is refused by the services, not here.
 """
 
-from . import catalogue, comments, content, files, graph, routing, site, tenants, users, versions, visitors
+from .admin import tenants, users, visitors
+from .editing import catalogue, comments, content, files, graph, versions
+from .site import pages, routing
 
 ROUTERS = (
-    site.router,
+    pages.router,
     content.router,
     versions.router,
     routing.router,

@@ -13,7 +13,7 @@ from fastapi import Depends
 from solotable.systems.cms.services import Forbidden
 from solotable.web import Kind, requires
 
-from .limits import Sending
+from .rate_limits import Sending
 
 GLOBAL = ("GLOBAL_ADMIN",)
 ADMINS = ("TENANT_ADMIN", *GLOBAL)

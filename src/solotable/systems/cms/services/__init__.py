@@ -3,18 +3,18 @@
 Nothing here knows HTTP. Who may do what is for the routes; what must never happen is refused here.
 """
 
+from .audit import Erasures, Trail, audit_sink
 from .catalogue import ContextDraft, Contexts, ProductDraft, Products, SignalDraft, Signals
-from .closing import TenantErasure, erase
-from .contents import ContentDraft, ContentPatch, Contents
 from .files import Announced, Assets, Resources
-from .graph import Graph, GraphNode, Graphs
-from .identities import Identities, UnknownUsers, standing
-from .routing import Moved, Routes
-from .settings import Settings
-from .tenants import TenantDraft, Tenants
-from .trail import Erasures, Trail, audit_sink
-from .users import Forbidden, Users
-from .versions import Versions, VersionSummary
+from .pages.contents import ContentDraft, ContentPatch, Contents
+from .pages.graph import Graph, GraphNode, Graphs
+from .pages.routing import Moved, Routes
+from .pages.versions import Versions, VersionSummary
+from .tenancy.erasure import TenantErasure, erase
+from .tenancy.identities import Identities, UnknownUsers, standing
+from .tenancy.settings import Settings
+from .tenancy.tenants import TenantDraft, Tenants
+from .tenancy.users import Forbidden, Users
 from .visitors import Comments, Consents, Leads
 
 __all__ = [

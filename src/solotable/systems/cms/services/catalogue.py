@@ -20,8 +20,8 @@ from solotable.systems.cms.entities.catalogue import (
     SignalStatus,
     SignalSummary,
 )
-from solotable.systems.cms.refusals import Refused, first_reason, made
-from solotable.systems.cms.slugs import product_slug
+from solotable.systems.cms.errors import Refused, first_reason, made
+from solotable.systems.cms.formats.slugs import product_slug
 
 EntityT = TypeVar("EntityT", bound=Product | Context | Signal)
 RowT = TypeVar("RowT", bound=BaseModel)

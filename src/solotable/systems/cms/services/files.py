@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict
 from solotable import AsyncStore, Page
 from solotable.errors import AlreadyExists, NotFound
 from solotable.systems.cms.entities.catalogue import Asset, AssetSummary, Resource, ResourceSummary
-from solotable.systems.cms.mime import ASSETS, RESOURCES, judge_bytes, judge_kind
-from solotable.systems.cms.refusals import Refused, made
+from solotable.systems.cms.errors import Refused, made
+from solotable.systems.cms.formats.mime import ASSETS, RESOURCES, judge_bytes, judge_kind
 from solotable.systems.cms.storage import Storage
 
 UPLOAD_SECONDS = 15 * 60

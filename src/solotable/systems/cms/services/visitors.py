@@ -24,10 +24,10 @@ from solotable.systems.cms.entities.visitors import (
     Message,
     MessageSummary,
 )
-from solotable.systems.cms.identity import label, normalised, pseudonym
-from solotable.systems.cms.json_sizes import within
-from solotable.systems.cms.moments import Now, now_ms
-from solotable.systems.cms.refusals import Refused, first_reason, made
+from solotable.systems.cms.errors import Refused, first_reason, made
+from solotable.systems.cms.formats.email_addresses import label, normalised, pseudonym
+from solotable.systems.cms.formats.json_sizes import within
+from solotable.systems.cms.formats.timestamps import Now, now_ms
 
 T = TypeVar("T")
 #: How often a submission that meets another one of the same address is made again.

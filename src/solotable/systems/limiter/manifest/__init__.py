@@ -14,9 +14,9 @@
 `source` reads a text with its lines, `reading` judges it, `planning` compares. Nothing here writes.
 """
 
-from .planning import Change, Plan, compared
-from .reading import Content, Level, Manifest, ManifestError, Problem, read_manifest
-from .spelling import spelled, spelling
+from .notation import spelled, spelling
+from .parse import Content, Level, Manifest, ManifestError, Problem, read_manifest
+from .plan import Change, Plan, compared
 
 __all__ = [
     "Change",

@@ -4,9 +4,9 @@ Rows are kept for 90 days (hours, days) and 400 days (months) after their window
 by as much as the job is behind, and are exact: nothing is counted twice or left out.
 """
 
-from .booking import Booked
 from .job import aggregate, aggregate_async
-from .reading import LimitUsage, UsagePage, UsageSummary, usage, usage_summary
+from .ledger import Booked
+from .report import LimitUsage, UsagePage, UsageSummary, usage, usage_summary
 from .rows import Usage, UsageRow
 from .windows import Window
 

@@ -14,7 +14,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from solotable.systems.limiter.limits import in_tokens
+from solotable.systems.limiter.admin.limits import in_tokens
 
 from .rows import Usage
 from .windows import Window, count, following, preceding

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from solotable._flows.feed.feed import Feed
+from solotable._flows.feed.streams import Record
+from solotable._flows.retry import Flow, Sleep
+from solotable._flows.scope import Scope
+from solotable._store import AdminStore, AsyncAdminStore, AsyncDatabase, Database
+from solotable._store.runner import arun, run
 from solotable.errors import FeedTrimmed
-from solotable.flows.ask import Flow, Sleep
-from solotable.flows.feed import Feed
-from solotable.flows.scope import Scope
-from solotable.flows.streams import Record
-from solotable.store import AdminStore, AsyncAdminStore, AsyncDatabase, Database
-from solotable.store.drive import arun, run
 from solotable.systems.limiter.table import limiter
 
-from .booking import Booked, ShardPlace, book
-from .fold import is_consumption
+from .deltas import is_consumption
+from .ledger import Booked, ShardPlace, book
 
 #: Records that are folded together, over pages: the more, the fewer writes of rows.
 _MOST_RECORDS = 5_000

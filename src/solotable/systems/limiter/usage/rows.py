@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Annotated, Any, Self
 
 from solotable import FROM_SCOPE, TTL, Entity, Key, Query, pattern
-from solotable.systems.limiter.limits import in_tokens
+from solotable.systems.limiter.admin.limits import in_tokens
 from solotable.systems.limiter.table import limiter
 
 from .windows import Window, following

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Literal, get_args
 
 from solotable.errors import DataError
-from solotable.systems.limiter.limits import MICROSECONDS
+from solotable.systems.limiter.admin.limits import MICROSECONDS
 
 Window = Literal["hour", "day", "month"]
 WINDOWS: tuple[Window, ...] = get_args(Window)

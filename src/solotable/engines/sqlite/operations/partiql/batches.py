@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from solotable.errors import ServiceError, invalid
-from solotable.partiql import Column, Parsed, Reads, parse_statement, plan, plan_get
-from solotable.protocol.replies import Answer, Capacity, GotItem, SomeItem
-from solotable.protocol.requests import (
+from solotable._partiql import Column, Parsed, Reads, parse_statement, plan, plan_get
+from solotable._protocol.replies import Answer, Capacity, GotItem, SomeItem
+from solotable._protocol.requests import (
     BatchExecuteStatement,
     CapacityReport,
     DeleteItem,
@@ -17,7 +16,8 @@ from solotable.protocol.requests import (
     Statement,
     UpdateItem,
 )
-from solotable.values import Item, canonical
+from solotable._values import Item, canonical
+from solotable.errors import ServiceError, invalid
 
 from .results import as_item, in_columns, merged
 from .statements import ONLY_IN_TRANSACTIONS, index_schema, schema, write

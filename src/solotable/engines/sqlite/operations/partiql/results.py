@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from solotable.expressions.evaluate import evaluate, fetch
-from solotable.partiql import Column, Reads
-from solotable.protocol.encode import items
-from solotable.protocol.engine import Pause
-from solotable.protocol.replies import Capacity, SomeItem
-from solotable.protocol.text import loads
-from solotable.values import Item
+from solotable._expressions.evaluate import evaluate, fetch
+from solotable._partiql import Column, Reads
+from solotable._protocol.encode.replies import items
+from solotable._protocol.engine import Pause
+from solotable._protocol.json_codec import loads
+from solotable._protocol.replies import Capacity, SomeItem
+from solotable._values import Item
 
 
 def shape(found: Sequence[SomeItem], reads: Reads, pause: Pause) -> list[SomeItem]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from solotable._partiql import Parsed, Reads, Schema, check_where, parse_statement, plan
+from solotable._protocol.replies import Capacity, Page, SomeItem, StatementRan, WroteItem
+from solotable._protocol.requests import DeleteItem, ExecuteStatement, PutItem, Statement, UpdateItem
 from solotable.errors import ConditionFailed, ServiceError, TableNotFound, invalid
-from solotable.partiql import Parsed, Reads, Schema, check_where, parse_statement, plan
-from solotable.protocol.replies import Capacity, Page, SomeItem, StatementRan, WroteItem
-from solotable.protocol.requests import DeleteItem, ExecuteStatement, PutItem, Statement, UpdateItem
 
+from .next_token import bind, make_token, open_token
 from .results import shape, total
-from .tokens import bind, make_token, open_token
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine

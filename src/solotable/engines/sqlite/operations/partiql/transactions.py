@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from solotable.errors import ServiceError, TransactionCancelled, invalid
-from solotable.partiql import Column, Parsed, Reads, parse_statement, plan, plan_check, plan_get
-from solotable.protocol.replies import Answer, TransactGot, TransactWrote
-from solotable.protocol.requests import (
+from solotable._partiql import Column, Parsed, Reads, parse_statement, plan, plan_check, plan_get
+from solotable._protocol.replies import Answer, TransactGot, TransactWrote
+from solotable._protocol.requests import (
     CapacityReport,
     ExecuteTransaction,
     GetItem,
@@ -20,7 +19,8 @@ from solotable.protocol.requests import (
     TransactWriteItems,
     WriteAction,
 )
-from solotable.values import canonical
+from solotable._values import canonical
+from solotable.errors import ServiceError, TransactionCancelled, invalid
 
 from .results import as_item, in_columns
 from .statements import DUPLICATE, schema

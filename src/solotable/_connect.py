@@ -1,0 +1,350 @@
+"""From a URL to a store: the only module that names concrete engines.
+
+    sqlite:///shop.db                 a file; tables and indexes are made as they are declared
+    sqlite://                         in memory
+    http://127.0.0.1:8000/Shop        any endpoint that speaks DynamoDB's protocol
+    aws://Shop?region=eu-west-1       Amazon DynamoDB; also profile=, client=botocore
+
+A table that is named in the URL stands for the one declared table; without a name the declared
+names are used, behind an optional `prefix=`.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import secrets
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from solotable._entities.declare import table as declared
+from solotable._flows.cursors import Sealer
+from solotable._flows.retry import Retries
+from solotable._flows.scope import Scope
+from solotable._protocol.constraints.error_texts import LATEST
+from solotable._protocol.engine import Engine
+from solotable._protocol.requests import Control
+from solotable._store import AsyncDatabase, Database
+from solotable._store.runner import AsyncEngine, Inline, Threaded
+from solotable._store.thread_pool import ThreadPool
+from solotable.errors import DeclarationError, ServiceError, TableNotFound
+
+_THREADS = 16
+#: What may be set behind the ? of a URL.
+_SETTINGS = {
+    "sqlite": ("durability", "error_texts", "lock_timeout", "prefix"),
+    "http": ("client", "region", "profile", "prefix"),
+    "https": ("client", "region", "profile", "prefix"),
+    "aws": ("client", "region", "profile", "prefix"),
+}
+_TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """A database URL, taken apart."""
+
+    scheme: str
+    text: str
+    #: The path of a SQLite file; None in memory.
+    path: str | None = None
+    endpoint: str | None = None
+    table: str | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> Url:
+        """Take a URL apart, or say what a URL looks like."""
+        parts = urlsplit(text)
+        settings = _settings(text, parts.scheme, parts.query)
+        if parts.scheme == "sqlite":
+            return cls("sqlite", text, path=_file(text, parts.netloc, unquote(parts.path)), settings=settings)
+        if parts.scheme in ("http", "https") and parts.netloc:
+            endpoint = f"{parts.scheme}://{parts.netloc}"
+            return cls(
+                parts.scheme, text, endpoint=endpoint, table=_only(parts.path, text), settings=settings
+            )
+        if parts.scheme == "aws":
+            return cls("aws", text, table=unquote(parts.netloc) or None, settings=settings)
+        raise DeclarationError(
+            f"{text!r} is no database URL; write sqlite:///file.db, sqlite://, http://host:port/TABLE "
+            f"or aws://TABLE?region=..."
+        )
+
+
+def connect(
+    url: str,
+    *tables: declared.Table,
+    cursor_secrets: Sequence[bytes] = (),
+    clock: Callable[[], float] = time.time,
+    session: Any = None,
+) -> Database:
+    """Open a URL for these tables and return the store of their entities.
+
+    `cursor_secrets` seal the cursors (the first seals, all open); without them cursors are good for
+    this process only. `session` is a botocore or boto3 session for `http://` and `aws://`.
+    """
+    address = Url.parse(url)
+    engine = open_engine(address, clock=clock, session=session)
+    try:
+        return over(engine, tables, address, cursor_secrets=cursor_secrets, clock=clock)
+    except BaseException:
+        engine.close()
+        raise
+
+
+def connect_async(
+    url: str,
+    *tables: declared.Table,
+    cursor_secrets: Sequence[bytes] = (),
+    clock: Callable[[], float] = time.time,
+    session: Any = None,
+) -> AsyncDatabase:
+    """Open a URL as `connect` does, for use with `await`."""
+    blocking = connect(url, *tables, cursor_secrets=cursor_secrets, clock=clock, session=session)
+    return AsyncDatabase(awaited(blocking.engine), blocking.scope)
+
+
+def over(
+    engine: Engine,
+    tables: Sequence[declared.Table],
+    address: Url | None = None,
+    *,
+    cursor_secrets: Sequence[bytes] = (),
+    clock: Callable[[], float] = time.time,
+) -> Database:
+    """Return a store over an engine that is open already; tables are made on an embedded one."""
+    names = table_names(tables, address)
+    if address is None or address.scheme == "sqlite":
+        for table in tables:
+            ensure(engine, table, names[table.name])
+    return Database(engine, scope_over(names, tables, cursor_secrets, clock))
+
+
+def awaited(engine: Engine) -> AsyncEngine:
+    """Return a blocking engine as one that is awaited."""
+    if getattr(engine, "instant", False):
+        return Inline(engine)
+    native = getattr(engine, "awaited", None)
+    made: AsyncEngine | None = None if native is None else native()
+    if made is not None:
+        return made
+    return Threaded(engine, ThreadPool(_THREADS, name="solotable"))
+
+
+def open_engine(address: Url, *, clock: Callable[[], float] = time.time, session: Any = None) -> Engine:
+    """Open the engine of a URL."""
+    if address.scheme == "sqlite":
+        from solotable.engines import sqlite
+
+        durability: Any = address.settings.get("durability", "full")
+        if durability not in ("full", "relaxed"):
+            raise DeclarationError(f"{address.text}: durability is full or relaxed.")
+        texts: Any = address.settings.get("error_texts", LATEST)
+        return sqlite.open(
+            address.path or sqlite.MEMORY,
+            durability=durability,
+            lock_timeout_seconds=_seconds(address, "lock_timeout", sqlite.LOCK_SECONDS),
+            clock=clock,
+            error_texts=texts,
+        )
+    from solotable.engines import dynamodb
+
+    if address.settings.get("client", "botocore") != "botocore":
+        raise DeclarationError(f"{address.text}: client is botocore, or left out.")
+    return dynamodb.open(
+        region=address.settings.get("region"),
+        profile=address.settings.get("profile"),
+        endpoint_url=address.endpoint,
+        session=session,
+        botocore="client" in address.settings,
+    )
+
+
+def _seconds(address: Url, setting: str, default: float) -> float:
+    text = address.settings.get(setting)
+    if text is None:
+        return default
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 <= seconds <= threading.TIMEOUT_MAX:
+        raise DeclarationError(f"{address.text}: {setting} is a number of seconds, got {text!r}.")
+    return seconds
+
+
+def ensure(engine: Engine, table: declared.Table, name: str) -> None:
+    """Make a declared table, its missing indexes, stream and time to live where they are not there."""
+    try:
+        described = engine.handle(Control(operation="DescribeTable", members={"TableName": name}))["Table"]
+    except TableNotFound:
+        try:
+            engine.handle(Control(operation="CreateTable", members=table.definition(name)))
+        except ServiceError as refused:
+            # Another process was quicker.
+            if refused.code != "ResourceInUseException":
+                raise
+        _ensure_ttl(engine, table, name)
+        return
+    _ensure_indexes(engine, table, name, described)
+    _ensure_stream(engine, table, name, described)
+    _ensure_ttl(engine, table, name)
+
+
+def _ensure_indexes(engine: Engine, table: declared.Table, name: str, described: dict[str, Any]) -> None:
+    there = {each["IndexName"] for each in described.get("GlobalSecondaryIndexes", ())}
+    wanted = table.definition(name)
+    for index in wanted.get("GlobalSecondaryIndexes", ()):
+        if index["IndexName"] in there:
+            continue
+        engine.handle(
+            Control(
+                operation="UpdateTable",
+                members={
+                    "TableName": name,
+                    "AttributeDefinitions": wanted["AttributeDefinitions"],
+                    "GlobalSecondaryIndexUpdates": [{"Create": index}],
+                },
+            )
+        )
+
+
+def _ensure_stream(engine: Engine, table: declared.Table, name: str, described: dict[str, Any]) -> None:
+    if not table.stream or described.get("StreamSpecification", {}).get("StreamEnabled"):
+        return
+    members = {"TableName": name, "StreamSpecification": dict(declared.STREAM)}
+    try:
+        engine.handle(Control(operation="UpdateTable", members=members))
+    except ServiceError as refused:
+        # Another process was quicker.
+        if "already has an enabled stream" not in refused.message:
+            raise
+
+
+def _ensure_ttl(engine: Engine, table: declared.Table, name: str) -> None:
+    if table.ttl is None:
+        return
+    now = engine.handle(Control(operation="DescribeTimeToLive", members={"TableName": name}))
+    if now["TimeToLiveDescription"].get("TimeToLiveStatus") in ("ENABLED", "ENABLING"):
+        return
+    wanted = {"AttributeName": table.ttl, "Enabled": True}
+    members = {"TableName": name, "TimeToLiveSpecification": wanted}
+    try:
+        engine.handle(Control(operation="UpdateTimeToLive", members=members))
+    except ServiceError as refused:
+        # Another process was quicker.
+        if "TimeToLive is already enabled" not in refused.message:
+            raise
+
+
+def table_names(tables: Sequence[declared.Table], address: Url | None) -> dict[str, str]:
+    """Return the name of each table in the engine of a URL, by its declared name."""
+    if not tables:
+        raise DeclarationError("Say which tables to open: connect(url, table, ...), or table.open(url).")
+    named = [table.name for table in tables]
+    if len(set(named)) < len(named):
+        twice = next(name for name in named if named.count(name) > 1)
+        raise DeclarationError(
+            f"Two tables are called {twice!r}; give each a name of its own, and open it once."
+        )
+    if address is not None and address.table is not None:
+        if len(tables) > 1:
+            raise DeclarationError(f"{address.text} names one table; open several without a name in the URL.")
+        return {tables[0].name: _judged(address.table)}
+    prefix = address.settings.get("prefix", "") if address is not None else ""
+    return {table.name: _judged(prefix + table.name) for table in tables}
+
+
+def _judged(name: str) -> str:
+    # DynamoDB: a table is also named by its ARN.
+    if not _TABLE_NAME.fullmatch(name) and not name.startswith("arn:"):
+        raise DeclarationError(
+            f"{name!r} is no name of a DynamoDB table: it has 3 to 255 letters, digits, underscores, "
+            f"hyphens and dots."
+        )
+    return name
+
+
+def scope_over(
+    names: Mapping[str, str],
+    tables: Sequence[declared.Table],
+    cursor_secrets: Sequence[bytes],
+    clock: Callable[[], float],
+) -> Scope:
+    """Return the scope of a store over tables that have these names in its engine."""
+    given = list(cursor_secrets) or _secrets_of_environment() or [secrets.token_bytes(32)]
+    return Scope(
+        names=names,
+        tables=tuple(tables),
+        clock=clock,
+        retries=Retries(dice=random.random),
+        sealer=Sealer(secrets=given, clock=clock),
+        tokens=lambda: secrets.token_hex(16),
+    )
+
+
+def _secrets_of_environment() -> list[bytes]:
+    text = os.environ.get("SOLOTABLE_CURSOR_SECRETS", "")
+    return [secret.strip().encode() for secret in text.split(",") if secret.strip()]
+
+
+def _settings(text: str, scheme: str, query: str) -> dict[str, str]:
+    settings = dict(parse_qsl(query, keep_blank_values=True))
+    known = _SETTINGS.get(scheme, ())
+    for name in settings:
+        if known and name not in known:
+            raise DeclarationError(f"{text!r} has the setting {name!r}; {declared.suggestion(name, known)}")
+    return settings
+
+
+def _file(text: str, host: str, path: str) -> str | None:
+    if not text.startswith("sqlite://"):
+        raise DeclarationError(f"{text!r} has too few slashes; a file has three of them: sqlite:///file.db.")
+    if host:
+        raise DeclarationError(
+            f"{text!r} names the host {host!r}; a file has three slashes: sqlite:///file.db."
+        )
+    # As elsewhere: sqlite:///relative.db, sqlite:////absolute.db.
+    return path.removeprefix("/") or None
+
+
+def _only(path: str, text: str) -> str | None:
+    name = unquote(path.strip("/"))
+    if "/" in name:
+        raise DeclarationError(f"{text!r} has more behind its host than the name of a table.")
+    return name or None
+
+
+class Table(declared.Table):
+    """One DynamoDB table and the entities kept in it; `open(url)` gives the store of them.
+
+    See `solotable._entities.declare.table.Table` for what is declared.
+    """
+
+    def open(
+        self,
+        url: str,
+        *,
+        cursor_secrets: Sequence[bytes] = (),
+        clock: Callable[[], float] = time.time,
+        session: Any = None,
+    ) -> Database:
+        """Open a URL for this table alone; see `connect`."""
+        return connect(url, self, cursor_secrets=cursor_secrets, clock=clock, session=session)
+
+    def open_async(
+        self,
+        url: str,
+        *,
+        cursor_secrets: Sequence[bytes] = (),
+        clock: Callable[[], float] = time.time,
+        session: Any = None,
+    ) -> AsyncDatabase:
+        """Open a URL for this table alone, for use with `await`."""
+        return connect_async(url, self, cursor_secrets=cursor_secrets, clock=clock, session=session)

@@ -1,0 +1,1 @@
+"""Field values to canonical DynamoDB values and back."""

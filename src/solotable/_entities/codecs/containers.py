@@ -1,0 +1,290 @@
+"""Codecs of sets, lists, maps and models, made of the codecs of their members.
+
+Which type gets which is for `attributes` to say, and so is flat mode; here are also the sentences in
+which every codec refuses a value. Nothing is left out quietly: what has no DynamoDB form is an error.
+"""
+
+from __future__ import annotations
+
+from collections import abc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, get_args
+
+import pydantic
+from pydantic_core import PydanticSerializationError
+
+from solotable import _values
+from solotable._values import AttributeValue, sort_members
+from solotable.errors import DataError, DeclarationError, ServiceError, StoredDataError
+
+from .scalars import Scalar, plain
+
+if TYPE_CHECKING:
+    from .field_codecs import Attribute
+
+#: What refuses a value on its way in or out; each becomes a DataError that names the field.
+REFUSALS: Final = (ArithmeticError, ServiceError, TypeError, ValueError, PydanticSerializationError)
+_LONGEST_SHOWN = 60
+
+Dump = Callable[[Any], AttributeValue | None]
+Load = Callable[[AttributeValue], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """How values of one type are dumped and loaded; what None is, the attribute decides."""
+
+    kind: str | None
+    dump: Dump
+    load: Load
+    missing: Callable[[], Any] | None = None
+    optional: bool = False
+    #: Set for what can be a member of a set or a name in a map.
+    scalar: Scalar | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where a codec is compiled for: named in errors, with the models that it lies in."""
+
+    where: str
+    flat: bool
+    models: dict[type, list[Codec]] = field(default_factory=dict)
+
+
+def set_codec(site: Site, made: type, scalar: Scalar) -> Codec:
+    """Return the codec of a set of scalars; the empty one is an absent attribute."""
+    kind, text, read, where = scalar.kind + "S", scalar.text, scalar.read, site.where
+
+    def dump(value: Any) -> AttributeValue | None:
+        if not value:
+            return None
+        try:
+            if isinstance(value, (str, bytes)):
+                raise TypeError(f"it is {type(value).__name__}, not a set")
+            # As a set: datetimes of two zones may be one instant and yet differ, in an hour told twice.
+            contents = {text(member) for member in value}
+        except REFUSALS as refused:
+            raise unfit(where, value, refused) from refused
+        return {kind: sorted(contents) if kind == "SS" else sort_members(kind, list(contents))}
+
+    def load(value: AttributeValue) -> Any:
+        try:
+            return made(map(read, value[kind]))
+        except KeyError:
+            if "NULL" in value:
+                return made()
+            raise other(site, value, kind) from None
+        except REFUSALS as refused:
+            raise unread(where, value[kind], refused) from refused
+
+    return Codec(kind, dump, load, missing=made)
+
+
+def list_codec(site: Site, member: Codec, *, made: type) -> Codec:
+    """Return the codec of a list, or of a tuple of any length."""
+    member = in_list(member)
+    dump_member, load_member, where = member.dump, member.load, site.where
+
+    def dump(value: Any) -> AttributeValue:
+        if isinstance(value, (str, bytes)) or not isinstance(value, abc.Iterable):
+            raise unfit(where, value, TypeError(f"it is {type(value).__name__}, not a list"))
+        return {"L": [dump_member(member) for member in value]}
+
+    def load(value: AttributeValue) -> Any:
+        try:
+            members = value["L"]
+        except KeyError:
+            raise other(site, value, "L") from None
+        return [load_member(member) for member in members]
+
+    if made is tuple:
+        return Codec("L", dump, lambda value: tuple(load(value)))
+    return Codec("L", dump, load)
+
+
+def tuple_codec(site: Site, parts: Sequence[Codec]) -> Codec:
+    """Return the codec of a tuple whose members each have a type."""
+    members = [in_list(part) for part in parts]
+    where = site.where
+
+    def dump(value: Any) -> AttributeValue:
+        if not isinstance(value, (tuple, list)) or len(value) != len(members):
+            raise unfit(where, value, ValueError(f"it is no tuple of {len(members)}"))
+        return {"L": [codec.dump(member) for codec, member in zip(members, value, strict=True)]}
+
+    def load(value: AttributeValue) -> Any:
+        if "L" not in value:
+            raise other(site, value, "L")
+        stored = value["L"]
+        if len(stored) != len(members):
+            raise unread(where, stored, ValueError(f"it is no list of {len(members)}"))
+        return tuple(codec.load(member) for codec, member in zip(members, stored, strict=True))
+
+    return Codec("L", dump, load)
+
+
+def map_codec(site: Site, name: Scalar, member: Codec) -> Codec:
+    """Return the codec of a dict; names that are no texts are written as texts."""
+    member = in_list(member)
+    text, read, dump_member, load_member, where = name.text, name.read, member.dump, member.load, site.where
+
+    def dump(value: Any) -> AttributeValue:
+        try:
+            members = {text(key): dump_member(member) for key, member in value.items()}
+        except (*REFUSALS, AttributeError) as refused:
+            raise unfit(where, value, refused) from refused
+        if "" in members:
+            raise unfit(where, value, ValueError("DynamoDB has no empty name in a map"))
+        return {"M": members}
+
+    def load(value: AttributeValue) -> Any:
+        if "M" not in value:
+            raise other(site, value, "M")
+        try:
+            return {read(key): load_member(member) for key, member in value["M"].items()}
+        except REFUSALS as refused:
+            raise unread(where, value["M"], refused) from refused
+
+    return Codec("M", dump, load)
+
+
+def _given_as(model: type[pydantic.BaseModel], name: str) -> str:
+    """Return what the model's constructor calls a field."""
+    alias = model.model_fields[name].validation_alias
+    if isinstance(alias, pydantic.AliasChoices):
+        alias = next((choice for choice in alias.choices if isinstance(choice, str)), None)
+    return alias if isinstance(alias, str) else name
+
+
+def model_codec(site: Site, model: type[pydantic.BaseModel], attributes: Sequence[Attribute]) -> Codec:
+    """Return the codec of a nested model, whose members are dumped as an entity's attributes are."""
+    steps = [(attribute.field, attribute.wire, attribute.dump) for attribute in attributes]
+    names = {a.field: _given_as(model, a.field) for a in attributes}
+    wires = {attribute.wire for attribute in attributes}
+    extra = model.model_config.get("extra") == "allow"
+    where = site.where
+
+    def dump(value: Any) -> AttributeValue:
+        if not isinstance(value, model):
+            raise unfit(where, value, TypeError(f"it is {type(value).__name__}, not {model.__name__}"))
+        held = value.__dict__
+        members = {}
+        for name, wire, dump_member in steps:
+            # A model made by model_construct() may lack a field.
+            member = dump_member(held.get(name))
+            if member is not None:
+                members[wire] = member
+        try:
+            for name, member in (value.model_extra or {}).items():
+                members.setdefault(name, _values.dump(plain(member)))
+        except (*REFUSALS, DataError) as refused:
+            raise unfit(where, value, refused) from refused
+        return {"M": members}
+
+    def load(value: AttributeValue) -> Any:
+        if "M" not in value:
+            raise other(site, value, "M")
+        stored = value["M"]
+        given: dict[str, Any] = {}
+        for attribute in attributes:
+            if attribute.wire in stored:
+                given[names[attribute.field]] = attribute.load(stored[attribute.wire])
+            elif attribute.missing is not None:
+                given[names[attribute.field]] = attribute.missing()
+        if extra:
+            given |= {name: _values.load(stored[name]) for name in stored.keys() - wires}
+        try:
+            return model.model_validate(given)
+        except pydantic.ValidationError as refused:
+            raise unread(where, stored, refused) from refused
+
+    return Codec("M", dump, load)
+
+
+def in_list(codec: Codec) -> Codec:
+    """Return the codec of a member of a list or map, whose place NULL keeps when it is None."""
+    dump = or_none(codec.dump, null=True) if codec.optional else codec.dump
+    load = or_null(codec.load) if codec.optional else codec.load
+    if codec.missing is None:
+        return replace(codec, dump=dump, load=load)
+
+    def dump_empty(value: Any) -> AttributeValue:
+        dumped = dump(value)
+        return {"NULL": True} if dumped is None else dumped
+
+    return replace(codec, dump=dump_empty, load=load)
+
+
+def or_none(dump: Dump, *, null: bool) -> Dump:
+    """Wrap a dump: None is absent, or NULL."""
+    if null:
+        return lambda value: {"NULL": True} if value is None else dump(value)
+    return lambda value: None if value is None else dump(value)
+
+
+def or_null(load: Load) -> Load:
+    """Wrap a load: NULL is None."""
+    return lambda value: None if "NULL" in value else load(value)
+
+
+def type_name(annotation: Any) -> str:
+    """Return a type as its user wrote it."""
+    plain_type = isinstance(annotation, type) and not get_args(annotation)
+    return cast(str, annotation.__name__) if plain_type else str(annotation).replace("typing.", "")
+
+
+def declared(site: Site, what: str, way_out: str) -> DeclarationError:
+    """Return the error of a declaration that cannot work."""
+    return DeclarationError(f"{site.where} {what}; {way_out}.")
+
+
+def refuse(site: Site, what: str, way_out: str) -> NoReturn:
+    """Refuse a declaration."""
+    raise declared(site, what, way_out)
+
+
+def _reason(refused: Exception) -> str:
+    if isinstance(refused, pydantic.ValidationError):
+        error = refused.errors(include_url=False)[0]
+        place = ".".join(map(str, error["loc"]))
+        return f"{place}: {error['msg']}" if place else error["msg"]
+    text = refused.message if isinstance(refused, ServiceError) else str(refused)
+    lines = [line.strip() for line in text.splitlines() if not line.endswith(":")]
+    return lines[0].removesuffix(".") if lines else type(refused).__name__
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
+
+
+def unfit(where: str, value: Any, refused: Exception) -> DataError:
+    """Return the error of a value that cannot be stored."""
+    # Only Pydantic's reasons are known not to repeat the value.
+    told = f": {_reason(refused)}" if isinstance(refused, pydantic.ValidationError) else ""
+    return DataError(
+        f"{where} cannot store {_shown(value)}: {_reason(refused)}.",
+        told=f"{where} cannot store what was given{told}.",
+    )
+
+
+def unread(where: str, stored: Any, refused: Exception) -> StoredDataError:
+    """Return the error of a stored content that cannot be read."""
+    return StoredDataError(
+        f"{where} cannot read the stored {_shown(stored)}: {_reason(refused)}; "
+        "correct the item or the field's type."
+    )
+
+
+def other(site: Site, value: AttributeValue, kind: str) -> StoredDataError:
+    """Return the error of a stored value of another DynamoDB type."""
+    held = next(iter(value), "nothing")
+    if site.flat and held in ("M", "L"):
+        way_out = "flat mode reads no list and no map, so rewrite the item flat or mark the field Json()"
+    elif held == "NULL":
+        way_out = "declare the field optional or remove the attribute"
+    else:
+        way_out = "change the field's type or migrate the stored items"
+    return StoredDataError(f"{site.where} holds {held}, the model says {kind}; {way_out}.")

@@ -1,0 +1,324 @@
+"""Each field of a model compiled into a codec: Python value <-> canonical DynamoDB value.
+
+What a type becomes is decided once, when the class is defined; a type without a DynamoDB form is
+refused there. What `load` gives has the field's own type, so that Pydantic has only constraints left
+to judge. Unions, Any and types that only Pydantic knows go the slow way through its TypeAdapter; a
+union's value that would come back as another is refused, and Any comes back as DynamoDB's own types.
+
+None and the empty set are absent attributes. Where absence would come back as another default, None is
+written as NULL; a set that is absent is always the empty set, because DELETE leaves it so.
+"""
+
+from __future__ import annotations
+
+from collections import abc
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from decimal import Decimal
+from enum import Enum
+from typing import Any, Final, Literal, Union, get_args, get_origin
+
+import pydantic
+from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
+from pydantic.fields import FieldInfo
+from pydantic.functional_serializers import PlainSerializer, WrapSerializer
+
+from solotable._entities.declare.annotations import (
+    arms_of,
+    bare,
+    hashable,
+    inner_metadata,
+    is_plain_model,
+    nests,
+    parts,
+)
+from solotable._entities.declare.fields import TTL, Attr, Counter, Created, Json, Unique, Updated, Version
+from solotable._values import AttributeValue
+
+from .containers import (
+    REFUSALS,
+    Codec,
+    Dump,
+    Load,
+    Site,
+    list_codec,
+    map_codec,
+    model_codec,
+    or_none,
+    or_null,
+    other,
+    refuse,
+    set_codec,
+    tuple_codec,
+    type_name,
+    unfit,
+    unread,
+)
+from .pydantic_codecs import adapted, json_text, union
+from .scalars import EPOCH, SCALARS, Scalar, enum_scalar, literal_scalar
+
+MARKERS: Final = (Version, TTL, Json, Created, Updated, Counter, Unique, Attr)
+_LISTS: Final = (list, abc.Sequence, abc.MutableSequence)
+_MAPS: Final = (dict, abc.Mapping, abc.MutableMapping)
+_SETS: Final[dict[Any, type]] = {set: set, frozenset: frozenset, abc.Set: set, abc.MutableSet: set}
+_SERIALIZERS: Final = (PlainSerializer, WrapSerializer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attribute:
+    """One field as an attribute of the stored item."""
+
+    field: str
+    #: The attribute's name on the wire.
+    wire: str
+    #: The DynamoDB type when it is always the same one, NULL aside.
+    kind: str | None
+    optional: bool
+    #: None means that the attribute is absent.
+    dump: Dump
+    load: Load
+    #: Gives the value of an absent attribute, before the field's default is asked.
+    missing: Callable[[], Any] | None = None
+    version: bool = False
+    ttl: bool = False
+    json: bool = False
+    created: bool = False
+    updated: bool = False
+    counter: bool = False
+    unique: Unique | None = None
+    #: How its content is read, where that is one text; `load` says more about what it cannot read.
+    scalar: Scalar | None = None
+
+
+def attribute_of(owner: str, field: str, info: FieldInfo, *, flat: bool) -> Attribute:
+    """Compile one field of a model; `flat` refuses lists, maps and models unless they are `Json()`."""
+    return _attribute(Site(f"{owner}.{field}", flat), field, info)
+
+
+def _attribute(site: Site, field: str, info: FieldInfo) -> Attribute:
+    markers = _markers(site, info)
+    rest = tuple(meta for meta in info.metadata if not isinstance(meta, MARKERS))
+    if Json in markers:
+        codec = json_text(site, info.annotation, rest)
+    else:
+        codec = _compile(site, info.annotation, rest)
+        if TTL in markers and _is_moment(info.annotation):
+            codec = replace(_scalar(site, EPOCH), optional=codec.optional)
+    dump, load, missing = codec.dump, codec.load, codec.missing
+    if codec.optional:
+        # Absent reads as the default, so None is absent only where the default is None.
+        null = not info.is_required() and (info.default is not None or info.default_factory is not None)
+        dump, load = or_none(codec.dump, null=null), or_null(codec.load)
+        missing = _nothing if info.is_required() else None
+    name = markers.get(Attr)
+    return Attribute(
+        field=field,
+        wire=field if name is None else name.name,
+        kind=codec.kind,
+        optional=codec.optional,
+        dump=dump,
+        load=load,
+        missing=missing,
+        version=Version in markers,
+        ttl=TTL in markers,
+        json=Json in markers,
+        created=Created in markers,
+        updated=Updated in markers,
+        counter=Counter in markers,
+        unique=markers.get(Unique),
+        scalar=codec.scalar,
+    )
+
+
+def _markers(site: Site, info: FieldInfo) -> dict[type, Any]:
+    found: dict[type, Any] = {}
+    for meta in (*info.metadata, *inner_metadata(info.annotation)):
+        if isinstance(meta, type) and meta in MARKERS:
+            refuse(site, f"is marked with the class {meta.__name__}", f"write {meta.__name__}(...), called")
+        if meta is pydantic.Json or isinstance(meta, pydantic.Json):
+            refuse(site, "is pydantic's Json", "write Annotated[..., Json()] with solotable's")
+        if isinstance(meta, MARKERS):
+            if type(meta) in found:
+                refuse(site, f"is marked {type(meta).__name__} twice", "leave one of the two out")
+            found[type(meta)] = meta
+    roles = [marker.__name__ for marker in found if marker not in (Attr, Unique)]
+    if len(roles) > 1:
+        refuse(site, f"is marked {' and '.join(roles)}", "use a field for each")
+    arms = [arm for arm in arms_of(info.annotation) if arm is not type(None)]
+    if Version in found and (arms != [int] or len(arms_of(info.annotation)) > 1):
+        refuse(site, f"is a Version of type {type_name(info.annotation)}", "declare it as int")
+    if Counter in found and (len(arms) != 1 or arms[0] not in (int, Decimal)):
+        refuse(site, f"is a Counter of type {type_name(info.annotation)}", "declare it as int or Decimal")
+    moment = _is_moment(info.annotation)
+    if TTL in found and not moment and arms != [int]:
+        refuse(site, f"is a TTL of type {type_name(info.annotation)}", "declare it as datetime or int")
+    for stamp in (Created, Updated):
+        if stamp in found and not moment:
+            what = f"is stamped {stamp.__name__} but is of type {type_name(info.annotation)}"
+            refuse(site, what, "declare it as datetime")
+    return found
+
+
+def _compile(site: Site, annotation: Any, metadata: Sequence[Any] = ()) -> Codec:
+    annotation, metadata = bare(annotation, metadata)
+    if any(isinstance(meta, _SERIALIZERS) for meta in metadata):
+        return adapted(site, annotation, metadata)
+    arms = arms_of(annotation)
+    if type(None) in arms and len(arms) > 1:
+        present = tuple(arm for arm in parts(annotation) if arm is not type(None))
+        return replace(_compile(site, Union[present], metadata), optional=True)
+    if len(arms) > 1:
+        return union(site, annotation, metadata)
+    origin = get_origin(annotation) or annotation
+    if hashable(annotation) and annotation in SCALARS:
+        return _scalar(site, SCALARS[annotation])
+    if annotation is bool:
+        return _bool(site)
+    if annotation is pydantic.NaiveDatetime:
+        refuse(site, "is a naive datetime", "declare it as datetime and give its values a time zone")
+    scalar = _choice(origin, annotation)
+    if scalar is not None:
+        return _scalar(site, scalar)
+    if origin in _SETS:
+        return _set(site, _SETS[origin], annotation)
+    if site.flat and nests(origin):
+        refuse(
+            site, f"is {type_name(annotation)}, which flat mode does not store", "mark it Json() or spread it"
+        )
+    args = get_args(annotation)
+    if origin in _LISTS or (origin is tuple and (not args or args[-1] is Ellipsis)):
+        member = _member(site, args[0] if args else Any)
+        return list_codec(site, member, made=tuple if origin is tuple else list)
+    if origin is tuple:
+        return tuple_codec(site, [_member(site, arg) for arg in args if arg != ()])
+    if origin in _MAPS:
+        return _map(site, annotation)
+    if is_plain_model(origin):
+        return _model(site, origin)
+    return adapted(site, annotation, metadata)
+
+
+def _member(site: Site, annotation: Any) -> Codec:
+    for meta in inner_metadata(annotation):
+        if isinstance(meta, MARKERS):
+            refuse(site, f"has {type(meta).__name__} on its members", "mark the field itself")
+    return _compile(site, annotation)
+
+
+def _is_moment(annotation: Any) -> bool:
+    arms = [arm for arm in arms_of(annotation) if arm is not type(None)]
+    return len(arms) == 1 and hashable(arms[0]) and SCALARS.get(arms[0]) is SCALARS[datetime]
+
+
+def _choice(origin: Any, annotation: Any) -> Scalar | None:
+    if origin is Literal:
+        return literal_scalar(get_args(annotation))
+    if isinstance(origin, type) and issubclass(origin, Enum):
+        return enum_scalar(origin)
+    return None
+
+
+def _scalar(site: Site, scalar: Scalar) -> Codec:
+    where, kind, text, read = site.where, scalar.kind, scalar.text, scalar.read
+
+    def dump(value: Any) -> AttributeValue:
+        try:
+            return {kind: text(value)}
+        except REFUSALS as refused:
+            raise unfit(where, value, refused) from refused
+
+    def dump_str(value: Any) -> AttributeValue:
+        # Most fields are plain text: 80 ns instead of 110.
+        return {"S": value} if value.__class__ is str and value.isascii() else dump(value)
+
+    def load(value: AttributeValue) -> Any:
+        try:
+            return read(value[kind])
+        except KeyError:
+            raise other(site, value, kind) from None
+        except REFUSALS as refused:
+            raise unread(where, value[kind], refused) from refused
+
+    plain_str = scalar is SCALARS[str]
+    return Codec(kind, dump_str if plain_str else dump, load, scalar=scalar)
+
+
+def _bool(site: Site) -> Codec:
+    def dump(value: Any) -> AttributeValue:
+        if value is True or value is False:
+            return {"BOOL": value}
+        raise unfit(site.where, value, ValueError(f"it is {type(value).__name__}, not bool"))
+
+    def load(value: AttributeValue) -> Any:
+        try:
+            return value["BOOL"]
+        except KeyError:
+            raise other(site, value, "BOOL") from None
+
+    return Codec("BOOL", dump, load)
+
+
+def _set(site: Site, made: type, annotation: Any) -> Codec:
+    args = get_args(annotation)
+    member = _member(site, args[0]) if args else None
+    if member is None or member.scalar is None or member.optional:
+        way_out = "say a set of texts, of numbers or of bytes, or mark it Json()"
+        refuse(site, f"is {type_name(annotation)}", way_out)
+    return set_codec(site, made, member.scalar)
+
+
+def _map(site: Site, annotation: Any) -> Codec:
+    args = get_args(annotation) or (str, Any)
+    name = _member(site, args[0])
+    if name.scalar is None or name.scalar.kind == "B" or name.optional:
+        refuse(site, f"is {type_name(annotation)}", "use str for a map's names, or mark it Json()")
+    return map_codec(site, name.scalar, _member(site, args[1]))
+
+
+def _model(site: Site, model: type[pydantic.BaseModel]) -> Codec:
+    made = site.models.get(model)
+    if made is not None:
+        # A model inside itself: its codec is there by the time that a value comes.
+        return _recursive(made)
+    made = site.models[model] = []
+    made.append(model_codec(site, model, _members(site, model)))
+    del site.models[model]
+    return made[0]
+
+
+def _recursive(made: Sequence[Codec]) -> Codec:
+    def dump(value: Any) -> AttributeValue | None:
+        return made[0].dump(value)
+
+    def load(value: AttributeValue) -> Any:
+        return made[0].load(value)
+
+    return Codec("M", dump, load)
+
+
+def _members(site: Site, model: type[pydantic.BaseModel]) -> list[Attribute]:
+    try:
+        model.model_rebuild()
+    except (PydanticUndefinedAnnotation, PydanticUserError) as incomplete:
+        refuse(
+            site, f"is {model.__name__}, which is not complete: {incomplete}", "define what it names first"
+        )
+    attributes = [
+        _attribute(replace(site, where=f"{site.where}.{name}"), name, info)
+        for name, info in model.model_fields.items()
+    ]
+    taken: dict[str, str] = {}
+    for attribute in attributes:
+        if attribute.version or attribute.created or attribute.updated:
+            inner = replace(site, where=f"{site.where}.{attribute.field}")
+            refuse(inner, "is marked for the store to write", "mark a field of the entity itself")
+        first = taken.setdefault(attribute.wire, attribute.field)
+        if first != attribute.field:
+            both = f"stores {first} and {attribute.field} as {attribute.wire!r}"
+            refuse(site, both, "give each another Attr(...)")
+    return attributes
+
+
+def _nothing() -> None:
+    return None

@@ -1,0 +1,1 @@
+"""Declarations: tables, entities, fields, and the plan that a class compiles to."""

@@ -1,0 +1,1 @@
+"""Key templates, key layout, key codecs and sharding."""

@@ -1,0 +1,181 @@
+"""Which codec a field's type has in a key; a type without one is refused when the class is defined."""
+
+from __future__ import annotations
+
+import re
+import types
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
+from enum import Enum, Flag, IntEnum
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from uuid import UUID
+
+from pydantic import AwareDatetime, EmailStr, FutureDate, FutureDatetime, PastDate, PastDatetime
+
+from solotable.errors import DataError, DeclarationError
+
+from .codecs import (
+    TIMES,
+    ChoiceCodec,
+    DateCodec,
+    DecimalCodec,
+    DigitsCodec,
+    HexCodec,
+    PartCodec,
+    TextCodec,
+    TimestampCodec,
+    UuidCodec,
+    escape,
+)
+
+_INTEGER = re.compile(r"(\+?)0([1-9][0-9]?)d")
+_FRACTION = re.compile(r"(\+?)0([1-9][0-9]?)\.([0-9][0-9]?)f")
+_TIMESPECS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds"}
+#: Pydantic's constrained types that are classes of their own, by the type of their values.
+_PLAIN: dict[Any, type] = {
+    AwareDatetime: datetime,
+    PastDatetime: datetime,
+    FutureDatetime: datetime,
+    PastDate: date,
+    FutureDate: date,
+    EmailStr: str,
+}
+
+
+def codec_for(annotation: Any, spec: str = "", *, where: str, field: str = "") -> PartCodec:
+    """Choose the codec of a field in a template, or say why it cannot be in a key.
+
+    `where` names the key (`Section.by_order`); its part before the dot names the entity in messages.
+    """
+    plain, optional = unwrapped(annotation)
+    slot = "{" + field + (f":{spec}" if spec else "") + "}"
+    entity = where.rpartition(".")[0] or where
+    facts: dict[str, Any] = {
+        "name": f"{entity}.{field}" if field else where,
+        "slot": slot,
+        "optional": optional,
+    }
+
+    def refusal(reason: str) -> DeclarationError:
+        return DeclarationError(f"{where}: {slot} {reason}")
+
+    if isinstance(plain, type) and issubclass(plain, IntEnum):
+        return _enumerated_digits(plain, _digits(spec, field, facts, refusal), refusal)
+    if plain is int:
+        return _digits(spec, field, facts, refusal)
+    if plain is Decimal:
+        return _decimal(spec, field, facts, refusal)
+    if plain is datetime:
+        if spec and spec not in _TIMESPECS:
+            raise refusal(f"has a format that no datetime takes; use {field}:s, {field}:ms or {field}:us")
+        precision = _TIMESPECS[spec or "us"]
+        return TimestampCodec(precision=precision, width=TIMES[precision][1], **facts)
+    codec = _plain_codec(plain, facts, refusal)
+    if spec:
+        raise refusal(f"has a format, which a {_named(plain)} does not take; write {{{field}}}")
+    return codec
+
+
+def _plain_codec(plain: Any, facts: dict[str, Any], refusal: Any) -> PartCodec:
+    if plain is str:
+        return TextCodec(**facts)
+    if plain is date:
+        return DateCodec(width=10, **facts)
+    if plain is UUID:
+        return UuidCodec(width=36, **facts)
+    if plain is bytes:
+        return HexCodec(**facts)
+    if get_origin(plain) is Literal:
+        return _choice({value: value for value in get_args(plain)}, facts, refusal)
+    if isinstance(plain, type) and issubclass(plain, Enum) and not issubclass(plain, Flag):
+        return _choice({member.value: member for member in plain}, facts, refusal)
+    if plain is bool:
+        raise refusal("is a bool, which says too little for a key; use a Literal of two words")
+    if plain is float:
+        raise refusal("is a float, which has no exact text; use a Decimal with a width, as in {x:010.2f}")
+    raise refusal(
+        f"is a {_named(plain)}, which has no place in a key; use a str, an int or Decimal with a width, a "
+        "datetime, date, UUID, bytes, a Literal of strings or an Enum of strings"
+    )
+
+
+def _choice(values: dict[Any, Any], facts: dict[str, Any], refusal: Any) -> ChoiceCodec:
+    if not values or not all(isinstance(value, str) for value in values):
+        raise refusal("has choices that are not all strings; use strings, or an IntEnum with a width")
+    try:
+        texts = {str.__str__(value): escape(value) for value in values}
+    except DataError as error:
+        raise refusal(f"has a choice that cannot be stored: {error}") from None
+    return ChoiceCodec(
+        texts=texts,
+        values={texts[value]: meant for value, meant in values.items()},
+        choices=tuple(texts.values()),
+        **facts,
+    )
+
+
+def _digits(spec: str, field: str, facts: dict[str, Any], refusal: Any) -> DigitsCodec:
+    found = _INTEGER.fullmatch(spec)
+    if found is None or (found[1] and found[2] == "1"):
+        raise refusal(
+            f"is an int, which keeps its order only at a fixed width; write {{{field}:06d}} for up to six "
+            f"digits, or {{{field}:+06d}} if it can be negative"
+        )
+    width = int(found[2])
+    return DigitsCodec(digits=width, limit=10**width, width=width, signed=bool(found[1]), **facts)
+
+
+def _enumerated_digits(enum: type[IntEnum], codec: DigitsCodec, refusal: Any) -> DigitsCodec:
+    try:
+        choices = tuple(codec.encode(int(member)) for member in enum)
+    except DataError as error:
+        raise refusal(f"does not hold every member of {enum.__name__}: {error}") from None
+    return replace(codec, choices=choices, enum=enum)
+
+
+def _decimal(spec: str, field: str, facts: dict[str, Any], refusal: Any) -> DecimalCodec:
+    found = _FRACTION.fullmatch(spec)
+    if found is None:
+        raise refusal(
+            f"is a Decimal, which keeps its order only at a fixed width; write {{{field}:010.2f}} for ten "
+            f"characters with two decimals, or {{{field}:+010.2f}} if it can be negative"
+        )
+    signed, width, decimals = bool(found[1]), int(found[2]), int(found[3])
+    digits = width - (1 if decimals else 0)
+    if digits - decimals - signed < 1:
+        raise refusal("leaves no digit before the point; declare a greater width")
+    return DecimalCodec(digits=digits, decimals=decimals, signed=signed, width=width, **facts)
+
+
+def unwrapped(annotation: Any) -> tuple[Any, bool]:
+    """Strip what does not change the text of a value, and say whether None was among it."""
+    optional = False
+    while True:
+        origin = get_origin(annotation)
+        if origin is Annotated:
+            annotation = get_args(annotation)[0]
+        elif origin is Union or origin is types.UnionType:
+            rest = [each for each in get_args(annotation) if each is not type(None)]
+            if len(rest) != 1:
+                return annotation, optional
+            annotation, optional = rest[0], True
+        elif origin is Literal and None in get_args(annotation):
+            rest = [each for each in get_args(annotation) if each is not None]
+            if not rest:
+                return annotation, optional
+            annotation, optional = Literal[tuple(rest)], True
+        elif hasattr(annotation, "__supertype__"):  # NewType
+            annotation = annotation.__supertype__
+        elif type(annotation).__name__ == "TypeAliasType":  # `type Name = ...`, from Python 3.12 on
+            annotation = annotation.__value__
+        elif isinstance(annotation, type) and annotation in _PLAIN:
+            annotation = _PLAIN[annotation]
+        else:
+            return annotation, optional
+
+
+def _named(annotation: Any) -> str:
+    return (
+        annotation.__name__ if isinstance(annotation, type) and not get_args(annotation) else str(annotation)
+    )

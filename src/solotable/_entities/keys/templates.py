@@ -1,0 +1,281 @@
+"""Key templates: `SURVEY#{survey_id}#SECTION#{order:06d}` formats, parses and gives exact ranges.
+
+Two different tuples of values never give the same key, and keys sort as their tuples do. Whatever could
+break that is refused when the template is compiled. A template knows nothing of tables, indexes or
+entities, and it does not judge how long a key may be.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from solotable.errors import DataError, DeclarationError
+
+from .codecs import PartCodec
+from .key_codecs import codec_for
+from .time_buckets import SIZES, bucket_codec
+
+_SLOT = re.compile(r"\{([^{}]*)\}")
+#: Characters up to `$` would lie between `X` and its children `X#...`, or beside their upper bound; `%`
+#: starts an escape.
+_RESERVED = frozenset(' !"$%{}')
+#: The greatest character of each length in UTF-8 bytes.
+_GREATEST = {1: "\x7f", 2: "\u07ff", 3: "\uffff", 4: "\U0010ffff"}
+
+_Step = tuple[str, str, Callable[[Any], str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A field's place in a template."""
+
+    field: str
+    spec: str
+    codec: PartCodec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Template:
+    """A key's text with places for fields; `Template.compile` makes one."""
+
+    text: str
+    where: str
+    parts: tuple[str | Part, ...]
+    fields: tuple[str, ...]
+    #: The fields that may be None; an item in which one is None has no such key.
+    optional: frozenset[str]
+    _steps: tuple[_Step, ...] = field(repr=False, compare=False)
+    _tail: str = field(repr=False, compare=False)
+    _shape: re.Pattern[str] = field(repr=False, compare=False)
+    _codecs: Mapping[str, PartCodec] = field(repr=False, compare=False)
+
+    @classmethod
+    def compile(cls, text: str, annotations: Mapping[str, Any], *, where: str) -> Template:
+        """Read a template over fields of these types; DeclarationError says what cannot work.
+
+        >>> key = Template.compile("SECTION#{order:06d}", {"order": int}, where="Section.by_order")
+        >>> key.format({"order": 7}), key.parse("SECTION#000007"), key.parse("SECTION#7")
+        ('SECTION#000007', {'order': 7}, None)
+        """
+        parts = _split(text, annotations, where)
+        _check_ends(parts, text, where)
+        codecs = {part.field: part.codec for part in parts if isinstance(part, Part)}
+        steps: list[_Step] = []
+        literal = ""
+        for part in parts:
+            if isinstance(part, Part):
+                steps.append((literal, part.field, part.codec.encode))
+                literal = ""
+            else:
+                literal = part
+        return cls(
+            text=text,
+            where=where,
+            parts=parts,
+            fields=tuple(codecs),
+            optional=frozenset(name for name, codec in codecs.items() if codec.optional),
+            _steps=tuple(steps),
+            _tail=literal,
+            _shape=re.compile("".join(map(_shape, parts))),
+            _codecs=codecs,
+        )
+
+    def format(self, values: Mapping[str, Any]) -> str | None:
+        """Give the key of these values, or None as soon as a part of it is None."""
+        text = ""
+        for literal, name, encode in self._steps:
+            try:
+                value = values[name]
+            except KeyError:
+                raise DataError(
+                    f"{self.where}: {name} is missing, which {self.text!r} needs; give it a value"
+                ) from None
+            if value is None:
+                return None
+            text += literal + encode(value)
+        return text + self._tail
+
+    def parse(self, text: str) -> dict[str, Any] | None:
+        """Give the values that `format` makes this text of, or None when there are none."""
+        found = self._shape.fullmatch(text)
+        if found is None:
+            return None
+        try:
+            return {
+                name: codec.decode(part)
+                for (name, codec), part in zip(self._codecs.items(), found.groups(), strict=True)
+            }
+        except ValueError:
+            return None
+
+    def prefix(self, values: Mapping[str, Any]) -> str:
+        """Give the text that the given leading fields fix, up to the first field that is not given.
+
+        Fields of other templates may be among the values.
+        """
+        missing = self.next_field(values)
+        text = ""
+        for literal, name, _ in self._steps:
+            text += literal
+            if name == missing:
+                self._check_none_after(missing, values)
+                return text
+            text += self.encode(name, values[name])
+        return text + self._tail
+
+    def next_field(self, values: Mapping[str, Any]) -> str | None:
+        """Name the first field that is not given, or None when all are."""
+        return next((name for name in self.fields if name not in values), None)
+
+    def encode(self, field: str, value: Any) -> str:
+        """Give the text of one field's value, as it stands in the key."""
+        codec = self._codecs.get(field)
+        if codec is None:
+            raise DataError(
+                f"{self.where}: {field} is no part of {self.text!r}; it has {_listed(self.fields)}"
+            )
+        if value is None:
+            raise DataError(
+                f"{self.where}: {field} is None, and no item has such a key {self.text!r}; give it a value"
+            )
+        return codec.encode(value)
+
+    def _check_none_after(self, missing: str, values: Mapping[str, Any]) -> None:
+        for name in self.fields[self.fields.index(missing) + 1 :]:
+            if name in values:
+                raise DataError(
+                    f"{self.where}: {name} is given without {missing}, which comes before it in "
+                    f"{self.text!r}; give {missing} too, or leave {name} to a filter"
+                )
+
+
+def ceiling(text: str) -> str:
+    """Give the inclusive upper bound of exactly `text` and every key that starts with `text#`."""
+    return text + "$"
+
+
+def below(text: str, longest_bytes: int = 1024) -> str:
+    """Give the greatest string of at most so many UTF-8 bytes that sorts before `text`, byte by byte.
+
+    >>> below("b", 3), below("a\\x00", 3)
+    ('a߿', 'a')
+    """
+    if not text:
+        raise DataError("nothing sorts before the empty string; give a bound that is not empty")
+    fitting = _fitting(text, longest_bytes)
+    if len(fitting) < len(text):
+        return _filled(fitting, longest_bytes)
+    if text[-1] == "\x00":
+        return text[:-1]
+    code = ord(text[-1]) - 1
+    # UTF-8 has no surrogates: U+E000 comes right after U+D7FF.
+    return _filled(text[:-1] + chr(0xD7FF if code == 0xDFFF else code), longest_bytes)
+
+
+def above(text: str, longest_bytes: int = 1024) -> str | None:
+    """Give the least string of at most so many UTF-8 bytes that sorts after `text`; None when none does.
+
+    >>> above("a", 3), above("abc", 3)
+    ('a\\x00', 'abd')
+    """
+    if len(text.encode()) < longest_bytes:
+        return text + "\x00"
+    while text:
+        start, code = text[:-1], ord(text[-1]) + 1
+        if text[-1] != _GREATEST[4]:
+            # A greater character may take more bytes, and then no longer fit.
+            found = start + chr(0xE000 if code == 0xD800 else code)
+            if len(found.encode()) <= longest_bytes:
+                return found
+        text = start
+    return None
+
+
+def _fitting(text: str, longest_bytes: int) -> str:
+    """Cut the text after the last whole character that fits."""
+    return text.encode()[:longest_bytes].decode(errors="ignore")
+
+
+def _filled(text: str, longest_bytes: int) -> str:
+    room = longest_bytes - len(text.encode())
+    return text + _GREATEST[4] * (room // 4) + _GREATEST.get(room % 4, "")
+
+
+def _split(text: str, annotations: Mapping[str, Any], where: str) -> tuple[str | Part, ...]:
+    if not text:
+        raise DeclarationError(
+            f"{where}: the template is empty; write text and {{fields}}, as in ORDER#{{id}}"
+        )
+    parts: list[str | Part] = []
+    seen: set[str] = set()
+    at = 0
+    for found in _SLOT.finditer(text):
+        if found.start() > at:
+            parts.append(_literal(text[at : found.start()], text, where))
+        part = _part(found[1], annotations, text, where)
+        if part.field in seen:
+            raise DeclarationError(f"{where}: {text!r} has {{{part.field}}} twice; leave one of them out")
+        seen.add(part.field)
+        parts.append(part)
+        at = found.end()
+    if at < len(text):
+        parts.append(_literal(text[at:], text, where))
+    return tuple(parts)
+
+
+def _literal(literal: str, text: str, where: str) -> str:
+    for character in literal:
+        if character in "{}":
+            raise DeclarationError(
+                f"{where}: {text!r} has a {character} that is not part of a {{field}}; "
+                "braces in the text of a key are not supported, doubled or not"
+            )
+        if character in _RESERVED or not character.isprintable():
+            raise DeclarationError(
+                f'{where}: {text!r} has {character!r} between its fields; spaces, ! " $ % and control '
+                "characters would break the order of keys, so use # or a letter"
+            )
+    return literal
+
+
+def _part(slot: str, annotations: Mapping[str, Any], text: str, where: str) -> Part:
+    name, colon, spec = slot.partition(":")
+    if not name.isidentifier() or (colon and not spec):
+        raise DeclarationError(
+            f"{where}: {{{slot}}} in {text!r} is no place for a field; write {{field}} or {{field:06d}}"
+        )
+    if name not in annotations:
+        close = difflib.get_close_matches(name, annotations, n=1)
+        advice = f"did you mean {close[0]}?" if close else f"the fields are {_listed(annotations)}"
+        raise DeclarationError(f"{where}: {{{name}}} in {text!r} is no field; {advice}")
+    annotation = annotations[name]
+    if spec in SIZES:
+        return Part(field=name, spec=spec, codec=bucket_codec(annotation, spec, where=where, field=name))
+    return Part(field=name, spec=spec, codec=codec_for(annotation, spec, where=where, field=name))
+
+
+def _check_ends(parts: tuple[str | Part, ...], text: str, where: str) -> None:
+    """Refuse a value that is not ended by `#`: its end could not be told, nor its range cut there."""
+    for part, following in pairwise(parts):
+        if isinstance(part, str):
+            continue
+        if isinstance(following, Part) or not following.startswith("#"):
+            raise DeclarationError(
+                f"{where}: nothing in {text!r} marks the end of {{{part.field}}}, so two items could share "
+                "a key; put a # right after it"
+            )
+
+
+def _shape(part: str | Part) -> str:
+    if isinstance(part, str):
+        return re.escape(part)
+    return "([^#]*)" if part.codec.width is None else f"([^#]{{{part.codec.width}}})"
+
+
+def _listed(names: Mapping[str, Any] | tuple[str, ...]) -> str:
+    return ", ".join(names) or "none"

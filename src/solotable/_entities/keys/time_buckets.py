@@ -1,0 +1,139 @@
+"""Buckets of time in a partition key: `{at:day}`, `{at:hour}` and `{at:month}`, always in UTC.
+
+A bucket is lossy: many times share it. So it stands in a partition only, and the field stands in full in
+the sort key of the same key. What is walked is a range of buckets; a walk without two ends is not for
+this module to refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, ClassVar, Literal
+
+from solotable.errors import DeclarationError
+
+from .codecs import PartCodec
+from .key_codecs import unwrapped
+
+Size = Literal["hour", "day", "month"]
+Source = Literal["datetime", "date", "ULID"]
+
+SIZES: dict[str, Size] = {"hour": "hour", "day": "day", "month": "month"}
+_WIDTHS: dict[Size, int] = {"hour": 13, "day": 10, "month": 7}
+_CROCKFORD = {digit: value for value, digit in enumerate("0123456789ABCDEFGHJKMNPQRSTVWXYZ")}
+_ULID_LENGTH, _ULID_TIME = 26, 10
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class BucketText(str):
+    """The text of a bucket itself, in place of a time that lies in it."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BucketCodec(PartCodec):
+    """A time as the bucket that it lies in; reads back as the bucket's text."""
+
+    kind: ClassVar[str] = "bucket"
+    size: Size
+    source: Source
+
+    def encode(self, value: Any) -> str:
+        return str(value) if isinstance(value, BucketText) else self.text(self.number(self.moment(value)))
+
+    def read(self, text: str) -> BucketText:
+        if self.text(_NUMBERS_OF_TEXT[self.size](text)) != text:
+            raise ValueError(text)
+        return BucketText(text)
+
+    def moment(self, value: Any) -> datetime:
+        """Give the point in time that a value stands for; DataError when it is of another type."""
+        if self.source == "datetime":
+            if not isinstance(value, datetime):
+                raise self.misfit(value, "datetime")
+            if value.utcoffset() is None:
+                raise self.refusal(
+                    value, "has no time zone, so its place in time is unknown; add one, say UTC"
+                )
+            try:
+                return value.astimezone(UTC)
+            except OverflowError:
+                raise self.refusal(value, "is outside of the years 0001 to 9999 in UTC; clamp it") from None
+        if self.source == "date":
+            if not isinstance(value, date) or isinstance(value, datetime):
+                raise self.misfit(value, "date")
+            return datetime(value.year, value.month, value.day, tzinfo=UTC)
+        return self._of_ulid(value)
+
+    def number(self, moment: datetime) -> int:
+        """Give the bucket's place among all buckets of its size."""
+        if self.size == "month":
+            return moment.year * 12 + moment.month - 1
+        days = moment.toordinal()
+        return days if self.size == "day" else days * 24 + moment.hour
+
+    def text(self, number: int) -> str:
+        """Give the text of the bucket with this number."""
+        if self.size == "month":
+            return f"{number // 12:04d}-{number % 12 + 1:02d}"
+        if self.size == "day":
+            return date.fromordinal(number).isoformat()
+        return f"{date.fromordinal(number // 24).isoformat()}T{number % 24:02d}"
+
+    def _of_ulid(self, value: Any) -> datetime:
+        if not isinstance(value, str) or len(value) != _ULID_LENGTH or not _CROCKFORD.keys() >= set(value):
+            raise self.misfit(value, "ULID of 26 upper-case characters")
+        milliseconds = 0
+        for digit in value[:_ULID_TIME]:
+            milliseconds = milliseconds * 32 + _CROCKFORD[digit]
+        try:
+            return _EPOCH + timedelta(milliseconds=milliseconds)
+        except OverflowError:
+            raise self.refusal(value, "has a time after the year 9999; it is no ULID of ours") from None
+
+
+def _number_of_hour(text: str) -> int:
+    return date.fromisoformat(text[:10]).toordinal() * 24 + int(text[11:])
+
+
+def _number_of_day(text: str) -> int:
+    return date.fromisoformat(text).toordinal()
+
+
+def _number_of_month(text: str) -> int:
+    first = date.fromisoformat(f"{text}-01")
+    return first.year * 12 + first.month - 1
+
+
+_NUMBERS_OF_TEXT: dict[Size, Callable[[str], int]] = {
+    "hour": _number_of_hour,
+    "day": _number_of_day,
+    "month": _number_of_month,
+}
+_SOURCES: dict[Any, Source] = {datetime: "datetime", date: "date", str: "ULID"}
+
+
+def bucket_codec(annotation: Any, spec: str, *, where: str, field: str) -> BucketCodec:
+    """Give the codec of a bucket, or say why the field has none."""
+    plain, optional = unwrapped(annotation)
+    slot = f"{{{field}:{spec}}}"
+    source = _SOURCES.get(plain)
+    if source is None:
+        raise DeclarationError(
+            f"{where}: {slot} is a bucket of time, and {field} holds none; "
+            "use a datetime, a date, or a str that is a ULID"
+        )
+    if source == "date" and spec == "hour":
+        raise DeclarationError(f"{where}: {slot}: a date has no hours; use {field}:day or {field}:month")
+    size = SIZES[spec]
+    return BucketCodec(
+        size=size,
+        source=source,
+        width=_WIDTHS[size],
+        optional=optional,
+        name=f"{where.rpartition('.')[0] or where}.{field}",
+        slot=slot,
+    )

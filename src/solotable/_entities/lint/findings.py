@@ -1,0 +1,88 @@
+"""What the linter says: a finding, how bad it is, and the list of all codes. It judges nothing."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+if TYPE_CHECKING:
+    from solotable._entities.declare.plan import Plan
+
+Severity = Literal["error", "warning", "note"]
+
+#: Every code and what it is about; docs/reference/lint.md explains each.
+CODES: Final = {
+    "ST100": "a declaration is refused",
+    "ST101": "two entities can have the same primary key",
+    "ST102": "a pattern's range reaches another entity's items",
+    "ST103": "two tenants can share a partition",
+    "ST104": "a global entity can lie in a tenant's partition",
+    "ST105": "an entity lies among the store's own items",
+    "ST201": "few partitions take all the traffic",
+    "ST202": "all writes of one time go to one partition",
+    "ST301": "an index is used by no entity",
+    "ST302": "an index key may be absent altogether",
+    "ST303": "rows from an index are fetched from the table",
+    "ST401": "an attribute's name is a reserved word",
+    "ST402": "nested values in a flat table",
+    "ST501": "a pattern cannot be served",
+    "ST502": "a pattern says nothing of itself",
+    "ST902": "a pattern cannot be proved",
+}
+#: Codes that are reported only to those who ask for them by name.
+ON_REQUEST: Final = frozenset({"ST401"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that the linter found, in one sentence with the way out."""
+
+    code: str
+    severity: Severity
+    #: The table and the entity, as messages name them; no entity when it is the table's own matter.
+    table: str
+    entity: str | None
+    #: `file:line`, where that is known.
+    where: str | None
+    message: str
+
+
+def found(
+    code: str,
+    severity: Severity,
+    message: str,
+    *,
+    plan: Plan | None = None,
+    table: str = "",
+    at: Callable[..., Any] | None = None,
+) -> Finding:
+    """Make a finding about an entity, or about a function of it."""
+    return Finding(
+        code=code,
+        severity=severity,
+        table=plan.table.name if plan else table,
+        entity=plan.name if plan else None,
+        where=_of_function(at) if at else _of_class(plan.entity) if plan else None,
+        message=message,
+    )
+
+
+def _of_function(function: Callable[..., Any]) -> str | None:
+    code = getattr(function, "__code__", None)
+    return None if code is None else f"{code.co_filename}:{code.co_firstlineno}"
+
+
+def _of_class(entity: type) -> str | None:
+    """Return where a class is defined; `inspect` would parse the whole file for each of them."""
+    file = getattr(sys.modules.get(entity.__module__), "__file__", None)
+    if file is None:
+        return None
+    shape = re.compile(rf"\s*class\s+{re.escape(entity.__name__)}\b")
+    for number, line in enumerate(linecache.getlines(file), 1):
+        if shape.match(line):
+            return f"{file}:{number}"
+    return f"{file}:1"

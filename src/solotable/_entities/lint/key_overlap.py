@@ -1,0 +1,200 @@
+"""Can two keys be the same, or one lie in the other's range? Segment by segment, with fields kept equal.
+
+"Never" is a proof. A meeting is shown by an example wherever one is found; where a field stands in a
+key more than once and no example is found, the two are said to meet all the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from solotable._entities.declare.plan import Plan
+from solotable._entities.keys.codecs import ChoiceCodec
+from solotable._entities.keys.key import AccessPath
+from solotable._entities.keys.key_codecs import codec_for
+from solotable._entities.keys.layout import Composed, Native, Side
+from solotable._entities.keys.templates import Part
+from solotable._entities.keys.time_buckets import BucketCodec
+from solotable.errors import DataError, DeclarationError
+
+from .segments import Segment, begin, meet, segments
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two segments that must be equal, or of which the second must start with the first's literal."""
+
+    mine: Segment
+    theirs: Segment
+    starts: bool = False
+
+    def text(self) -> str | None:
+        """Return a text that meets the demand, or None when there is none."""
+        return begin(self.theirs, self.mine.literal) if self.starts else meet(self.mine, self.theirs)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A key of an entity."""
+
+    plan: Plan
+    path: AccessPath
+    #: Whether nobody declared it: the entity's other attributes happen to be the index's key.
+    implied: bool = False
+    #: The segments of each side that is a template.
+    partition: tuple[Segment, ...] = field(init=False, compare=False, repr=False)
+    sort: tuple[Segment, ...] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "partition", _cut(self.path.partition))
+        object.__setattr__(self, "sort", _cut(self.path.sort))
+
+    @property
+    def index(self) -> str | None:
+        """The name of its index; None for the table's own key."""
+        return None if self.path.index is None else self.path.index.name
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """Two keys can meet; `texts` are the segments of such a key, if an example was found."""
+
+    texts: tuple[str, ...] | None
+
+
+def sides_meet(mine: Place, theirs: Place, role: Literal["partition", "sort"]) -> list[Pair] | None:
+    """Return what must be equal for two sides to be equal, or None when they never are."""
+    my, their = getattr(mine.path, role), getattr(theirs.path, role)
+    if isinstance(my, Composed) and isinstance(their, Composed):
+        one, other = getattr(mine, role), getattr(theirs, role)
+        return [Pair(*both) for both in zip(one, other, strict=True)] if len(one) == len(other) else None
+    if my is None or their is None:
+        return []
+    if isinstance(my, Native) and isinstance(their, Native):
+        choices = zip(_choices(mine, my), _choices(theirs, their), strict=True)
+        apart = any(one is not None and other is not None and not one & other for one, other in choices)
+        return None if apart else []
+    owner, native, composed = (mine, my, their) if isinstance(my, Native) else (theirs, their, my)
+    texts = _choices(owner, native)[0]
+    # A native text is not escaped: it can be anything.
+    never = texts is not None and all(composed.parse(text) is None for text in texts)
+    return None if never else []
+
+
+def keys_meet(mine: Place, theirs: Place) -> Meeting | None:
+    """Say whether the two keys can be the same."""
+    pairs = sides_meet(mine, theirs, "partition")
+    more = None if pairs is None else sides_meet(mine, theirs, "sort")
+    return None if pairs is None or more is None else solve([*pairs, *more])
+
+
+def partitions_meet(mine: Place, theirs: Place) -> Meeting | None:
+    """Say whether the two keys can have the same partition."""
+    pairs = sides_meet(mine, theirs, "partition")
+    return None if pairs is None else solve(pairs)
+
+
+def solve(pairs: Sequence[Pair]) -> Meeting | None:
+    """Find texts for all pairs at once, or None when a pair has none."""
+    # Literals first: they decide most cases, and at once; those of the sort key before the partition's.
+    for pair in reversed(pairs):
+        if pair.mine.part is None and pair.theirs.part is None and pair.text() is None:
+            return None
+    texts = [pair.text() for pair in pairs]
+    if None in texts:
+        return None
+    if not _repeats(pair.mine for pair in pairs) and not _repeats(pair.theirs for pair in pairs):
+        return Meeting(tuple(text for text in texts if text is not None))
+    return _solve_together(pairs)
+
+
+def _solve_together(pairs: Sequence[Pair]) -> Meeting | None:
+    """The same where a field stands in several segments, so that they depend on each other."""
+    known: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
+    left = dict(enumerate(pairs))
+    done: dict[int, str] = {}
+    forced = True
+    while left:
+        settled = {number: _with_values(pair, known) for number, pair in left.items()}
+        at = next((number for number, pair in settled.items() if _is_forced(pair)), None)
+        if at is None:
+            # A time before its bucket: the bucket follows from it, and not the other way round.
+            forced, at = False, min(left, key=lambda number: _is_bucket(left[number]))
+        text = settled[at].text()
+        if text is None:
+            # What follows from literals alone is a proof; what follows from a guess is not.
+            return None if forced else Meeting(None)
+        pair, done[at] = left.pop(at), text
+        for segment, values in ((pair.mine, known[0]), (pair.theirs, known[1])):
+            if segment.part is not None and not isinstance(segment.part.codec, BucketCodec):
+                values[segment.part.field] = segment.part.codec.decode(text[len(segment.literal) :])
+    return Meeting(tuple(done[number] for number in range(len(pairs))))
+
+
+#: The shard at the end of a partition; no field can have this name.
+_SHARD = Part(field="#shard", spec="02d", codec=codec_for(int, "02d", where="a key", field="shard"))
+
+
+def _cut(side: Side | None) -> tuple[Segment, ...]:
+    if not isinstance(side, Composed):
+        return ()
+    return segments(side.template) if side.spread is None else (*segments(side.template), Segment("", _SHARD))
+
+
+def _is_bucket(pair: Pair) -> bool:
+    return any(isinstance(each.codec, BucketCodec) for each in (pair.mine, pair.theirs))
+
+
+def _with_values(pair: Pair, known: tuple[dict[str, Any], dict[str, Any]]) -> Pair:
+    return Pair(_settled(pair.mine, known[0]), _settled(pair.theirs, known[1]), pair.starts)
+
+
+def _settled(segment: Segment, values: dict[str, Any]) -> Segment:
+    part = segment.part
+    if part is None or part.field not in values:
+        return segment
+    try:
+        return Segment(segment.literal + part.codec.encode(values[part.field]))
+    except DataError:  # another width of the same field; no text of this one is the same value
+        return Segment("\x00")
+
+
+def _is_forced(pair: Pair) -> bool:
+    """Whether the pair leaves no choice: one side is fixed, so the other's value follows."""
+    return not pair.starts and (pair.mine.part is None or pair.theirs.part is None)
+
+
+def _repeats(parts: Any) -> bool:
+    fields = Counter(segment.part.field for segment in parts if segment.part is not None)
+    return any(count > 1 for count in fields.values())
+
+
+def _choices(place: Place, side: Native) -> list[set[str] | None]:
+    """Return the texts that each native attribute can have, or None where that is no declared set."""
+    found: list[set[str] | None] = []
+    for attribute in side.attributes:
+        annotation = place.plan.entity.model_fields[attribute.field].annotation
+        try:
+            codec = codec_for(annotation, where=place.plan.name, field=attribute.field)
+        except DeclarationError:  # no type of a template, but a native attribute may have it
+            found.append(None)
+            continue
+        found.append(set(codec.texts) if isinstance(codec, ChoiceCodec) else None)
+    return found
+
+
+def shown(place: Place, texts: tuple[str, ...] | None) -> str:
+    """Return an example as the attributes of a key, or nothing when there is none."""
+    sides = [side for side in (place.path.partition, place.path.sort) if side is not None]
+    if texts is None or not all(isinstance(side, Composed) for side in sides):
+        return ""
+    lines, at = [], 0
+    for side in sides:
+        assert isinstance(side, Composed)
+        size = len(place.partition if side is place.path.partition else place.sort)
+        lines.append(f"{side.attribute}={'#'.join(texts[at : at + size])}")
+        at += size
+    return ", ".join(lines)

@@ -1,0 +1,179 @@
+"""Keys of different entities: never the same, and never across tenants (ST101, ST103, ST104, ST105)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, product
+from typing import Literal
+
+from solotable._entities.declare.plan import Plan
+from solotable._entities.declare.table import OWN_KINDS, Index, KeyAttribute, Table
+from solotable._entities.keys.key import AccessPath
+from solotable._entities.keys.layout import Composed, Native, Side
+
+from .findings import Finding, found
+from .key_overlap import Place, keys_meet, partitions_meet, shown
+
+
+def places(table: Table) -> dict[str | None, list[Place]]:
+    """Return the keys of a table's entities by index; those under None are the table's own."""
+    by_index: dict[str | None, list[Place]] = {}
+    for plan in table.plans.values():
+        mine = [Place(plan, path) for path in plan.keys.values()]
+        declared = {place.index for place in mine}
+        others = (index for index in table.indexes.values() if index.name not in declared)
+        mine += [Place(plan, path, implied=True) for index in others if (path := _implied(plan, index))]
+        for place in mine:
+            by_index.setdefault(place.index, []).append(place)
+    return by_index
+
+
+def _implied(plan: Plan, index: Index) -> AccessPath | None:
+    """Return the key under which an entity is in an index all the same, as it has its attributes."""
+    partition, sort = _side(plan, index.partition, "partition"), _side(plan, index.sort, "sort")
+    if partition is None or (index.sort and sort is None):
+        return None
+    fields = frozenset((*partition.fields, *(sort.fields if sort else ())))
+    return AccessPath(f"key on {index.name}", plan.name, index, partition, sort, fields)
+
+
+def _side(plan: Plan, attributes: Sequence[KeyAttribute], role: Literal["partition", "sort"]) -> Side | None:
+    names = [attribute.name for attribute in attributes]
+    if names and all(name in plan.by_wire for name in names):
+        return Native(tuple(plan.by_wire[name] for name in names), role)
+    sides = (side for path in plan.keys.values() for side in (path.partition, path.sort))
+    return next((side for side in sides if isinstance(side, Composed) and [side.attribute] == names), None)
+
+
+def judge_keys(by_index: dict[str | None, list[Place]]) -> Iterator[Finding]:
+    """Compare the keys of every two entities that lie in one table or index."""
+    for index, all_of_it in by_index.items():
+        for one, other in combinations(all_of_it, 2):
+            # In an index many items may have one key; in the table the later would replace the first.
+            if index is None and (finding := _same_key(one, other)) is not None:
+                yield finding
+            if (finding := _across_tenants(one, other)) is not None:
+                yield finding
+    own = by_index.get(None, [])
+    yield from filter(None, map(_among_own, own))
+    along = [(place, kept) for place in own for kept in _kept_along(place)]
+    for (place, kept), other in product(along, own):
+        if other is not place and (finding := _lies_on(kept, other)) is not None:
+            yield finding
+    for (place, kept), (elsewhere, other) in combinations(along, 2):
+        if elsewhere is not place and (finding := _lies_on(kept, other)) is not None:
+            yield finding
+
+
+def _kept_along(place: Place) -> Iterator[Place]:
+    """Yield the keys of what an entity's traits keep in its own partition: its former versions."""
+    path = place.path
+    if not isinstance(path.sort, Composed):
+        return
+    for trait in place.plan.traits:
+        for template in trait.sort_templates:
+            sort = Composed(path.sort.attribute, template, "sort")
+            fields = frozenset((*path.partition.fields, *sort.fields))
+            yield Place(place.plan, AccessPath(trait.name, path.owner, None, path.partition, sort, fields))
+
+
+def _lies_on(kept: Place, other: Place) -> Finding | None:
+    meeting = keys_meet(kept, other)
+    if meeting is None:
+        return None
+    key = shown(kept, meeting.texts)
+    return found(
+        "ST101",
+        "error",
+        f"What {kept.plan.name}.{kept.path.name} keeps can have the same key as {other.plan.name}"
+        f"{f' ({key})' if key else ''}, so one would be in the way of the other; give each its own literal.",
+        plan=kept.plan,
+    )
+
+
+def _same_key(one: Place, other: Place) -> Finding | None:
+    meeting = keys_meet(one, other)
+    if meeting is None:
+        return None
+    key = shown(one, meeting.texts)
+    return found(
+        "ST101",
+        "error",
+        f"{_named(one.plan, other.plan)} can have the same key{f' ({key})' if key else ''}, so one would "
+        f"replace the other; give each its own literal, as in {other.plan.name.upper()}#.",
+        plan=other.plan,
+    )
+
+
+def _across_tenants(one: Place, other: Place) -> Finding | None:
+    if one.plan.table.tenant is None or (one.plan.tenant is None and other.plan.tenant is None):
+        return None
+    if one.plan.tenant is not None and other.plan.tenant is not None:
+        if _tenant_at(one) == _tenant_at(other) is not None:
+            return None  # equal partitions have equal tenants
+        meeting = partitions_meet(one, other)
+        if meeting is None:
+            return None
+        return found(
+            "ST103",
+            "error",
+            f"{_named(one.plan, other.plan)} have the tenant at different places of {_partition(one)} and "
+            f"{_partition(other)}{_such(meeting.texts)}, so two tenants can share a partition; put the "
+            f"tenant at the same place, behind a literal of its own.",
+            plan=other.plan,
+        )
+    meeting = partitions_meet(one, other)
+    if meeting is None:
+        return None
+    shared, own = (one, other) if one.plan.tenant is None else (other, one)
+    return found(
+        "ST104",
+        "error",
+        f"The global {shared.plan.name} can lie in a tenant's partition of {own.plan.name}: "
+        f"{_partition(shared)} can be {_partition(own)}{_such(meeting.texts)}; give the global one a "
+        f"partition with a literal of its own.",
+        plan=shared.plan,
+    )
+
+
+def _among_own(place: Place) -> Finding | None:
+    side = place.path.partition
+    first = (
+        place.partition[0].literal if isinstance(side, Composed) and place.partition[0].part is None else ""
+    )
+    if first not in OWN_KINDS:
+        return None
+    return found(
+        "ST105",
+        "warning",
+        f"{place.plan.name} lies under {first}, where the store keeps items of its own, so one may be in the "
+        f"way of the other; begin {_partition(place)} with another literal.",
+        plan=place.plan,
+    )
+
+
+def _tenant_at(place: Place) -> tuple[int, str] | None:
+    """Return which segment of the partition key the tenant is, and the literal before it."""
+    tenant, side = place.plan.tenant, place.path.partition
+    assert tenant is not None
+    if not isinstance(side, Composed):
+        if tenant not in side.fields:
+            return None  # only in an index that nobody declared a key for
+        return -1 - side.fields.index(tenant), ""  # never the place in a template, which escapes it
+    for number, segment in enumerate(place.partition):
+        if segment.part is not None and segment.part.field == tenant:
+            return number, segment.literal
+    return None
+
+
+def _partition(place: Place) -> str:
+    side = place.path.partition
+    return repr(side.template.text) if isinstance(side, Composed) else repr(side.fields)
+
+
+def _such(texts: tuple[str, ...] | None) -> str:
+    return f" (both can be {'#'.join(texts)!r})" if texts else ""
+
+
+def _named(one: Plan, other: Plan) -> str:
+    return f"{one.name} and {other.name}"

@@ -1,0 +1,88 @@
+"""Partitions that take all the traffic: constant, of few choices, or of the present time (ST201, ST202).
+
+DynamoDB gives each partition key 1,000 write and 3,000 read units a second, however large the table
+is. A key with `shards=` has been spread on purpose; a bucket of time alone only moves the traffic. A
+tenant in the key spreads the traffic by tenant, so what would be a warning is then a note; a key
+of nothing but the tenant is the usual design and is not remarked upon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from solotable._entities.declare.plan import Plan
+from solotable._entities.keys.codecs import PartCodec
+from solotable._entities.keys.key import AccessPath
+from solotable._entities.keys.key_codecs import codec_for
+from solotable._entities.keys.layout import Composed
+from solotable._entities.keys.templates import Part
+from solotable.errors import DeclarationError
+
+from .findings import Finding, found
+
+_EACH = "1,000 WCU and 3,000 RCU a second"
+#: From so many partitions on, choices are no bottleneck.
+_MANY = 100
+
+
+def judge_partitions(plan: Plan) -> Iterator[Finding]:
+    """Judge how many partitions each key of an entity has."""
+    for path in plan.keys.values():
+        if isinstance(path.partition, Composed) and path.partition.spread is not None:
+            continue
+        codecs = _codecs(plan, path)
+        rest = {name: codec for name, codec in codecs.items() if name != plan.tenant}
+        has_tenant = len(rest) < len(codecs)
+        if not rest and has_tenant:
+            continue
+        if all(codec is not None and codec.choices is not None for codec in rest.values()):
+            count = prod(len(codec.choices or ()) for codec in rest.values() if codec is not None)
+            if count < _MANY:
+                yield _few(plan, path, count, sorted(rest), has_tenant=has_tenant)
+        elif all(
+            codec is not None and codec.kind in ("timestamp", "date", "bucket") for codec in rest.values()
+        ):
+            yield _moving(plan, path, sorted(rest), has_tenant=has_tenant)
+
+
+def _few(plan: Plan, path: AccessPath, count: int, fields: list[str], *, has_tenant: bool) -> Finding:
+    partitions = "one partition" if count == 1 else f"{count} partitions"
+    by = f" by {' and '.join(fields)}" if fields else ""
+    each = " of each tenant" if has_tenant else ""
+    return found(
+        "ST201",
+        "note" if has_tenant else "warning",
+        f"{plan.name}.{path.name} puts all items{each} into {partitions}{by}, and a partition has {_EACH}; "
+        f"spread it with shards=8, cut it by time with a bucket as {{at:day}}, or add a field with many "
+        f"values to the partition key.",
+        plan=plan,
+    )
+
+
+def _moving(plan: Plan, path: AccessPath, fields: list[str], *, has_tenant: bool) -> Finding:
+    each = " of each tenant" if has_tenant else ""
+    return found(
+        "ST202",
+        "note" if has_tenant else "warning",
+        f"{plan.name}.{path.name} puts all items{each} of one time into the partition of "
+        f"{' and '.join(fields)}, so the present one takes every write ({_EACH}); spread it "
+        f"with shards=8, or add a field with many values.",
+        plan=plan,
+    )
+
+
+def _codecs(plan: Plan, path: AccessPath) -> dict[str, PartCodec | None]:
+    """Return the codec of every field of the partition key; None for a native one that has none."""
+    side = path.partition
+    if isinstance(side, Composed):
+        return {part.field: part.codec for part in side.template.parts if isinstance(part, Part)}
+    found_: dict[str, PartCodec | None] = {}
+    for field in side.fields:
+        try:
+            found_[field] = codec_for(
+                plan.entity.model_fields[field].annotation, where=plan.name, field=field
+            )
+        except DeclarationError:  # a number without a width, which a native key takes
+            found_[field] = None
+    return found_

@@ -1,0 +1,191 @@
+"""Named patterns: served by their key, reading their own items only, and said what they are for.
+
+ST102, ST303, ST501, ST502 and ST902. Patterns are called with samples; they build queries and send none.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from solotable._entities.declare.plan import Plan
+from solotable._entities.patterns.pattern import BoundPattern, Pattern
+from solotable._entities.patterns.query import Query
+from solotable._expressions.evaluate import paths_of
+from solotable.errors import DataError, DeclarationError
+
+from .findings import Finding, found
+from .key_overlap import Place, shown
+from .keys import places
+from .pattern_ranges import Reach, reaches, unserved
+from .sample_arguments import CannotSample, samples
+
+_FETCHED_AT_ONCE = 100
+
+
+def judge_patterns(plan: Plan, by_index: Mapping[str | None, list[Place]]) -> Iterator[Finding]:
+    """Judge every pattern of an entity."""
+    for pattern in plan.patterns.values():
+        if not pattern.summary:
+            yield found(
+                "ST502",
+                "note",
+                f"{plan.name}.{pattern.name} has no docstring, so the list of patterns says nothing of it; "
+                f"write one line on what it gives.",
+                plan=plan,
+                at=pattern.function,
+            )
+        yield from _judge(plan, pattern, by_index)
+
+
+def _judge(plan: Plan, pattern: Pattern, by_index: Mapping[str | None, list[Place]]) -> Iterator[Finding]:
+    name = f"{plan.name}.{pattern.name}"
+    try:
+        queries = _queries(plan, pattern)
+    except _Unserved as refused:
+        yield found(
+            "ST501",
+            "error",
+            f"{name} cannot be served ({_sentence(refused)}); {_closest(plan, pattern)}.",
+            plan=plan,
+            at=pattern.function,
+        )
+        return
+    except CannotSample as reason:
+        yield _unproved(plan, pattern, str(reason))
+        return
+    except Exception as error:  # noqa: BLE001 - a pattern is the user's code; what it raises is reported
+        yield _unproved(plan, pattern, f"it raised {type(error).__name__}: {_sentence(error)}")
+        return
+    try:
+        ranges = reaches(queries)
+        yield from [each for reach in ranges for each in _overreach(plan, pattern, reach, by_index)]
+    except DataError as refused:
+        yield _unproved(plan, pattern, _sentence(refused))
+        return
+    yield from _fetches(name, pattern, ranges)
+
+
+class _Unserved(Exception):
+    """No key serves the query; the text says why."""
+
+
+def _queries(plan: Plan, pattern: Pattern) -> list[Query[Any]]:
+    bound = BoundPattern(pattern, plan.entity)
+    queries: list[Query[Any]] = []
+    for arguments in samples(pattern, plan):
+        try:
+            query = bound(**arguments)
+        except (DataError, DeclarationError) as refused:
+            raise _Unserved(str(refused)) from refused
+        reason = unserved(query) or _unjudged(query)
+        if reason is not None:
+            raise _Unserved(reason)
+        queries.append(query)
+    return queries
+
+
+def _overreach(
+    owner: Plan, pattern: Pattern, reach: Reach, by_index: Mapping[str | None, list[Place]]
+) -> Iterator[Finding]:
+    plan = reach.place.plan
+    if plan.table is not owner.table:
+        by_index = places(plan.table)  # a pattern may give the query of another table's entity
+    for other in by_index.get(reach.place.index, []):
+        if other.plan is plan or (meeting := reach.meets(other)) is None:
+            continue
+        example = f" ({key})" if (key := shown(other, meeting.texts)) else ""
+        yield found(
+            "ST102",
+            "error",
+            f"{owner.name}.{pattern.name} reads {reach.described}, which reaches "
+            f"{other.plan.name}.{other.path.name}{example}: those items are paid for and dropped; give "
+            f"{plan.name} a prefix or a partition of its own, or read both with "
+            f"db.collection({_together(reach.place, other)}, ...).",
+            plan=owner,
+            at=pattern.function,
+        )
+
+
+def _together(one: Place, other: Place) -> str:
+    """Name both for a collection, of which the one with the shorter key is the root."""
+    first, second = sorted((one, other), key=lambda place: len(place.path.parts))
+    return f"{first.plan.name}, {second.plan.name}"
+
+
+def _fetches(name: str, pattern: Pattern, ranges: list[Reach]) -> Iterator[Finding]:
+    """Say which indexes hold too little of the rows, so that each is fetched from the table."""
+    for reach in ranges:
+        query, index = reach.queries[0], reach.place.path.index
+        if index is None or (held := _held(query)) is None:
+            continue
+        fields = query.plan.attributes if query.view is None else query.view.model_fields
+        absent = [field for field in fields if query.plan.attributes[field].wire not in held]
+        absent += [query.plan.table.tag] if query.plan.table.tag not in held else []
+        if absent:
+            yield found(
+                "ST303",
+                "note",
+                f"{name} needs {', '.join(absent)}, which index {index.name!r} does not hold, so every row "
+                f"is fetched from the table: 0.5 RCU for each 4 KB of it and one more request for each "
+                f"{_FETCHED_AT_ONCE} rows; project them, or select() a view of what the index holds.",
+                plan=query.plan,
+                at=pattern.function,
+            )
+            return
+
+
+def _unjudged(query: Query[Any]) -> str | None:
+    """Say which attribute of the filter the index lacks, or is its key, or None when all can be judged."""
+    if query.filter is None:
+        return None
+    held = _held(query)
+    for place in paths_of(query.filter):
+        attribute = str(place[0])
+        if attribute in query.path.names:
+            return (
+                f"its condition is on the key attribute {attribute!r}, which DynamoDB takes only in the key"
+            )
+        if held is not None and attribute not in held:
+            return f"its condition is on {attribute!r}, which its index does not hold"
+    return None
+
+
+def _held(query: Query[Any]) -> set[str] | None:
+    """Return the attributes that the query's index holds, or None when it holds all."""
+    table, path = query.plan.table, query.path
+    if path.index is None or path.index.projection == "ALL":
+        return None
+    own = {table.partition.name, *([table.sort.name] if table.sort else [])}
+    return own | set(path.names) | set(table.projection(path.index).get("NonKeyAttributes", ()))
+
+
+def _closest(plan: Plan, pattern: Pattern) -> str:
+    """Name the key whose parts are most like the pattern's parameters."""
+    wanted = [parameter.name for parameter in pattern.parameters]
+
+    def likeness(name: str) -> tuple[int, int, float]:
+        path = plan.keys[name]
+        lacking = set(path.partition.fields) - set(wanted) - {plan.tenant}
+        alike = difflib.SequenceMatcher(None, pattern.name, name).ratio()
+        return -len(lacking), len(set(wanted) & set(path.parts)), alike
+
+    best = max(plan.keys, key=likeness)
+    takes = [part for part in plan.keys[best].parts if part != plan.tenant]
+    return f"the closest key is {plan.name}.{best}, which takes {', '.join(takes) or 'nothing'}"
+
+
+def _unproved(plan: Plan, pattern: Pattern, reason: str) -> Finding:
+    return found(
+        "ST902",
+        "warning",
+        f"{plan.name}.{pattern.name} cannot be proved: {reason}; give its parameters types such as str, int, "
+        f"datetime or a Literal, and let it build its query from any value of them.",
+        plan=plan,
+        at=pattern.function,
+    )
+
+
+def _sentence(error: BaseException) -> str:
+    return " ".join(str(error).split()).rstrip(".")

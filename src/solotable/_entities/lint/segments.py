@@ -1,0 +1,196 @@
+"""Segments of keys as sets of texts: can two be the same, can one start with a text, and with which?
+
+A template is cut at `#`. Each segment is a literal, or a literal and then one field's value; values
+hold no `#`, so two keys are equal exactly when they have as many segments and each pair is equal. The
+answers are examples, so that a finding can show the key it is about. They are exact for every codec of
+`codec`; a codec that is not known here must be taught, or it is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+from solotable._entities.keys.codecs import DecimalCodec, DigitsCodec, PartCodec
+from solotable._entities.keys.templates import Part, Template
+
+_DIGIT = "0123456789"
+_HEX = "0123456789abcdef"
+_UUID = "00000000-0000-0000-0000-000000000000"
+_TIMES = ("date", "timestamp", "bucket")
+_MIDNIGHT = {13: "T00", 20: "T00:00:00Z", 24: "T00:00:00.000Z", 27: "T00:00:00.000000Z"}
+#: What stands for any text in examples.
+_TEXT = "x"
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A literal, followed by the value of a field or by nothing."""
+
+    literal: str
+    part: Part | None = None
+
+    @property
+    def codec(self) -> PartCodec | None:
+        """The codec of the value, if there is one."""
+        return None if self.part is None else self.part.codec
+
+
+def segments(template: Template) -> tuple[Segment, ...]:
+    """Cut a template at `#`."""
+    found: list[Segment] = []
+    literal, value = "", None
+    for part in template.parts:
+        if isinstance(part, Part):
+            value = part
+            continue
+        first, *rest = part.split("#")
+        literal += first
+        for piece in rest:
+            found.append(Segment(literal, value))
+            literal, value = piece, None
+    return (*found, Segment(literal, value))
+
+
+def contains(codec: PartCodec, text: str) -> bool:
+    """Whether the codec gives this text for some value."""
+    if codec.choices is not None:
+        return text in codec.choices
+    try:
+        codec.decode(text)
+    except ValueError:
+        return False
+    return True
+
+
+def meet(one: Segment, other: Segment) -> str | None:
+    """Return a text that both segments can have, or None when there is none."""
+    if len(one.literal) > len(other.literal):
+        one, other = other, one
+    if not other.literal.startswith(one.literal):
+        return None
+    value = _value(one.codec, other.literal[len(one.literal) :], other.codec)
+    return None if value is None else one.literal + value
+
+
+def begin(segment: Segment, start: str) -> str | None:
+    """Return a text of the segment that starts with this text, or None when there is none."""
+    if segment.literal.startswith(start):
+        return example(segment)
+    if segment.codec is None or not start.startswith(segment.literal):
+        return None
+    value = complete(segment.codec, start[len(segment.literal) :])
+    return None if value is None else segment.literal + value
+
+
+def example(segment: Segment) -> str:
+    """Return some text of the segment."""
+    if segment.codec is None:
+        return segment.literal
+    return segment.literal + (complete(segment.codec, "") or "")
+
+
+def complete(codec: PartCodec, start: str) -> str | None:
+    """Return a text of the codec that starts with this one, or None when there is none."""
+    if codec.choices is not None:
+        return next((text for text in codec.choices if text.startswith(start)), None)
+    candidates: Iterator[str] = iter((start + _filler(codec, start)[len(start) :],))
+    if codec.kind in _TIMES:
+        candidates = _moments(codec, start)
+    return next((text for text in candidates if contains(codec, text)), None)
+
+
+def _filler(codec: PartCodec, start: str) -> str:
+    """Return a text of the right length, whose end fits behind every start that can be completed."""
+    match codec.kind:
+        case "text":
+            return start or _TEXT
+        case "hex":
+            return start + "0" * (len(start) % 2)
+        case "uuid":
+            return _UUID
+        case _:
+            return "".join(each[0] for each in _classes(codec)[0])
+
+
+def _moments(codec: PartCodec, start: str) -> Iterator[str]:
+    tail = _MIDNIGHT.get(codec.width or 0, "")
+    if len(start) >= len("2026-01-01"):
+        yield start + ("2026-01-01" + tail)[len(start) :]
+        return
+    year = start[:4] + "2026"[len(start[:4]) :]
+    for month, day in product(range(1, 13), range(1, 32)):
+        text = f"{year}-{month:02d}-{day:02d}"
+        if text.startswith(start):
+            yield (text + tail)[: codec.width]
+
+
+def _value(one: PartCodec | None, between: str, other: PartCodec | None) -> str | None:
+    """Return a text of `one` that is `between` and then a text of `other`."""
+    if other is None:
+        fits = between == "" if one is None else contains(one, between)
+        return between if fits else None
+    if one is None:
+        return "" if between == "" and contains(other, "") else None
+    size = len(between)
+    if one.choices is not None:
+        texts = (each for each in one.choices if each.startswith(between))
+        return next((each for each in texts if contains(other, each[size:])), None)
+    if other.choices is not None:
+        return next((between + each for each in other.choices if contains(one, between + each)), None)
+    if other.kind == "text":
+        return complete(one, between)
+    if one.kind == "text":
+        return between + (complete(other, "") or "")
+    return _shaped(one, between, other)
+
+
+def _shaped(one: PartCodec, between: str, other: PartCodec) -> str | None:
+    """The same for two codecs whose texts have a shape: fixed widths, or pairs of hexadecimal digits."""
+    size = len(between)
+    if one.kind == "hex" and other.kind == "hex":
+        return between if contains(one, between) else None
+    if one.width is not None and other.width is not None and one.width != size + other.width:
+        return None
+    if one.kind in _TIMES:
+        # Not every text of the shape is a day, so the days of one year are tried.
+        texts = (text for text in _moments(one, between) if contains(one, text))
+        return next((text for text in texts if contains(other, text[size:])), None)
+    width = one.width if one.width is not None else size + (other.width or 0)
+    for mine, theirs in product(_classes(one, width), _classes(other, width - size)):
+        if len(mine) != size + len(theirs):
+            continue
+        places = zip(mine, (*between, *theirs), strict=True)
+        common = [[each for each in left if each in right] for left, right in places]
+        if all(common):
+            text = "".join(each[0] for each in common)
+            if contains(one, text) and contains(other, text[size:]):
+                return text
+    return None
+
+
+def _classes(codec: PartCodec, width: int = 0) -> list[tuple[str, ...]]:
+    """Return the characters that each place of a codec's texts can have, once for every sign.
+
+    `width` is for hexadecimal digits, which have none of their own.
+    """
+    if isinstance(codec, DigitsCodec):
+        return _signed((_DIGIT,) * codec.digits, signed=codec.signed)
+    if isinstance(codec, DecimalCodec):
+        point = (".",) if codec.decimals else ()
+        before = (_DIGIT,) * (codec.digits - codec.decimals)
+        return _signed((*before, *point, *(_DIGIT,) * codec.decimals), signed=codec.signed)
+    match codec.kind:
+        case "uuid":
+            return [tuple("-" if each == "-" else _HEX for each in _UUID)]
+        case "hex":
+            return [(_HEX,) * width]
+        case "date" | "timestamp" | "bucket":
+            text = ("0000-00-00" + _MIDNIGHT.get(codec.width or 0, ""))[: codec.width]
+            return [tuple(_DIGIT if each == "0" else each for each in text)]
+    raise NotImplementedError(f"The linter does not know the texts of {codec.slot}, a {codec.kind}.")
+
+
+def _signed(places: tuple[str, ...], *, signed: bool) -> list[tuple[str, ...]]:
+    return [places, ("-", *places[1:])] if signed else [places]

@@ -1,0 +1,1 @@
+"""Access patterns, queries, conditions and their cost."""

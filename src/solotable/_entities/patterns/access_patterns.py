@@ -1,0 +1,281 @@
+"""The access-pattern table: what each pattern asks, along which index, and what a read of it costs.
+
+Patterns are called with stand-ins, so a key condition is shown with `{names}` where arguments go. It is
+a description for people; requests are made by the flows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from solotable._entities.declare.plan import Plan
+from solotable._entities.declare.table import Table
+from solotable._entities.keys.key import AccessPath
+from solotable._entities.keys.layout import Bound, Composed, Native, buckets_of
+from solotable._entities.keys.templates import Part, Template
+from solotable._expressions.evaluate import paths_of
+
+from .pattern import BoundPattern, Pattern
+from .query import Query
+from .samples import argument_types, shown_type, stand_in
+
+_NATIVE = {"since": ">=", "after": ">", "until": "<=", "before": "<"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccessPattern:
+    """One row of the access-pattern table."""
+
+    name: str
+    table: str
+    arguments: tuple[str, ...]
+    #: None: the table itself.
+    index: str | None
+    key_condition: str
+    direction: str
+    projection: str
+    filters: tuple[str, ...]
+    cost: str
+    summary: str
+
+
+def access_patterns(tables: Iterable[Table]) -> list[AccessPattern]:
+    """Return every pattern of these tables, in the order of their declaration."""
+    return [
+        access_pattern(plan, pattern)
+        for table in tables
+        for plan in table.plans.values()
+        for pattern in plan.patterns.values()
+    ]
+
+
+def access_pattern(plan: Plan, pattern: Pattern) -> AccessPattern:
+    """Describe one pattern; one that stand-ins cannot get through says why in its key condition."""
+    try:
+        kinds = argument_types(plan.entity, pattern)
+        query, symbols = _symbolic(plan, pattern, kinds)
+    except Exception as refused:  # noqa: BLE001  # a pattern is the user's own code, and may raise anything
+        return _unshown(plan, pattern, refused)
+    path, index = query.path, query.path.index
+    filters = () if query.filter is None else tuple(dict.fromkeys(str(p[0]) for p in paths_of(query.filter)))
+    return AccessPattern(
+        name=f"{plan.name}.{pattern.name}",
+        table=plan.table.name,
+        arguments=_arguments(pattern, kinds),
+        index=None if index is None else index.name,
+        key_condition=key_condition(path, symbols, query.bound, tenant=plan.tenant),
+        direction="ascending" if query.forward else "descending",
+        projection=_projection(plan, query),
+        filters=filters,
+        cost=_cost(plan, query, symbols),
+        summary=pattern.summary,
+    )
+
+
+def key_condition(
+    path: AccessPath, symbols: Mapping[str, Any], bound: Bound | None = None, *, tenant: str | None = None
+) -> str:
+    """Return a key condition with values as given, and `{field}` for the tenant."""
+    given = dict(symbols)
+    if tenant is not None and tenant in path.fields:
+        given.setdefault(tenant, f"{{{tenant}}}")
+    bucket = path.partition.bucket if isinstance(path.partition, Composed) else None
+    if isinstance(path.partition, Composed) and bucket is not None and bucket not in given:
+        slot = buckets_of(path.partition.template)[0].codec.slot
+        terms = [_equals(path.partition, {**given, bucket: _Symbol(slot)})]
+    else:
+        terms = [_equals(path.partition, given)]
+    if path.sort is not None:
+        terms.append(_within(path.sort, given, bound))
+    return " AND ".join(term for term in terms if term)
+
+
+def _symbolic(plan: Plan, pattern: Pattern, kinds: Mapping[str, Any]) -> tuple[Query[Any], dict[str, Any]]:
+    """Call a pattern twice and tell by what changed which key parts are arguments and which are fixed."""
+    rounds: list[tuple[dict[str, Any], Query[Any]]] = []
+    wanted = [each for each in pattern.parameters if each.default is each.empty]
+    for other in (False, True):
+        values = {
+            each.name: stand_in(kinds[each.name], each.name, number, other=other)
+            for number, each in enumerate(wanted)
+            if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+        }
+        positional = [values.pop(each.name) for each in wanted if each.kind is each.POSITIONAL_ONLY]
+        query = BoundPattern(pattern, plan.entity)(*positional, **values)
+        rounds.append((values, query))
+    (first, query), (again, other_query) = rounds
+
+    def symbol(field: str, one: Any, two: Any) -> Any:
+        for name, value in first.items():
+            if type(value) is type(one) and value == one and again[name] == two:
+                return _Symbol(f"{{{name}}}")
+        return one if one == two else _Symbol(f"{{computed {field}}}")
+
+    symbols = {
+        name: symbol(name, value, other_query.arguments.get(name)) for name, value in query.arguments.items()
+    }
+    bound = query.bound
+    if bound is not None and other_query.bound is not None:
+        pairs = zip(bound.values, other_query.bound.values, strict=True)
+        shown = tuple(symbol(bound.field, one, two) for one, two in pairs)
+        query = replace(query, bound=Bound(bound.verb, bound.field, shown))
+    return query, symbols
+
+
+class _Symbol(str):
+    """A text that is shown as it is, in place of a value."""
+
+    __slots__ = ()
+
+
+def _text(template: Template, parts: Iterable[str | Part], given: Mapping[str, Any]) -> str:
+    return "".join(
+        part if isinstance(part, str) else _value(template, part.field, given[part.field]) for part in parts
+    )
+
+
+def _value(template: Template, field: str, value: Any) -> str:
+    if isinstance(value, _Symbol) or (isinstance(value, str) and value == f"{{{field}}}"):
+        return str(value)
+    return template.encode(field, value)
+
+
+def _equals(side: Composed | Native, given: Mapping[str, Any]) -> str:
+    if isinstance(side, Composed):
+        shard = "" if side.spread is None else "#{shard}"
+        return f"{side.attribute} = {_text(side.template, side.template.parts, given)}{shard}"
+    return " AND ".join(f"{each.wire} = {_plain(given[each.field])}" for each in side.attributes)
+
+
+def _within(side: Composed | Native, given: Mapping[str, Any], bound: Bound | None) -> str:
+    if isinstance(side, Native):
+        return _native(side, given, bound)
+    template = side.template
+    missing = template.next_field(given)
+    if bound is None and missing is None:
+        return _equals(side, given)
+    parts: list[str | Part] = []
+    for part in template.parts:
+        if isinstance(part, Part) and part.field == missing:
+            break
+        parts.append(part)
+    prefix = _text(template, parts, given)
+    if bound is None:
+        return f'begins_with({side.attribute}, "{prefix}")' if prefix else ""
+    marks = [prefix + _value(template, bound.field, value) for value in bound.values]
+    return _range(side.attribute, prefix, bound, marks)
+
+
+def _range(attribute: str, prefix: str, bound: Bound, marks: list[str]) -> str:
+    # As the key itself does it: `X$` is the last of everything that is `X` or starts with `X#`.
+    last = f'"{prefix[:-1]}$"' if prefix.endswith("#") else f'the last "{prefix}..."'
+    match bound.verb:
+        case "starts_with":
+            return f'begins_with({attribute}, "{marks[0]}")'
+        case "since":
+            return (
+                f'{attribute} BETWEEN "{marks[0]}" AND {last}' if prefix else f'{attribute} >= "{marks[0]}"'
+            )
+        case "after":
+            return (
+                f'{attribute} BETWEEN "{marks[0]}$" AND {last}' if prefix else f'{attribute} >= "{marks[0]}$"'
+            )
+        case "until":
+            high = f'"{marks[0]}$"'
+        case "before":
+            high = f'the last before "{marks[0]}"'
+        case _:
+            return f'{attribute} BETWEEN "{marks[0]}" AND "{marks[1]}$"'
+    return f'{attribute} BETWEEN "{prefix}" AND {high}' if prefix else f"{attribute} <= {high}"
+
+
+def _native(side: Native, given: Mapping[str, Any], bound: Bound | None) -> str:
+    terms = [f"{each.wire} = {_plain(given[each.field])}" for each in side.attributes if each.field in given]
+    if bound is not None:
+        wire = next(each.wire for each in side.attributes if each.field == bound.field)
+        values = [_plain(value) for value in bound.values]
+        if bound.verb == "between":
+            terms.append(f"{wire} BETWEEN {values[0]} AND {values[1]}")
+        elif bound.verb == "starts_with":
+            terms.append(f"begins_with({wire}, {values[0]})")
+        else:
+            terms.append(f"{wire} {_NATIVE[bound.verb]} {values[0]}")
+    return " AND ".join(terms)
+
+
+def _plain(value: Any) -> str:
+    return str(value) if isinstance(value, str) and value.startswith("{") else repr(value)
+
+
+def _arguments(pattern: Pattern, kinds: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(
+        f"{each.name}: {shown_type(kinds[each.name])}"
+        + ("" if each.default is each.empty else f" = {each.default!r}")
+        for each in pattern.parameters
+    )
+
+
+def _projection(plan: Plan, query: Query[Any]) -> str:
+    if query.view is not None:
+        return f"{query.view.__name__} ({', '.join(query.view.model_fields)})"
+    index = query.path.index
+    if index is None or index.projection == "ALL":
+        return "ALL"
+    included = plan.table.projection(index).get("NonKeyAttributes", ())
+    held = f"INCLUDE {', '.join(included)}" if included else "KEYS_ONLY"
+    return f"{held}, then whole items" if _fetches(plan, query) else held
+
+
+def _fetches(plan: Plan, query: Query[Any]) -> bool:
+    """Whether the index lacks what the rows need, so that the items are fetched from the table."""
+    index = query.path.index
+    if index is None or index.projection == "ALL":
+        return False
+    names = plan.attributes if query.view is None else query.view.model_fields
+    needed = {plan.table.tag, *(plan.attributes[name].wire for name in names)}
+    held = {*plan.table.projection(index).get("NonKeyAttributes", ()), *query.path.names, *plan.primary.names}
+    return not needed <= held
+
+
+def _cost(plan: Plan, query: Query[Any], symbols: Mapping[str, Any]) -> str:
+    """Say what a read costs before anything is known of the items."""
+    rate = "1 RCU" if query.consistently else "0.5 RCU"
+    fields = {*symbols, *([plan.tenant] if plan.tenant else [])}
+    one = query.path.index is None and query.bound is None and fields >= set(query.path.parts)
+    text = f"{rate} per 4 KB{' of one item' if one else ' read'}"
+    if not one and (queries := _queries(query, symbols)):
+        text += f", {queries}"
+    if _fetches(plan, query):
+        text += ", and 0.5 RCU per item fetched"
+    return f"{text}, dropped rows included" if query.filter is not None else text
+
+
+def _queries(query: Query[Any], given: Mapping[str, Any]) -> str:
+    """Say how many queries it is, where it is more than one."""
+    side = query.path.partition
+    if not isinstance(side, Composed):
+        return ""
+    texts = []
+    if side.spread is not None and not set(side.spread.fields) <= {*given, query.plan.tenant}:
+        texts.append(f"{max(side.spread.shards, side.spread.was or 0)} queries")
+    if side.bucket is not None and side.bucket not in given:
+        texts.append("for each bucket" if texts else "a query for each bucket")
+    return " ".join(texts)
+
+
+def _unshown(plan: Plan, pattern: Pattern, refused: Exception) -> AccessPattern:
+    arguments = tuple(str(each) for each in pattern.parameters)
+    return AccessPattern(
+        name=f"{plan.name}.{pattern.name}",
+        table=plan.table.name,
+        arguments=arguments,
+        index=None,
+        key_condition=f"(not shown: {' '.join(str(refused).split()) or type(refused).__name__})",
+        direction="",
+        projection="",
+        filters=(),
+        cost="",
+        summary=pattern.summary,
+    )

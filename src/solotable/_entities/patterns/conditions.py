@@ -1,0 +1,269 @@
+"""Conditions as users write them: `lambda s: (s.order > 3) & s.name.startswith("R")`.
+
+The lambda is typed over the entity, so a type checker judges it; it is run once over a recording
+proxy that builds the expression tree. A recorded condition has no truth: `and`, `or`, `not` and
+`in` are refused with what to write instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+
+from solotable._expressions.ast import (
+    And,
+    Attr,
+    BeginsWith,
+    Between,
+    Comparator,
+    Compare,
+    Condition,
+    Const,
+    Contains,
+    Exists,
+    In,
+    Not,
+    Operand,
+    Or,
+    Size,
+)
+from solotable._expressions.render import Placeholders, render_condition
+from solotable._expressions.syntax.compile import compile_expressions
+from solotable.errors import DataError, DeclarationError, ServiceError
+
+from .paths import Place, place_of
+
+if TYPE_CHECKING:
+    from solotable._entities.declare.plan import Plan
+
+ValueT = TypeVar("ValueT")
+
+#: DynamoDB: the longest list behind IN.
+_MOST_OPTIONS = 100
+
+
+class Recorded:
+    """A condition that was written, not judged."""
+
+    __slots__ = ("condition",)
+    __hash__ = None  # type: ignore[assignment]  # equality of conditions would be another condition
+
+    def __init__(self, condition: Condition) -> None:
+        self.condition = condition
+
+    def __and__(self, other: Any) -> Recorded:
+        return Recorded(And((*_terms(And, self.condition), *_terms(And, _condition(other)))))
+
+    def __or__(self, other: Any) -> Recorded:
+        return Recorded(Or((*_terms(Or, self.condition), *_terms(Or, _condition(other)))))
+
+    __rand__ = __and__
+    __ror__ = __or__
+
+    def __invert__(self) -> Recorded:
+        return Recorded(Not(self.condition))
+
+    def __bool__(self) -> NoReturn:
+        raise DeclarationError(
+            "A condition is judged by DynamoDB, not by Python: write & for and, | for or, ~ for not, with "
+            "parentheses around each comparison, and contains(...) or one_of(...) for `in`."
+        )
+
+
+class Recorder:
+    """Stands for a value of the entity while a condition is written."""
+
+    __slots__ = ("_place", "_size")
+    __hash__ = None  # type: ignore[assignment]  # see Recorded
+
+    def __init__(self, place: Place, *, size: bool = False) -> None:
+        self._place = place
+        self._size = size
+
+    def __getattr__(self, name: str) -> Recorder:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Recorder(self._place.member(name))
+
+    def __getitem__(self, step: int | str) -> Recorder:
+        return Recorder(self._place.element(step) if isinstance(step, int) else self._place.member(step))
+
+    def __eq__(self, other: object) -> Recorded:  # type: ignore[override]  # that is the point
+        if other is None:
+            return Recorded(self._nothing())
+        return self._compare("=", other)
+
+    def __ne__(self, other: object) -> Recorded:  # type: ignore[override]  # that is the point
+        if other is None:
+            return Recorded(Not(self._nothing()))
+        return self._compare("<>", other)
+
+    def __lt__(self, other: Any) -> Recorded:
+        return self._compare("<", other)
+
+    def __le__(self, other: Any) -> Recorded:
+        return self._compare("<=", other)
+
+    def __gt__(self, other: Any) -> Recorded:
+        return self._compare(">", other)
+
+    def __ge__(self, other: Any) -> Recorded:
+        return self._compare(">=", other)
+
+    def startswith(self, prefix: str) -> Recorded:
+        """Record `begins_with`."""
+        return Recorded(BeginsWith(self._operand(), self._value(prefix)))
+
+    def __and__(self, other: Any) -> Recorded:
+        return Recorded(_condition(self)).__and__(other)
+
+    def __or__(self, other: Any) -> Recorded:
+        return Recorded(_condition(self)).__or__(other)
+
+    __rand__ = __and__
+    __ror__ = __or__
+
+    def __invert__(self) -> Recorded:
+        return ~Recorded(_condition(self))
+
+    def __bool__(self) -> NoReturn:
+        raise DeclarationError(
+            f"{self._place.owner} has no value while a condition is written: compare it, "
+            f"and write & | ~ instead of and, or, not."
+        )
+
+    def __contains__(self, member: Any) -> NoReturn:
+        raise DeclarationError(f"Write contains({self._place.owner}, {member!r}) instead of `in`.")
+
+    def __iter__(self) -> NoReturn:
+        raise DeclarationError(f"{self._place.owner} cannot be iterated while a condition is written.")
+
+    def _compare(self, comparator: Comparator, other: Any) -> Recorded:
+        return Recorded(Compare(comparator, self._operand(), self._value(other)))
+
+    def _nothing(self) -> Condition:
+        """Return the condition that the value is None: absent, or NULL where None is kept as that."""
+        attribute = self._place.attribute
+        kept = attribute.dump(None) if attribute.optional else None
+        if kept is None:
+            return Not(Exists(self._place.path))
+        return Compare("=", Attr(self._place.path), Const(kept))
+
+    def _operand(self) -> Operand:
+        attr = Attr(self._place.path)
+        return Size(attr) if self._size else attr
+
+    def _value(self, value: Any) -> Operand:
+        if isinstance(value, Recorder):
+            return value._operand()
+        if self._size:
+            if not isinstance(value, int) or isinstance(value, bool):
+                raise DeclarationError(
+                    f"size({self._place.owner}) is compared with a whole number, not {value!r}."
+                )
+            return Const({"N": str(value)})
+        return Const(self._place.dump(value))
+
+
+class _Root:
+    """Stands for the entity itself."""
+
+    __slots__ = ("_plan",)
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def __getattr__(self, name: str) -> Recorder:
+        return Recorder(place_of(self._plan, name))
+
+
+def record(plan: Plan, written: Callable[[Any], Any]) -> Condition:
+    """Return the condition that a lambda writes over an entity."""
+    result = written(_Root(plan))
+    if not isinstance(result, (Recorded, Recorder)):
+        raise DeclarationError(
+            f"The condition on {plan.name} gave {result!r} instead of a comparison of its fields; "
+            f"`is None` cannot be recorded: write missing(...) or == None."
+        )
+    return _judged(plan, _condition(result))
+
+
+def _judged(plan: Plan, condition: Condition) -> Condition:
+    """Return a condition that DynamoDB takes: engines in process get the tree and never see its text."""
+    members: dict[str, Any] = {}
+    tokens = Placeholders()
+    text = render_condition(condition, tokens)
+    tokens.into(members)
+    try:
+        compile_expressions(
+            condition=text,
+            names=members.get("ExpressionAttributeNames"),
+            values=members.get("ExpressionAttributeValues"),
+        )
+    except ServiceError as refused:
+        told = refused.message.removeprefix("Invalid ConditionExpression: ").rstrip(";.")
+        raise DataError(f"The condition on {plan.name} is none that DynamoDB takes. {told}.") from refused
+    return condition
+
+
+def exists(value: Any) -> bool:
+    """Whether the attribute is there; only inside a condition."""
+    return cast(bool, Recorded(Exists(_recorder(value, "exists")._place.path)))
+
+
+def missing(value: Any) -> bool:
+    """Whether the attribute is absent; only inside a condition."""
+    return cast(bool, Recorded(Not(Exists(_recorder(value, "missing")._place.path))))
+
+
+def contains(value: Any, member: Any) -> bool:
+    """Whether a list or set has the member, or a text the part; only inside a condition."""
+    found = _recorder(value, "contains")
+    wanted = Recorder(found._place.contents())._value(member)
+    return cast(bool, Recorded(Contains(found._operand(), wanted)))
+
+
+def between(value: ValueT, low: ValueT, high: ValueT) -> bool:
+    """Whether the value lies between the two, both included; only inside a condition."""
+    found = _recorder(value, "between")
+    return cast(bool, Recorded(Between(found._operand(), found._value(low), found._value(high))))
+
+
+def one_of(value: ValueT, options: Iterable[ValueT]) -> bool:
+    """Whether the value is one of up to 100; only inside a condition."""
+    found = _recorder(value, "one_of")
+    operands = tuple(found._value(option) for option in options)
+    if not 0 < len(operands) <= _MOST_OPTIONS:
+        raise DeclarationError(f"one_of takes 1 to {_MOST_OPTIONS} options; {len(operands)} were given.")
+    return cast(bool, Recorded(In(found._operand(), operands)))
+
+
+def size(value: Any) -> int:
+    """The length of a text or of bytes, or how many members there are; only inside a condition."""
+    return cast(int, Recorder(_recorder(value, "size")._place, size=True))
+
+
+def some(value: ValueT | None) -> ValueT:
+    """An optional value as one that is there, for the type checker; only inside a condition."""
+    return cast(ValueT, _recorder(value, "some"))
+
+
+def _recorder(value: Any, verb: str) -> Recorder:
+    if not isinstance(value, Recorder):
+        raise DeclarationError(
+            f"{verb}() takes a field of the entity inside a condition; {value!r} was given."
+        )
+    return value
+
+
+def _condition(value: Any) -> Condition:
+    if isinstance(value, Recorded):
+        return value.condition
+    if isinstance(value, Recorder):
+        # A boolean field that stands alone.
+        return Compare("=", value._operand(), Const({"BOOL": True}))
+    raise DeclarationError(f"{value!r} is no condition; compare a field of the entity with it.")
+
+
+def _terms(kind: type[And] | type[Or], condition: Condition) -> tuple[Condition, ...]:
+    return condition.terms if isinstance(condition, kind) else (condition,)

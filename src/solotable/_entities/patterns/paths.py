@@ -1,0 +1,159 @@
+"""Where a value is in an item, found by the model's own names: `address.city`, `lines[2].sku`.
+
+A place knows its type, so what is compared with it or set there is dumped by the field's own rules.
+It refuses names that the model does not have.
+"""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+
+from solotable._entities.codecs.containers import or_none
+from solotable._entities.codecs.field_codecs import Attribute, attribute_of
+from solotable._entities.declare.table import suggestion
+from solotable._expressions.ast import Path
+from solotable._values import AttributeValue
+from solotable.errors import DataError, DeclarationError
+
+if TYPE_CHECKING:
+    from solotable._entities.declare.plan import Plan
+
+_STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A place in an entity: its path on the wire, and how values there are dumped."""
+
+    owner: str
+    path: Path
+    annotation: Any
+    attribute: Attribute
+    #: What Pydantic checks beside the type, as in Annotated.
+    constraints: tuple[Any, ...] = ()
+
+    @property
+    def validated(self) -> Any:
+        """The type with its constraints, as Pydantic checks it."""
+        return Annotated[(self.annotation, *self.constraints)] if self.constraints else self.annotation
+
+    def member(self, name: str) -> Place:
+        """Return the place of a nested model's field or of a map's entry."""
+        kind = _plain(self.annotation)
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            info = kind.model_fields.get(name)
+            if info is None:
+                raise DeclarationError(
+                    f"{self.owner} has no field {name!r}; {suggestion(name, kind.model_fields)}"
+                )
+            return self._at(name, info, None)
+        if get_origin(kind) in (dict, Mapping):
+            return self._at(name, FieldInfo.from_annotation(get_args(kind)[1]), name)
+        raise DeclarationError(f"{self.owner} is {_shown(kind)} and has no part {name!r}.")
+
+    def element(self, position: int) -> Place:
+        """Return the place of a list's element."""
+        kind = _plain(self.annotation)
+        if get_origin(kind) not in (list, tuple):
+            raise DeclarationError(f"{self.owner} is {_shown(kind)} and has no element [{position}].")
+        if position < 0:
+            raise DeclarationError(
+                f"{self.owner}[{position}]: DynamoDB counts elements from the start; give a position from 0."
+            )
+        arguments = get_args(kind)
+        if not is_fixed(kind):
+            return self._at(f"[{position}]", FieldInfo.from_annotation(arguments[0]), position)
+        if position >= len(arguments):
+            raise DeclarationError(f"{self.owner} has {len(arguments)} elements and no [{position}].")
+        return self._at(f"[{position}]", FieldInfo.from_annotation(arguments[position]), position)
+
+    def contents(self) -> Place:
+        """Return a place for what a list, set or map holds; its path is the container's."""
+        kind = _plain(self.annotation)
+        arguments = get_args(kind)
+        if get_origin(kind) not in (list, tuple, set, frozenset) or not arguments:
+            return self
+        info = FieldInfo.from_annotation(arguments[0])
+        attribute = attribute_of(self.owner, "element", info, flat=False)
+        return Place(self.owner, self.path, info.annotation, attribute)
+
+    def dump(self, value: Any) -> AttributeValue:
+        """Return the value as it is kept at this place."""
+        try:
+            dumped = self.attribute.dump(value)
+        except DataError as refused:
+            # What a field refuses names it; what a list's element refuses names the list.
+            text = str(refused)
+            told = text if text.startswith(f"{self.owner} ") else f"{self.owner} = {value!r}: {text}"
+            raise DataError(told, told=refused.told) from refused
+        except (AttributeError, TypeError, ValueError) as refused:
+            wanted = f"{self.owner} is {_shown(self.annotation)}"
+            raise DataError(f"{wanted}; {value!r} is not.", told=f"{wanted}.") from refused
+        if dumped is None:
+            raise DataError(
+                f"{self.owner} = {value!r} has no stored form: it would be absent; use exists/missing.",
+                told=f"{self.owner} cannot store what was given.",
+            )
+        return dumped
+
+    def _at(self, name: str, info: FieldInfo, step: str | int | None) -> Place:
+        attribute = attribute_of(self.owner, name, info, flat=False)
+        if step is not None and attribute.optional:
+            # None among the members of a list or map is kept as NULL: absent would be another length.
+            attribute = replace(attribute, dump=or_none(attribute.dump, null=True))
+        owner = f"{self.owner}{name}" if name.startswith("[") else f"{self.owner}.{name}"
+        path = (*self.path, attribute.wire if step is None else step)
+        return Place(owner, path, info.annotation, attribute, tuple(info.metadata))
+
+
+def place_of(plan: Plan, name: str) -> Place:
+    """Return the place of one of an entity's fields."""
+    attribute = plan.attributes.get(name)
+    if attribute is None:
+        raise DeclarationError(f"{plan.name} has no field {name!r}; {suggestion(name, plan.attributes)}")
+    info = plan.entity.model_fields[name]
+    return Place(f"{plan.name}.{name}", (attribute.wire,), info.annotation, attribute, tuple(info.metadata))
+
+
+def resolve(plan: Plan, text: str) -> Place:
+    """Return the place that a dotted path names: `notes`, `address.city`, `lines[2].sku`."""
+    steps, at = [], 0
+    while at < len(text):
+        found = _STEP.match(text, at)
+        if found is None or (at == 0 and found[1] is None):
+            raise DeclarationError(f"{plan.name}: {text!r} is no path; write it as a.b[0].c.")
+        steps.append(found[1] if found[1] is not None else int(found[2]))
+        at = found.end()
+    if not steps:
+        raise DeclarationError(f"{plan.name}: a path is not empty; name a field.")
+    place = place_of(plan, str(steps[0]))
+    for step in steps[1:]:
+        place = place.element(step) if isinstance(step, int) else place.member(step)
+    return place
+
+
+def is_fixed(kind: Any) -> bool:
+    """Whether a type is a tuple with a type for each of its elements."""
+    return get_origin(kind) is tuple and Ellipsis not in get_args(kind)
+
+
+def _plain(annotation: Any) -> Any:
+    """Return a type without Annotated and without `| None`."""
+    while hasattr(annotation, "__metadata__"):
+        annotation = get_args(annotation)[0]
+    if get_origin(annotation) in (Union, types.UnionType):
+        rest = [each for each in get_args(annotation) if each is not type(None)]
+        if len(rest) == 1:
+            return _plain(rest[0])
+    return annotation
+
+
+def _shown(annotation: Any) -> str:
+    return annotation.__name__ if isinstance(annotation, type) else str(annotation).replace("typing.", "")

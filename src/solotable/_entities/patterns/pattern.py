@@ -1,0 +1,78 @@
+"""Named access patterns: class methods that return a query, known to the linter and the tools."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from solotable.errors import DeclarationError
+
+from .query import Query
+
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+
+
+class Pattern:
+    """A pattern as its entity holds it; `Entity.name` is the bound method."""
+
+    def __init__(self, method: classmethod[Any, Any, Query[Any]]) -> None:
+        self.function = method.__func__
+        self.name = method.__name__
+        self.__doc__ = method.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    def __get__(self, instance: object, owner: type) -> BoundPattern:
+        return BoundPattern(self, owner)
+
+    @property
+    def summary(self) -> str:
+        """The first line of the pattern's docstring."""
+        return (inspect.getdoc(self.function) or "").partition("\n")[0]
+
+    @property
+    def parameters(self) -> tuple[inspect.Parameter, ...]:
+        """The pattern's own parameters, without the class."""
+        signature = inspect.signature(self.function)
+        return tuple(signature.parameters.values())[1:]
+
+
+class BoundPattern:
+    """A pattern of one entity: call it to get its query."""
+
+    def __init__(self, pattern: Pattern, owner: type) -> None:
+        self.pattern = pattern
+        self._owner = owner
+        self.__doc__ = pattern.__doc__
+
+    @property
+    def name(self) -> str:
+        """The pattern's name with its entity: `Section.of_survey`."""
+        return f"{self._owner.__name__}.{self.pattern.name}"
+
+    def __call__(self, *arguments: Any, **named: Any) -> Query[Any]:
+        query = self.pattern.function(self._owner, *arguments, **named)
+        if not isinstance(query, Query):
+            raise DeclarationError(
+                f"The pattern {self.name} returned {query!r} instead of a query of one of its keys."
+            )
+        return replace(query, pattern=self.name)
+
+    def __repr__(self) -> str:
+        return f"<pattern {self.name}>"
+
+
+def pattern(method: MethodT) -> MethodT:
+    """Declare a class method that returns a `Query` as a named access pattern.
+
+    Write it above `@classmethod`; the method keeps its own signature for type checkers.
+    """
+    # A type checker sees the function in the class method; at run time it is the class method itself.
+    given: Any = method
+    if not isinstance(given, classmethod):
+        name = getattr(given, "__qualname__", repr(given))
+        raise DeclarationError(f"@pattern stands above @classmethod; {name} is no class method.")
+    return cast(MethodT, Pattern(given))

@@ -1,0 +1,126 @@
+"""Queries: inert, typed, complete descriptions of one read. They are built here and run by a store.
+
+Each method returns a new query; nothing is sent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+from pydantic import BaseModel
+
+from solotable._entities.keys.key import AccessPath
+from solotable._entities.keys.layout import Bound, Verb
+from solotable._expressions.ast import And, Condition
+from solotable.errors import DataError, DeclarationError
+
+from .conditions import record
+from .paths import place_of
+
+if TYPE_CHECKING:
+    from solotable._entities.declare.entity import Entity
+    from solotable._entities.declare.plan import Plan
+
+RowT_co = TypeVar("RowT_co", bound=BaseModel, covariant=True)
+ViewT = TypeVar("ViewT", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Query(Generic[RowT_co]):
+    """The items of one entity along one of its keys; rows are entities, or views of them."""
+
+    plan: Plan
+    path: AccessPath
+    arguments: Mapping[str, Any]
+    bound: Bound | None = None
+    forward: bool = True
+    filter: Condition | None = None
+    view: type[BaseModel] | None = None
+    consistently: bool = False
+    #: The name of the pattern that made it, for reports.
+    pattern: str | None = field(default=None, compare=False)
+
+    @classmethod
+    def over(cls, entity: type[Entity], path: AccessPath, arguments: Mapping[str, Any]) -> Query[Any]:
+        """Return the query of a key with these arguments."""
+        path.judge(arguments)
+        return cls(entity.plan(), path, dict(arguments))
+
+    def since(self, **part: Any) -> Query[RowT_co]:
+        """Keep what is at or above this value of the first open part of the sort key."""
+        return self._bounded("since", part)
+
+    def after(self, **part: Any) -> Query[RowT_co]:
+        """Keep what is above this value of the first open part of the sort key."""
+        return self._bounded("after", part)
+
+    def until(self, **part: Any) -> Query[RowT_co]:
+        """Keep what is at or below this value of the first open part of the sort key."""
+        return self._bounded("until", part)
+
+    def before(self, **part: Any) -> Query[RowT_co]:
+        """Keep what is below this value of the first open part of the sort key."""
+        return self._bounded("before", part)
+
+    def between(self, **part: tuple[Any, Any]) -> Query[RowT_co]:
+        """Keep what lies between the two values, both included: `between(order=(1, 5))`."""
+        return self._bounded("between", part)
+
+    def starts_with(self, **part: str) -> Query[RowT_co]:
+        """Keep what starts with this text: the one prefix that does not end at a segment."""
+        return self._bounded("starts_with", part)
+
+    def descending(self) -> Query[RowT_co]:
+        """Go from the highest sort key down."""
+        return replace(self, forward=False)
+
+    def consistent(self) -> Query[RowT_co]:
+        """Read what was written last; costs twice, and global indexes cannot."""
+        if self.path.index is not None and not self.path.index.local:
+            raise DeclarationError(f"{self.described}: DynamoDB has no consistent reads on a global index.")
+        return replace(self, consistently=True)
+
+    def where(self, condition: Callable[[RowT_co], int]) -> Query[RowT_co]:
+        """Keep the rows that meet the condition; those dropped are read and paid for all the same."""
+        return self.filtered(record(self.plan, cast(Callable[[Any], Any], condition)))
+
+    def filtered(self, condition: Condition) -> Query[RowT_co]:
+        """Keep the rows that meet a condition given as a tree."""
+        both = condition if self.filter is None else And((self.filter, condition))
+        return replace(self, filter=both)
+
+    def select(self, view: type[ViewT]) -> Query[ViewT]:
+        """Fetch only the fields of a model whose fields are among the entity's."""
+        for name in view.model_fields:
+            place_of(self.plan, name)
+        return cast("Query[ViewT]", replace(self, view=view))
+
+    @property
+    def described(self) -> str:
+        """The query's name in messages and reports."""
+        return self.pattern or f"{self.plan.name}.{self.path.name}"
+
+    def _bounded(self, verb: Verb, part: Mapping[str, Any]) -> Query[RowT_co]:
+        if self.bound is not None:
+            raise DataError(
+                f"{self.described} has a range already ({self.bound.verb}); use between for two ends."
+            )
+        if len(part) != 1:
+            raise DataError(f"{verb}() takes one part of the sort key: {verb}(name=value).")
+        ((name, value),) = part.items()
+        values = tuple(value) if verb == "between" else (value,)
+        if verb == "between" and len(values) != 2:
+            raise DataError(f"between({name}=...) takes two values: between({name}=(low, high)).")
+        if self.path.sort is None or name not in self.path.sort.fields:
+            raise DataError(f"{self.described}: {name!r} is no part of the sort key; ranges go over that.")
+        return replace(self, bound=Bound(verb, name, values))
+
+    def __repr__(self) -> str:
+        given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
+        more = ""
+        if self.bound is not None:
+            values = self.bound.values
+            more = f".{self.bound.verb}({self.bound.field}={values[0] if len(values) == 1 else values!r})"
+        return f"<Query {self.described}({given}){more}>"

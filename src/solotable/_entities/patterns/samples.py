@@ -1,0 +1,138 @@
+"""Stand-ins for values that are not known yet: what a tool shows where a caller's argument would be.
+
+A text stands for itself as `{name}`; other types get a small, valid value. Nothing random is in here:
+the same names give the same stand-ins. They are for showing and estimating, never for storing.
+"""
+
+from __future__ import annotations
+
+import types
+import typing
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from enum import Enum
+from types import SimpleNamespace
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from uuid import UUID
+
+from solotable.errors import DataError
+
+if typing.TYPE_CHECKING:
+    from solotable._entities.declare.entity import Entity
+
+    from .pattern import Pattern
+
+#: How far the two stand-ins of one argument lie apart; keys may hold one digit only.
+_APART = 4
+_START = datetime(2000, 1, 1, tzinfo=UTC)
+_COLLECTIONS: dict[Any, Any] = {list: list, set: set, frozenset: frozenset, tuple: tuple}
+
+
+def stand_in(annotation: Any, name: str, number: int = 0, *, other: bool = False) -> Any:
+    """Return a value of this type; `number` tells stand-ins of one type apart, `other` gives another one.
+
+    >>> stand_in(str, "survey_id", 0), stand_in(int | None, "order", 2)
+    ('{survey_id}', 3)
+    """
+    kind, metadata = _bare(annotation)
+    origin = get_origin(kind)
+    if origin is Literal:
+        choices = get_args(kind)
+        return choices[(number + other) % len(choices)]
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        members = list(kind)
+        return members[(number + other) % len(members)]
+    if kind in (str, Any, object):
+        return _fitting(f"{{{name}}}" + "'" * other, metadata)
+    made = _scalar(kind, number, other=other)
+    if made is not None:
+        return made
+    container = origin or kind
+    if container in _COLLECTIONS:
+        inner = [arg for arg in get_args(kind) if arg is not Ellipsis] or [str]
+        count = len(inner) if container is tuple else 1
+        return _COLLECTIONS[container](stand_in(inner[at], name, number, other=other) for at in range(count))
+    if container in (dict, Mapping):
+        return {}
+    raise DataError(f"{name} is {kind!r}, for which no stand-in is known; give its value.")
+
+
+def argument_types(entity: type[Entity], pattern: Pattern) -> dict[str, Any]:
+    """Return the types of a pattern's parameters, those written as text resolved; str where unknown."""
+    function = pattern.function
+    found: dict[str, Any] = {}
+    for parameter in pattern.parameters:
+        annotation = parameter.annotation
+        if annotation is parameter.empty:
+            found[parameter.name] = str
+            continue
+        holder: Any = SimpleNamespace(__annotations__={parameter.name: annotation})
+        try:
+            hints = typing.get_type_hints(
+                holder, function.__globals__, {entity.__name__: entity}, include_extras=True
+            )
+        except NameError as unknown:
+            raise DataError(
+                f"{entity.__name__}.{pattern.name}: the type of {parameter.name} cannot be told: {unknown}."
+            ) from unknown
+        found[parameter.name] = hints[parameter.name]
+    return found
+
+
+def shown_type(annotation: Any) -> str:
+    """Return a type as a person writes it.
+
+    >>> shown_type(Decimal | None), shown_type(Literal["a", "b"])
+    ('Decimal | None', "Literal['a', 'b']")
+    """
+    kind, _ = _bare(annotation, keep_optional=True)
+    if isinstance(kind, type) and get_origin(kind) is None:
+        return kind.__name__
+    if get_origin(kind) in (Union, types.UnionType):
+        return " | ".join("None" if arm is type(None) else shown_type(arm) for arm in get_args(kind))
+    return str(kind).replace("typing.", "").replace("datetime.", "")
+
+
+def _bare(annotation: Any, *, keep_optional: bool = False) -> tuple[Any, tuple[Any, ...]]:
+    """Return a type without Annotated and `| None`, and what it was annotated with."""
+    metadata: tuple[Any, ...] = ()
+    while True:
+        if get_origin(annotation) is Annotated:
+            annotation, *more = get_args(annotation)
+            metadata += tuple(more)
+        elif not keep_optional and get_origin(annotation) in (Union, types.UnionType):
+            annotation = next(arm for arm in get_args(annotation) if arm is not type(None))
+        else:
+            return annotation, metadata
+
+
+def _fitting(text: str, metadata: tuple[Any, ...]) -> str:
+    """Return a text within the lengths that Pydantic's Field declares."""
+    for part in metadata:
+        for each in (part, *getattr(part, "metadata", ())):
+            shortest, longest = getattr(each, "min_length", None), getattr(each, "max_length", None)
+            text = text.ljust(shortest, "x") if shortest else text
+            text = text[:longest] if longest else text
+    return text
+
+
+def _scalar(kind: Any, number: int, *, other: bool) -> Any:
+    number += _APART * other
+    day = _START + timedelta(days=number)
+    made: dict[Any, Any] = {
+        int: number + 1,
+        float: number + 0.5,
+        Decimal: Decimal(number + 1),
+        bool: not other,
+        bytes: b"%d" % number,
+        datetime: day,
+        date: day.date(),
+        time: time(number % 24),
+        timedelta: timedelta(seconds=number + 1),
+        UUID: UUID(int=number + 1),
+    }
+    try:
+        return made.get(kind)
+    except TypeError:  # an unhashable annotation
+        return None

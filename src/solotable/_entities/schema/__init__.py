@@ -1,0 +1,1 @@
+"""Schema versions of stored items, and declared tables against live ones."""

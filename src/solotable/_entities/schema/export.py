@@ -1,0 +1,114 @@
+"""Tables for other tools: CloudFormation and Terraform as JSON, and DynamoDB's own request.
+
+Only what the model declares is exported: keys, indexes, time to live, on-demand billing. Backups,
+encryption, streams and tags are left to the template that this becomes a part of.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from solotable._entities.declare.table import Table
+
+_NOT_ALPHANUMERIC = re.compile(r"[^A-Za-z0-9]")
+_NOT_IDENTIFIER = re.compile(r"[^A-Za-z0-9_-]")
+
+
+def requests(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
+    """Return the requests that make these tables, each with its name in the engine."""
+    made = []
+    for table, name in tables:
+        entry: dict[str, Any] = {"CreateTable": table.definition(name)}
+        if table.ttl is not None:
+            entry["UpdateTimeToLive"] = {
+                "TableName": name,
+                "TimeToLiveSpecification": {"AttributeName": table.ttl, "Enabled": True},
+            }
+        made.append(entry)
+    return {"Tables": made}
+
+
+def cloudformation(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
+    """Return a CloudFormation template; deleting the stack leaves the tables there."""
+    resources = {}
+    for table, name in tables:
+        properties = table.definition(name)
+        if table.ttl is not None:
+            properties["TimeToLiveSpecification"] = {"AttributeName": table.ttl, "Enabled": True}
+        resources[_NOT_ALPHANUMERIC.sub("", name) or "Table"] = {
+            "Type": "AWS::DynamoDB::Table",
+            "DeletionPolicy": "Retain",
+            "UpdateReplacePolicy": "Retain",
+            "Properties": properties,
+        }
+    return {"AWSTemplateFormatVersion": "2010-09-09", "Resources": resources}
+
+
+def terraform(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
+    """Return Terraform's JSON syntax for `aws_dynamodb_table`.
+
+    An index with several attributes on one side needs `key_schema`, which the AWS provider has from
+    6.29 on; every other index keeps `hash_key` and `range_key`, which every version takes.
+    """
+    made = {}
+    for table, name in tables:
+        label = _NOT_IDENTIFIER.sub("_", name)
+        made[label if label[:1].isalpha() else f"table_{label}"] = _terraform_table(table, name)
+    return {"resource": {"aws_dynamodb_table": made}}
+
+
+def needs_key_schema(tables: Iterable[Table]) -> list[str]:
+    """Name the indexes that only a recent Terraform provider can make."""
+    return [
+        index.name
+        for table in tables
+        for index in table.indexes.values()
+        if len(index.partition) > 1 or len(index.sort) > 1
+    ]
+
+
+def _terraform_table(table: Table, name: str) -> dict[str, Any]:
+    wanted = table.definition(name)
+    made: dict[str, Any] = {
+        "name": name,
+        "billing_mode": wanted["BillingMode"],
+        **_keys(wanted["KeySchema"]),
+        "attribute": [
+            {"name": each["AttributeName"], "type": each["AttributeType"]}
+            for each in wanted["AttributeDefinitions"]
+        ],
+    }
+    if indexes := wanted.get("GlobalSecondaryIndexes"):
+        made["global_secondary_index"] = [_index(each, _keys(each["KeySchema"])) for each in indexes]
+    if indexes := wanted.get("LocalSecondaryIndexes"):
+        made["local_secondary_index"] = [
+            _index(each, {"range_key": _keys(each["KeySchema"])["range_key"]}) for each in indexes
+        ]
+    if table.ttl is not None:
+        made["ttl"] = {"attribute_name": table.ttl, "enabled": True}
+    return made
+
+
+def _keys(schema: list[Mapping[str, str]]) -> dict[str, Any]:
+    sides = {
+        role: [each["AttributeName"] for each in schema if each["KeyType"] == role]
+        for role in ("HASH", "RANGE")
+    }
+    if any(len(names) > 1 for names in sides.values()):
+        return {
+            "key_schema": [
+                {"attribute_name": each["AttributeName"], "key_type": each["KeyType"]} for each in schema
+            ]
+        }
+    keys = {"hash_key": sides["HASH"][0]}
+    return keys | {"range_key": sides["RANGE"][0]} if sides["RANGE"] else keys
+
+
+def _index(index: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
+    projection = index["Projection"]
+    made = {"name": index["IndexName"], **keys, "projection_type": projection["ProjectionType"]}
+    if "NonKeyAttributes" in projection:
+        made["non_key_attributes"] = projection["NonKeyAttributes"]
+    return made

@@ -1,0 +1,1 @@
+"""Traits as they are declared on an entity: counters, history, outbox, soft delete."""

@@ -1,0 +1,92 @@
+"""Counters: a number on a parent that follows its children, kept by ADD in the child's own transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from solotable.errors import DeclarationError
+
+from .trait import Trait
+
+if TYPE_CHECKING:
+    from solotable._entities.declare.entity import Entity
+    from solotable._entities.declare.plan import Draft, Plan
+
+
+class Counted(Trait):
+    """Count an entity on its parent: `counted = Counted(Survey, "section_count")`.
+
+    The parent's field is marked `Counter()`. `where` is a plain predicate over the child: only those
+    that meet it count. `amount` names a number of the child to sum instead. The parent's key parts are
+    the child's fields of the same names, or those that `by` says.
+    """
+
+    def __init__(
+        self,
+        parent: type[Entity],
+        field: str,
+        *,
+        where: Callable[[Any], bool] | None = None,
+        amount: str | None = None,
+        by: Mapping[str, str] | None = None,
+    ) -> None:
+        self.parent = parent
+        self.field = field
+        self.where = where
+        self.amount = amount
+        self.by = dict(by or {})
+        #: The child's field for each part of the parent's key.
+        self.parts: dict[str, str] = {}
+        self._depends: tuple[str, ...] = ()
+
+    def bind(self, draft: Draft) -> Counted:
+        """Check that the parent has the counter and the child its key."""
+        where = f"{draft.name}.{self.name}"
+        parent = self.parent.plan()
+        if self.field not in parent.counters:
+            raise DeclarationError(
+                f"{where} counts on {parent.name}.{self.field}, which is no counter; "
+                f"write {self.field}: Annotated[int, Counter()] = 0 there."
+            )
+        bound = Counted(self.parent, self.field, where=self.where, amount=self.amount, by=self.by)
+        bound.name = self.name
+        for part in parent.primary.parts:
+            mine = self.by.get(part, part)
+            if mine not in draft.attributes:
+                raise DeclarationError(
+                    f"{where}: {draft.name} has no field {mine!r} for the {part} of its {parent.name}; "
+                    f"say which one it is: by={{{part!r}: ...}}."
+                )
+            bound.parts[part] = mine
+        if self.amount is not None and (
+            self.amount not in draft.attributes or draft.attributes[self.amount].kind != "N"
+        ):
+            raise DeclarationError(f"{where} sums {self.amount!r}, which is no number of {draft.name}.")
+        # Which fields a predicate looks at cannot be known, so all of them count as looked at.
+        fields = tuple(draft.attributes) if self.where is not None else ()
+        bound._depends = tuple(
+            dict.fromkeys((*bound.parts.values(), *fields, *([self.amount] if self.amount else [])))
+        )
+        return bound
+
+    @property
+    def depends(self) -> tuple[str, ...]:
+        """The fields that say what a child adds, and to which parent."""
+        return self._depends
+
+    @property
+    def of(self) -> Plan:
+        """The plan of the parent."""
+        return self.parent.plan()
+
+    def share(self, child: Any) -> tuple[dict[str, Any], Decimal] | None:
+        """Return the parent's key and what a child adds to it; None when it adds nothing."""
+        if child is None or (self.where is not None and not self.where(child)):
+            return None
+        key = {part: getattr(child, mine) for part, mine in self.parts.items()}
+        if any(value is None for value in key.values()):
+            return None
+        amount = 1 if self.amount is None else getattr(child, self.amount)
+        return (key, Decimal(amount)) if amount else None

@@ -1,0 +1,1 @@
+"""Expression text to bound trees: lex, parse, bind."""

@@ -1,0 +1,144 @@
+"""All expressions of one request, compiled together: they share their placeholders.
+
+Placeholders that no expression mentions are refused here, whatever the item turns out to be.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from solotable._expressions.ast import Condition, KeyCondition, Projection, Update
+from solotable._values import AttributeValue, canonical
+from solotable.errors import ServiceError, invalid
+
+from .bind import bind_condition, bind_projection, bind_update
+from .grammar import Label, utf8_size
+from .key_conditions import key_condition
+from .key_outline import compile_key
+from .parse import parse_condition, parse_projection, parse_update
+from .parse_cache import remember
+from .unbound import ParsedCondition, Placeholders
+from .unused import check_used
+
+LONGEST_PLACEHOLDER: Final = 255
+LONGEST_NAME: Final = 65535
+
+_NAME = re.compile(r"#[0-9A-Za-z_]+\Z").match
+_VALUE = re.compile(r":[0-9A-Za-z_]+\Z").match
+_NO_VALUES: Final[dict[str, AttributeValue]] = {}
+_NO_NAMES: Final[dict[str, str]] = {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compiled:
+    """The expressions of a request as bound trees; None for those it does not have."""
+
+    condition: Condition | None = None
+    filter: Condition | None = None
+    key: KeyCondition | None = None
+    projection: Projection | None = None
+    update: Update | None = None
+
+
+def compile_expressions(
+    *,
+    condition: str | None = None,
+    filter: str | None = None,  # noqa: A002 - DynamoDB's own word for it
+    key: str | None = None,
+    projection: str | None = None,
+    update: str | None = None,
+    names: dict[str, str] | None = None,
+    values: dict[str, AttributeValue] | None = None,
+) -> Compiled:
+    """Return the trees of a request's expressions, or refuse them as DynamoDB does.
+
+    The order of the checks is DynamoDB's: names, values, each expression, then what is unused, and
+    last whether the key condition can be one.
+    """
+    given_names = _NO_NAMES if names is None else _checked_names(names)
+    given_values = _NO_VALUES if values is None else _checked_values(values)
+    if key is not None and condition is filter is projection is update is None:
+        return Compiled(key=compile_key(key, given_names, given_values))
+    used: list[Placeholders] = []
+    bound_update = None
+    if update is not None:
+        parsed_update = parse_update(update)
+        used.append(parsed_update.used)
+        bound_update = bind_update(parsed_update, given_names, given_values)
+
+    def bound(text: str, label: Label) -> tuple[ParsedCondition, Condition]:
+        parsed = parse_condition(text, label)
+        used.append(parsed.used)
+        if parsed.used.names or parsed.used.values:
+            return parsed, bind_condition(parsed, label, given_names, given_values)
+        return parsed, _constant(text, label)
+
+    bound_condition = None if condition is None else bound(condition, "ConditionExpression")[1]
+    key_pair = None if key is None else bound(key, "KeyConditionExpression")
+    bound_filter = None if filter is None else bound(filter, "FilterExpression")[1]
+    bound_projection = None
+    if projection is not None:
+        parsed_projection = parse_projection(projection)
+        used.append(parsed_projection.used)
+        bound_projection = bind_projection(parsed_projection, given_names)
+    check_used(given_names, given_values, used)
+    return Compiled(
+        condition=bound_condition,
+        filter=bound_filter,
+        key=None if key_pair is None else key_condition(key_pair[0].tree, key_pair[1]),
+        projection=bound_projection,
+        update=bound_update,
+    )
+
+
+@remember
+def _constant(text: str, label: Label) -> Condition:
+    return bind_condition(parse_condition(text, label), label, _NO_NAMES, _NO_VALUES)
+
+
+def _checked_names(names: dict[str, str]) -> dict[str, str]:
+    if not names:
+        raise invalid("ExpressionAttributeNames must not be empty")
+    for key, name in names.items():
+        if len(key) > LONGEST_PLACEHOLDER or not _NAME(key):
+            tail = f" size of key: {len(key)}" if len(key) > LONGEST_PLACEHOLDER else ""
+            raise _bad_key("Names", key, tail)
+        if not name or utf8_size(name) > LONGEST_NAME:
+            fault = (
+                f"Attribute name is too large, must be less than {LONGEST_NAME + 1} bytes"
+                if name
+                else "Empty attribute name"
+            )
+            raise invalid(f"ExpressionAttributeNames contains invalid value: {fault} for key {key}")
+    return names
+
+
+def _checked_values(values: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
+    if not values:
+        raise invalid("ExpressionAttributeValues must not be empty")
+    for key in values:
+        if len(key) > LONGEST_PLACEHOLDER or not _VALUE(key):
+            raise _bad_key("Values", key, "")
+    checked = {}
+    for key, value in values.items():
+        try:
+            checked[key] = canonical(value)
+        except ServiceError as refused:
+            wrapped = f"ExpressionAttributeValues contains invalid value: {refused.message} for key {key}"
+            if refused.family == "structure":
+                raise invalid(wrapped, family="structure") from refused
+            # DynamoDB: the newer validator does not say which value it was.
+            raise invalid(wrapped, newer=refused.newer or refused.message) from refused
+    return checked
+
+
+def _bad_key(kind: str, key: str, tail: str) -> ServiceError:
+    if not key:
+        fault = "The expression attribute map contains an empty key;"
+    elif len(key) > LONGEST_PLACEHOLDER:
+        fault = f"The expression attribute map contains a key that is too long;{tail}"
+    else:
+        fault = f'Syntax error; key: "{key}"'
+    return invalid(f"ExpressionAttribute{kind} contains invalid key: {fault}")

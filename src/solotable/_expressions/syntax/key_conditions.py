@@ -1,0 +1,128 @@
+"""Bound key condition expressions to key terms: one condition for one key attribute each.
+
+What needs the table's schema (which attributes are keys, how many terms) is judged elsewhere.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from solotable._expressions.ast import (
+    And,
+    Attr,
+    BeginsWith,
+    Between,
+    Compare,
+    Condition,
+    Const,
+    KeyCondition,
+    KeyOperator,
+    KeyTerm,
+    Operand,
+)
+from solotable._values import AttributeValue
+from solotable.errors import ServiceError, invalid
+
+from .unbound import (
+    Call,
+    Comparison,
+    Conjunction,
+    Disjunction,
+    Negation,
+    OneOf,
+    Range,
+    UnboundCondition,
+    UnboundOperand,
+    Value,
+)
+
+_FLIPPED: Final[dict[str, KeyOperator]] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def key_condition(written: UnboundCondition, bound: Condition) -> KeyCondition:
+    """Return the terms of a key condition, or refuse what cannot be one."""
+    terms: dict[str, KeyTerm] = {}
+    # DynamoDB: ANDs may be grouped in any way.
+    todo = [(written, bound)]
+    while todo:
+        wrote, node = todo.pop()
+        if isinstance(wrote, Conjunction) and isinstance(node, And):
+            todo.extend(zip(reversed(wrote.terms), reversed(node.terms), strict=True))
+            continue
+        term = _term(wrote, node)
+        if term.name in terms:
+            raise invalid(
+                "Invalid KeyConditionExpression: "
+                "KeyConditionExpressions must only contain one condition per key"
+            )
+        terms[term.name] = term
+    return tuple(terms.values())
+
+
+def _term(wrote: UnboundCondition, node: Condition) -> KeyTerm:
+    match wrote, node:
+        case Comparison(), Compare(comparator, left, right) if comparator != "<>":
+            name = _only_name((wrote.left, left), (wrote.right, right))
+            if isinstance(left, Attr):
+                return KeyTerm(name, comparator, _contents(right))
+            return KeyTerm(name, _FLIPPED[comparator], _contents(left))
+        case Range(), Between(operand, low, high):
+            _check_first("BETWEEN", wrote.operand)
+            name = _only_name((wrote.operand, operand), (wrote.low, low), (wrote.high, high))
+            return KeyTerm(name, "BETWEEN", _contents(low, high))
+        case Call(), BeginsWith(operand, prefix):
+            _check_first("begins_with", wrote.arguments[0])
+            name = _only_name((wrote.arguments[0], operand), (wrote.arguments[1], prefix))
+            return KeyTerm(name, "begins_with", _contents(prefix))
+        case _:
+            raise invalid(f"Invalid operator used in KeyConditionExpression: {_operator(wrote)}")
+
+
+def _operator(wrote: UnboundCondition) -> str:
+    match wrote:
+        case Call(function):
+            return function
+        case Comparison(comparator):
+            return comparator
+        case OneOf():
+            return "IN"
+        case Negation():
+            return "NOT"
+        case Disjunction():
+            return "OR"
+        case _:
+            raise AssertionError(wrote)
+
+
+def _check_first(operator: str, operand: UnboundOperand) -> None:
+    if isinstance(operand, Value):
+        raise _unfit(f"{operator} operator must have the key attribute as its first operand")
+
+
+def _only_name(*operands: tuple[UnboundOperand, Operand]) -> str:
+    """Return the one attribute name among the operands; they are judged from left to right."""
+    name = ""
+    for wrote, operand in operands:
+        if isinstance(wrote, Call):
+            raise invalid("KeyConditionExpressions cannot contain nested operations")
+        if not isinstance(operand, Attr):
+            continue
+        if name:
+            raise _unfit("Multiple attribute names used in one condition")
+        if len(operand.path) > 1:
+            raise invalid(
+                "Invalid KeyConditionExpression: "
+                "KeyConditionExpressions cannot have conditions on nested attributes"
+            )
+        name = str(operand.path[0])
+    if not name:
+        raise _unfit("No key attribute specified")
+    return name
+
+
+def _unfit(message: str) -> ServiceError:
+    return invalid(f"Invalid condition in KeyConditionExpression: {message}")
+
+
+def _contents(*operands: Operand) -> tuple[AttributeValue, ...]:
+    return tuple(operand.value for operand in operands if isinstance(operand, Const))

@@ -1,0 +1,137 @@
+"""Expression trees as written: placeholders still in place, shapes already right.
+
+A path or operand without placeholders is already the bound tree's own node. Nothing here decides.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Union
+
+from solotable._expressions.ast import Attr, Comparator
+
+
+class Alias(str):
+    """A part of a path that stands for a name in ExpressionAttributeNames."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NamedPath:
+    """A path with placeholders in it, or one that is too deep."""
+
+    parts: tuple[str | int, ...]
+
+
+UnboundPath = Union[Attr, NamedPath]
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """A placeholder of ExpressionAttributeValues."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    function: str
+    arguments: tuple[UnboundOperand, ...]
+
+
+UnboundOperand = Union[Attr, NamedPath, Value, Call]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    comparator: Comparator
+    left: UnboundOperand
+    right: UnboundOperand
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    operand: UnboundOperand
+    low: UnboundOperand
+    high: UnboundOperand
+
+
+@dataclass(frozen=True, slots=True)
+class OneOf:
+    operand: UnboundOperand
+    options: tuple[UnboundOperand, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Negation:
+    term: UnboundCondition
+
+
+@dataclass(frozen=True, slots=True)
+class Conjunction:
+    terms: tuple[UnboundCondition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Disjunction:
+    terms: tuple[UnboundCondition, ...]
+
+
+UnboundCondition = Union[Comparison, Range, OneOf, Call, Negation, Conjunction, Disjunction]
+
+
+@dataclass(frozen=True, slots=True)
+class Sum:
+    operator: Literal["+", "-"]
+    left: UnboundOperand
+    right: UnboundOperand
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    path: UnboundPath
+    value: UnboundOperand | Sum
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    path: UnboundPath
+
+
+@dataclass(frozen=True, slots=True)
+class SetChange:
+    """`ADD path value` or `DELETE path value`."""
+
+    keyword: Literal["ADD", "DELETE"]
+    path: UnboundPath
+    value: Value
+
+
+UnboundAction = Union[Setting, Removal, SetChange]
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholders:
+    """Every placeholder that an expression mentions, evaluated or not."""
+
+    names: frozenset[str]
+    values: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedCondition:
+    tree: UnboundCondition
+    used: Placeholders
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedUpdate:
+    actions: tuple[UnboundAction, ...]
+    used: Placeholders
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedProjection:
+    paths: tuple[UnboundPath, ...]
+    used: Placeholders

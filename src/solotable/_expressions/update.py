@@ -1,0 +1,230 @@
+"""An update applied to an item: a new item comes out, the given one is left as it was.
+
+Every path refers to the item before the update, whatever the order of the actions. Key attributes,
+index keys and the item's exact size are checked elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Union
+
+from solotable._values import AttributeValue, Item, add, levels, sort_members, subtract
+from solotable.errors import ServiceError, invalid
+
+from .ast import (
+    Action,
+    Add,
+    Arithmetic,
+    Assign,
+    Attr,
+    Const,
+    Delete,
+    IfNotExists,
+    ListAppend,
+    Path,
+    Remove,
+    SetOperand,
+    Update,
+)
+from .evaluate import fetch
+from .project import project
+
+TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
+_UNFIT_PATH = "The document path provided in the update expression is invalid for update"
+_UNFIT_TYPE = "An operand in the update expression has an incorrect data type"
+_UNFIT_LEGACY_TYPE = "Type mismatch for attribute to update"
+_MISSING = "The provided expression refers to an attribute that does not exist in the item"
+_TOO_DEEP = "Nesting Levels have exceeded supported limits"
+#: Lists and maps in one another, counted from the attribute's own value.
+_DEEPEST = 31
+#: The bytes of the largest item. An element takes one at least, so no item holds more elements.
+_MOST_ELEMENTS = 400 * 1024
+
+# What an edit leaves at its place: a value, or nothing.
+_Outcome = Union[AttributeValue, None]
+_Edits = dict[Union[str, int], Union["_Edits", "_Leaf"]]
+
+
+class _Leaf:
+    __slots__ = ("outcome",)
+
+    def __init__(self, outcome: _Outcome) -> None:
+        self.outcome = outcome
+
+
+def apply_update(update: Update, item: Item) -> Item:
+    """Return the item after the update; raise what DynamoDB does when the update does not fit it.
+
+    A missing item is its key alone. One that the update does not create is not to be brought here.
+    Lists longer than an item can hold are refused before they are made.
+    """
+    result = dict(item)
+    nested: list[tuple[Path, _Outcome]] = []
+    elements = 0
+    for action in update.actions:
+        path = action.path
+        if isinstance(action, Assign) and isinstance(action.operand, ListAppend):
+            elements += _appended_length(action.operand, item)
+            if elements > _MOST_ELEMENTS:
+                raise invalid(TOO_LARGE)
+        if len(path) > 1:
+            nested.append((path, _nested_outcome(action, item, update)))
+        elif (outcome := _outcome(action, item, update)) is not None:
+            result[path[0]] = outcome  # type: ignore[index] # the first part of a path is a name
+        else:
+            result.pop(path[0], None)  # type: ignore[arg-type] # the same
+    if nested:
+        _edit(result, item, nested)
+    return result
+
+
+def updated_values(update: Update, item: Item, before: Item) -> Item:
+    """Return what the update touched, as it is in `item`: for UPDATED_OLD that is the item before
+    it, for UPDATED_NEW the item after it. {} when that is nothing.
+    """
+    # DynamoDB: the paths are looked up as they were written. So an element set past a list's end is
+    # not shown, and one that moved up into a removed place is.
+    del before
+    return project(tuple(action.path for action in update.actions), item)
+
+
+def paths_of_update(update: Update) -> Iterator[Path]:
+    """Yield every path that the update writes or reads, in the order they were written."""
+    for action in update.actions:
+        yield action.path
+        if isinstance(action, Assign):
+            yield from _read_paths(action.operand)
+
+
+def _read_paths(operand: SetOperand) -> Iterator[Path]:
+    match operand:
+        case Attr(path):
+            yield path
+        case IfNotExists(path, default):
+            yield path
+            yield from _read_paths(default)
+        case Arithmetic(_, left, right) | ListAppend(left, right):
+            yield from _read_paths(left)
+            yield from _read_paths(right)
+        case Const():
+            pass
+
+
+def _outcome(action: Action, item: Item, update: Update) -> _Outcome:
+    if isinstance(action, Assign):
+        operand = action.operand
+        return operand.value if isinstance(operand, Const) else _value(operand, item)
+    if isinstance(action, Remove):
+        return None
+    return _changed(action, item, legacy=update.legacy)
+
+
+def _nested_outcome(action: Action, item: Item, update: Update) -> _Outcome:
+    path = action.path
+    parent = fetch(path[:-1], item)
+    if parent is None or ("M" if isinstance(path[-1], str) else "L") not in parent:
+        raise invalid(_UNFIT_PATH)
+    outcome = _outcome(action, item, update)
+    if isinstance(action, Assign) and outcome is not None and len(path) - 1 + levels(outcome) > _DEEPEST:
+        raise invalid(_TOO_DEEP)
+    return outcome
+
+
+def _value(operand: SetOperand, item: Item) -> AttributeValue:
+    match operand:
+        case Const(value):
+            return value
+        case Attr(path):
+            found = fetch(path, item)
+            if found is None:
+                raise invalid(_MISSING)
+            return found
+        case IfNotExists(path, default):
+            found = fetch(path, item)
+            return _value(default, item) if found is None else found
+        case Arithmetic(operator, left, right):
+            augend = _content("N", left, item)
+            addend = _content("N", right, item)
+            return {"N": add(augend, addend) if operator == "+" else subtract(augend, addend)}
+        case ListAppend(left, right):
+            return {"L": [*_content("L", left, item), *_content("L", right, item)]}
+
+
+def _appended_length(append: ListAppend, item: Item) -> int:
+    """Return how many elements a list_append makes, without making them."""
+    return len(_content("L", append.left, item)) + len(_content("L", append.right, item))
+
+
+def _content(kind: str, operand: SetOperand, item: Item) -> str:
+    value = _value(operand, item)
+    if kind not in value:
+        raise invalid(_UNFIT_TYPE)
+    content: str = value[kind]
+    return content
+
+
+def _changed(action: Add | Delete, item: Item, *, legacy: bool) -> _Outcome:
+    """Return what ADD or DELETE makes of the value it meets; None removes the attribute."""
+    found = fetch(action.path, item)
+    if found is None:
+        return action.value if isinstance(action, Add) else None
+    value = action.value
+    if "N" in value and "N" in found and isinstance(action, Add):
+        return {"N": add(found["N"], value["N"])}
+    ((kind, content),) = value.items()
+    if kind not in found:
+        raise _type_mismatch(legacy=legacy)
+    present = found[kind]
+    if isinstance(action, Delete):
+        gone = set(content)
+        left = [member for member in present if member not in gone]
+        return {kind: left} if left else None
+    if kind == "L":
+        # DynamoDB: only the legacy ADD, which appends.
+        return {"L": [*present, *content]}
+    return {kind: sort_members(kind, list({*present, *content}))}
+
+
+def _type_mismatch(*, legacy: bool) -> ServiceError:
+    return invalid(_UNFIT_LEGACY_TYPE if legacy else _UNFIT_TYPE)
+
+
+def _edit(result: Item, item: Item, outcomes: list[tuple[Path, _Outcome]]) -> None:
+    """Put into the result what paths into attributes of the item leave there."""
+    nested: dict[str, _Edits] = {}
+    for path, outcome in outcomes:
+        edits = nested.setdefault(str(path[0]), {})
+        for step in path[1:-1]:
+            inner = edits.setdefault(step, {})
+            assert isinstance(inner, dict)  # no path lies within another
+            edits = inner
+        edits[path[-1]] = _Leaf(outcome)
+    for name, edits in nested.items():
+        result[name] = _with_edits(item[name], edits)
+
+
+def _with_edits(value: AttributeValue, edits: _Edits) -> AttributeValue:
+    if "M" in value:
+        members = dict(value["M"])
+        for step, edit in edits.items():
+            if isinstance(edit, dict):
+                members[step] = _with_edits(members[step], edit)
+            elif edit.outcome is None:
+                members.pop(step, None)
+            else:
+                members[step] = edit.outcome
+        return {"M": members}
+    elements: list[_Outcome] = list(value["L"])
+    # DynamoDB: what is set past the end follows the last element, in the order of the indexes.
+    for step, edit in sorted(edits.items()):
+        assert isinstance(step, int)
+        if isinstance(edit, dict):
+            inner = elements[step]
+            assert inner is not None
+            elements[step] = _with_edits(inner, edit)
+        elif step < len(value["L"]):
+            elements[step] = edit.outcome
+        else:
+            elements.append(edit.outcome)
+    return {"L": [element for element in elements if element is not None]}

@@ -1,0 +1,1 @@
+"""The change feed: streams, changes as entities, and checkpoints."""

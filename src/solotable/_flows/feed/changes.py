@@ -1,0 +1,113 @@
+"""Changes as entities: what a record of the stream means to those who know the models."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Generic, Literal, TypeVar
+
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.plan import Plan
+from solotable._entities.declare.table import Table
+from solotable._entities.traits.soft_delete import DELETED_AT
+from solotable._flows.scope import OWN, Scope
+from solotable._values import Item
+from solotable.errors import DeclarationError, UnknownEntity
+
+from .streams import Kind, Record
+
+E_co = TypeVar("E_co", bound=Entity, covariant=True)
+#: What to do with an item whose type tag no entity has.
+Unknown = Literal["refuse", "skip"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed(Generic[E_co]):
+    """One change of one entity; the same change has the same `sequence` however often it is delivered."""
+
+    entity: type[E_co]
+    kind: Kind
+    #: The entity before and after; None where there was or is none.
+    before: E_co | None
+    after: E_co | None
+    sequence: str
+    #: When it was done, to the second.
+    time: datetime
+    #: Whether its time to live removed it.
+    by_ttl: bool
+    tenant: str | None
+    table: str
+
+    @property
+    def current(self) -> E_co:
+        """The entity after the change, or what was removed."""
+        found = self.before if self.after is None else self.after
+        assert found is not None
+        return found
+
+
+def changes_of(
+    scope: Scope, wanted: Collection[Plan], unknown: Unknown, record: Record
+) -> Iterator[Changed[Any]]:
+    """Yield what a record means: nothing, one change, or two where one entity took another's place.
+
+    `wanted` are the entities of interest; none are all.
+    """
+    table = record.table
+    before, after = (_plan(scope, table, item, unknown) for item in (record.before, record.after))
+    for plan in (before,) if before is after else (before, after):
+        if plan is None or (wanted and not any(plan is each for each in wanted)):
+            continue
+        old = plan.load(record.before) if plan is before and record.before is not None else None
+        new = plan.load(record.after) if plan is after and record.after is not None else None
+        stands = old if new is None else new
+        yield Changed(
+            entity=plan.entity,
+            kind="inserted" if old is None else "removed" if new is None else "modified",
+            before=old,
+            after=new,
+            sequence=record.sequence,
+            time=record.at,
+            by_ttl=record.by_ttl,
+            tenant=None if plan.tenant is None else str(getattr(stands, plan.tenant)),
+            table=table.name,
+        )
+
+
+def tables_of(scope: Scope, plans: Collection[Plan], table: Table | None) -> list[Table]:
+    """Return the tables whose changes are read: those of the entities, the given one, or all with one."""
+    if table is not None:
+        return [table]
+    found = list(dict.fromkeys(plan.table for plan in plans)) or list(scope.tables)
+    streaming = [each for each in found if each.stream]
+    if not streaming or (plans and len(streaming) < len(found)):
+        names = ", ".join(repr(each.name) for each in found)
+        raise DeclarationError(f"Changes are kept by tables with a stream; declare {names} with stream=True.")
+    return streaming
+
+
+def is_own(table: Table, item: Item | None, tag: str) -> bool:
+    """Whether an item is one of the store's own with this tag."""
+    return item is not None and item.get(table.tag) == {"S": tag}
+
+
+def _plan(scope: Scope, table: Table, item: Item | None, unknown: Unknown) -> Plan | None:
+    if item is None:
+        return None
+    plan = _known(scope, table, item, unknown)
+    # What is deleted softly is gone to everybody who reads, though its item waits for the purge.
+    return None if plan is not None and plan.deletion is not None and DELETED_AT in item else plan
+
+
+def _known(scope: Scope, table: Table, item: Item, unknown: Unknown) -> Plan | None:
+    if unknown == "skip":
+        return table.plans.get(item.get(table.tag, {}).get("S", OWN))
+    try:
+        return scope.known(table, item)
+    except UnknownEntity as refused:
+        raise UnknownEntity(
+            f'{refused} To leave such changes out: changes(..., unknown="skip").',
+            tag=refused.tag,
+            item=item,
+        ) from refused

@@ -1,0 +1,162 @@
+"""Checkpoints: how far a consumer has come in each shard of a stream, kept in the table itself.
+
+A checkpoint never goes back: of two workers of one consumer the one that is behind is told where the
+other stands. Sequence numbers differ in length, so their order is kept beside them at a fixed width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from solotable._entities.declare.table import Table
+from solotable._expressions.ast import Attr, Compare, Const, Exists, Not, Or
+from solotable._flows.internal_items import in_partition, own_key, own_partition
+from solotable._flows.retry import Flow, ask
+from solotable._flows.scope import Scope
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.json_codec import dumps, loads
+from solotable._protocol.requests import DeleteItem, PutItem, Query
+from solotable._values import Item
+from solotable.errors import ConditionFailed, DataError
+
+TAG = "_checkpoint"
+#: DynamoDB: a sequence number has up to 40 digits.
+_DIGITS = 40
+_START = "START"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mark:
+    """How far one shard was read: through `sequence`, and through everything before the moment `seen`."""
+
+    stream: str
+    shard: str
+    #: None: nothing was read yet.
+    sequence: str | None
+    seen: float
+    done: bool = False
+
+    def is_behind(self, other: Mark) -> bool:
+        """Whether another mark of the same shard is further."""
+        return order_of(self.sequence) < order_of(other.sequence)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A place in a change feed: the marks of its shards, and what was left out at its start."""
+
+    marks: tuple[Mark, ...]
+    #: When the feed was begun, and from which moment on it has changes; None: from the earliest on.
+    begun: float
+    since: float | None = None
+
+    def render(self) -> str:
+        """Return the checkpoint as text, to be kept anywhere."""
+        marks = [[mark.stream, mark.shard, mark.sequence, mark.seen, mark.done] for mark in self.marks]
+        return dumps([self.begun, self.since, marks]).decode()
+
+    @classmethod
+    def parse(cls, text: str) -> Checkpoint:
+        """Read what `render` gave."""
+        try:
+            begun, since, marks = loads(text.encode())
+            found = [
+                Mark(stream=stream, shard=shard, sequence=sequence, seen=seen, done=done)
+                for stream, shard, sequence, seen, done in marks
+            ]
+        except (ValueError, TypeError) as error:
+            raise DataError(f"{text!r} is no checkpoint of a change feed.") from error
+        return cls(marks=tuple(found), begun=begun, since=since)
+
+
+def order_of(sequence: str | None) -> int:
+    """Return a sequence number as a number; nothing is before everything."""
+    return -1 if sequence is None else int(sequence)
+
+
+def load_checkpoint(scope: Scope, table: Table, consumer: str) -> Flow[Checkpoint | None]:
+    """Return where a consumer stands; None for one that never began."""
+    begun: Item | None = None
+    marks: list[Mark] = []
+    start = None
+    key = in_partition(table, own_partition("CHECKPOINT", consumer))
+    while True:
+        request = Query(table=scope.table(table), key=key, start=start, consistent=True)
+        reply = yield from ask(request, scope.retries)
+        for item in decode_items(reply.items or ()):
+            if item["shard"]["S"] == _START:
+                begun = item
+            else:
+                marks.append(_mark(item))
+        start = reply.last_key
+        if not start:
+            break
+    if begun is not None:
+        since = float(begun["since"]["N"])
+        return Checkpoint(marks=tuple(marks), begun=float(begun["seen"]["N"]), since=since)
+    return Checkpoint(marks=tuple(marks), begun=min(mark.seen for mark in marks)) if marks else None
+
+
+def begin(scope: Scope, table: Table, consumer: str, *, since: float) -> Flow[Checkpoint]:
+    """Write down when a consumer began and from when on it reads; whoever was first decides."""
+    item = {**_item(table, consumer, _START, seen=scope.clock()), "since": {"N": repr(since)}}
+    absent = Not(Exists((table.partition.name,)))
+    try:
+        yield from ask(PutItem(table=scope.table(table), item=item, condition=absent), scope.retries)
+    except ConditionFailed:
+        there = yield from load_checkpoint(scope, table, consumer)
+        if there is not None:
+            return there
+    return Checkpoint(marks=(), begun=float(item["seen"]["N"]), since=since)
+
+
+def save(scope: Scope, table: Table, consumer: str, mark: Mark) -> Flow[Mark]:
+    """Write a mark unless a further one is there; return the one that is there now."""
+    item = _item(table, consumer, mark.shard, seen=mark.seen)
+    item |= {"stream": {"S": mark.stream}, "done": {"BOOL": mark.done}}
+    order = {"S": str(order_of(mark.sequence) + 1).zfill(_DIGITS + 1)}
+    item["order"] = order
+    if mark.sequence is not None:
+        item["sequence"] = {"S": mark.sequence}
+    behind = Or((Not(Exists((table.partition.name,))), Compare("<=", Attr(("order",)), Const(order))))
+    request = PutItem(table=scope.table(table), item=item, condition=behind, returns_on_failure=True)
+    try:
+        yield from ask(request, scope.retries)
+    except ConditionFailed as refused:
+        return mark if refused.item is None else _mark(refused.item)
+    return mark
+
+
+def forget(scope: Scope, table: Table, consumer: str, shards: Iterable[str] | None = None) -> Flow[None]:
+    """Remove a consumer's marks of these shards, or all that is kept of it."""
+    if shards is None:
+        there = yield from load_checkpoint(scope, table, consumer)
+        shards = [] if there is None else [_START, *(mark.shard for mark in there.marks)]
+    for shard in shards:
+        key = _key(table, consumer, shard)
+        yield from ask(DeleteItem(table=scope.table(table), key=key), scope.retries)
+
+
+def _key(table: Table, consumer: str, shard: str) -> Item:
+    return own_key(table, own_partition("CHECKPOINT", consumer), shard)
+
+
+def _item(table: Table, consumer: str, shard: str, *, seen: float) -> Item:
+    return {
+        **_key(table, consumer, shard),
+        table.tag: {"S": TAG},
+        "shard": {"S": shard},
+        "seen": {"N": repr(round(seen, 3))},
+    }
+
+
+def _mark(item: dict[str, Any]) -> Mark:
+    return Mark(
+        stream=item["stream"]["S"],
+        shard=item["shard"]["S"],
+        sequence=item.get("sequence", {}).get("S"),
+        seen=float(item["seen"]["N"]),
+        done=item["done"]["BOOL"],
+    )

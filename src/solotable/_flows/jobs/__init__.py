@@ -1,0 +1,1 @@
+"""Steps of long jobs over a table: backfill, purge."""

@@ -1,0 +1,317 @@
+"""Purging an item with all that belongs to it: children, history, locks, names and counters.
+
+That takes more than one transaction. It begins with a mark on the item that ends the way back, and ends with
+the item and its ticket, so that a purge that was broken off is simply done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from solotable._entities.declare.children import path_to
+from solotable._entities.declare.plan import Plan
+from solotable._entities.keys.key import AccessPath
+from solotable._entities.keys.layout import Composed
+from solotable._entities.traits.counters import Counted
+from solotable._entities.traits.history import History
+from solotable._entities.traits.names import Names
+from solotable._entities.traits.soft_delete import DELETED_AT, HELD, PURGE_AT, PURGING
+from solotable._entities.traits.unique import UniqueRule
+from solotable._expressions.ast import And, Assign, Attr, Compare, Const, Exists, KeyTerm, Not, Update
+from solotable._flows.retry import Flow, ask
+from solotable._flows.scope import Scope
+from solotable._flows.traits import counters, history, names, unique
+from solotable._flows.transactions.merge import with_addition
+from solotable._flows.transactions.write import Change, Companion, Stored, as_stored
+from solotable._flows.verbs.get import fetch
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import DeleteItem, Query, TransactWriteItems, UpdateItem, WriteAction
+from solotable._values import Item
+from solotable.errors import ConditionFailed, TransactionCancelled
+
+from .purge import MOST_ACTIONS, Removal, Run, chunks, due, forget, is_due, remove
+from .purge_queue import Ticket, digest_of, held_by, ticket_key
+
+#: How often children are read again because somebody wrote to them.
+_ATTEMPTS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one ticket, if its item did not go: what holds it."""
+
+    held: str | None = None
+    #: The item was gone already, or had back.
+    stale: bool = False
+
+
+def purge_whole(run: Run, plan: Plan, ticket: Ticket, counts: dict[str, int]) -> Flow[Outcome]:
+    """Purge an item with its children, history, locks and names; what goes is counted as it goes."""
+    item = yield from _current(run, plan, ticket)
+    if item is None:
+        yield from forget(run, plan, ticket)
+        return Outcome(stale=True)
+    held = held_by(item) or (yield from held_below(run.scope, plan, item))
+    if held is not None:
+        return Outcome(held=held)
+    root = due(run, plan, ticket)
+    if not (yield from _begin(run, root)):
+        return (yield from purge_whole(run, plan, ticket, counts))
+    stopped = yield from _belongings(run, plan, item, (plan.tag,), counts)
+    if stopped is not None:
+        return Outcome(held=stopped)
+    whole = yield from _with_belongings(run, root, item, (plan.tag,))
+    refused = yield from remove(run, [whole])
+    if not refused:
+        counts[plan.name] = counts.get(plan.name, 0) + 1
+    return Outcome(held=refused[0].held if refused else None)
+
+
+def count_whole(
+    run: Run, plan: Plan, ticket: Ticket, counts: dict[str, int], counted: set[str]
+) -> Flow[Outcome]:
+    """Return what `purge_whole` would do; `counted` has the digests of what was counted before."""
+    item = yield from _current(run, plan, ticket)
+    if item is None:
+        return Outcome(stale=True)
+    held = held_by(item) or (yield from held_below(run.scope, plan, item))
+    if held is not None:
+        return Outcome(held=held)
+    _count_once(plan, item, counts, counted)
+    yield from _count_below(run.scope, plan, item, counts, counted)
+    return Outcome()
+
+
+def held_below(scope: Scope, plan: Plan, item: Item) -> Flow[str | None]:
+    """Return why one of an item's children is held, children of children included; None if none is."""
+    for child in _children(plan):
+        start = None
+        while True:
+            items, start = yield from _some_children(scope, plan, item, child, start)
+            for each in items:
+                held = held_by(each) or (yield from held_below(scope, child, each))
+                if held is not None:
+                    return f"{child.name}: {held}"
+            if start is None:
+                break
+    return None
+
+
+def _current(run: Run, plan: Plan, ticket: Ticket) -> Flow[Item | None]:
+    """Return the item that a ticket was written for; None if it is gone or was had back."""
+    (item,) = yield from fetch(run.scope, plan, [ticket.key], consistent=True)
+    return item if item is not None and is_due(ticket, item) else None
+
+
+def _begin(run: Run, root: Removal) -> Flow[bool]:
+    """Mark an item: from here on it is neither had back nor held. False if it changed meanwhile."""
+    action = UpdateItem(
+        table=run.scope.table(root.plan.table),
+        key=root.key,
+        update=Update((Assign((PURGING,), Const({"S": run.name})),), creates=True),
+        condition=root.condition,
+    )
+    try:
+        yield from ask(action, run.scope.retries)
+    except ConditionFailed:
+        return False
+    return True
+
+
+def _belongings(
+    run: Run, plan: Plan, item: Item, above: tuple[str, ...], counts: dict[str, int]
+) -> Flow[str | None]:
+    """Purge an item's children; return why one of them had to stay, or None."""
+    for child in _children(plan):
+        start = None
+        changed = False
+        attempt = 0
+        while True:
+            items, start = yield from _some_children(run.scope, plan, item, child, start)
+            removals = []
+            for each in items:
+                stopped = yield from _belongings(run, child, each, (*above, child.tag), counts)
+                if stopped is not None:
+                    return stopped
+                bare = _child(run, child, each)
+                removals.append((yield from _with_belongings(run, bare, each, (*above, child.tag))))
+            for chunk in chunks(removals):
+                refused = yield from remove(run, chunk)
+                counts[child.name] = counts.get(child.name, 0) + len(chunk) - len(refused)
+                held = next((each.held for each in refused if each.held is not None), None)
+                if held is not None:
+                    return f"{child.name}: {held}"
+                changed = changed or any(each.item is not None for each in refused)
+            if start is None and changed:
+                # Somebody wrote to a child after it was read: it is read again, and goes then.
+                changed, attempt = False, attempt + 1
+                if attempt == _ATTEMPTS:
+                    return f"{child.name}: changes all the time"
+                yield run.scope.retries.wait(attempt)
+            elif start is None:
+                break
+    return None
+
+
+def _child(run: Run, plan: Plan, item: Item) -> Removal:
+    key = {name: item[name] for name in plan.primary.names}
+    # Locks, counters and tickets follow from these as they were read.
+    facts = {plan.attributes[name].wire for trait in plan.traits for name in trait.depends}
+    facts |= set() if plan.deletion is None else {DELETED_AT, PURGE_AT}
+    unchanged = as_stored({name: item.get(name) for name in sorted(facts)})
+    condition = And((Exists((plan.table.partition.name,)), Not(Exists((HELD,))), *unchanged))
+    along: tuple[WriteAction, ...] = ()
+    if DELETED_AT in item:
+        ticket = ticket_key(plan, key, int(item[PURGE_AT]["N"]))
+        along = (DeleteItem(table=run.scope.table(plan.table), key=ticket),)
+    return Removal(plan=plan, key=key, condition=condition, why="cascade", along=along)
+
+
+def _with_belongings(run: Run, removal: Removal, item: Item, above: tuple[str, ...]) -> Flow[Removal]:
+    """Return a removal with the locks, names and counters that go with it; its history goes first."""
+    plan, scope = removal.plan, run.scope
+    if not any(isinstance(trait, (UniqueRule, Names, History, Counted)) for trait in plan.traits):
+        return removal
+    before = Stored(item, plan.load(item))
+    change = Change(plan, before, None)
+    along: list[WriteAction] = []
+    removed = 0
+    for trait in plan.traits:
+        match trait:
+            case UniqueRule():
+                along += [each.action for each in unique.locks(scope, trait, change)]
+            case Names():
+                along += [each.action for each in names.redirects(scope, trait, change)]
+            case Counted() if DELETED_AT not in item and trait.of.tag not in above:
+                along = _added(
+                    along, (_anyway(trait, each) for each in counters.shares(scope, trait, change))
+                )
+            case History():
+                place = history.place_of(scope, plan, _key_values(plan, item))
+                removed += yield from history.purge(place)
+            case _:
+                pass
+    room = MOST_ACTIONS - removal.weight
+    for action in along[room:]:
+        # More than a transaction takes: these go before it, each by its own condition.
+        token = scope.tokens()
+        alone = TransactWriteItems(actions=(action,), token=token, fingerprint=token.encode())
+        try:
+            yield from ask(alone, scope.retries)
+        except TransactionCancelled:
+            continue
+    return replace(removal, along=(*removal.along, *along[:room]), history=removed)
+
+
+def _added(along: list[WriteAction], more: Iterable[WriteAction]) -> list[WriteAction]:
+    """Return actions with more additions, those to one item as one action."""
+    found = list(along)
+    for action in more:
+        assert isinstance(action, UpdateItem)
+        for at, each in enumerate(found):
+            together = None
+            if isinstance(each, UpdateItem) and (each.table, each.key) == (action.table, action.key):
+                together = with_addition(each, action)
+            if together is not None:
+                found[at] = together
+                break
+        else:
+            found.append(action)
+    return found
+
+
+def _anyway(trait: Counted, share: Companion) -> WriteAction:
+    """Return what a child leaves of a counter, also of a parent that is deleted but can be had back."""
+    parent = trait.of
+    there = Compare("=", Attr((parent.table.tag,)), Const(parent.tag_value))
+    assert isinstance(share.action, UpdateItem)
+    return replace(share.action, condition=there)
+
+
+def _children(plan: Plan) -> tuple[Plan, ...]:
+    return () if plan.deletion is None else plan.deletion.children(plan)
+
+
+@dataclass(frozen=True, slots=True)
+class _From:
+    """Where the reading of children goes on: in which shard of their key, behind which item."""
+
+    lane: int
+    key: Item | None = None
+
+
+def _some_children(
+    scope: Scope, parent: Plan, item: Item, child: Plan, start: _From | None
+) -> Flow[tuple[list[Item], _From | None]]:
+    """Return the next children of an item as they are stored, hidden ones among them."""
+    path = path_to(child, parent.primary.parts, parent.name)
+    values = _key_values(parent, item)
+    lanes, place = _lanes(path, values), start or _From(0)
+    request = Query(
+        table=scope.table(child.table),
+        key=lanes[place.lane],
+        index=None if path.index is None else path.index.name,
+        filter=Compare("=", Attr((child.table.tag,)), Const(child.tag_value)) if path.index is None else None,
+        start=place.key,
+        consistent=path.index is None,
+    )
+    reply = yield from ask(request, scope.retries)
+    items = decode_items(reply.items or ())
+    if path.index is not None and path.index.projection != "ALL":
+        keys = [{name: each[name] for name in child.primary.names} for each in items]
+        whole = yield from fetch(scope, child, keys, consistent=True)
+        items = [each for each in whole if each is not None]
+    wanted = {child.attributes[name].wire: child.attributes[name].dump(values[name]) for name in values}
+    wanted[child.table.tag] = child.tag_value
+    ours = [each for each in items if all(each.get(name) == value for name, value in wanted.items())]
+    if reply.last_key:
+        return ours, _From(place.lane, reply.last_key)
+    return ours, _From(place.lane + 1) if place.lane + 1 < len(lanes) else None
+
+
+def _key_values(plan: Plan, item: Item) -> dict[str, Any]:
+    """Return the fields that an item's own key is made of."""
+    attributes = (plan.attributes[name] for name in plan.primary.parts)
+    return {each.field: each.load(item[each.wire]) for each in attributes}
+
+
+def _lanes(path: AccessPath, values: Mapping[str, Any]) -> list[tuple[KeyTerm, ...]]:
+    """Return the key conditions of one parent's children: one, or one for each shard."""
+    side = path.partition
+    partitions: list[tuple[KeyTerm, ...]]
+    if isinstance(side, Composed):
+        partitions = [(KeyTerm(side.attribute, "=", ({"S": text},)),) for text in side.every(values)]
+    else:
+        partitions = [side.equals(values)]
+    if path.sort is None:
+        return partitions
+    known: dict[str, Any] = {}
+    for name in path.sort.fields:
+        if name not in values:
+            break
+        known[name] = values[name]
+    within = path.sort.within(known, None)
+    return [(*partition, *within) for partition in partitions]
+
+
+def _count_once(plan: Plan, item: Item, counts: dict[str, int], counted: set[str]) -> None:
+    digest = digest_of(plan, item)
+    if digest not in counted:
+        counted.add(digest)
+        counts[plan.name] = counts.get(plan.name, 0) + 1
+
+
+def _count_below(
+    scope: Scope, plan: Plan, item: Item, counts: dict[str, int], counted: set[str]
+) -> Flow[None]:
+    for child in _children(plan):
+        start = None
+        while True:
+            items, start = yield from _some_children(scope, plan, item, child, start)
+            for each in items:
+                _count_once(child, each, counts, counted)
+                yield from _count_below(scope, child, each, counts, counted)
+            if start is None:
+                break

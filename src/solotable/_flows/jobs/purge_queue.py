@@ -1,0 +1,247 @@
+"""Tickets: what waits for the purge, in the order in which it is due.
+
+A ticket lies in one of a few partitions, chosen by the digest of its item's key, under the moment from
+which on the item may be purged. It is written and removed in the transaction of its cause, so the
+tickets that are left are the work that is left; no other checkpoint is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict
+
+from solotable._entities.declare.plan import Plan
+from solotable._entities.declare.table import Table
+from solotable._entities.keys.codecs import escape
+from solotable._entities.traits.soft_delete import DELETED_AT, HELD, PURGE_AT
+from solotable._expressions.ast import Attr, Compare, Const, KeyTerm
+from solotable._flows.internal_items import in_partition, own_key, own_partition
+from solotable._flows.retry import Flow, ask
+from solotable._flows.scope import Scope
+from solotable._flows.traits.outbox import read_stamp
+from solotable._flows.transactions.write import Companion
+from solotable._flows.verbs.get import fetch
+from solotable._flows.verbs.query import Filled
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import DeleteItem, PutItem, Query
+from solotable._values import Item
+from solotable.errors import DataError, SolotableError
+
+TAG = "_purge"
+#: The attribute that holds what a ticket says, apart from the names of any table's keys.
+_TICKET = "_ticket"
+SHARDS = 8
+#: Wide enough for every moment of this era, so that texts sort as the moments do.
+_WIDTH = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticket:
+    """One deleted item that waits for its purge."""
+
+    #: The type tag of the entity, and its primary key.
+    entity: str
+    key: Item
+    deleted_at: str
+    purge_at: int
+    #: Where the ticket itself was found; None for one that is yet to be written.
+    place: Item | None = None
+
+    @property
+    def seen(self) -> Item:
+        """The attributes that the item has if it is the one that the ticket was written for."""
+        return {DELETED_AT: {"S": self.deleted_at}, PURGE_AT: {"N": str(self.purge_at)}}
+
+
+class Deleted(BaseModel):
+    """A deleted entity as the list of what waits for the purge has it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    entity: str
+    key: dict[str, Any]
+    deleted_at: datetime
+    purge_at: datetime
+    #: Why it must not be purged; None without a hold.
+    held: str | None = None
+
+
+def digest_of(plan: Plan, key: Item) -> str:
+    """Return the digest by which an item's key is known where the key itself must not be kept."""
+    facts = repr((plan.tag, [sorted(key[name].items()) for name in plan.primary.names]))
+    return blake2b(facts.encode(), digest_size=16).hexdigest()
+
+
+def ticket_key(plan: Plan, key: Item, purge_at: int) -> Item:
+    """Return where the ticket of an item lies."""
+    digest = digest_of(plan, key)
+    shard = int(digest[:4], 16) % SHARDS
+    return own_key(plan.table, _partition(shard), f"{purge_at:0{_WIDTH}d}#{escape(plan.tag)}#{digest}")
+
+
+def ticket_put(scope: Scope, plan: Plan, ticket: Ticket) -> Companion:
+    """Return what puts an item on the list."""
+    item: Item = {
+        **ticket_key(plan, ticket.key, ticket.purge_at),
+        plan.table.tag: {"S": TAG},
+        _TICKET: {
+            "M": {
+                "entity": {"S": plan.tag},
+                "key": {"M": ticket.key},
+                "deleted_at": {"S": ticket.deleted_at},
+                "purge_at": {"N": str(ticket.purge_at)},
+            }
+        },
+    }
+    action = PutItem(table=scope.table(plan.table), item=item)
+    return Companion(action=action, title=f"the purge of {plan.name}", explain=_unconditional)
+
+
+def ticket_removed(scope: Scope, plan: Plan, key: Item, purge_at: int) -> Companion:
+    """Return what takes an item off the list."""
+    action = DeleteItem(table=scope.table(plan.table), key=ticket_key(plan, key, purge_at))
+    return Companion(action=action, title=f"the purge of {plan.name}", explain=_unconditional)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Which tickets of one shard are read next: those due until a moment, of one entity or of all."""
+
+    table: Table
+    shard: int
+    #: The last moment in epoch seconds; None: however late.
+    until: int | None = None
+    entity: str | None = None
+    limit: int | None = None
+    #: The sort key behind which to go on.
+    after: str | None = None
+
+
+def tickets(scope: Scope, part: Part) -> Flow[tuple[list[Ticket], str | None]]:
+    """Return the next tickets of a shard, the first due first, and the sort key behind which to go on."""
+    table = part.table
+    assert table.sort is not None
+    low, high = part.after or "0", "9" * _WIDTH if part.until is None else f"{part.until:0{_WIDTH}d}"
+    partition = _partition(part.shard)
+    # `$` sorts behind `#` and everything that follows it.
+    within = KeyTerm(table.sort.name, "BETWEEN", ({"S": low}, {"S": high + "$"}))
+    start = None if part.after is None else own_key(table, partition, part.after)
+    entity = (
+        None if part.entity is None else Compare("=", Attr((_TICKET, "entity")), Const({"S": part.entity}))
+    )
+    request = Query(
+        table=scope.table(table),
+        key=(*in_partition(table, partition), within),
+        filter=entity,
+        limit=part.limit,
+        start=start,
+        consistent=True,
+    )
+    reply = yield from ask(request, scope.retries)
+    last = None if not reply.last_key else str(reply.last_key[table.sort.name]["S"])
+    ours = {"S": TAG}
+    # Nothing keeps an entity of yours from lying in a partition of this name.
+    found = [item for item in decode_items(reply.items or ()) if item.get(table.tag) == ours]
+    names = (table.partition.name, table.sort.name)
+    return [_ticket(item, {name: item[name] for name in names}) for item in found], last
+
+
+def count_due(scope: Scope, table: Table, until: int) -> Flow[int]:
+    """Return how many tickets are due, held ones among them."""
+    assert table.sort is not None
+    total = 0
+    for shard in range(SHARDS):
+        due = KeyTerm(table.sort.name, "<=", ({"S": f"{until:0{_WIDTH}d}$"},))
+        key = (*in_partition(table, _partition(shard)), due)
+        request = Query(table=scope.table(table), key=key, select="COUNT")
+        start = None
+        while True:
+            reply = yield from ask(replace(request, start=start), scope.retries)
+            total, start = total + reply.count, reply.last_key
+            if not start:
+                break
+    return total
+
+
+def page(scope: Scope, plan: Plan, *, limit: int, cursor: str | None) -> Flow[Filled]:
+    """Return what was deleted of an entity, the first due first; every shard is asked for every page."""
+    if not scope.admin:
+        raise DataError("What waits for the purge is a list of all tenants; use db.admin().deleted(...).")
+    if limit < 1:
+        raise DataError(f"A page has at least one row; limit={limit} was given.")
+    table = plan.table
+    assert table.sort is not None
+    bound_to = repr(("deleted", table.name, plan.tag)).encode()
+    after = None if cursor is None else str(scope.sealer.open(cursor, bound_to)[table.sort.name]["S"])
+    found: list[tuple[str, Ticket]] = []
+    for shard in range(SHARDS):
+        place, mine = after, 0
+        while mine < limit:
+            part = Part(table=table, shard=shard, entity=plan.tag, limit=limit, after=place)
+            some, place = yield from tickets(scope, part)
+            found += [(sort_of(plan, ticket), ticket) for ticket in some]
+            mine += len(some)
+            if place is None:
+                break
+    found = sorted(((sort, each) for sort, each in found if after is None or sort > after), key=_first)
+    chosen = found[:limit]
+    rows = yield from _told(scope, plan, [ticket for _, ticket in chosen])
+    sealed = None
+    if len(found) > limit:
+        sealed = scope.sealer.seal({table.sort.name: {"S": chosen[-1][0]}}, bound_to)
+    return Filled(rows, sealed, len(found))
+
+
+def told(plan: Plan, ticket: Ticket, item: Item | None) -> Deleted:
+    """Return a ticket as people read it."""
+    return Deleted(
+        entity=plan.name,
+        key=plan.arguments_of(ticket.key) or dict(ticket.key),
+        deleted_at=read_stamp(ticket.deleted_at),
+        purge_at=datetime.fromtimestamp(ticket.purge_at, UTC),
+        held=None if item is None else held_by(item),
+    )
+
+
+def held_by(item: Item) -> str | None:
+    """Return why an item must not be purged; None without a hold."""
+    return str(item[HELD]["M"]["reason"]["S"]) if HELD in item else None
+
+
+def sort_of(plan: Plan, ticket: Ticket) -> str:
+    """Return the sort key of a ticket."""
+    assert plan.table.sort is not None
+    return str(ticket_key(plan, ticket.key, ticket.purge_at)[plan.table.sort.name]["S"])
+
+
+def _told(scope: Scope, plan: Plan, found: Sequence[Ticket]) -> Flow[list[Deleted]]:
+    items = yield from fetch(scope, plan, [ticket.key for ticket in found], consistent=True)
+    return [told(plan, ticket, item) for ticket, item in zip(found, items, strict=True)]
+
+
+def _ticket(item: Item, place: Item) -> Ticket:
+    facts = item[_TICKET]["M"]
+    return Ticket(
+        entity=facts["entity"]["S"],
+        key=facts["key"]["M"],
+        deleted_at=facts["deleted_at"]["S"],
+        purge_at=int(facts["purge_at"]["N"]),
+        place=place,
+    )
+
+
+def _partition(shard: int) -> str:
+    return own_partition("PURGE", str(shard))
+
+
+def _first(pair: tuple[str, Ticket]) -> str:
+    return pair[0]
+
+
+def _unconditional(met: Item | None) -> SolotableError:
+    raise AssertionError("a write without a condition is not refused by one")

@@ -1,0 +1,97 @@
+"""Receipts: what a purge has removed, written in the transaction that removed it.
+
+A receipt names the entity and the digest of the key, never the key: it proves that something is gone
+without keeping who it was. `digest_of` of a key tells whether it is among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from solotable._entities.declare.table import Table
+from solotable._flows.internal_items import in_partition, own_key
+from solotable._flows.retry import Flow, ask
+from solotable._flows.scope import Scope
+from solotable._flows.traits.outbox import read_stamp, stamp
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import PutItem, Query
+from solotable._values import Item
+
+TAG = "_receipt"
+#: Why an item was purged: its grace was over, its parent was purged, or its time to live had passed.
+Why = Literal["deleted", "cascade", "expired"]
+_PARTITION = "RECEIPT"
+#: The attribute that holds what a receipt says, apart from the names of any table's keys.
+_FACTS = "_facts"
+
+
+class Receipt(BaseModel):
+    """One item that is gone for good; `history` counts the former versions that went with it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    run: str
+    entity: str
+    digest: str
+    purged_at: datetime
+    why: Why
+    history: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What a receipt says of one item."""
+
+    entity: str
+    digest: str
+    why: Why
+    history: int = 0
+
+
+def receipt_put(scope: Scope, table: Table, run: str, entries: Iterable[Entry]) -> PutItem:
+    """Return the action that writes down what its transaction removes."""
+    at = stamp(scope.now())
+    listed: list[Any] = [
+        {
+            "M": {
+                "entity": {"S": entry.entity},
+                "digest": {"S": entry.digest},
+                "why": {"S": entry.why},
+                **({"history": {"N": str(entry.history)}} if entry.history else {}),
+            }
+        }
+        for entry in entries
+    ]
+    item: Item = {
+        **own_key(table, _PARTITION, f"{at}#{scope.tokens()}"),
+        table.tag: {"S": TAG},
+        _FACTS: {"M": {"run": {"S": run}, "purged_at": {"S": at}, "entries": {"L": listed}}},
+    }
+    return PutItem(table=scope.table(table), item=item)
+
+
+def receipts(scope: Scope, table: Table, start: Item | None) -> Flow[tuple[list[Receipt], Item | None]]:
+    """Return the next receipts, oldest first, and where to go on; None at the end."""
+    request = Query(
+        table=scope.table(table), key=in_partition(table, _PARTITION), start=start, consistent=True
+    )
+    reply = yield from ask(request, scope.retries)
+    found = [
+        Receipt(
+            run=item[_FACTS]["M"]["run"]["S"],
+            entity=entry["M"]["entity"]["S"],
+            digest=entry["M"]["digest"]["S"],
+            purged_at=read_stamp(item[_FACTS]["M"]["purged_at"]["S"]),
+            why=entry["M"]["why"]["S"],
+            history=int(entry["M"].get("history", {"N": "0"})["N"]),
+        )
+        for item in decode_items(reply.items or ())
+        if item.get(table.tag) == {"S": TAG}
+        for entry in item[_FACTS]["M"]["entries"]["L"]
+    ]
+    return found, reply.last_key or None

@@ -1,0 +1,1 @@
+"""What traits do on each write and read: counters, history, outbox, soft delete."""

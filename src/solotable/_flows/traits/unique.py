@@ -1,0 +1,157 @@
+"""Unique fields: a lock item for each value that is taken, in the transaction of the write.
+
+A lock lies beside the entities, under a key of its own that holds the tenant, the entity, the field
+and the value; it names its holder. It is never read to decide: its condition decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Any
+
+from solotable._entities.declare.plan import Plan
+from solotable._entities.keys.codecs import escape
+from solotable._entities.traits.unique import UniqueRule
+from solotable._expressions.ast import Attr, Compare, Condition, Const, Exists, Not, Or
+from solotable._flows.scope import Scope
+from solotable._flows.transactions.write import Change, Companion
+from solotable._protocol.requests import DeleteItem, PutItem
+from solotable._values import Item
+from solotable.errors import NotUnique, SolotableError
+
+#: The type tag of locks; tags with an underscore in front are the store's own.
+TAG = "_unique"
+_HOLDER = "holder"
+_LONGEST_VALUE = 512
+
+
+def locks(scope: Scope, rule: UniqueRule, change: Change) -> Iterator[Companion]:
+    """Yield the locks that a change takes and gives back; a lock that stays is not touched."""
+    plan = change.plan
+    if change.soft:
+        return
+    old = None if change.before is None else _name(plan, rule, change.before.entity)
+    new = None if change.after is None else _name(plan, rule, change.after.entity)
+    if old == new and not _moved(change) and not _ends_otherwise(change):
+        return
+    if old == new and new is not None and change.before is not None and change.after is not None:
+        yield _taken(scope, plan, rule, new, change.after.entity, _holder(plan, change.before.entity))
+        return
+    if old is not None and change.before is not None:
+        yield _released(scope, plan, rule, old, change.before.entity)
+    if new is not None and change.after is not None:
+        yield _taken(scope, plan, rule, new, change.after.entity)
+
+
+def _moved(change: Change) -> bool:
+    """Whether the entity has another key than before: it was renamed."""
+    if change.before is None or change.after is None:
+        return False
+    return _holder(change.plan, change.before.entity) != _holder(change.plan, change.after.entity)
+
+
+def _ends_otherwise(change: Change) -> bool:
+    """Whether the entity's time to live is another than before: its lock ends when it does."""
+    end = change.plan.ttl
+    if end is None or change.before is None or change.after is None:
+        return False
+    return bool(getattr(change.before.entity, end) != getattr(change.after.entity, end))
+
+
+def _taken(
+    scope: Scope,
+    plan: Plan,
+    rule: UniqueRule,
+    name: str,
+    after: Any,
+    former: dict[str, Any] | None = None,
+) -> Companion:
+    holder = _holder(plan, after)
+    item: Item = {
+        **_key(plan, name),
+        plan.table.tag: {"S": TAG},
+        "entity": {"S": plan.tag},
+        "field": {"S": rule.field},
+        _HOLDER: holder,
+    }
+    free: list[Condition] = [
+        Not(Exists((plan.table.partition.name,))),
+        Compare("=", Attr((_HOLDER,)), Const(former or holder)),
+    ]
+    if plan.ttl is not None:
+        attribute = plan.attributes[plan.ttl]
+        until = attribute.dump(getattr(after, plan.ttl))
+        if until is not None:
+            # The lock ends when its holder does.
+            item[attribute.wire] = until
+        now = Const({"N": str(int(scope.clock()))})
+        free.append(Compare("<=", Attr((attribute.wire,)), now))
+
+    def explain(met: Item | None) -> SolotableError:
+        return _refused(plan, rule, after, met)
+
+    action = PutItem(
+        table=scope.table(plan.table), item=item, condition=Or(tuple(free)), returns_on_failure=True
+    )
+    return Companion(action=action, title=f"the lock of {plan.name}.{rule.field}", explain=explain)
+
+
+def _released(scope: Scope, plan: Plan, rule: UniqueRule, name: str, before: Any) -> Companion:
+    holder = _holder(plan, before)
+    mine: Condition = Or(
+        (Not(Exists((plan.table.partition.name,))), Compare("=", Attr((_HOLDER,)), Const(holder)))
+    )
+
+    def explain(met: Item | None) -> SolotableError:
+        return _refused(plan, rule, before, met)
+
+    action = DeleteItem(
+        table=scope.table(plan.table), key=_key(plan, name), condition=mine, returns_on_failure=True
+    )
+    return Companion(action=action, title=f"the lock of {plan.name}.{rule.field}", explain=explain)
+
+
+def _name(plan: Plan, rule: UniqueRule, entity: Any) -> str | None:
+    """Return the key of the lock that an entity's value takes; None when there is no value."""
+    parts = rule.key_of(entity.__dict__)
+    if parts is None:
+        return None
+    *within, text = parts
+    if len(text.encode()) > _LONGEST_VALUE:
+        text = sha256(text.encode()).hexdigest()
+    tenant = [] if plan.tenant is None else [getattr(entity, plan.tenant)]
+    return "#".join(("UNIQUE", *map(escape, (*tenant, plan.tag, rule.field, *within, text))))
+
+
+def _key(plan: Plan, name: str) -> Item:
+    key: Item = {plan.table.partition.name: {"S": name}}
+    if plan.table.sort is not None:
+        key[plan.table.sort.name] = {"S": "UNIQUE"}
+    return key
+
+
+def _holder(plan: Plan, entity: Any) -> dict[str, Any]:
+    key = plan.key_of(entity.__dict__)
+    return {"M": {name: key[name] for name in plan.primary.names}}
+
+
+def _refused(plan: Plan, rule: UniqueRule, entity: Any, met: Item | None) -> SolotableError:
+    value = getattr(entity, rule.field)
+    key: Item = {} if met is None else met.get(_HOLDER, {}).get("M", {})
+    holder = plan.arguments_of(key)
+    parts = {name: part for name, part in (holder or {}).items() if name != plan.tenant}
+    shown = ", ".join(f"{name}={part!r}" for name, part in parts.items()) or str(key)
+    return NotUnique(
+        f"{plan.name}.{rule.field} = {value!r} is taken by {plan.name} {shown}; choose another value.",
+        field=rule.field,
+        value=value,
+        holder=holder,
+    )
+
+
+def taking(scope: Scope, plan: Plan, entity: Any) -> Iterator[Companion]:
+    """Yield the locks that a stored entity should hold; taking one's own again changes nothing."""
+    for rule in plan.traits:
+        if isinstance(rule, UniqueRule) and (name := _name(plan, rule, entity)) is not None:
+            yield _taken(scope, plan, rule, name, entity)

@@ -1,0 +1,1 @@
+"""Writes: planned, merged with their derived writes, and committed."""

@@ -1,0 +1,376 @@
+"""Sending writes: one alone, or several as one transaction, all or nothing.
+
+The failure names the entity and its condition, in the caller's order. More than DynamoDB takes at
+once is an error, never several transactions. What was read to derive a write is read again when it
+changed meanwhile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any
+
+from solotable._entities.declare.table import Table
+from solotable._flows.retry import Flow, ask
+from solotable._flows.scope import Scope, decoded
+from solotable._protocol.limits import LARGEST_TRANSACTION, MOST_TRANSACTION_ACTIONS
+from solotable._protocol.requests import (
+    ConditionCheck,
+    DeleteItem,
+    PutItem,
+    TransactWriteItems,
+    UpdateItem,
+    WriteAction,
+)
+from solotable._values import Item, item_size
+from solotable.errors import (
+    ConditionFailed,
+    DataError,
+    ItemTooLarge,
+    LeaseLost,
+    ServiceError,
+    SolotableError,
+    TransactionCancelled,
+    TransactionFailed,
+)
+
+from .idempotency import Receipt, is_done, remembered
+from .merge import with_addition
+from .write import Write, capital, refusal
+
+#: How often writes are planned anew because what they were derived from changed meanwhile.
+_ATTEMPTS = 12
+_BAD_PATH = "The document path provided in the update expression is invalid for update"
+_TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
+
+#: Reasons of a cancelled transaction that pass.
+_PASSING = ("TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded")
+
+#: Makes a write; it may have to read first, and is asked again when that reading is outdated.
+Planner = Callable[[], Flow[Write]]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One refused action of a transaction; `position` counts the caller's own actions from 0."""
+
+    position: int
+    write: Write
+    code: str
+    error: SolotableError
+
+    def __str__(self) -> str:
+        return f"#{self.position + 1} {self.error}"
+
+
+def perform(scope: Scope, planner: Planner) -> Flow[Any]:
+    """Do one write and return the entity: as stored, or for a delete as it was (None: nothing was)."""
+    for attempt in range(_ATTEMPTS):
+        write = yield from planner()
+        try:
+            if isinstance(write.action, ConditionCheck):
+                # What was read has answered it: there is nothing to write.
+                return write.after
+            if write.companions:
+                yield from _send(scope, [write], token=scope.token(None), ours=True)
+                return write.after
+            return (yield from _send_alone(scope, write))
+        except _Outdated as changed:
+            if attempt == _ATTEMPTS - 1:
+                raise changed.error from changed
+            planner = changed.instead.get(0, planner)
+        yield scope.retries.wait(attempt)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def transact(
+    scope: Scope, planners: Sequence[Planner], *, receipt: Receipt | None = None
+) -> Flow[list[Write]]:
+    """Do all writes as one transaction and return them; none is no transaction.
+
+    With a receipt it is done once, however often it is asked for; then nothing is returned.
+    """
+    if not planners:
+        return []
+    _judge_count(len(planners))
+    for attempt in range(_ATTEMPTS):
+        if receipt is not None and (yield from is_done(scope, receipt)):
+            return []
+        writes: list[Write] = []
+        for planner in planners:
+            write = yield from planner()
+            writes.append(write)
+        if receipt is not None:
+            companions = (*writes[0].companions, remembered(scope, receipt))
+            writes[0] = replace(writes[0], companions=companions)
+        try:
+            yield from _send(scope, writes, token=scope.token(None))
+        except _Outdated as changed:
+            if attempt == _ATTEMPTS - 1:
+                raise changed.error from changed
+            planners = [changed.instead.get(at, planner) for at, planner in enumerate(planners)]
+        except TransactionFailed:
+            # Another caller may have done the same meanwhile.
+            if receipt is not None and (yield from is_done(scope, receipt)):
+                return []
+            raise
+        else:
+            return writes
+        yield scope.retries.wait(attempt)
+    raise AssertionError("the last attempt returns or raises")
+
+
+class _Outdated(Exception):
+    """What a write was derived from has changed; `error` is what to raise if it goes on so.
+
+    `instead` has other plans for some of the writes, by their positions.
+    """
+
+    def __init__(self, error: SolotableError, instead: Mapping[int, Planner]) -> None:
+        super().__init__(str(error))
+        self.error = error
+        self.instead = instead
+
+
+def _send_alone(scope: Scope, write: Write) -> Flow[Any]:
+    assert not isinstance(write.action, ConditionCheck)
+    try:
+        reply = yield from ask(write.action, scope.retries)
+    except ConditionFailed as refused:
+        error = refusal(scope, write, refused.item)
+        if write.is_outdated(refused.item):
+            raise _Outdated(error, _instead([(0, write, refused.item)])) from refused
+        raise error from refused
+    except ServiceError as refused:
+        raise _explained(write, refused) from refused
+    if isinstance(write.action, PutItem):
+        return write.after
+    if not reply.attributes:
+        return None
+    item = decoded(reply.attributes)
+    if isinstance(write.action, DeleteItem):
+        return scope.admit(write.plan, item)
+    # Also when the update has set a time to live that has passed: it is what is stored.
+    entity = write.plan.load(item)
+    scope.judge(write.plan, entity)
+    return entity
+
+
+def _send(scope: Scope, writes: Sequence[Write], *, token: str, ours: bool = False) -> Flow[None]:
+    """Send writes as one transaction; `ours` when the caller asked for one write and knows of none."""
+    steps = [_Step(position, write, write.action, None) for position, write in enumerate(writes)]
+    steps += [
+        _Step(position, write, companion.action, index)
+        for position, write in enumerate(writes)
+        for index, companion in enumerate(write.companions)
+    ]
+    steps = _merged(steps)
+    _judge(steps)
+    actions = tuple(_bare(step.action) for step in steps)
+    sent = TransactWriteItems(
+        actions=actions,
+        token=token,
+        fingerprint=blake2b(repr(actions).encode(), digest_size=16).digest(),
+    )
+    try:
+        yield from ask(sent, scope.retries)
+    except TransactionCancelled as refused:
+        error = _failed(scope, steps, len(writes), refused, ours=ours)
+        if _outdated(steps, refused.reasons) or passes(refused.reasons):
+            met = [
+                (step.position, step.write, reason.get("Item"))
+                for step, reason in zip(steps, refused.reasons, strict=True)
+                if step.companion is None
+            ]
+            raise _Outdated(error, _instead(met)) from refused
+        raise error from refused
+
+
+def _instead(met: Iterable[tuple[int, Write, Item | None]]) -> dict[int, Planner]:
+    """Return other plans for the writes that met an item of another shape."""
+    return {
+        position: write.instead
+        for position, write, item in met
+        if write.instead is not None and item is not None and write.meets_other_shape(item)
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """One action of a transaction: a write's own, or its companion with this index."""
+
+    position: int
+    write: Write
+    action: WriteAction
+    companion: int | None
+
+    @property
+    def identity(self) -> str:
+        holder = self.action.item if isinstance(self.action, PutItem) else self.action.key
+        names = [each.name for each in (self.table.partition, self.table.sort) if each is not None]
+        return repr((self.action.table, [(name, holder[name]) for name in names]))
+
+    @property
+    def table(self) -> Table:
+        """The declared table of the item; a companion may lie in another than its cause."""
+        if self.companion is None:
+            return self.write.plan.table
+        return self.write.companions[self.companion].table or self.write.plan.table
+
+    @property
+    def removes(self) -> bool:
+        """Whether the item is gone afterwards, or hidden by a delete that can be taken back."""
+        if isinstance(self.action, DeleteItem):
+            return True
+        return self.companion is None and self.write.verb == "delete" and isinstance(self.action, UpdateItem)
+
+    @property
+    def title(self) -> str:
+        if self.companion is None:
+            return self.write.title
+        return f"{self.write.companions[self.companion].title} ({self.write.title})"
+
+
+def _merged(steps: Sequence[_Step]) -> list[_Step]:
+    """Return the steps with additions put into the other action on their item, if there is one."""
+    merged: dict[str, _Step] = {}
+    rest: list[_Step] = []
+    for step in steps:
+        first = merged.setdefault(step.identity, step)
+        if first is step:
+            continue
+        together = None
+        if step.companion is not None and step.write.companions[step.companion].adds:
+            assert isinstance(step.action, UpdateItem)
+            if first.removes and step.write.companions[step.companion].needs:
+                raise DataError(
+                    f"#{step.position + 1} {capital(step.write.title)} is counted by what "
+                    f"#{first.position + 1} {first.title} removes; leave one of them out."
+                )
+            together = with_addition(first.action, step.action)
+        if together is None:
+            rest.append(step)
+        else:
+            merged[step.identity] = replace(first, action=together)
+    return [*merged.values(), *rest]
+
+
+def _bare(action: WriteAction) -> WriteAction:
+    """Return an action as transactions take it: they return nothing."""
+    return action if isinstance(action, ConditionCheck) else replace(action, returns="NONE")
+
+
+def _judge_count(count: int) -> None:
+    if count > MOST_TRANSACTION_ACTIONS:
+        raise DataError(
+            f"A transaction has at most {MOST_TRANSACTION_ACTIONS} actions; this one has {count}: "
+            f"make several, or use a batch if they need not go together."
+        )
+
+
+def _judge(steps: Sequence[_Step]) -> None:
+    own = sum(step.companion is None for step in steps)
+    if len(steps) > max(own, MOST_TRANSACTION_ACTIONS):
+        raise DataError(
+            f"A transaction has at most {MOST_TRANSACTION_ACTIONS} actions; this one has {len(steps)}: {own} "
+            f"of yours, and {len(steps) - own} that are written along with them, as locks and snapshots are; "
+            f"make several."
+        )
+    seen: dict[str, _Step] = {}
+    total = 0
+    for step in steps:
+        first = seen.setdefault(step.identity, step)
+        if first is not step:
+            raise DataError(
+                f"A transaction takes an item once: #{first.position + 1} {first.title} and "
+                f"#{step.position + 1} {step.title} are the same item."
+            )
+        total += _weight(step.action)
+    if total > LARGEST_TRANSACTION:
+        heaviest = max(steps, key=lambda step: _weight(step.action))
+        raise DataError(
+            f"A transaction has at most {LARGEST_TRANSACTION:,} bytes; this one has {total:,}, "
+            f"the heaviest is #{heaviest.position + 1} {heaviest.title}."
+        )
+
+
+def _weight(action: WriteAction) -> int:
+    if isinstance(action, PutItem):
+        return item_size(action.item)
+    size = item_size(action.key)
+    if isinstance(action, UpdateItem):
+        size += len(repr(action.update)) // 2
+    return size
+
+
+def _outdated(steps: Sequence[_Step], reasons: Sequence[dict[str, Any]]) -> bool:
+    """Whether every refusal came only of what changed after it was read."""
+    refused = [(step, why) for step, why in zip(steps, reasons, strict=True) if why["Code"] != "None"]
+    own = [(step, why) for step, why in refused if step.companion is None]
+    # A companion that is refused beside its cause follows from the same outdated reading.
+    return bool(own) and all(
+        why["Code"] == "ConditionalCheckFailed" and step.write.is_outdated(why.get("Item"))
+        for step, why in own
+    )
+
+
+def passes(reasons: Sequence[dict[str, Any]]) -> bool:
+    """Whether a cancelled transaction may succeed unchanged."""
+    return {reason["Code"] for reason in reasons} <= {"None", *_PASSING}
+
+
+def _failed(
+    scope: Scope, steps: Sequence[_Step], count: int, refused: TransactionCancelled, *, ours: bool
+) -> SolotableError:
+    failures = [
+        Failure(step.position, step.write, reason["Code"], _cause(scope, step, reason))
+        for step, reason in zip(steps, refused.reasons, strict=True)
+        if reason["Code"] != "None"
+    ]
+    if ours and failures:
+        # The caller knows of no transaction: the cause speaks for itself.
+        return failures[0].error
+    for failure in failures:
+        if isinstance(failure.error, LeaseLost):
+            return failure.error
+    failures.sort(key=lambda failure: failure.position)
+    told = "; ".join(str(failure).rstrip(".") for failure in failures)
+    return TransactionFailed(
+        f"Transaction of {count} failed at {told}. Nothing was written.",
+        reasons=refused.reasons,
+        failures=failures,
+    )
+
+
+def _cause(scope: Scope, step: _Step, reason: dict[str, Any]) -> SolotableError:
+    if reason["Code"] == "ConditionalCheckFailed":
+        if step.companion is not None:
+            return step.write.companions[step.companion].explain(reason.get("Item"))
+        return refusal(scope, step.write, reason.get("Item"))
+    if reason["Code"] == "TransactionConflict":
+        return ServiceError(
+            "TransactionConflictException",
+            f"{capital(step.title)}: another transaction was writing the same item; try again.",
+        )
+    return _explained(step.write, ServiceError(reason["Code"], reason.get("Message") or reason["Code"]))
+
+
+def _explained(write: Write, refused: ServiceError) -> SolotableError:
+    if refused.message.startswith(_TOO_LARGE):
+        return ItemTooLarge(
+            f"{capital(write.title)}: the item would have more than 400 KB; split it, "
+            f"or keep its largest parts elsewhere.",
+            size=0,
+            largest=[],
+        )
+    if refused.message.startswith(_BAD_PATH):
+        assert isinstance(write.action, UpdateItem)
+        plan = write.plan
+        nested = [action.path for action in write.action.update.actions if len(action.path) > 1]
+        shown = " or ".join(f"{plan.name}.{plan.by_wire[str(path[0])].field}" for path in nested)
+        return DataError(
+            f"{capital(write.title)}: {shown} is absent, so nothing can be set inside it; set it whole first."
+        )
+    return refused

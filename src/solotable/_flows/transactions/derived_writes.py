@@ -1,0 +1,54 @@
+"""What is written along with an entity: the facts of its traits, in the same transaction as their cause."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from solotable._entities.declare.plan import Plan
+from solotable._entities.traits.counters import Counted
+from solotable._entities.traits.history import History
+from solotable._entities.traits.names import Names
+from solotable._entities.traits.outbox import Outbox
+from solotable._entities.traits.soft_delete import SoftDelete
+from solotable._entities.traits.trait import Trait
+from solotable._entities.traits.unique import UniqueRule
+from solotable._flows.scope import Scope
+from solotable._flows.traits import counters, history, names, outbox, unique
+
+from .write import Change, Companion
+
+#: What a trait writes for a change of its entity.
+Behaviour = Callable[[Scope, Any, Change], Iterable[Companion]]
+_BEHAVIOURS: Mapping[type[Trait], Behaviour] = {
+    Counted: counters.shares,
+    History: history.snapshots,
+    Names: names.redirects,
+    Outbox: outbox.event,
+    # A ticket goes with the delete that says when; no other change has any.
+    SoftDelete: lambda _scope, _trait, _change: (),
+    UniqueRule: unique.locks,
+}
+
+
+def depends_on(plan: Plan) -> tuple[str, ...]:
+    """Return the fields whose stored values the companions follow from."""
+    names = [name for trait in plan.traits for name in trait.depends]
+    if plan.version is not None and any(trait.whole for trait in plan.traits):
+        names.append(plan.version)
+    return tuple(dict.fromkeys(names))
+
+
+def follows(plan: Plan, changed: Iterable[str]) -> bool:
+    """Whether something has to be written along when these fields change."""
+    fields = set(changed)
+    return any(trait.whole or fields.intersection(trait.depends) for trait in plan.traits)
+
+
+def companions_of(scope: Scope, change: Change) -> tuple[Companion, ...]:
+    """Return what goes with a change of an entity."""
+    return tuple(
+        companion
+        for trait in change.plan.traits
+        for companion in _BEHAVIOURS[type(trait)](scope, trait, change)
+    )

@@ -1,0 +1,1 @@
+"""The verbs of a store: get, put, update, query, scan, batch."""

@@ -1,0 +1,93 @@
+"""Reading by key: one entity, or many in the caller's order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.plan import Plan
+from solotable._flows.retry import Flow, ask
+from solotable._flows.scope import Scope, decoded
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.limits import MOST_BATCH_GETS
+from solotable._protocol.replies import BatchGot
+from solotable._protocol.requests import BatchGetItem, GetItem, TableKeys
+from solotable._values import Item
+from solotable.errors import BatchIncomplete, NotFound
+
+EntityT = TypeVar("EntityT", bound=Entity)
+
+_ROUNDS = 10
+
+
+def get(
+    scope: Scope, entity: type[EntityT], given: Mapping[str, Any], *, consistent: bool
+) -> Flow[EntityT | None]:
+    """Return the entity with this key, or None."""
+    plan = entity.plan()
+    key = plan.key_from(scope.bind(plan, given))
+    request = GetItem(table=scope.table(plan.table), key=key, consistent=consistent)
+    reply = yield from ask(request, scope.retries)
+    return None if reply.item is None else scope.admit(plan, decoded(reply.item))
+
+
+def require(
+    scope: Scope, entity: type[EntityT], given: Mapping[str, Any], *, consistent: bool
+) -> Flow[EntityT]:
+    """Return the entity with this key, or raise NotFound."""
+    found = yield from get(scope, entity, given, consistent=consistent)
+    if found is None:
+        raise not_found(entity.plan(), given)
+    return found
+
+
+def not_found(plan: Plan, given: Mapping[str, Any]) -> NotFound:
+    """Return the error for an entity that is not there."""
+    shown = ", ".join(f"{name}={given[name]!r}" for name in plan.primary.parts if given.get(name) is not None)
+    return NotFound(f"There is no {plan.name} with {shown}.")
+
+
+def get_many(
+    scope: Scope, entity: type[EntityT], given: Sequence[Mapping[str, Any]], *, consistent: bool
+) -> Flow[list[EntityT | None]]:
+    """Return the entities with these keys in their order, None where there is none."""
+    plan = entity.plan()
+    keys = [plan.key_from(scope.bind(plan, each)) for each in given]
+    found = yield from fetch(scope, plan, keys, consistent=consistent)
+    return [None if item is None else scope.admit(plan, item) for item in found]
+
+
+def fetch(scope: Scope, plan: Plan, keys: Sequence[Item], *, consistent: bool) -> Flow[list[Item | None]]:
+    """Return the items with these keys in their order, asking again for what came back unprocessed."""
+    names = plan.primary.names
+    found: dict[tuple[str, ...], Item] = {}
+    wanted = list({_identity(key, names): key for key in keys}.values())
+    table = scope.table(plan.table)
+    for start in range(0, len(wanted), MOST_BATCH_GETS):
+        left: Iterable[Item] = wanted[start : start + MOST_BATCH_GETS]
+        for attempt in range(_ROUNDS):
+            if attempt:
+                yield scope.retries.wait(attempt)
+            part = TableKeys(table=table, keys=tuple(left), consistent=consistent, wire=_wire(consistent))
+            reply: BatchGot = yield from ask(BatchGetItem(tables=(part,)), scope.retries)
+            for item in decode_items(reply.responses.get(table, ())):
+                found[_identity(item, names)] = item
+            left = reply.unprocessed.get(table, {}).get("Keys", [])
+            if not left:
+                break
+        else:
+            raise BatchIncomplete(
+                f"{len(list(left))} of {len(keys)} {plan.name} keys came back unprocessed {_ROUNDS} times; "
+                f"the table is throttled: ask for fewer, or later.",
+                leftovers=list(left),
+            )
+    return [found.get(_identity(key, names)) for key in keys]
+
+
+def _wire(consistent: bool) -> dict[str, Any]:
+    return {"ConsistentRead": True} if consistent else {}
+
+
+def _identity(item: Item, names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"{kind}{value}" for name in names for kind, value in item[name].items())

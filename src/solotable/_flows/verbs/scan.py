@@ -1,0 +1,48 @@
+"""Scanning: a separate, explicit verb for jobs, with a budget. Patterns never come here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from solotable._entities.declare.plan import Plan
+from solotable._expressions.ast import And, Attr, Compare, Condition, Const
+from solotable._flows.retry import Flow, ask
+from solotable._flows.scope import Scope
+from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.requests import Scan
+from solotable._values import Item
+from solotable.errors import DataError
+
+from .sharded_query import Rows
+
+_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """Which part of the table is scanned next, and how many items may still be read."""
+
+    segment: int
+    segments: int
+    start: Item | None
+    budget: int
+
+
+def rows(scope: Scope, plan: Plan, where: Condition | None, part: Part) -> Flow[Rows]:
+    """Return the entities among the next items of a table."""
+    if part.budget < 1:
+        raise DataError(
+            f"The scan of {plan.name} has used up its budget of items; raise it, or add an index."
+        )
+    ours: Condition = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
+    request = Scan(
+        table=scope.table(plan.table),
+        filter=ours if where is None else And((ours, where)),
+        start=part.start,
+        limit=min(_AT_ONCE, part.budget),
+        segment=part.segment if part.segments > 1 else None,
+        segments=part.segments if part.segments > 1 else None,
+    )
+    reply = yield from ask(request, scope.retries)
+    found = [scope.admit(plan, item) for item in decode_items(reply.items or ())]
+    return Rows([row for row in found if row is not None], reply.last_key or None, reply.scanned)

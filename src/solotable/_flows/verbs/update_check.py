@@ -1,0 +1,39 @@
+"""What an update makes of a stored entity, and whether its model can read that back. Nothing is sent."""
+
+from __future__ import annotations
+
+from pydantic import ValidationError
+
+from solotable._expressions.ast import Condition, Update
+from solotable._expressions.evaluate import evaluate
+from solotable._expressions.update import apply_update
+from solotable._flows.scope import Scope
+from solotable._flows.transactions.write import Stored, Write, capital, refusal
+from solotable.errors import DataError, ServiceError
+
+
+def fitted(scope: Scope, write: Write, change: Update, before: Stored, condition: Condition | None) -> Stored:
+    """Return an entity with a change in it, or refuse what could not be read back."""
+    try:
+        item = apply_update(change, before.item)
+        return Stored(item, write.plan.load(item))
+    except (ServiceError, DataError) as refused:
+        # A condition that does not hold is what the caller asked to be told first.
+        if condition is not None and not evaluate(condition, before.item):
+            raise refusal(scope, write, before.item) from refused
+        if isinstance(refused, ServiceError):
+            raise DataError(f"{capital(write.title)}: {refused.message}.") from refused
+        raise unfitting(write, refused) from refused
+
+
+def unfitting(write: Write, refused: DataError) -> DataError:
+    """Return the error of a change after which an entity that could be read no longer could."""
+    told = f"{write.plan.name} would not fit its model."
+    shown = str(refused)
+    if isinstance(refused.__cause__, ValidationError):
+        first = refused.__cause__.errors()[0]
+        where = ".".join(str(part) for part in (write.plan.name, *first["loc"]))
+        shown, told = f"{where} = {first['input']!r}: {first['msg']}.", f"{where}: {first['msg']}."
+    return DataError(
+        f"{capital(write.title)} would not fit its model: {shown} Nothing was written.", told=told
+    )

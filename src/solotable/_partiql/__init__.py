@@ -1,0 +1,21 @@
+"""PartiQL for DynamoDB: SELECT, INSERT, UPDATE and DELETE, from text to requests.
+
+Pure: no clock, no files, no engine. A text outside the grammar is refused, never guessed at.
+"""
+
+from .ast import Parsed
+from .keys import Schema
+from .plan import Column, Reads, check_where, plan, plan_check, plan_get
+from .syntax.parse import parse_statement
+
+__all__ = [
+    "Column",
+    "Parsed",
+    "Reads",
+    "Schema",
+    "check_where",
+    "parse_statement",
+    "plan",
+    "plan_check",
+    "plan_get",
+]

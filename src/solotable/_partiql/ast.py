@@ -1,0 +1,153 @@
+"""The trees of PartiQL statements, before parameters are bound and a table is known.
+
+Nothing here parses, checks or plans.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Union
+
+from solotable._values import AttributeValue
+
+from .syntax.lex import Spot
+
+StatementKind = Literal["SELECT", "INSERT", "UPDATE", "DELETE"]
+Returning = Literal["ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"]
+
+#: A top-level name, then map keys (str) and list places (int).
+Steps = tuple[Union[str, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A literal; the text of a number is as it was written."""
+
+    value: AttributeValue
+    spot: Spot
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    spot: Spot
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A `?`, counted from 0."""
+
+    place: int
+    spot: Spot
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """An attribute, or a path into one."""
+
+    steps: Steps
+    spot: Spot
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """`[...]`, `<<...>>` or `(..., ...)`."""
+
+    kind: Literal["List", "Bag", "Seq"]
+    members: tuple[Expr, ...]
+    spot: Spot
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    pairs: tuple[tuple[Expr, Expr], ...]
+    spot: Spot
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function, its name in lower case."""
+
+    name: str
+    operands: tuple[Expr, ...]
+    spot: Spot
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operator with its operands: and, or, not, between, in, like, a comparison or arithmetic."""
+
+    operator: str
+    operands: tuple[Expr, ...]
+    spot: Spot
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class TypeTest:
+    """`operand IS type`; `type` is the name as it was written, in lower case."""
+
+    operand: Expr
+    type: str
+    spot: Spot
+    height: int
+
+
+Expr = Union[Scalar, Missing, Parameter, Reference, Members, Struct, Call, Operation, TypeTest]
+
+#: What DynamoDB calls a tree when it refuses it as a statement or as a value.
+TREE_NAMES = {
+    Scalar: "Literal",
+    Missing: "MISSING",
+    Parameter: "Parameter",
+    Struct: "Struct",
+    TypeTest: "IsType",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OrderTerm:
+    expr: Expr
+    ascending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SetClause:
+    target: Steps
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveClause:
+    target: Steps
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parsed:
+    """One statement; which of the clauses are there depends on its kind."""
+
+    kind: StatementKind
+    table: str
+    index: str | None = None
+    #: How many `?` it has.
+    parameters: int = 0
+    #: None for `*`.
+    columns: tuple[Expr, ...] | None = None
+    where: Expr | None = None
+    order: tuple[OrderTerm, ...] = ()
+    item: Expr | None = None
+    changes: tuple[SetClause | RemoveClause, ...] = ()
+    returning: Returning | None = None
+    #: The statement was `EXISTS(SELECT ...)`.
+    exists: bool = False
+
+
+def height_of(expr: Expr) -> int:
+    """Return how many trees are nested in this one."""
+    match expr:
+        case Scalar() | Missing() | Parameter() | Reference():
+            return 0
+        case _:
+            return expr.height

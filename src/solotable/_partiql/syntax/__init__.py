@@ -1,0 +1,1 @@
+"""PartiQL text to statement trees."""

@@ -1,0 +1,147 @@
+"""The JSON types of attribute values, checked in one walk; what the types cannot say, `values` judges.
+
+A value that needs no cleaning is handed back as it came, so most items cost no copy. Cleaning means:
+members that are null or unknown are left out, and words for booleans become booleans.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+from collections.abc import Callable
+from typing import Any
+
+from solotable._protocol import errors
+from solotable._values import DEEPEST, AttributeValue, Item
+from solotable.errors import ServiceError, invalid, invalid_parameter
+
+_PLAIN = {"S": str, "N": str, "BOOL": bool}
+_WORDS = {"TRUE": True, "1": True, "YES": True, "FALSE": False, "0": False, "NO": False}
+_STRANGE = re.compile(r"[^A-Za-z0-9+/=]").search
+_JAVA_VALUE = errors.JAVA + "AttributeValue"
+
+
+def check_attributes(value: Any, *, inner: bool = False, depth: int = 0) -> Item:
+    """Return a map of attribute values, cleaned, or refuse its JSON types."""
+    if not isinstance(value, dict):
+        raise errors.not_a_map(value, _JAVA_VALUE, inner=inner)
+    clean: Item = value
+    for name, member in value.items():
+        if type(member) is dict and len(member) == 1:
+            ((kind, content),) = member.items()
+            if _PLAIN.get(kind) is type(content):
+                continue
+        checked = check_value(member, inner=True, depth=depth)
+        if checked is not member:
+            if clean is value:
+                clean = dict(value)
+            clean[name] = checked
+    return clean
+
+
+def check_value(value: Any, *, inner: bool, depth: int = 0) -> AttributeValue:
+    """Return one attribute value, cleaned, or refuse its JSON types."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise errors.not_a_structure(value, "AttributeValue", inner=inner)
+    if depth > DEEPEST:
+        # Whoever makes the value canonical refuses it on the way here, in the words of its place.
+        return value
+    clean: AttributeValue = {}
+    changed = False
+    for kind, content in value.items():
+        check = _CONTENTS.get(kind)
+        if check is not None and content is not None:
+            checked = clean[kind] = check(content, depth)
+            changed = changed or checked is not content
+    return clean if changed or len(clean) != len(value) else value
+
+
+def check_text(value: Any, _depth: int = 0) -> str:
+    """Return a string, or refuse another JSON type."""
+    if not isinstance(value, str):
+        raise errors.not_a_scalar(value, "String")
+    return value
+
+
+def check_flag(value: Any, _depth: int = 0) -> bool:
+    """Return a boolean, or refuse another JSON type."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        # DynamoDB: words are taken for booleans, in any case.
+        word = _WORDS.get(value.upper())
+        if word is not None:
+            return word
+    raise errors.not_a_scalar(value, "Boolean")
+
+
+def check_blob(value: Any, _depth: int = 0) -> str:
+    """Return base64 text, or refuse what is none."""
+    if not isinstance(value, str):
+        raise errors.not_a_blob(value)
+    if len(value) % 4:
+        raise errors.unreadable(
+            f"Base64 encoded length is expected a multiple of 4 bytes but found: {len(value)}"
+        )
+    strange = _STRANGE(value)
+    if strange:
+        raise errors.unreadable(f"Invalid base 64 character: '{strange[0]}'")
+    try:
+        raw = binascii.a2b_base64(value, strict_mode=True)
+    except binascii.Error:
+        raw = None
+    # Bits to spare in the last character must be zero.
+    spare = 0 if raw is None else len(raw) % 3
+    if raw is None or (spare and binascii.b2a_base64(raw[-spare:], newline=False).decode() != value[-4:]):
+        raise errors.unreadable("Invalid last non-pad Base64 character dectected")
+    return value
+
+
+def _set_of(check: Callable[[Any], Any], absent: ServiceError) -> Callable[[Any, int], Any]:
+    def check_set(value: Any, _depth: int) -> Any:
+        if not isinstance(value, list):
+            raise errors.not_a_list(value, inner=False)
+        for member in value:
+            if member is None:
+                raise invalid(absent.message, family="structure")
+            check(member)
+        return value
+
+    return check_set
+
+
+def _check_values(value: Any, depth: int) -> list[Any]:
+    if not isinstance(value, list):
+        raise errors.not_a_list(value, inner=False)
+    clean = value
+    for place, member in enumerate(value):
+        if type(member) is dict and len(member) == 1:
+            ((kind, content),) = member.items()
+            if _PLAIN.get(kind) is type(content):
+                continue
+        checked = check_value(member, inner=True, depth=depth + 1)
+        if checked is not member:
+            if clean is value:
+                clean = list(value)
+            clean[place] = checked
+    return clean
+
+
+def _check_members(value: Any, depth: int) -> Item:
+    return check_attributes(value, inner=False, depth=depth + 1)
+
+
+_CONTENTS: dict[str, Callable[[Any, int], Any]] = {
+    "S": check_text,
+    "N": check_text,
+    "B": check_blob,
+    "SS": _set_of(check_text, invalid_parameter("An string set may not have a null string as a member")),
+    "NS": _set_of(check_text, invalid("The parameter cannot be converted to a numeric value")),
+    "BS": _set_of(check_blob, invalid_parameter("Binary sets may not contain null or empty values")),
+    "L": _check_values,
+    "M": _check_members,
+    "NULL": check_flag,
+    "BOOL": check_flag,
+}

@@ -1,0 +1,221 @@
+"""The checker of request shapes, written once for all operations.
+
+Each shape is compiled at import into one function that walks a payload in a single pass: it refuses
+wrong JSON types at once (a SerializationException, DynamoDB's first step), leaves out what is null
+or unknown, and only notes that some constraint does not hold. Such a request is walked again by
+`constraints`, which can afford to be slow because it ends in an error.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, assert_never
+
+from solotable._protocol import errors
+from solotable._protocol.decode.table_names import table_name
+from solotable.errors import invalid
+
+from . import SHAPES
+from .attribute_values import check_attributes, check_flag, check_text, check_value
+from .kinds import Attributes, Flag, ListOf, MapOf, Real, Shape, Struct, Text, Unsupported, Value, Whole
+from .report import broken_constraints
+
+#: What fits Java's whole numbers; NaN, which only callers in process can send, fits neither.
+_LARGEST = {"Integer": 2**31 - 1, "Long": 2**63 - 1}
+
+#: Takes a value and a list to which it adds when a constraint does not hold; returns the clean value.
+Check = Callable[[Any, list[None]], Any]
+
+
+def check(operation: str, payload: Any) -> dict[str, Any]:
+    """Return the payload's known members, cleaned, or refuse its types and constraints."""
+    check_payload = _CHECKS.get(operation)
+    if check_payload is None:
+        raise errors.unknown_operation(operation)
+    doubts: list[None] = []
+    clean: dict[str, Any] = check_payload(payload, doubts)
+    if doubts:
+        if "TableName" in clean and operation in _NAMED_FIRST:
+            table_name(clean["TableName"])
+        raise broken_constraints(SHAPES[operation], clean)
+    return clean
+
+
+def compile_shape(shape: Shape, *, inner: bool) -> Check:
+    """Return the check of a shape; `inner` says that it stands in a list or map."""
+    match shape:
+        case Text():
+            return _text(shape)
+        case Whole():
+            return _whole(shape)
+        case Real():
+            return _real
+        case Flag():
+            return lambda value, _doubts: check_flag(value)
+        case Value():
+            return lambda value, _doubts: check_value(value, inner=inner)
+        case Attributes():
+            return lambda value, _doubts: check_attributes(value, inner=inner)
+        case ListOf():
+            return _list(shape, inner=inner)
+        case MapOf():
+            return _map(shape, inner=inner)
+        case Struct():
+            return _struct(shape, inner=inner)
+        case Unsupported():
+            return _unsupported(shape)
+        case _:
+            assert_never(shape)
+
+
+def _unsupported(shape: Unsupported) -> Check:
+    def check_absent(_value: Any, _doubts: list[None]) -> Any:
+        raise invalid(errors.unsupported(shape.name))
+
+    return check_absent
+
+
+def _text(shape: Text) -> Check:
+    holds = text_holds(shape)
+    if holds is None:
+        return lambda value, _doubts: check_text(value)
+
+    def check_constrained(value: Any, doubts: list[None]) -> str:
+        # Requests are full of texts: a call that would change nothing is left out.
+        text = value if type(value) is str else check_text(value)
+        if not holds(text):
+            doubts.append(None)
+        return text
+
+    return check_constrained
+
+
+def text_holds(shape: Text) -> Callable[[str], bool] | None:
+    """Return the test of a text's own constraints, or None when it has none."""
+    if shape.enum is not None:
+        return frozenset(shape.enum).__contains__
+    shortest = shape.shortest or 0
+    longest = math.inf if shape.longest is None else shape.longest
+    if shape.pattern is not None:
+        matches = re.compile(shape.pattern).fullmatch
+        return lambda text: shortest <= len(text) <= longest and matches(text) is not None
+    if shape.shortest is None and shape.longest is None:
+        return None
+    return lambda text: shortest <= len(text) <= longest
+
+
+def _whole(shape: Whole) -> Check:
+    java = shape.java
+    largest = _LARGEST[java]
+    least = -math.inf if shape.least is None else shape.least
+    most = math.inf if shape.most is None else shape.most
+
+    def check_whole(value: Any, doubts: list[None]) -> int:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise errors.not_a_scalar(value, java)
+        if not -largest - 1 <= value < largest + 1:
+            raise errors.not_a_scalar(value, java)
+        # DynamoDB: a fraction is cut off, not refused.
+        number = math.floor(value)
+        if not least <= number <= most:
+            doubts.append(None)
+        return number
+
+    return check_whole
+
+
+def _real(value: Any, _doubts: list[None]) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise errors.not_a_scalar(value, "Double")
+    return value
+
+
+def _list(shape: ListOf, *, inner: bool) -> Check:
+    check_member = compile_shape(shape.member, inner=True)
+    shortest = shape.shortest or 0
+    longest = math.inf if shape.longest is None else shape.longest
+
+    def check_list(value: Any, doubts: list[None]) -> list[Any]:
+        if not isinstance(value, list):
+            raise errors.not_a_list(value, inner=inner)
+        # Null members are as absent.
+        clean = [check_member(member, doubts) for member in value if member is not None]
+        if not shortest <= len(clean) <= longest:
+            doubts.append(None)
+        return clean
+
+    return check_list
+
+
+def _map(shape: MapOf, *, inner: bool) -> Check:
+    check_member = compile_shape(shape.member, inner=True)
+    java = _java(shape.member)
+    shortest = shape.shortest or 0
+    key_holds = None if shape.keys is None else text_holds(shape.keys)
+    fewest, most = shape.values or (0, math.inf)
+    sized = shape.values is not None
+
+    def check_map(value: Any, doubts: list[None]) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise errors.not_a_map(value, java, inner=inner)
+        clean = {name: check_member(member, doubts) for name, member in value.items() if member is not None}
+        if len(clean) < shortest:
+            doubts.append(None)
+        if key_holds is not None and not all(map(key_holds, clean)):
+            doubts.append(None)
+        if sized and not all(fewest <= len(member) <= most for member in clean.values()):
+            doubts.append(None)
+        return clean
+
+    return check_map
+
+
+def _struct(shape: Struct, *, inner: bool) -> Check:
+    java = shape.java
+    checks: Mapping[str, Check] = {
+        name: compile_shape(member, inner=False) for name, member in shape.members.items()
+    }
+    required = {
+        name
+        for name, member in shape.members.items()
+        if member.required or (isinstance(member, Text) and member.demanded)
+    }
+
+    def check_struct(value: Any, doubts: list[None]) -> dict[str, Any]:
+        if not isinstance(value, dict):
+            raise errors.not_a_structure(value, java, inner=inner)
+        clean = {}
+        for name, member in value.items():
+            check_member = checks.get(name)
+            if check_member is not None and member is not None:
+                clean[name] = check_member(member, doubts)
+        if not required <= clean.keys():
+            doubts.append(None)
+        return clean
+
+    return check_struct
+
+
+def _java(shape: Shape) -> str:
+    match shape:
+        case Struct():
+            return errors.JAVA + shape.java
+        case ListOf():
+            return f"java.util.List<{_java(shape.member)}>"
+        case Value() | Attributes():
+            return errors.JAVA + "AttributeValue"
+        case _:
+            return "java.lang.String"
+
+
+# DynamoDB: control operations judge the table's name before all other constraints.
+_NAMED_FIRST = frozenset(
+    operation
+    for operation, shape in SHAPES.items()
+    if isinstance(name := shape.members.get("TableName"), Text) and name.demanded
+)
+_CHECKS: dict[str, Check] = {
+    operation: compile_shape(shape, inner=True) for operation, shape in SHAPES.items()
+}

@@ -1,0 +1,234 @@
+"""The report of every constraint that a request breaks, as DynamoDB words and orders it.
+
+Runs only after `check` has found that something is wrong, on a payload whose JSON types are right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any, Final, NamedTuple
+from zlib import crc32
+
+from solotable._protocol import errors
+from solotable.errors import ServiceError, invalid
+
+from .kinds import Attributes, ListOf, MapOf, Shape, Struct, Text, Value, Whole
+
+#: DynamoDB stops counting here.
+MOST_REPORTED: Final = 10
+
+
+def broken_constraints(shape: Struct, payload: dict[str, Any]) -> ServiceError:
+    """Return the error that lists what is wrong with a payload."""
+    for name, member in shape.members.items():
+        if isinstance(member, Text) and member.demanded and name not in payload:
+            return invalid(
+                f"The parameter '{name}' is required but was not present in the request", family="counted"
+            )
+    failures = list(islice(_members(shape, payload, _Path("", "")), MOST_REPORTED))
+    if any(member.required and name not in payload for name, member in shape.members.items()):
+        # DynamoDB: a request that lacks a member never reaches the newer validator; conformance:
+        # member_constraints/UpdateItem: an empty table name and no key.
+        failures = [Failure(each.older, each.older) for each in failures]
+    return aggregated(failures)
+
+
+class Failure(NamedTuple):
+    """What is wrong with one member, as the older validator words it and as the newer one does."""
+
+    older: str
+    newer: str
+    #: Whether the newer validator reports nothing else.
+    alone: bool = False
+
+
+class _Path(NamedTuple):
+    """The place of a member: with small first letters, and as the wire spells it."""
+
+    older: str
+    newer: str
+
+    def then(self, text: str) -> _Path:
+        return _Path(self.older + text, self.newer + text)
+
+    def member(self, name: str) -> _Path:
+        return _Path(f"{self.older}{name[0].lower()}{name[1:]}", self.newer + name)
+
+
+def aggregated(failures: list[Failure]) -> ServiceError:
+    """Return the error that carries these failures."""
+    plural = "s" if len(failures) > 1 else ""
+    opening = f"{len(failures)} validation error{plural} detected: "
+    older = opening + "; ".join(each.older for each in failures)
+    for each in failures:
+        if each.alone:
+            return invalid(older, newer=each.newer)
+    return invalid(
+        older,
+        newer=opening + "; ".join(each.newer for each in failures),
+        family="counted",
+    )
+
+
+def failure(shown: str | None, path: str, constraint: str, *, newer: str | None = None) -> Failure:
+    """Word one failure; a value that is absent is shown as null, without quotes.
+
+    `newer` is how the newer validator shows the value, if it does so otherwise.
+    """
+    tail = f" at '{path}' failed to satisfy constraint: {constraint}"
+    older = "Value null" if shown is None else f"Value '{shown}'"
+    return Failure(older + tail, (older if newer is None else f"Value '{newer}'") + tail)
+
+
+def text_failures(shape: Text, text: str, path: str) -> Iterator[Failure]:
+    """Word what is wrong with a text."""
+    return (failure(text, path, constraint) for constraint in _broken_in_text(shape, text))
+
+
+def _text_failures(shape: Text, text: str, path: _Path) -> Iterator[Failure]:
+    for constraint in _broken_in_text(shape, text):
+        older, newer, _ = failure(text, path.older, constraint)
+        if shape.listed is not None:
+            newer = f"Failed to satisfy constraint: {_one_of(shape.listed)}"
+        elif shape.terse and constraint == _at_least(1):
+            newer = _terse(path, constraint)
+        yield Failure(older, newer, shape.alone and newer != older)
+
+
+def _failure(shape: Whole | ListOf | MapOf, value: Any, path: _Path, constraint: str) -> Failure:
+    found = failure(
+        _shown(shape, value, newer=False), path.older, constraint, newer=_shown(shape, value, newer=True)
+    )
+    if isinstance(shape, MapOf) or not shape.terse:
+        return found
+    return Failure(found.older, _terse(path, constraint))
+
+
+def _terse(path: _Path, constraint: str) -> str:
+    return f"Value at '{path.newer}' failed to satisfy constraint: {constraint}"
+
+
+def _members(shape: Struct, payload: dict[str, Any], path: _Path) -> Iterator[Failure]:
+    for name, member in shape.members.items():
+        here = path.member(name)
+        value = payload.get(name)
+        if value is not None:
+            yield from _failures(member, value, here)
+        elif member.required:
+            yield failure(None, here.older, "Member must not be null")
+
+
+def _failures(shape: Shape, value: Any, path: _Path) -> Iterator[Failure]:
+    match shape:
+        case Text():
+            yield from _text_failures(shape, value, path)
+        case Whole():
+            if shape.least is not None and value < shape.least:
+                yield _failure(
+                    shape, value, path, f"Member must have value greater than or equal to {shape.least}"
+                )
+            if shape.most is not None and value > shape.most:
+                yield _failure(
+                    shape, value, path, f"Member must have value less than or equal to {shape.most}"
+                )
+        case ListOf():
+            for constraint in _broken_lengths(len(value), shape.shortest, shape.longest):
+                yield _failure(shape, value, path, constraint)
+            for place, member in enumerate(value, start=1):
+                yield from _failures(shape.member, member, path.then(f".{place}.member"))
+        case MapOf():
+            yield from _map_failures(shape, value, path)
+        case Struct():
+            yield from _members(shape, value, path.then("."))
+        case _:
+            return
+
+
+def _map_failures(shape: MapOf, value: dict[str, Any], path: _Path) -> Iterator[Failure]:
+    for constraint in _broken_lengths(len(value), shape.shortest, None):
+        yield _failure(shape, value, path, constraint)
+    if shape.keys is not None and any(list(_broken_in_text(shape.keys, name)) for name in value):
+        yield _failure(shape, value, path, f"Map keys must satisfy constraint: [{_all_of(shape.keys)}]")
+    if shape.values is not None:
+        fewest, most = shape.values
+        if any(not fewest <= len(member) <= most for member in value.values()):
+            both = f"{_at_most(most)}, {_at_least(fewest)}"
+            yield _failure(shape, value, path, f"Map value must satisfy constraint: [{both}]")
+    for name, member in value.items():
+        yield from _failures(shape.member, member, path.then(f".{name}.member"))
+
+
+def _broken_in_text(shape: Text, text: str) -> Iterator[str]:
+    if shape.enum is not None and text not in shape.enum:
+        yield _one_of(shape.enum)
+    yield from _broken_lengths(len(text), shape.shortest, shape.longest)
+    if shape.pattern is not None and re.fullmatch(shape.pattern, text) is None:
+        yield _matching(shape.pattern)
+
+
+def _broken_lengths(length: int, shortest: int | None, longest: int | None) -> Iterator[str]:
+    if shortest is not None and length < shortest:
+        yield _at_least(shortest)
+    if longest is not None and length > longest:
+        yield _at_most(longest)
+
+
+def _all_of(keys: Text) -> str:
+    parts = []
+    if keys.longest is not None:
+        parts.append(_at_most(keys.longest))
+    if keys.shortest is not None:
+        parts.append(_at_least(keys.shortest))
+    if keys.pattern is not None:
+        parts.append(_matching(keys.pattern))
+    return ", ".join(parts)
+
+
+def _at_least(length: int) -> str:
+    return f"Member must have length greater than or equal to {length}"
+
+
+def _at_most(length: int) -> str:
+    return f"Member must have length less than or equal to {length}"
+
+
+def _one_of(values: tuple[str, ...]) -> str:
+    return f"Member must satisfy enum value set: [{', '.join(values)}]"
+
+
+def _matching(pattern: str) -> str:
+    return f"Member must satisfy regular expression pattern: {pattern}"
+
+
+def _shown(shape: Shape, value: Any, *, newer: bool) -> str:
+    """Render a value as Java's toString does; the newer validator shows what is in a structure."""
+    match shape:
+        case ListOf():
+            return "[" + ", ".join(_shown(shape.member, member, newer=newer) for member in value) + "]"
+        case MapOf():
+            pairs = (f"{name}={_shown(shape.member, member, newer=newer)}" for name, member in value.items())
+            return "{" + ", ".join(pairs) + "}"
+        case Attributes():
+            pairs = (f"{name}={_object('AttributeValue', member)}" for name, member in value.items())
+            return "{" + ", ".join(pairs) + "}"
+        case Struct() if newer:
+            pairs = (
+                f"{name[0].lower()}{name[1:]}="
+                + (_shown(member, value[name], newer=True) if name in value else "null")
+                for name, member in shape.members.items()
+            )
+            return f"{shape.java}({', '.join(pairs)})"
+        case Struct():
+            return _object(shape.java, value)
+        case Value():
+            return _object("AttributeValue", value)
+        case _:
+            return str(value)
+
+
+def _object(java: str, value: Any) -> str:
+    # DynamoDB: objects show as their class and a hash that says nothing; any stable number will do.
+    # The members' names are enough, and unlike their values cannot be nested without end.
+    return f"{errors.JAVA}{java}@{crc32(','.join(value).encode(errors='surrogatepass')):x}"

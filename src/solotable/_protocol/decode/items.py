@@ -1,0 +1,95 @@
+"""GetItem, PutItem, UpdateItem and DeleteItem: members -> records. The order of checks is DynamoDB's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from solotable._expressions import compile_expressions, condition_from_expected, update_from_attribute_updates
+from solotable._expressions.ast import Condition, Update
+from solotable._protocol.decode.table_names import table_name
+from solotable._protocol.requests import NO_UPDATE, DeleteItem, GetItem, PutItem, UpdateItem
+from solotable._values import canonical_item
+from solotable.errors import invalid
+
+from .parameters import Members, condition_of, judge_operator, projection_of, rule_of_expressions
+
+_judge_get = rule_of_expressions("ProjectionExpression", legacy=("AttributesToGet",))
+_judge_write = rule_of_expressions("ConditionExpression", legacy=("Expected", "ConditionalOperator"))
+_judge_update = rule_of_expressions(
+    "UpdateExpression",
+    "ConditionExpression",
+    legacy=("AttributeUpdates", "Expected", "ConditionalOperator"),
+)
+
+
+def get_item(members: Members) -> GetItem:
+    """Decode GetItem."""
+    table = table_name(members["TableName"])
+    _judge_get(members)
+    return GetItem(
+        table=table,
+        key=canonical_item(members["Key"]),
+        consistent=members.get("ConsistentRead", False),
+        projection=projection_of(members),
+        capacity=members.get("ReturnConsumedCapacity", "NONE"),
+    )
+
+
+def put_item(members: Members) -> PutItem:
+    """Decode PutItem."""
+    table = table_name(members["TableName"])
+    _judge_write(members)
+    item = canonical_item(members["Item"])
+    _judge_returns(members)
+    return PutItem(table=table, item=item, condition=condition_of(members), **_reported(members))
+
+
+def delete_item(members: Members) -> DeleteItem:
+    """Decode DeleteItem."""
+    table = table_name(members["TableName"])
+    _judge_write(members)
+    key = canonical_item(members["Key"])
+    _judge_returns(members)
+    return DeleteItem(table=table, key=key, condition=condition_of(members), **_reported(members))
+
+
+def update_item(members: Members) -> UpdateItem:
+    """Decode UpdateItem."""
+    table = table_name(members["TableName"])
+    _judge_update(members)
+    key = canonical_item(members["Key"])
+    update, condition = _update_of(members)
+    return UpdateItem(table=table, key=key, update=update, condition=condition, **_reported(members))
+
+
+def _update_of(members: Members) -> tuple[Update, Condition | None]:
+    if "AttributeUpdates" in members or "Expected" in members or "ConditionalOperator" in members:
+        judge_operator(members, "Expected")
+        update = update_from_attribute_updates(members.get("AttributeUpdates", {}))
+        expected = members.get("Expected")
+        if expected is None:
+            return update, None
+        return update, condition_from_expected(expected, members.get("ConditionalOperator"))
+    if "UpdateExpression" not in members and "ConditionExpression" not in members:
+        return NO_UPDATE, None
+    compiled = compile_expressions(
+        update=members.get("UpdateExpression"),
+        condition=members.get("ConditionExpression"),
+        names=members.get("ExpressionAttributeNames"),
+        values=members.get("ExpressionAttributeValues"),
+    )
+    return compiled.update or NO_UPDATE, compiled.condition
+
+
+def _judge_returns(members: Members) -> None:
+    if members.get("ReturnValues", "NONE") not in ("NONE", "ALL_OLD"):
+        raise invalid("ReturnValues can only be ALL_OLD or NONE")
+
+
+def _reported(members: Members) -> dict[str, Any]:
+    return {
+        "returns": members.get("ReturnValues", "NONE"),
+        "returns_on_failure": members.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD",
+        "capacity": members.get("ReturnConsumedCapacity", "NONE"),
+        "collection": members.get("ReturnItemCollectionMetrics", "NONE"),
+    }

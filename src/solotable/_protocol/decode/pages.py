@@ -1,0 +1,181 @@
+"""Query and Scan: members -> records. The order of checks is DynamoDB's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from solotable._expressions import (
+    compile_expressions,
+    filter_from_conditions,
+    key_from_conditions,
+    projection_from_attributes,
+)
+from solotable._expressions.ast import Condition, KeyCondition, Projection
+from solotable._protocol import errors
+from solotable._protocol.decode.table_names import table_name
+from solotable._protocol.requests import Query, Scan
+from solotable._values import Item, canonical
+from solotable.errors import ServiceError, invalid
+
+from .parameters import Members, judge_attributes_to_get, judge_operator, rule_of_expressions
+
+_judge_query = rule_of_expressions(
+    "ProjectionExpression",
+    "FilterExpression",
+    "KeyConditionExpression",
+    legacy=("AttributesToGet", "QueryFilter", "ConditionalOperator", "KeyConditions"),
+)
+_judge_scan = rule_of_expressions(
+    "ProjectionExpression",
+    "FilterExpression",
+    legacy=("AttributesToGet", "ScanFilter", "ConditionalOperator"),
+)
+_EXPRESSIONS = frozenset({"KeyConditionExpression", "FilterExpression", "ProjectionExpression"})
+#: Refusals of values that DynamoDB words the same in a starting key as anywhere else.
+_UNPREFIXED = ("contains duplicates", "number set", "numeric value", "significant digits", "with magnitude")
+
+
+def query(members: Members) -> Query:
+    """Decode Query."""
+    table = table_name(members["TableName"])
+    _judge_query(members)
+    judge_operator(members, "QueryFilter")
+    legacy_filter = _legacy_filter(members, "QueryFilter")
+    judge_attributes_to_get(members)
+    start = _start(members)
+    if "KeyConditions" not in members and "KeyConditionExpression" not in members:
+        raise invalid(
+            "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
+        )
+    _judge_select(members)
+    key, condition, projection = _expressions(members)
+    legacy = "KeyConditionExpression" not in members
+    if legacy:
+        conditions = members["KeyConditions"]
+        key = key_from_conditions(conditions)
+        # DynamoDB: only an index may have more key attributes than two; the engine knows whether it has.
+        if not conditions or (len(conditions) > 2 and "IndexName" not in members):
+            raise errors.too_many_conditions()
+    return Query(
+        table=table,
+        key=key or (),
+        filter=legacy_filter or condition,
+        projection=projection,
+        start=start,
+        forward=members.get("ScanIndexForward", True),
+        legacy=legacy,
+        **_paged(members),
+    )
+
+
+def scan(members: Members) -> Scan:
+    """Decode Scan."""
+    table = table_name(members["TableName"])
+    _judge_scan(members)
+    judge_attributes_to_get(members)
+    judge_operator(members, "ScanFilter")
+    legacy_filter = _legacy_filter(members, "ScanFilter")
+    start = _start(members)
+    _judge_segments(members)
+    _judge_select(members)
+    _, condition, projection = _expressions(members)
+    return Scan(
+        table=table,
+        filter=legacy_filter or condition,
+        projection=projection,
+        start=start,
+        segment=members.get("Segment"),
+        segments=members.get("TotalSegments"),
+        legacy="ScanFilter" in members,
+        **_paged(members),
+    )
+
+
+def _paged(members: Members) -> dict[str, Any]:
+    return {
+        "index": members.get("IndexName"),
+        "select": members.get("Select"),
+        "limit": members.get("Limit"),
+        "consistent": members.get("ConsistentRead", False),
+        "capacity": members.get("ReturnConsumedCapacity", "NONE"),
+    }
+
+
+def _expressions(members: Members) -> tuple[KeyCondition | None, Condition | None, Projection | None]:
+    projection = None
+    if "AttributesToGet" in members:
+        projection = projection_from_attributes(members["AttributesToGet"])
+    if _EXPRESSIONS.isdisjoint(members):
+        return None, None, projection
+    compiled = compile_expressions(
+        key=members.get("KeyConditionExpression"),
+        filter=members.get("FilterExpression"),
+        projection=members.get("ProjectionExpression"),
+        names=members.get("ExpressionAttributeNames"),
+        values=members.get("ExpressionAttributeValues"),
+    )
+    if compiled.projection is not None:
+        projection = compiled.projection
+    return compiled.key, compiled.filter, projection
+
+
+def _legacy_filter(members: Members, parameter: str) -> Condition | None:
+    conditions = members.get(parameter)
+    if not conditions:
+        return None
+    return filter_from_conditions(conditions, members.get("ConditionalOperator"))
+
+
+def _start(members: Members) -> Item | None:
+    key = members.get("ExclusiveStartKey")
+    if key is None:
+        return None
+    try:
+        return {name: canonical(value) for name, value in key.items()}
+    except ServiceError as refused:
+        if any(part in refused.message for part in _UNPREFIXED):
+            raise
+        raise invalid(f"The provided starting key is invalid: {refused.message}") from None
+
+
+def _judge_segments(members: Members) -> None:
+    segment, total = members.get("Segment"), members.get("TotalSegments")
+    if segment is not None and total is None:
+        raise invalid(
+            "The TotalSegments parameter is required but was not present in the request "
+            "when Segment parameter is present"
+        )
+    if total is None:
+        return
+    if segment is None:
+        raise invalid(
+            "The Segment parameter is required but was not present in the request "
+            "when parameter TotalSegments is present"
+        )
+    if segment >= total:
+        raise invalid(
+            "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
+            f"Segment: {segment} is not less than TotalSegments: {total}"
+        )
+
+
+def _judge_select(members: Members) -> None:
+    select = members.get("Select")
+    if select is None:
+        return
+    given = next((name for name in ("AttributesToGet", "ProjectionExpression") if name in members), None)
+    if select == "SPECIFIC_ATTRIBUTES":
+        if given is None:
+            raise invalid(
+                "Must specify the AttributesToGet or ProjectionExpression when choosing to get "
+                "SPECIFIC_ATTRIBUTES",
+                family="select",
+            )
+        return
+    if given is not None:
+        wanted = "only the Count" if select == "COUNT" else select
+        raise invalid(f"Cannot specify the {given} when choosing to get {wanted}", family="select")
+    if select == "ALL_PROJECTED_ATTRIBUTES" and "IndexName" not in members:
+        raise invalid(
+            "ALL_PROJECTED_ATTRIBUTES can be used only when Querying using an IndexName", family="select"
+        )

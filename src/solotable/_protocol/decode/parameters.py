@@ -1,0 +1,92 @@
+"""Rules about which parameters go together, shared by the decoders of single operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from solotable._expressions import compile_expressions, condition_from_expected, projection_from_attributes
+from solotable._expressions.ast import Condition, Projection
+from solotable.errors import invalid
+
+Members = dict[str, Any]
+
+
+def rule_of_expressions(*expressions: str, legacy: tuple[str, ...]) -> Callable[[Members], None]:
+    """Return the check that expressions and legacy parameters are not mixed or left without use.
+
+    `expressions` are in the order in which DynamoDB lists them.
+    """
+    # A projection has no use for values.
+    valued = [name for name in expressions if name != "ProjectionExpression"]
+    takers = frozenset(valued)
+    outdated = frozenset(legacy)
+    absent = f"{' and '.join(valued)} {'are' if len(valued) > 1 else 'is'} null"
+    # paritysuite/dynamodb-conformance, tier3 putItem and deleteItem, 2026-10-09; no read was captured.
+    is_write = "ConditionExpression" in expressions
+
+    def judge(members: Members) -> None:
+        present = [name for name in expressions if name in members]
+        if present and outdated.isdisjoint(members):
+            pass
+        elif present:
+            mixed = [name for name in legacy if name in members]
+            # DynamoDB: KeyConditions go with expressions, as long as there is no KeyConditionExpression.
+            if "KeyConditions" in mixed and "KeyConditionExpression" not in present:
+                mixed.remove("KeyConditions")
+            if mixed:
+                raise invalid(
+                    "Can not use both expression and non-expression parameters in the same request: "
+                    f"Non-expression parameters: {{{', '.join(mixed)}}} "
+                    f"Expression parameters: {{{', '.join(present)}}}"
+                )
+        elif "ExpressionAttributeNames" in members:
+            raise invalid("ExpressionAttributeNames can only be specified when using expressions")
+        if "ExpressionAttributeValues" in members and takers.isdisjoint(members):
+            fault = "ExpressionAttributeValues can only be specified when using expressions"
+            raise invalid(f"{fault}: {absent}", newer=fault if is_write else None)
+
+    return judge
+
+
+def judge_operator(members: Members, conditions: str) -> None:
+    """Refuse a ConditionalOperator that has nothing to join."""
+    if "ConditionalOperator" in members:
+        count = len(members.get(conditions, ()))
+        if count == 0:
+            raise invalid("ConditionalOperator cannot be used without Filter or Expected")
+        if count == 1:
+            raise invalid(
+                "ConditionalOperator can only be used when Filter or Expected has two or more elements"
+            )
+
+
+def condition_of(members: Members) -> Condition | None:
+    """Return the condition of a single write, from Expected or from the expression."""
+    expected = members.get("Expected")
+    judge_operator(members, "Expected")
+    if expected is not None:
+        return condition_from_expected(expected, members.get("ConditionalOperator"))
+    if "ConditionExpression" not in members:
+        return None
+    return compile_expressions(
+        condition=members["ConditionExpression"],
+        names=members.get("ExpressionAttributeNames"),
+        values=members.get("ExpressionAttributeValues"),
+    ).condition
+
+
+def judge_attributes_to_get(members: Members) -> None:
+    """Reject a name that no attribute can have, and one that is given twice."""
+    projection_from_attributes(members.get("AttributesToGet", []))
+
+
+def projection_of(members: Members) -> Projection | None:
+    """Return what a read of single items keeps, from AttributesToGet or from the expression."""
+    if "AttributesToGet" in members:
+        return projection_from_attributes(members["AttributesToGet"])
+    if "ProjectionExpression" not in members:
+        return None
+    return compile_expressions(
+        projection=members["ProjectionExpression"], names=members.get("ExpressionAttributeNames")
+    ).projection

@@ -1,0 +1,78 @@
+"""Names of tables, which may be given as ARNs, and DynamoDB's refusals of bad ones."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from solotable._protocol.constraints.items import NAME_PATTERN
+from solotable._protocol.constraints.kinds import Text
+from solotable._protocol.constraints.report import aggregated, failure, text_failures
+from solotable._protocol.json_codec import plain_dumps
+from solotable._protocol.limits import LONGEST_NAME, SHORTEST_NAME
+from solotable.errors import ServiceError, invalid
+
+_NAME = Text(pattern=NAME_PATTERN, shortest=SHORTEST_NAME, longest=LONGEST_NAME)
+_IS_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}").fullmatch
+_ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})").fullmatch
+
+
+def table_name(given: str) -> str:
+    """Return what a request names its table by, a name or an ARN, or reject it.
+
+    Replies name the table in the same way; `plain_name` returns the name alone.
+    """
+    if _IS_NAME(given) or _ARN(given):
+        return given
+    if given.startswith("arn:"):
+        raise _bad_arn()
+    # DynamoDB: judged by itself, after every other constraint.
+    raise aggregated(list(text_failures(_NAME, given, "tableName")))
+
+
+def batch_table_name(given: str, requested: dict[str, Any]) -> str:
+    """Return a key of a batch's RequestItems, a table's name or ARN, or reject it and show them all."""
+    if _IS_NAME(given) or _ARN(given):
+        return given
+    if given.startswith("arn:"):
+        raise _bad_arn()
+    keys = (
+        f"Member must have length less than or equal to {LONGEST_NAME}, "
+        f"Member must have length greater than or equal to {SHORTEST_NAME}, "
+        f"Member must satisfy regular expression pattern: {NAME_PATTERN}"
+    )
+    constraint = f"Map keys must satisfy constraint: [{keys}]"
+    raise aggregated([failure("{" + given + "}", "requestItems", constraint, newer=_shown(requested))])
+
+
+def _shown(requested: dict[str, Any]) -> str | None:
+    try:
+        return plain_dumps(requested).decode()
+    except RecursionError:
+        return None
+
+
+def plain_name(given: str) -> str:
+    """Return the table's name in a name or ARN.
+
+    >>> plain_name("arn:aws:dynamodb:us-east-1:000000000000:table/Orders")
+    'Orders'
+    """
+    return given.rpartition("/")[2]
+
+
+def named(members: dict[str, Any]) -> dict[str, Any]:
+    """Return the members with their TableName, if any, as a plain name."""
+    given = members.get("TableName")
+    if given is None:
+        return members
+    return {**members, "TableName": plain_name(table_name(given))}
+
+
+def _bad_arn() -> ServiceError:
+    return invalid(
+        "Valid ARN format is 'arn:<awsPartition>:<vendor>:<region>:<subscriber>:resourceType/resourceName', "
+        f"where Resource name must have length less than or equal to {LONGEST_NAME}, "
+        f"Resource name must have length greater than or equal to {SHORTEST_NAME}, "
+        f"Resource name must satisfyregular expression pattern: {NAME_PATTERN}"
+    )

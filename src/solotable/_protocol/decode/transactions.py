@@ -1,0 +1,165 @@
+"""TransactGetItems, TransactWriteItems and PartiQL statements: members -> records.
+
+What only one action gets wrong with its table is the engine's to report, as a cancellation reason.
+"""
+
+from __future__ import annotations
+
+import json
+from hashlib import blake2b
+from typing import Any
+
+from solotable._expressions import compile_expressions
+from solotable._protocol.decode.table_names import table_name
+from solotable._protocol.limits import LARGEST_ITEM, LARGEST_TRANSACTION
+from solotable._protocol.requests import (
+    NO_UPDATE,
+    BatchExecuteStatement,
+    ConditionCheck,
+    DeleteItem,
+    ExecuteStatement,
+    ExecuteTransaction,
+    GetItem,
+    PutItem,
+    Statement,
+    TransactGetItems,
+    TransactWriteItems,
+    UpdateItem,
+    WriteAction,
+)
+from solotable._values import canonical, canonical_item, item_size
+from solotable.errors import invalid
+
+from .parameters import Members, condition_of, projection_of, rule_of_expressions
+
+_judge_get = rule_of_expressions("ProjectionExpression", legacy=())
+_judge_write = rule_of_expressions("ConditionExpression", legacy=())
+_judge_update = rule_of_expressions("UpdateExpression", "ConditionExpression", legacy=())
+
+
+def transact_get_items(members: Members) -> TransactGetItems:
+    """Decode TransactGetItems."""
+    return TransactGetItems(
+        gets=tuple(_get(action["Get"]) for action in members["TransactItems"]),
+        capacity=members.get("ReturnConsumedCapacity", "NONE"),
+    )
+
+
+def transact_write_items(members: Members) -> TransactWriteItems:
+    """Decode TransactWriteItems."""
+    wire = members["TransactItems"]
+    for action in wire:
+        if not action:
+            raise invalid(
+                "Invalid Request: TransactWriteRequest should contain Delete or Put or Update request"
+            )
+        if len(action) > 1:
+            raise invalid("TransactItems can only contain one of Check, Put, Update or Delete")
+    actions = tuple(_action(*pair) for action in wire for pair in action.items())
+    _judge_payload(actions, wire)
+    return TransactWriteItems(
+        actions=actions,
+        token=members.get("ClientRequestToken"),
+        fingerprint=_fingerprint(members.get("ClientRequestToken"), wire),
+        capacity=members.get("ReturnConsumedCapacity", "NONE"),
+        collection=members.get("ReturnItemCollectionMetrics", "NONE"),
+    )
+
+
+def execute_statement(members: Members) -> ExecuteStatement:
+    """Decode ExecuteStatement."""
+    return ExecuteStatement(
+        statement=_statement(members),
+        limit=members.get("Limit"),
+        token=members.get("NextToken"),
+        capacity=members.get("ReturnConsumedCapacity", "NONE"),
+    )
+
+
+def batch_execute_statement(members: Members) -> BatchExecuteStatement:
+    """Decode BatchExecuteStatement."""
+    return BatchExecuteStatement(
+        # DynamoDB: a parameter that is no value fails its own statement only.
+        statements=tuple(_statement(one, judged=False) for one in members["Statements"]),
+        capacity=members.get("ReturnConsumedCapacity", "NONE"),
+    )
+
+
+def execute_transaction(members: Members) -> ExecuteTransaction:
+    """Decode ExecuteTransaction."""
+    return ExecuteTransaction(
+        statements=tuple(map(_statement, members["TransactStatements"])),
+        token=members.get("ClientRequestToken"),
+        fingerprint=_fingerprint(members.get("ClientRequestToken"), members["TransactStatements"]),
+        capacity=members.get("ReturnConsumedCapacity", "NONE"),
+    )
+
+
+def _get(get: Members) -> GetItem:
+    table = table_name(get["TableName"])
+    _judge_get(get)
+    return GetItem(
+        table=table, key=canonical_item(get["Key"]), consistent=True, projection=projection_of(get)
+    )
+
+
+def _action(kind: str, action: Members) -> WriteAction:
+    table = table_name(action["TableName"])
+    on_failure = action.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
+    if kind == "Update":
+        _judge_update(action)
+        key = canonical_item(action["Key"])
+        compiled = compile_expressions(
+            update=action["UpdateExpression"],
+            condition=action.get("ConditionExpression"),
+            names=action.get("ExpressionAttributeNames"),
+            values=action.get("ExpressionAttributeValues"),
+        )
+        return UpdateItem(
+            table=table,
+            key=key,
+            update=compiled.update or NO_UPDATE,
+            condition=compiled.condition,
+            returns_on_failure=on_failure,
+        )
+    _judge_write(action)
+    if kind == "Put":
+        item = canonical_item(action["Item"])
+        # DynamoDB: the size of a put is known at once, so it does not become a cancellation reason.
+        if item_size(item) > LARGEST_ITEM:
+            raise invalid("Item size has exceeded the maximum allowed size")
+        return PutItem(table=table, item=item, condition=condition_of(action), returns_on_failure=on_failure)
+    # DynamoDB: the condition of these two is judged before the key.
+    condition = condition_of(action)
+    key = canonical_item(action["Key"])
+    if kind == "Delete":
+        return DeleteItem(table=table, key=key, condition=condition, returns_on_failure=on_failure)
+    assert condition is not None
+    return ConditionCheck(table=table, key=key, condition=condition, returns_on_failure=on_failure)
+
+
+def _judge_payload(actions: tuple[WriteAction, ...], wire: list[Members]) -> None:
+    # DynamoDB: what counts is what was sent, not the items that it touches.
+    size = sum(item_size(action.item if isinstance(action, PutItem) else action.key) for action in actions)
+    for action in wire:
+        for parameters in action.values():
+            size += item_size(parameters.get("ExpressionAttributeValues", {}))
+    if size > LARGEST_TRANSACTION:
+        raise invalid(f"Transaction payload size cannot exceed 4MB. Payload Size: {size}")
+
+
+def _statement(members: Members, *, judged: bool = True) -> Statement:
+    parameters = members.get("Parameters", ())
+    return Statement(
+        text=members["Statement"],
+        parameters=tuple(map(canonical, parameters) if judged else parameters),
+        consistent=members.get("ConsistentRead", False),
+        returns_on_failure=members.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD",
+    )
+
+
+def _fingerprint(token: str | None, wire: list[Any]) -> bytes:
+    if token is None:
+        return b""
+    # The standard library's writer, so that the same request has the same hash with and without orjson.
+    return blake2b(json.dumps(wire, sort_keys=True).encode(), digest_size=16).digest()

@@ -1,0 +1,223 @@
+"""Records -> wire form: the operation's name and its members, as DynamoDB names them.
+
+The way back from `decode`, for engines that send requests on. Members that say what DynamoDB does
+anyway are left out. A record that came from legacy parameters is said in expressions. Nothing is
+judged here but what the wire cannot say.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from solotable._expressions.ast import And, Condition, Projection
+from solotable._expressions.render import (
+    Placeholders,
+    render_condition,
+    render_key_condition,
+    render_projection,
+    render_update,
+)
+from solotable._protocol.requests import (
+    BatchDelete,
+    BatchExecuteStatement,
+    BatchGetItem,
+    BatchPut,
+    BatchWriteItem,
+    ConditionCheck,
+    Control,
+    DeleteItem,
+    ExecuteStatement,
+    ExecuteTransaction,
+    GetItem,
+    PutItem,
+    Query,
+    Request,
+    Scan,
+    Statement,
+    TableKeys,
+    TransactGetItems,
+    TransactWriteItems,
+    UpdateItem,
+    WriteAction,
+)
+from solotable.errors import DeclarationError
+
+Wire = dict[str, Any]
+
+
+def render(request: Request[Any]) -> tuple[str, Wire]:
+    """Return the name of a request's operation and its members."""
+    if isinstance(request, Control):
+        return request.operation, request.members
+    return type(request).__name__, _members(request)
+
+
+def _members(request: Request[Any]) -> Wire:
+    match request:
+        case GetItem():
+            return _reported(_get(request), request)
+        case PutItem() | UpdateItem() | DeleteItem():
+            return _single_write(request)
+        case Query() | Scan():
+            return _page(request)
+        case BatchGetItem():
+            tables = {part.table: _table_keys(part) for part in request.tables}
+            return _reported({"RequestItems": tables}, request)
+        case BatchWriteItem():
+            writes = {table: [_batch_write(one) for one in writes] for table, writes in request.tables}
+            return _reported({"RequestItems": writes}, request)
+        case TransactGetItems():
+            return _reported({"TransactItems": [{"Get": _get(one)} for one in request.gets]}, request)
+        case TransactWriteItems():
+            actions = [_transact_write(action) for action in request.actions]
+            return _reported(_with_token({"TransactItems": actions}, request.token), request)
+        case _:
+            return _partiql(request)
+
+
+def _partiql(request: Request[Any]) -> Wire:
+    match request:
+        case ExecuteStatement():
+            members = _statement(request.statement)
+            if request.limit is not None:
+                members["Limit"] = request.limit
+            if request.token is not None:
+                members["NextToken"] = request.token
+            return _reported(members, request)
+        case BatchExecuteStatement():
+            return _reported({"Statements": [_statement(one) for one in request.statements]}, request)
+        case ExecuteTransaction():
+            statements = {"TransactStatements": [_statement(one) for one in request.statements]}
+            return _reported(_with_token(statements, request.token), request)
+        case _:
+            raise TypeError(f"{type(request).__name__} is no request of DynamoDB.")
+
+
+def _get(request: GetItem | TableKeys) -> Wire:
+    members: Wire = {}
+    if isinstance(request, GetItem):
+        members["TableName"] = request.table
+        members["Key"] = request.key
+    if request.consistent:
+        members["ConsistentRead"] = True
+    if request.projection is not None:
+        tokens = Placeholders()
+        _project(members, request.projection, tokens)
+        tokens.into(members)
+    return members
+
+
+def _single_write(request: PutItem | UpdateItem | DeleteItem) -> Wire:
+    members = _write(request)
+    if request.returns != "NONE":
+        members["ReturnValues"] = request.returns
+    return _reported(members, request)
+
+
+def _write(action: WriteAction) -> Wire:
+    members: Wire = {"TableName": action.table}
+    if isinstance(action, PutItem):
+        members["Item"] = action.item
+    else:
+        members["Key"] = action.key
+    tokens = Placeholders()
+    if isinstance(action, UpdateItem):
+        text = render_update(action.update, tokens)
+        if text is not None:
+            members["UpdateExpression"] = text
+    _test(members, "ConditionExpression", action.condition, tokens)
+    tokens.into(members)
+    if action.returns_on_failure:
+        members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    return members
+
+
+def _transact_write(action: WriteAction) -> Wire:
+    members = _write(action)
+    match action:
+        case PutItem():
+            return {"Put": members}
+        case UpdateItem():
+            if not action.update.actions:
+                raise DeclarationError(
+                    "An update in a transaction needs actions; DynamoDB takes none without."
+                )
+            return {"Update": members}
+        case DeleteItem():
+            return {"Delete": members}
+        case ConditionCheck():
+            return {"ConditionCheck": members}
+
+
+def _page(request: Query | Scan) -> Wire:
+    members: Wire = {"TableName": request.table}
+    tokens = Placeholders()
+    if isinstance(request, Query):
+        if request.key:
+            members["KeyConditionExpression"] = render_key_condition(request.key, tokens)
+        if not request.forward:
+            members["ScanIndexForward"] = False
+    elif request.segments is not None:
+        members["Segment"] = request.segment
+        members["TotalSegments"] = request.segments
+    _test(members, "FilterExpression", request.filter, tokens)
+    if request.projection is not None:
+        _project(members, request.projection, tokens)
+    tokens.into(members)
+    for name, member in (
+        ("IndexName", request.index),
+        ("Select", request.select),
+        ("Limit", request.limit),
+        ("ExclusiveStartKey", request.start),
+    ):
+        if member is not None:
+            members[name] = member
+    if request.consistent:
+        members["ConsistentRead"] = True
+    return _reported(members, request)
+
+
+def _table_keys(part: TableKeys) -> Wire:
+    return {"Keys": list(part.keys), **_get(part)}
+
+
+def _batch_write(write: BatchPut | BatchDelete) -> Wire:
+    if isinstance(write, BatchPut):
+        return {"PutRequest": {"Item": write.item}}
+    return {"DeleteRequest": {"Key": write.key}}
+
+
+def _statement(statement: Statement) -> Wire:
+    members: Wire = {"Statement": statement.text}
+    if statement.parameters:
+        members["Parameters"] = list(statement.parameters)
+    if statement.consistent:
+        members["ConsistentRead"] = True
+    if statement.returns_on_failure:
+        members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
+    return members
+
+
+def _test(members: Wire, parameter: str, condition: Condition | None, tokens: Placeholders) -> None:
+    # One without terms always holds, and DynamoDB has no words for it.
+    if condition is not None and condition != And(()):
+        members[parameter] = render_condition(condition, tokens)
+
+
+def _project(members: Wire, projection: Projection, tokens: Placeholders) -> None:
+    members["ProjectionExpression"] = render_projection(projection, tokens)
+
+
+def _with_token(members: Wire, token: str | None) -> Wire:
+    if token is not None:
+        members["ClientRequestToken"] = token
+    return members
+
+
+def _reported(members: Wire, request: Any) -> Wire:
+    """Add what is to be told besides the answer."""
+    if request.capacity != "NONE":
+        members["ReturnConsumedCapacity"] = request.capacity
+    if getattr(request, "collection", "NONE") != "NONE":
+        members["ReturnItemCollectionMetrics"] = request.collection
+    return members

@@ -1,0 +1,85 @@
+"""A frozen record per answer. Items are wire JSON bytes as stored, or dicts once they were changed.
+
+Bytes let a reply be spliced together without decoding its items; `items()` and the encoder decode
+them for callers who want dicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Union
+
+from solotable._values import Item
+
+#: One item as it was stored (JSON bytes), or as a dict. In a list of items, bytes may also be a run:
+#: several items with commas between them.
+SomeItem = Union[bytes, Item]
+
+#: ConsumedCapacity of one table, in wire form.
+Capacity = dict[str, Any]
+
+#: A reply of a control operation, in wire form.
+Answer = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GotItem:
+    item: SomeItem | None = None
+    capacity: Capacity | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WroteItem:
+    attributes: SomeItem | None = None
+    capacity: Capacity | None = None
+    collection: dict[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    #: None when only the count was asked for.
+    items: list[SomeItem] | None
+    count: int
+    scanned: int
+    last_key: Item | None = None
+    capacity: Capacity | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchGot:
+    responses: Mapping[str, list[SomeItem]]
+    unprocessed: Mapping[str, Any] = field(default_factory=dict)
+    capacity: list[Capacity] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchWrote:
+    unprocessed: Mapping[str, Any] = field(default_factory=dict)
+    capacity: list[Capacity] | None = None
+    collections: Mapping[str, list[dict[str, Any]]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactGot:
+    items: list[SomeItem | None]
+    capacity: list[Capacity] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactWrote:
+    capacity: list[Capacity] | None = None
+    collections: Mapping[str, list[dict[str, Any]]] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatementRan:
+    items: list[SomeItem]
+    next_token: str | None = None
+    last_key: Item | None = None
+    capacity: Capacity | None = None
+
+
+Reply = Union[
+    GotItem, WroteItem, Page, BatchGot, BatchWrote, TransactGot, TransactWrote, StatementRan, Answer
+]

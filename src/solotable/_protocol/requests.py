@@ -1,0 +1,216 @@
+"""A frozen record per data operation, carrying trees and canonical values, never expression text.
+
+A record is valid in itself: what can be judged without the table has been judged. Control
+operations (tables, tags, TTL, backups, streams) travel as one `Control` record. `table` is the table's
+name or ARN, whichever the caller gave; the reply names the table in the same way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, TypeVar, Union
+
+from solotable._expressions.ast import Condition, KeyCondition, Projection, Update
+from solotable._values import AttributeValue, Item
+
+from . import replies  # noqa: F401  # the strings below name its records
+
+ReplyT_co = TypeVar("ReplyT_co", covariant=True)
+
+CapacityReport = Literal["NONE", "TOTAL", "INDEXES"]
+CollectionReport = Literal["NONE", "SIZE"]
+ReturnValues = Literal["NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"]
+Select = Literal["ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT"]
+
+
+#: What UpdateItem does when it is told nothing: it makes the item if there is none.
+NO_UPDATE = Update((), creates=True)
+
+
+class Request(Generic[ReplyT_co]):
+    """Anything an engine can be asked; the parameter is the type of its reply."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GetItem(Request["replies.GotItem"]):
+    table: str
+    key: Item
+    consistent: bool = False
+    projection: Projection | None = None
+    capacity: CapacityReport = "NONE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PutItem(Request["replies.WroteItem"]):
+    table: str
+    item: Item
+    condition: Condition | None = None
+    returns: ReturnValues = "NONE"
+    returns_on_failure: bool = False
+    capacity: CapacityReport = "NONE"
+    collection: CollectionReport = "NONE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateItem(Request["replies.WroteItem"]):
+    table: str
+    key: Item
+    update: Update = NO_UPDATE
+    condition: Condition | None = None
+    returns: ReturnValues = "NONE"
+    returns_on_failure: bool = False
+    capacity: CapacityReport = "NONE"
+    collection: CollectionReport = "NONE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteItem(Request["replies.WroteItem"]):
+    table: str
+    key: Item
+    condition: Condition | None = None
+    returns: ReturnValues = "NONE"
+    returns_on_failure: bool = False
+    capacity: CapacityReport = "NONE"
+    collection: CollectionReport = "NONE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConditionCheck:
+    """Only inside a transaction."""
+
+    table: str
+    key: Item
+    condition: Condition
+    returns_on_failure: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Query(Request["replies.Page"]):
+    table: str
+    key: KeyCondition
+    index: str | None = None
+    filter: Condition | None = None
+    projection: Projection | None = None
+    select: Select | None = None
+    limit: int | None = None
+    start: Item | None = None
+    forward: bool = True
+    consistent: bool = False
+    capacity: CapacityReport = "NONE"
+    #: Which parameter the key condition and the filter came from; refusals name it.
+    legacy: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scan(Request["replies.Page"]):
+    table: str
+    index: str | None = None
+    filter: Condition | None = None
+    projection: Projection | None = None
+    select: Select | None = None
+    limit: int | None = None
+    start: Item | None = None
+    segment: int | None = None
+    segments: int | None = None
+    consistent: bool = False
+    capacity: CapacityReport = "NONE"
+    legacy: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableKeys:
+    """The part of a BatchGetItem that goes to one table.
+
+    `wire` is the request's entry without its keys, to be handed back with what was not processed.
+    """
+
+    table: str
+    keys: tuple[Item, ...]
+    consistent: bool = False
+    projection: Projection | None = None
+    wire: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchGetItem(Request["replies.BatchGot"]):
+    tables: tuple[TableKeys, ...]
+    capacity: CapacityReport = "NONE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchPut:
+    item: Item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchDelete:
+    key: Item
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchWriteItem(Request["replies.BatchWrote"]):
+    #: In the order the request named them.
+    tables: tuple[tuple[str, tuple[BatchPut | BatchDelete, ...]], ...]
+    capacity: CapacityReport = "NONE"
+    collection: CollectionReport = "NONE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactGetItems(Request["replies.TransactGot"]):
+    gets: tuple[GetItem, ...]
+    capacity: CapacityReport = "NONE"
+
+
+WriteAction = Union[PutItem, UpdateItem, DeleteItem, ConditionCheck]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransactWriteItems(Request["replies.TransactWrote"]):
+    actions: tuple[WriteAction, ...]
+    token: str | None = None
+    #: What must be the same again under the same token.
+    fingerprint: bytes = b""
+    capacity: CapacityReport = "NONE"
+    collection: CollectionReport = "NONE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One PartiQL statement with its parameters, not yet parsed."""
+
+    text: str
+    parameters: tuple[AttributeValue, ...] = ()
+    consistent: bool = False
+    returns_on_failure: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecuteStatement(Request["replies.StatementRan"]):
+    statement: Statement
+    limit: int | None = None
+    token: str | None = None
+    capacity: CapacityReport = "NONE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchExecuteStatement(Request["replies.Answer"]):
+    statements: tuple[Statement, ...]
+    capacity: CapacityReport = "NONE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecuteTransaction(Request["replies.Answer"]):
+    statements: tuple[Statement, ...]
+    token: str | None = None
+    fingerprint: bytes = b""
+    capacity: CapacityReport = "NONE"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Control(Request["replies.Answer"]):
+    """A control or streams operation: the request's members as DynamoDB names them, shapes checked."""
+
+    operation: str
+    members: dict[str, Any]

@@ -1,0 +1,94 @@
+"""The two ways in: a target and JSON bytes for servers, an operation and a dict for callers in process.
+
+`answer` never raises: what DynamoDB refuses becomes its error body, and anything unexpected becomes
+an InternalServerError with a log record. It knows nothing of sockets, headers or signatures.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, Final
+
+from solotable.errors import ServiceError
+
+from . import errors
+from .constraints import ITEMS, STREAMS, TABLES
+from .constraints.error_texts import LATEST, ErrorTexts, texts_of
+from .decode import decode
+from .encode.replies import encode, encode_pieces
+from .engine import Engine
+from .json_codec import dumps, loads, plain_dumps
+from .operations import WITHOUT_REPLY
+from .replies import Reply
+from .requests import Control, Request
+
+_LOG = logging.getLogger(__name__)
+_TARGETS: Final = {
+    **{f"DynamoDB_20120810.{operation}": operation for operation in (*ITEMS, *TABLES)},
+    **{f"DynamoDBStreams_20120810.{operation}": operation for operation in STREAMS},
+}
+_INTERNAL = "The request processing has failed because of an unknown error, exception or failure."
+
+
+def answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
+    """Answer one request with a status and a JSON body; `target` is the X-Amz-Target header."""
+    status, pieces = render(target, lambda: engine.handle(parse(target, body, texts_of(engine))))
+    return status, b"".join(pieces)
+
+
+def parse(target: str, body: bytes, texts: ErrorTexts = LATEST) -> Request[Any]:
+    """Return the request behind a target and a JSON body, or raise what DynamoDB would."""
+    operation = _TARGETS.get(target)
+    # DynamoDB: unreadable JSON is refused before the target is looked at, but no body is not JSON.
+    payload = _read(body) if body or operation is not None else None
+    if operation is None:
+        raise errors.unknown_operation(target.removeprefix("DynamoDB_20120810."))
+    return decode(operation, payload, texts)
+
+
+def render(target: str, reply: Callable[[], Reply]) -> tuple[int, list[bytes]]:
+    """Return the status and JSON body, in pieces, of what the function gives or raises."""
+    try:
+        found = reply()
+        # DynamoDB: some operations have no output in the API model; the body is empty, not "{}".
+        return 200, [] if _TARGETS.get(target) in WITHOUT_REPLY else encode_pieces(found)
+    except ServiceError as refused:
+        return refusal(refused)
+    except Exception:  # noqa: BLE001  # the edge: a server goes on after any fault of one request
+        _LOG.exception("%s failed", target)
+        return refusal(ServiceError("InternalServerError", _INTERNAL, status=500))
+
+
+def refusal(refused: ServiceError) -> tuple[int, list[bytes]]:
+    """Return the status and JSON body of a refusal, in one piece."""
+    return refused.status, [dumps(refused.body())]
+
+
+def call(engine: Engine, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """Answer one request given and returned as dicts, or raise what DynamoDB would."""
+    try:
+        request = decode(operation, payload, texts_of(engine))
+        if isinstance(request, Control):
+            # A definition is stored as escaped JSON, which would take what no reply can carry.
+            _judge_unicode(request.members)
+        return encode(engine.handle(request))
+    except (TypeError, UnicodeEncodeError):
+        # Bytes cannot carry lone surrogates to `answer`; here they show when the engine writes them.
+        _judge_unicode(payload)
+        raise
+
+
+def _judge_unicode(payload: dict[str, Any]) -> None:
+    try:
+        plain_dumps(payload)
+    except UnicodeEncodeError:
+        raise errors.unreadable("") from None
+
+
+def _read(body: bytes) -> Any:
+    # DynamoDB: without a word.
+    try:
+        return loads(body)
+    except ValueError:
+        raise errors.unreadable("") from None

@@ -1,0 +1,409 @@
+"""The awaited store: the verbs of `blocking`, with `await`. What they do is in `flows`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar, Unpack, overload
+
+from pydantic import BaseModel
+
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.table import Table
+from solotable._entities.keys.key import BoundKey
+from solotable._entities.patterns.query import Query
+from solotable._entities.traits.events import Actor, Event
+from solotable._flows.feed.changes import Changed
+from solotable._flows.jobs import purge_queue
+from solotable._flows.retry import Flow
+from solotable._flows.scope import Scope
+from solotable._flows.traits import leases, outbox, soft_delete
+from solotable._flows.transactions import commit
+from solotable._flows.transactions.write import ExpectedVersion
+from solotable._flows.verbs import batch, put, query, scan, update
+from solotable._flows.verbs import get as read
+
+from .arguments import Where, condition_of, filtered, members_of, target_of
+from .handles.changes import AsyncChanges, FeedOptions, feed_of
+from .handles.counters import AsyncShardedCounter
+from .handles.history import AsyncEntityHistory
+from .handles.leases import AsyncLease
+from .handles.names import AsyncEntityNames
+from .page import Page
+from .runner import AsyncEngine, arun
+from .unit_of_work import BatchWork, TransactionWork
+
+A = TypeVar("A", bound=Entity)
+B = TypeVar("B", bound=Entity)
+C = TypeVar("C", bound=Entity)
+D = TypeVar("D", bound=Entity)
+E = TypeVar("E", bound=Entity)
+RowT = TypeVar("RowT", bound=BaseModel)
+ResultT = TypeVar("ResultT")
+
+
+class _Verbs:
+    """What every scope can do."""
+
+    def __init__(self, engine: AsyncEngine, scope: Scope) -> None:
+        self._engine = engine
+        self._scope = scope
+
+    async def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
+        """Return the entity with this key, or None."""
+        return await arun(read.get(self._scope, entity, key, consistent=consistent), self._engine)
+
+    async def require(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E:
+        """Return the entity with this key, or raise NotFound."""
+        return await self._run(read.require(self._scope, entity, key, consistent=consistent))
+
+    async def get_many(
+        self, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
+    ) -> list[E | None]:
+        """Return the entities with these keys in their order, None where there is none."""
+        return await self._run(read.get_many(self._scope, entity, keys, consistent=consistent))
+
+    async def put(self, entity: E, *, where: Where[E] = None) -> E:
+        """Make the entity, or replace the stored one, and return it as stored.
+
+        A versioned entity replaces only the version that it was read at, and version 0 only nothing.
+        """
+        intent, where_ = put.intend(self._scope, entity), condition_of(entity, where)
+        stored: E = await self._do(lambda: put.plan_put(self._scope, intent, where=where_))
+        return stored
+
+    async def create(self, entity: E, *, where: Where[E] = None) -> E:
+        """Make the entity, or raise AlreadyExists; return it as stored."""
+        intent, where_ = put.intend(self._scope, entity), condition_of(entity, where)
+        stored: E = await self._do(lambda: put.plan_put(self._scope, intent, create=True, where=where_))
+        return stored
+
+    async def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
+        self,
+        entity: type[E] | E,
+        /,
+        *,
+        set: Mapping[str, Any] | None = None,  # noqa: A002 - DynamoDB's own verb
+        remove: Iterable[str] = (),
+        add: Mapping[str, Any] | None = None,
+        append: Mapping[str, Any] | None = None,
+        delete: Mapping[str, Any] | None = None,
+        where: Where[E] = None,
+        version: ExpectedVersion = None,
+        **key: Any,
+    ) -> E:
+        """Change parts of a stored entity, its index keys with them, and return it as it is now.
+
+        Names are the model's own, nested ones dotted. Raises NotFound where nothing is stored.
+        """
+        plan, given, mine, expected = target_of(entity, key, version)
+        changes = update.Changes(
+            set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
+        )
+        where_ = condition_of(plan, where)
+        changed: E = await self._do(
+            lambda: update.plan_update(
+                self._scope, plan, given, changes, version=expected, mine=mine, where=where_
+            )
+        )
+        return changed
+
+    async def delete(
+        self, entity: type[E] | E, /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
+    ) -> E | None:
+        """Remove an entity and return it as it was; None when there was none."""
+        plan, given, mine, expected = target_of(entity, key, version)
+        where_ = condition_of(plan, where)
+        removed: E | None = await self._do(
+            lambda: put.plan_delete(self._scope, plan, given, version=expected, mine=mine, where=where_)
+        )
+        return removed
+
+    async def page(
+        self,
+        pattern: Query[RowT],
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        where: Where[RowT] = None,
+        work: int = query.DEFAULT_WORK,
+    ) -> Page[RowT]:
+        """Return a page of up to `limit` rows and the cursor of the next.
+
+        Under a filter it reads on until the page is full or `work` items were read.
+        """
+        asked = filtered(pattern, where)
+        return Page.of(await self._run(query.page(self._scope, asked, limit=limit, cursor=cursor, work=work)))
+
+    async def all(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> AsyncIterator[RowT]:
+        """Iterate over all rows, page by page as they are needed."""
+        prepared = query.prepare(self._scope, filtered(pattern, where))
+        start = None
+        while True:
+            some = await self._run(query.rows(self._scope, prepared, start, None))
+            for row in some.rows:
+                yield row
+            start = some.last_key
+            if start is None:
+                return
+
+    async def first(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> RowT | None:
+        """Return the first row, or None."""
+        return next(iter((await self.page(pattern, limit=1, where=where)).items), None)
+
+    async def count(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> int:
+        """Return how many rows there are; they are read and paid for, but not sent."""
+        return await self._run(query.count(self._scope, filtered(pattern, where)))
+
+    @overload
+    async def collection(
+        self, root: type[A] | BoundKey[A], one: type[B] | BoundKey[B], /, *, most: int = 10_000, **key: Any
+    ) -> tuple[A | None, list[B]]: ...
+    @overload
+    async def collection(
+        self,
+        root: type[A] | BoundKey[A],
+        one: type[B] | BoundKey[B],
+        two: type[C] | BoundKey[C],
+        /,
+        *,
+        most: int = 10_000,
+        **key: Any,
+    ) -> tuple[A | None, list[B], list[C]]: ...
+    @overload
+    async def collection(
+        self,
+        root: type[A] | BoundKey[A],
+        one: type[B] | BoundKey[B],
+        two: type[C] | BoundKey[C],
+        three: type[D] | BoundKey[D],
+        /,
+        *,
+        most: int = 10_000,
+        **key: Any,
+    ) -> tuple[A | None, list[B], list[C], list[D]]: ...
+    async def collection(self, /, *members: type[Any] | BoundKey[Any], most: int = 10_000, **key: Any) -> Any:
+        """Return an entity and those that lie with it, by one Query: `(survey, sections)`."""
+        found = await self._run(query.collection(self._scope, members_of(members), key, most=most))
+        return query.rooted(members[0], found)
+
+    def transaction(self, *, token: str | None = None) -> AsyncTransaction:
+        """Collect writes for one transaction, sent when the block ends without an error.
+
+        With a token the same transaction may be asked for again within a day and is done once.
+        """
+        return AsyncTransaction(self._engine, self._scope, token)
+
+    def batch(self, *, overwrite: bool = False) -> AsyncBatch:
+        """Collect writes that need not go together, sent when the block ends without an error.
+
+        Batches know no conditions, so versioned entities need `overwrite=True`.
+        """
+        return AsyncBatch(self._engine, self._scope, overwrite=overwrite)
+
+    def counter(self, table: Table, name: str, *, shards: int = 16) -> AsyncShardedCounter:
+        """Return a counter that is spread over several items, for numbers that many add to at once."""
+        return AsyncShardedCounter(self._engine, self._scope, table, name, shards)
+
+    def history(self, entity: type[E], /, **key: Any) -> AsyncEntityHistory[E]:
+        """Return the history of one entity: its former versions, and the way back to them."""
+        return AsyncEntityHistory(self._engine, self._scope, entity, key)
+
+    def names(self, entity: type[E], /) -> AsyncEntityNames[E]:
+        """Return the names of the entities of a class: renaming them, and resolving former names."""
+        return AsyncEntityNames(self._engine, self._scope, entity)
+
+    @overload
+    def changes(self, /, **options: Unpack[FeedOptions]) -> AsyncChanges[Changed[Entity]]: ...
+    @overload
+    def changes(
+        self, entity: type[E], /, *more: type[E], **options: Unpack[FeedOptions]
+    ) -> AsyncChanges[Changed[E]]: ...
+    def changes(self, /, *entities: type[Any], **options: Unpack[FeedOptions]) -> AsyncChanges[Changed[Any]]:
+        """Read what changed, as entities, in order within a shard: of these classes, or of all.
+
+        A `consumer` goes on where its last commit was; `since` ("earliest", "latest", a moment, a
+        checkpoint) is where a new one begins. See `FeedOptions`.
+        """
+        return AsyncChanges(self._engine, feed_of(self._scope, entities, options), **options)
+
+    def acting(self, actor: Actor, *, request_id: str | None = None) -> Self:
+        """Return this store for what somebody does; their name goes into the events of it."""
+        return type(self)(self._engine, self._scope.acting(actor, request_id))
+
+    async def audit(
+        self, *, limit: int = 50, cursor: str | None = None, table: Table | None = None
+    ) -> Page[Event]:
+        """Return a page of the delivered events of this scope, newest first."""
+        return Page.of(await self._run(outbox.audit_page(self._scope, table, limit=limit, cursor=cursor)))
+
+    def lease(
+        self,
+        name: str,
+        *,
+        seconds: float = 30.0,
+        owner: str | None = None,
+        wait_seconds: float = 0.0,
+        skew_seconds: float = 1.0,
+        table: Table | None = None,
+    ) -> AsyncLease:
+        """Return a lease that one at a time can hold, for `async with`; see `tx.check_lease`.
+
+        It is safe while clocks differ by less than `skew_seconds`; transactions that check it always are.
+        """
+        terms = leases.terms_of(
+            self._scope, name, seconds=seconds, owner=owner, skew_seconds=skew_seconds, table=table
+        )
+        return AsyncLease(self._engine, self._scope, terms, wait_seconds=wait_seconds)
+
+    async def undelete(self, entity: type[E], /, **key: Any) -> E:
+        """Give a deleted entity back as it was, while the grace of its SoftDelete lasts."""
+        plan = entity.plan()
+        found: E = await self._do(lambda: soft_delete.plan_undelete(self._scope, plan, key))
+        return found
+
+    async def hold(self, entity: type[Entity], /, *, reason: str, **key: Any) -> None:
+        """Keep an entity from being purged, deleted or not, until the hold is released."""
+        await self._run(soft_delete.hold(self._scope, entity.plan(), key, reason))
+
+    async def release_hold(self, entity: type[Entity], /, **key: Any) -> None:
+        """Let an entity be purged again."""
+        await self._run(soft_delete.release_hold(self._scope, entity.plan(), key))
+
+    def explain(self, pattern: Query[Any]) -> query.Prepared:
+        """Return a query as it would be sent; nothing is."""
+        return query.prepare(self._scope, pattern)
+
+    async def _do(self, planner: commit.Planner) -> Any:
+        return await self._run(commit.perform(self._scope, planner))
+
+    async def _run(self, flow: Flow[ResultT]) -> ResultT:
+        return await arun(flow, self._engine)
+
+
+class AsyncStore(_Verbs):
+    """A store scoped to one tenant, or to the entities of no tenant."""
+
+    @property
+    def tenant_id(self) -> str | None:
+        """The tenant that everything here belongs to."""
+        return self._scope.tenant
+
+    def __repr__(self) -> str:
+        return f"AsyncStore(tenant={self._scope.tenant!r})"
+
+
+class _Bare(_Verbs):
+    """A store that shows what it stands on; a tenant's does not, as that would lead out of the tenant."""
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the store."""
+        return self._scope
+
+    @property
+    def engine(self) -> AsyncEngine:
+        """The engine behind the store."""
+        return self._engine
+
+
+class AsyncAdminStore(_Bare):
+    """A store over all tenants, for jobs: the entities name their tenant, and scanning is possible."""
+
+    async def scan(
+        self, entity: type[E], *, where: Where[E] = None, budget: int, segments: int = 1
+    ) -> AsyncIterator[E]:
+        """Iterate over every item of an entity's table; reads at most `budget` items, all paid for."""
+        for segment in range(segments):
+            start = None
+            while True:
+                some = await self._run(
+                    scan.rows(
+                        self._scope,
+                        entity.plan(),
+                        condition_of(entity, where),
+                        scan.Part(segment=segment, segments=segments, start=start, budget=budget),
+                    )
+                )
+                for row in some.rows:
+                    yield row
+                budget, start = budget - some.scanned, some.last_key
+                if start is None:
+                    break
+
+    async def deleted(
+        self, entity: type[Entity], *, limit: int = 50, cursor: str | None = None
+    ) -> Page[purge_queue.Deleted]:
+        """Return what was deleted of an entity and waits for the purge, the first due first."""
+        soft_delete.judge_soft(entity.plan(), "list")
+        return Page.of(
+            await self._run(purge_queue.page(self._scope, entity.plan(), limit=limit, cursor=cursor))
+        )
+
+    def __repr__(self) -> str:
+        return "AsyncAdminStore()"
+
+
+class AsyncDatabase(AsyncStore, _Bare):
+    """What opening a URL gives: the entities of no tenant, and the way to the tenants' stores.
+
+    It alone is closed, and closes them all: a tenant's store must not end what the others stand on.
+    """
+
+    def tenant(self, tenant: str) -> AsyncStore:
+        """Return the store of one tenant; it comes from a verified credential, never from a header alone."""
+        return AsyncStore(self._engine, self._scope.of_tenant(tenant))
+
+    def admin(self) -> AsyncAdminStore:
+        """Return the store that sees every tenant."""
+        return AsyncAdminStore(self._engine, self._scope.of_admin())
+
+    async def close(self) -> None:
+        """Close the engine, and with it every store over it."""
+        await self._engine.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"AsyncDatabase({', '.join(self._scope.names.values())})"
+
+
+class AsyncTransaction(TransactionWork):
+    """The writes of one transaction; `async with db.transaction() as tx`."""
+
+    def __init__(self, engine: AsyncEngine, scope: Scope, token: str | None) -> None:
+        super().__init__(scope, token)
+        self._engine = engine
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            asked = self._receipt()
+            await arun(commit.transact(self._scope, self._take(), receipt=asked), self._engine)
+
+
+class AsyncBatch(BatchWork):
+    """The writes of one batch; `async with db.batch() as batch`."""
+
+    def __init__(self, engine: AsyncEngine, scope: Scope, *, overwrite: bool) -> None:
+        super().__init__(scope, overwrite=overwrite)
+        self._engine = engine
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            await arun(batch.write_batch(self._scope, self._take()), self._engine)

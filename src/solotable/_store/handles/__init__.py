@@ -1,0 +1,1 @@
+"""Objects that a store hands out: history, leases, names, counters, change feeds."""

@@ -1,0 +1,34 @@
+"""Pages as callers get them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from pydantic import BaseModel
+
+from solotable._flows.verbs.query import Filled
+
+RowT = TypeVar("RowT", bound=BaseModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[RowT]):
+    """Some rows, and the sealed cursor of those after them: None at the end."""
+
+    items: list[RowT]
+    cursor: str | None
+    #: How many items were read for the page, those that a filter dropped included.
+    scanned: int
+
+    @classmethod
+    def of(cls, filled: Filled) -> Page[RowT]:
+        """Return a page of what a flow found."""
+        return cls(filled.rows, filled.cursor, filled.scanned)
+
+    def __iter__(self) -> Iterator[RowT]:
+        return iter(self.items)
+
+    def __len__(self) -> int:
+        return len(self.items)

@@ -1,0 +1,176 @@
+"""Running a flow on an engine: the only place where requests are sent and time is spent."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable
+from concurrent.futures import Executor
+from typing import Any, Protocol, TypeVar, cast
+
+from solotable._flows.retry import Flow, Sleep, Together
+from solotable._protocol.engine import Engine
+from solotable._protocol.requests import GetItem, Query, Request
+from solotable.errors import EngineError, ServiceError, TransportError
+
+from .write_batching import GATHERED, Gathering
+
+ResultT = TypeVar("ResultT")
+
+#: Items that a page passes over in some milliseconds.
+_SHORT_PAGE = 1000
+#: Short reads in a row that nobody else gets a turn between.
+_UNINTERRUPTED = 32
+
+
+class AsyncEngine(Protocol):
+    """Something that answers DynamoDB requests and is awaited."""
+
+    async def handle(self, request: Request[Any], /) -> Any:
+        """Answer one request, or raise the ServiceError that DynamoDB would."""
+        ...
+
+    async def close(self) -> None:
+        """Release what the engine holds."""
+        ...
+
+
+def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
+    """Run a flow to its end, blocking."""
+    reply: Any = None
+    refused: Exception | None = None
+    while True:
+        try:
+            request = flow.send(reply) if refused is None else flow.throw(refused)
+        except StopIteration as done:
+            return cast(ResultT, done.value)
+        refused = None
+        try:
+            if type(request) is Sleep:
+                reply = _wait(engine, request.seconds)
+            elif type(request) is Together:
+                reply = [_outcome(engine, read) for read in request.reads]
+            else:
+                reply = engine.handle(request)
+        except (ServiceError, TransportError) as error:
+            refused = error
+
+
+async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
+    """Run a flow to its end, awaiting each answer."""
+    reply: Any = None
+    refused: Exception | None = None
+    while True:
+        try:
+            request = flow.send(reply) if refused is None else flow.throw(refused)
+        except StopIteration as done:
+            return cast(ResultT, done.value)
+        refused = None
+        try:
+            if type(request) is Sleep:
+                reply = await _await(engine, request.seconds)
+            elif type(request) is Together:
+                reply = await asyncio.gather(*(_awaited(engine, read) for read in request.reads))
+            else:
+                reply = await engine.handle(request)
+        except (ServiceError, TransportError) as error:
+            refused = error
+
+
+# What is asked together is answered one by one: an error belongs to its request, not to the others.
+def _outcome(engine: Engine, request: Request[Any]) -> Any:
+    try:
+        return engine.handle(request)
+    except (ServiceError, TransportError) as error:
+        return error
+
+
+async def _awaited(engine: AsyncEngine, request: Request[Any]) -> Any:
+    try:
+        return await engine.handle(request)
+    except (ServiceError, TransportError) as error:
+        return error
+
+
+# An engine may wait in its own way: those of tests tell a clock instead.
+def _wait(engine: Engine, seconds: float) -> Any:
+    getattr(engine, "sleep", time.sleep)(seconds)
+
+
+def _await(engine: AsyncEngine, seconds: float) -> Awaitable[Any]:
+    waiting: Awaitable[Any] = getattr(engine, "sleep", asyncio.sleep)(seconds)
+    return waiting
+
+
+def _is_short(request: Request[Any]) -> bool:
+    return type(request) is Query and request.limit is not None and request.limit <= _SHORT_PAGE
+
+
+class Inline:
+    """A blocking engine whose answers cost microseconds, called on the event loop itself."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    async def handle(self, request: Request[Any], /) -> Any:
+        """Answer one request at once."""
+        return self._engine.handle(request)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait as the engine does, or let others run meanwhile."""
+        own = getattr(self._engine, "sleep", None)
+        if own is not None:
+            own(seconds)
+        await asyncio.sleep(seconds if own is None else 0)
+
+    async def close(self) -> None:
+        """Close the engine."""
+        self._engine.close()
+
+
+class Threaded:
+    """A blocking engine behind threads, so that a disk or a network holds up nobody else.
+
+    An engine with `short_reads` answers a read of one item, or of a small page, sooner than a thread
+    takes it over. Those are answered on the event loop itself. Writes that are asked for at once go
+    together, where the engine knows how.
+    """
+
+    def __init__(self, engine: Engine, executor: Executor) -> None:
+        self._engine = engine
+        self._executor = executor
+        self._short_reads = bool(getattr(engine, "short_reads", False))
+        self._in_a_row = 0
+        self._closed = False
+        self._together = getattr(engine, "handle_together", None)
+        self._gathering: Gathering | None = None
+
+    async def handle(self, request: Request[Any], /) -> Any:
+        """Answer one request, from a thread unless it is a short read."""
+        if self._closed:
+            raise EngineError("The store was closed; open it again.")
+        if self._short_reads and (type(request) is GetItem or _is_short(request)):
+            self._in_a_row += 1
+            if self._in_a_row % _UNINTERRUPTED == 0:
+                await asyncio.sleep(0)
+            return self._engine.handle(request)
+        loop = asyncio.get_running_loop()
+        if self._together is not None and type(request) in GATHERED:
+            if self._gathering is None or self._gathering.loop is not loop:
+                self._gathering = Gathering(loop, self._executor, self._together)
+            return await self._gathering.write(request)
+        return await loop.run_in_executor(self._executor, self._engine.handle, request)
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait as the engine does, or let others run meanwhile."""
+        own = getattr(self._engine, "sleep", None)
+        if own is None:
+            await asyncio.sleep(seconds)
+        else:
+            await asyncio.get_running_loop().run_in_executor(self._executor, own, seconds)
+
+    async def close(self) -> None:
+        """Close the engine once its threads are done."""
+        self._closed = True
+        self._executor.shutdown(wait=True)
+        self._engine.close()

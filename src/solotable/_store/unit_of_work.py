@@ -1,0 +1,214 @@
+"""Units of work: writes that are collected first and sent together. How they are sent is the store's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, TypeVar, cast
+
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.plan import Plan
+from solotable._entities.declare.table import Table
+from solotable._flows.retry import Flow
+from solotable._flows.scope import Scope
+from solotable._flows.traits import leases
+from solotable._flows.transactions.commit import Planner
+from solotable._flows.transactions.idempotency import Receipt, receipt
+from solotable._flows.transactions.write import Companion, ExpectedVersion, Write
+from solotable._flows.verbs import put, update
+from solotable.errors import DataError, DeclarationError, TenantViolation
+
+from .arguments import Where, condition_of, target_of
+from .handles.leases import LeaseState
+
+E = TypeVar("E", bound=Entity)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A write that a pattern has prepared, to be done alone or in a transaction."""
+
+    scope: Scope
+    planner: Planner
+    #: What the caller asked for, in the caller's own words.
+    asked: tuple[object, ...]
+
+
+class TransactionWork:
+    """The writes of a transaction, in the caller's order."""
+
+    def __init__(self, scope: Scope, token: str | None = None) -> None:
+        self._scope = scope
+        self._token = token
+        self._planners: list[Planner] | None = []
+        self._leases: list[Companion] = []
+        #: What the caller asked for, in the caller's own words; under a token it must be the same again.
+        self._asked: list[object] = []
+        self._table: Table | None = None
+
+    def put(self, entity: E, *, where: Where[E] = None) -> E:
+        """Make or replace an entity; return it as it will be stored."""
+        return self._put(entity, where, create=False)
+
+    def create(self, entity: E, *, where: Where[E] = None) -> E:
+        """Make an entity that must not be there; return it as it will be stored."""
+        return self._put(entity, where, create=True)
+
+    def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
+        self,
+        entity: type[E] | E,
+        /,
+        *,
+        set: Mapping[str, Any] | None = None,  # noqa: A002 - DynamoDB's own verb
+        remove: Iterable[str] = (),
+        add: Mapping[str, Any] | None = None,
+        append: Mapping[str, Any] | None = None,
+        delete: Mapping[str, Any] | None = None,
+        where: Where[E] = None,
+        version: ExpectedVersion = None,
+        **key: Any,
+    ) -> None:
+        """Change parts of a stored entity."""
+        plan, given, mine, expected = target_of(entity, key, version)
+        changes = update.Changes(
+            set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
+        )
+        condition = condition_of(plan, where)
+        self._add(
+            lambda: update.plan_update(
+                self._scope, plan, given, changes, version=expected, mine=mine, where=condition
+            ),
+            plan,
+            ("update", given, asdict(changes), expected, condition),
+        )
+
+    def delete(
+        self, entity: type[E] | E, /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
+    ) -> None:
+        """Remove an entity."""
+        plan, given, mine, expected = target_of(entity, key, version)
+        condition = condition_of(plan, where)
+        self._add(
+            lambda: put.plan_delete(self._scope, plan, given, version=expected, mine=mine, where=condition),
+            plan,
+            ("delete", given, expected, condition),
+        )
+
+    def check(
+        self, entity: type[E], /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
+    ) -> None:
+        """Require that an entity is there, and that the condition holds for it; write nothing."""
+        plan = entity.plan()
+        condition = condition_of(plan, where)
+        prepared = put.plan_check(self._scope, plan, key, where=condition, version=version)
+        self._add(lambda: _already(prepared), plan, ("check", key, version, condition))
+
+    def include(self, *planned: Planned) -> None:
+        """Take in what a pattern has prepared: `tx.include(db.names(Route).renaming(...))`."""
+        for each in planned:
+            if (each.scope.tenant, each.scope.names) != (self._scope.tenant, self._scope.names):
+                raise TenantViolation(
+                    "This was prepared by another store; take it from that of the transaction."
+                )
+            self._add(each.planner, None, each.asked)
+
+    def check_lease(self, lease: LeaseState) -> None:
+        """Require that a lease is still ours when the transaction is done, or raise LeaseLost."""
+        self._open()
+        self._leases.append(leases.check(self._scope, lease.held))
+
+    def _put(self, entity: E, where: Where[E], *, create: bool) -> E:
+        intent, condition = put.intend(self._scope, entity), condition_of(entity, where)
+        plan = entity.plan()
+        stamps = {plan.attributes[name].wire for name in (plan.created, plan.updated) if name is not None}
+        content = {name: value for name, value in intent.item.items() if name not in stamps}
+        self._add(
+            lambda: put.plan_put(self._scope, intent, create=create, where=condition),
+            plan,
+            ("create" if create else "put", content, condition),
+        )
+        return cast(E, intent.after)
+
+    def _add(self, planner: Planner, plan: Plan | None, asked: object) -> None:
+        self._open().append(planner)
+        self._asked.append((None if plan is None else plan.tag, asked))
+        self._table = self._table or (None if plan is None else plan.table)
+
+    def _receipt(self) -> Receipt | None:
+        if self._token is None or not self._asked:
+            return None
+        return receipt(self._table or self._scope.tables[0], self._token, self._asked)
+
+    def _open(self) -> list[Planner]:
+        if self._planners is None:
+            raise DeclarationError("This transaction has been sent; begin another one.")
+        return self._planners
+
+    def _take(self) -> list[Planner]:
+        planners, self._planners = self._open(), None
+        if self._leases:
+            if not planners:
+                raise DeclarationError("A transaction that only checks a lease does nothing; write in it.")
+            planners[0] = partial(_guarded, planners[0], tuple(self._leases))
+        return planners
+
+
+class BatchWork:
+    """The writes of a batch: puts and deletes without conditions."""
+
+    def __init__(self, scope: Scope, *, overwrite: bool) -> None:
+        self._scope = scope
+        self._overwrite = overwrite
+        self._writes: list[Write] | None = []
+
+    def put(self, entity: E) -> E:
+        """Make or replace an entity; return it as it will be stored."""
+        self._judge(entity)
+        prepared = put.put_over(self._scope, entity)
+        self._open().append(prepared)
+        return cast(E, prepared.after)
+
+    def delete(self, entity: type[E] | E, /, **key: Any) -> None:
+        """Remove an entity."""
+        self._judge(entity)
+        plan, given, mine, _ = target_of(entity, key, None)
+        self._open().append(put.delete_over(self._scope, plan, given, mine=mine))
+
+    def _judge(self, entity: type[Entity] | Entity) -> None:
+        plan = entity.plan()
+        kept = [*(trait.name for trait in plan.traits), *plan.counters]
+        if kept:
+            raise DataError(
+                f"{plan.name} has {', '.join(kept)} kept along with it, "
+                f"which a batch cannot do; use a transaction."
+            )
+        if plan.shapes.declared and not self._overwrite:
+            raise DataError(
+                f"{plan.name} has shapes, and a batch cannot tell whether a newer release wrote an item; "
+                f"use a transaction, or batch(overwrite=True) to write over whatever is there."
+            )
+        if plan.version is not None and not self._overwrite:
+            raise DataError(
+                f"{plan.name} is versioned and a batch checks no versions; use a transaction, "
+                f"or batch(overwrite=True) to write over whatever is there."
+            )
+
+    def _open(self) -> list[Write]:
+        if self._writes is None:
+            raise DeclarationError("This batch has been sent; begin another one.")
+        return self._writes
+
+    def _take(self) -> list[Write]:
+        writes, self._writes = self._open(), None
+        return writes
+
+
+def _guarded(planner: Planner, leases: tuple[Companion, ...]) -> Flow[Write]:
+    write = yield from planner()
+    return replace(write, companions=(*write.companions, *leases))
+
+
+def _already(prepared: Write) -> Flow[Write]:
+    yield from ()
+    return prepared

@@ -1,0 +1,29 @@
+"""The price table: the one shipped with the package, which carries its date, or a file of the user's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from solotable._entities.patterns.cost import Prices
+
+#: Where prices are taken from when nobody names a region.
+DEFAULT_REGION = "us-east-1"
+_SHIPPED = Path(__file__).with_name("prices.json")
+
+
+def load_prices(file: Path | None, region: str) -> Prices:
+    """Read the prices of a region, or say what is missing."""
+    from solotable._entities.patterns.cost import Prices
+    from solotable.errors import DataError
+
+    try:
+        return Prices.read(json.loads((file or _SHIPPED).read_text(encoding="utf-8")), region)
+    except ValueError as refused:
+        raise click.BadParameter(f"{file} is no JSON: {refused}.", param_hint="--prices") from None
+    except DataError as refused:
+        raise click.UsageError(str(refused)) from None

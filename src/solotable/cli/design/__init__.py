@@ -1,0 +1,1 @@
+"""Commands on models and tables: lint, listings, schema."""

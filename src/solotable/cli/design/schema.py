@@ -1,0 +1,182 @@
+"""`solotable schema`: the declared tables against live ones, and for other tools."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from solotable.cli.exit_codes import FAILED
+from solotable.cli.options.database import db_option, is_remote, there, url_of
+from solotable.cli.options.models import load_tables, models_option
+from solotable.cli.output import json_option, print_json, say
+
+if TYPE_CHECKING:
+    from solotable._entities.declare.table import Table
+
+    from .live_tables import Live
+
+
+@click.group("schema")
+def command() -> None:
+    """Show the declared tables, compare them with live ones, make these so, or export them."""
+
+
+@command.command("show", epilog="Example: solotable schema show -m models.py:surveyor")
+@models_option
+@db_option
+@json_option
+def show(models: str | None, db: str | None, as_json: bool) -> None:
+    """Print the declared tables: keys, types, indexes, projections and time to live."""
+    from solotable._entities.schema.export import requests
+
+    wanted = _named(load_tables(models), db)
+    if as_json:
+        print_json(requests(wanted))
+        return
+    for table, name in wanted:
+        click.echo("\n".join(_lines(table, name)))
+
+
+@command.command("diff", epilog="Example: solotable schema diff -m models.py:surveyor -d aws://Survey")
+@models_option
+@db_option
+@json_option
+def diff(models: str | None, db: str | None, as_json: bool) -> int:
+    """Compare the models with the live tables; exit with 1 when anything differs."""
+    found = [(each, each.differences()) for each in _live(load_tables(models), db)]
+    if as_json:
+        print_json(
+            {
+                each.name: [
+                    {
+                        "subject": difference.subject,
+                        "declared": difference.declared,
+                        "live": difference.live,
+                        "remedy": difference.remedy,
+                    }
+                    for difference in differences
+                ]
+                for each, differences in found
+            }
+        )
+    else:
+        for each, differences in found:
+            for difference in differences:
+                click.echo(f"{each.name}: {difference.sentence}")
+            if not differences:
+                click.echo(f"{each.name}: as declared")
+    return FAILED if any(differences for _, differences in found) else 0
+
+
+@command.command("apply", epilog="Example: solotable schema apply -m models.py:surveyor -d sqlite:///s.db")
+@models_option
+@db_option
+@click.option("--delete-extra", is_flag=True, help="Also delete and replace indexes, and turn a TTL off.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask; aws:// asks otherwise.")
+@click.option(
+    "--timeout",
+    default=3600.0,
+    show_default=True,
+    type=click.FloatRange(0, min_open=True),
+    help="Seconds to wait for a table or an index.",
+)
+def apply(models: str | None, db: str | None, delete_extra: bool, yes: bool, timeout: float) -> int:
+    """Make the live tables as declared: create them, add missing indexes one by one, turn TTL on.
+
+    Nothing is deleted without --delete-extra. Exits with 1 when something still differs.
+    """
+    from solotable._entities.schema.diff import DESTRUCTIVE
+
+    url = url_of(db)
+    left = 0
+    for each in _live(load_tables(models), db, makes=True):
+        differences = each.differences()
+        todo = [d for d in differences if d.remedy and (delete_extra or d.remedy not in DESTRUCTIVE)]
+        for difference in differences:
+            if difference not in todo:
+                left += 1
+                advice = "; --delete-extra would mend it" if difference.remedy else ""
+                say(f"{each.name}: left alone: {difference.sentence}{advice}")
+        if todo and not yes and (is_remote(url) or any(d.remedy in DESTRUCTIVE for d in todo)):
+            _ask(each.name, [difference.sentence for difference in todo])
+        for difference in todo:
+            for line in each.mend(difference, timeout):
+                say(f"{each.name}: {line}")
+        if not differences:
+            say(f"{each.name}: as declared")
+    return FAILED if left else 0
+
+
+@command.command("export", epilog="Example: solotable schema export -m models.py:surveyor --format terraform")
+@models_option
+@db_option
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["cfn", "terraform", "json"]),
+    default="json",
+    show_default=True,
+    help="CloudFormation, Terraform, or DynamoDB's own requests; each as JSON.",
+)
+def export(models: str | None, db: str | None, form: str) -> None:
+    """Print the declared tables for another tool; with a URL, under the names that it gives them."""
+    from solotable._entities.schema.export import cloudformation, needs_key_schema, requests, terraform
+
+    wanted = _named(load_tables(models), db)
+    writers = {"cfn": cloudformation, "terraform": terraform, "json": requests}
+    print_json(writers[form](wanted))
+    several = needs_key_schema(table for table, _ in wanted)
+    if form == "terraform" and several:
+        say(f"{', '.join(several)}: keys of several attributes need the AWS provider 6.29 or newer.")
+
+
+def _named(tables: list[Table], db: str | None) -> list[tuple[Table, str]]:
+    from solotable._connect import table_names
+
+    names = table_names(tables, url_of(db) if db else None)
+    return [(table, names[table.name]) for table in tables]
+
+
+def _live(tables: list[Table], db: str | None, *, makes: bool = False) -> list[Live]:
+    from solotable._connect import open_engine
+
+    from .live_tables import Live
+
+    url = url_of(db)
+    wanted = _named(tables, db)
+    # Looking at a SQLite file that is not there must not make it.
+    engine = open_engine(url) if makes or there(url) else None
+    if engine is not None:
+        click.get_current_context().call_on_close(engine.close)
+    return [Live(engine, table, name) for table, name in wanted]
+
+
+def _ask(name: str, sentences: list[str]) -> None:
+    say(f"{name} would be changed:")
+    for sentence in sentences:
+        say(f"  {sentence}")
+    try:
+        agreed = click.confirm("Do it?", err=True)
+    except click.exceptions.Abort:
+        raise click.UsageError("Nobody answered; say --yes to do it without being asked.") from None
+    if not agreed:
+        raise click.exceptions.Exit(FAILED)
+
+
+def _lines(table: Table, name: str) -> list[str]:
+    from solotable._entities.schema.diff import shown_projection, shown_schema
+
+    wanted: dict[str, Any] = table.definition(name)
+    kinds = ", ".join(
+        f"{each['AttributeName']} {each['AttributeType']}" for each in wanted["AttributeDefinitions"]
+    )
+    lines = [name, f"  key         {shown_schema(wanted['KeySchema'])}", f"  attributes  {kinds}"]
+    for place, kind in (("GlobalSecondaryIndexes", "index"), ("LocalSecondaryIndexes", "local index")):
+        lines += [
+            f"  {kind:<11} {each['IndexName']}: {shown_schema(each['KeySchema'])}; "
+            f"{shown_projection(each['Projection'])}"
+            for each in wanted.get(place, ())
+        ]
+    lines.append(f"  ttl         {table.ttl or 'off'}")
+    return lines

@@ -1,0 +1,173 @@
+"""What a person writes behind a command: entities and patterns by name, `key=value` by their types.
+
+`name=value` is read by the type of the field or parameter; `name:=json` is JSON as it stands, for null,
+lists and maps. Everything that cannot be read is a usage error with one sentence per argument.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from solotable._entities.declare.plan import Plan
+    from solotable._entities.declare.table import Table
+    from solotable._entities.patterns.pattern import Pattern
+    from solotable._entities.patterns.query import Query
+
+
+def plan_named(tables: Iterable[Table], name: str) -> Plan:
+    """Return the entity of this name, or say which there are."""
+    plans = {plan.name: plan for table in tables for plan in table.plans.values()}
+    if name not in plans:
+        raise click.UsageError(f"There is no entity {name!r}; {_advice(name, plans)}")
+    return plans[name]
+
+
+def pattern_named(tables: Sequence[Table], name: str) -> tuple[Plan, Pattern]:
+    """Return the pattern `Entity.pattern` and its entity, or say which there are."""
+    known = {
+        f"{plan.name}.{each}": (plan, pattern)
+        for table in tables
+        for plan in table.plans.values()
+        for each, pattern in plan.patterns.items()
+    }
+    if name not in known:
+        alone = [full for full in known if full.partition(".")[2] == name]
+        if len(alone) != 1:
+            raise click.UsageError(f"There is no pattern {name!r}; {_advice(name, known)}")
+        name = alone[0]
+    return known[name]
+
+
+def fields_of(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
+    """Read `field=value` by the types of an entity's fields."""
+    from solotable._entities.patterns.paths import place_of
+
+    kinds = {name: place_of(plan, name).validated for name in plan.attributes}
+    return read(given, kinds, plan.name)
+
+
+def paths_of(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
+    """Read `path=value`, where a path may be dotted, by the types of what it leads to."""
+    from solotable._entities.patterns.paths import resolve
+    from solotable.errors import DeclarationError
+
+    found: dict[str, Any] = {}
+    for text in given:
+        name, _, _ = _split(text)
+        try:
+            kind = resolve(plan, name).validated
+        except DeclarationError as refused:
+            raise click.UsageError(str(refused)) from None
+        found |= read([text], {name: kind}, plan.name)
+    return found
+
+
+def query_of(plan: Plan, pattern: Pattern, given: Sequence[str]) -> Query[Any]:
+    """Call a pattern with `parameter=value`; the tenant may be among them, for the admin scope."""
+    from dataclasses import replace
+
+    from solotable._entities.patterns.pattern import BoundPattern
+    from solotable._entities.patterns.samples import argument_types
+    from solotable.errors import DataError, DeclarationError
+
+    bound = BoundPattern(pattern, plan.entity)
+    try:
+        kinds: dict[str, Any] = dict(argument_types(plan.entity, pattern))
+    except DataError as refused:
+        raise click.UsageError(str(refused)) from None
+    tenant = plan.tenant if plan.tenant not in kinds else None
+    values = read(given, kinds | ({tenant: str} if tenant else {}), bound.name)
+    theirs = values.pop(tenant, None) if tenant else None
+    missing = [
+        each.name
+        for each in pattern.parameters
+        if each.default is each.empty
+        and each.name not in values
+        and each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
+    ]
+    if missing:
+        wanted = " ".join(f"{name}=..." for name in missing)
+        raise click.UsageError(f"{bound.name} needs {' and '.join(missing)}; add {wanted}")
+    positional = [values.pop(each.name) for each in pattern.parameters if each.kind is each.POSITIONAL_ONLY]
+    try:
+        query = bound(*positional, **values)
+    except (DataError, DeclarationError) as refused:
+        raise click.UsageError(str(refused)) from None
+    return query if theirs is None else replace(query, arguments={**query.arguments, str(tenant): theirs})
+
+
+def read(given: Sequence[str], kinds: Mapping[str, Any], owner: str) -> dict[str, Any]:
+    """Read `name=value` and `name:=json` by these types."""
+    found: dict[str, Any] = {}
+    for text in given:
+        name, value, is_json = _split(text)
+        if name not in kinds:
+            raise click.UsageError(f"{owner} has no {name!r}; {_advice(name, kinds)}")
+        if name in found:
+            raise click.UsageError(f"{name} is given twice.")
+        found[name] = _converted(owner, name, value, kinds[name], is_json=is_json)
+    return found
+
+
+def made(plan: Plan, values: Any, *, as_json: bool = False) -> Any:
+    """Return an entity of these values, or a usage error with one sentence per field."""
+    import json
+
+    from pydantic import ValidationError
+
+    try:
+        if as_json:
+            return plan.entity.model_validate_json(json.dumps(values))
+        return plan.entity(**values)
+    except ValidationError as refused:
+        raise click.UsageError(sentences(plan.name, refused)) from None
+
+
+def sentences(owner: str, refused: ValidationError) -> str:
+    """Return a refusal of Pydantic as one sentence per field."""
+    lines = []
+    for error in refused.errors(include_url=False, include_context=False):
+        where = ".".join((owner, *(str(part) for part in error["loc"])))
+        if error["type"] == "missing":
+            lines.append(f"{where} is missing.")
+        else:
+            given = repr(error.get("input"))
+            shown = given if len(given) <= 60 else f"{given[:57]}..."
+            lines.append(f"{where} = {shown}: {error['msg'][:1].lower()}{error['msg'][1:]}.")
+    return "\n".join(lines)
+
+
+def _converted(owner: str, name: str, text: str, kind: Any, *, is_json: bool) -> Any:
+    from pydantic import TypeAdapter, ValidationError
+
+    adapter = TypeAdapter(kind)
+    # A list or a map: there is no other way to write one.
+    ways = [adapter.validate_json] if is_json else [adapter.validate_strings]
+    if not is_json and text[:1] in ("[", "{"):
+        ways.append(adapter.validate_json)
+    problem = ""
+    for way in ways:
+        try:
+            return way(text)
+        except ValidationError as refused:
+            problem = sentences(f"{owner}.{name}", refused)
+    raise click.UsageError(problem)
+
+
+def _split(text: str) -> tuple[str, str, bool]:
+    name, sign, value = text.partition("=")
+    if not sign or not name.removesuffix(":"):
+        raise click.UsageError(f"{text!r} is no argument; write name=value, or name:=json.")
+    return name.removesuffix(":"), value, name.endswith(":")
+
+
+def _advice(name: str, known: Iterable[str]) -> str:
+    from solotable._entities.declare.table import suggestion
+
+    return suggestion(name, known)

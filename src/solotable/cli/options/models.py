@@ -1,0 +1,257 @@
+"""Models for commands: from `models.py:table`, `pkg.mod:table` or `pkg.mod` to the tables declared there.
+
+Importing runs the models' own code, as any import does. What goes wrong there is told in one line with
+its file and line; a traceback is for `--debug`. Settings are read from the nearest pyproject.toml, and
+nothing is ever written.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import sys
+import tomllib
+import traceback
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from solotable._entities.declare.entity import Entity
+    from solotable._entities.declare.table import Table
+
+CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+_WAYS = "-m models.py:table, SOLOTABLE_MODELS, or models = ... under [tool.solotable] in pyproject.toml"
+
+
+class BrokenModels(click.ClickException):
+    """The models could not be imported; `cause` is what they raised, `where` is `file:line`."""
+
+    def __init__(self, spec: str, cause: BaseException, where: str) -> None:
+        self.cause = cause
+        self.where = where
+        text = " ".join(str(cause).split()) or "no reason was given"
+        super().__init__(f"{spec} cannot be imported: {where}: {type(cause).__name__}: {text}")
+
+
+def models_option(command: CommandT) -> CommandT:
+    """Give a command the option `-m/--models` as its parameter `models: str | None`, for `load_tables`."""
+    option = click.option(
+        "-m",
+        "--models",
+        metavar="MODELS",
+        envvar="SOLOTABLE_MODELS",
+        default=default_models,
+        help="Where the tables are declared: models.py:table, pkg.mod:table or pkg.mod for all of its "
+        "tables. SOLOTABLE_MODELS and [tool.solotable] models in pyproject.toml say it for good.",
+    )
+    return option(command)
+
+
+def load_tables(spec: str | None) -> list[Table]:
+    """Import the models and return the named table, or all tables that they declare."""
+    if not spec:
+        raise click.UsageError(f"Which models? Say it with {_WAYS}.")
+    place, name = _taken_apart(spec)
+    module = _imported(spec, place)
+    tables = [_named(spec, module, name)] if name else _all(spec, module)
+    try:
+        _complete(tables)
+    except Exception as error:
+        raise BrokenModels(spec, error, _place_of(error, module)) from error
+    return tables
+
+
+def settings(*sections: str) -> dict[str, Any]:
+    """Return `[tool.solotable]`, or a section below it, of the nearest pyproject.toml; {} without one."""
+    found = _project()
+    if found is None:
+        return {}
+    try:
+        values: Any = tomllib.loads(found.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise click.ClickException(f"{found} cannot be read: {error}") from None
+    for section in ("tool", "solotable", *sections):
+        values = values.get(section, {})
+        if not isinstance(values, dict):
+            raise click.ClickException(f"{found}: [tool.solotable] and what is below it are tables.")
+    return dict(values)
+
+
+def default_models() -> str | None:
+    """Return what pyproject.toml says of the models; a file is taken from the folder of pyproject.toml."""
+    spec = settings().get("models")
+    if spec is None:
+        return None
+    found = _project()
+    if not isinstance(spec, str) or found is None:
+        raise click.ClickException("pyproject.toml: [tool.solotable] models is a text, as models.py:table.")
+    place, _ = _taken_apart(spec)
+    return str(found.parent / spec) if place.endswith(".py") else spec
+
+
+def _project() -> Path | None:
+    here = Path.cwd()
+    return next((path for each in (here, *here.parents) if (path := each / "pyproject.toml").is_file()), None)
+
+
+def _taken_apart(spec: str) -> tuple[str, str]:
+    """Return the module or file, and the name behind the colon; a drive's colon is no such colon."""
+    place, colon, name = spec.rpartition(":")
+    if not colon or name.endswith(".py"):
+        return spec, ""
+    if not place or not name.isidentifier():
+        raise click.BadParameter(
+            f"{spec!r} names no models; write models.py:table, pkg.mod:table or pkg.mod.", param_hint="models"
+        )
+    return place, name
+
+
+def _imported(spec: str, place: str) -> ModuleType:
+    file = Path(place) if place.endswith(".py") or "/" in place or "\\" in place else None
+    if file is not None and not file.is_file():
+        raise click.BadParameter(f"there is no file {place}.", param_hint="models")
+    try:
+        return _module(place) if file is None else _module_of(file.resolve())
+    except click.ClickException:
+        raise
+    except (Exception, SystemExit) as error:
+        raise BrokenModels(spec, error, _place_of(error, place)) from error
+
+
+def _module(name: str) -> ModuleType:
+    found = _project()
+    for folder in (Path.cwd(), *([found.parent] if found else [])):
+        _searchable(folder)
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
+            raise  # the models were found; what they import was not
+        raise click.BadParameter(
+            f"there is no module {name!r}, neither installed nor from {Path.cwd()} on; "
+            f"a file is written with its ending, as models.py.",
+            param_hint="models",
+        ) from None
+
+
+def _module_of(file: Path) -> ModuleType:
+    """Import a file by its full name when it is in a package, so that its relative imports work."""
+    names, folder = [] if file.stem == "__init__" else [file.stem], file.parent
+    while (folder / "__init__.py").is_file():
+        names, folder = [folder.name, *names], folder.parent
+    _searchable(folder)
+    name = ".".join(names)
+    there = sys.modules.get(name)
+    if there is not None and _is_file(there, file):
+        return there
+    importlib.invalidate_caches()
+    if there is None and not _hidden(name, file):
+        return importlib.import_module(name)
+    # A module of another file has the name already, be it Python's own.
+    return _executed(file, f"{file.stem}_{zlib.crc32(str(file).encode()):08x}")
+
+
+def _executed(file: Path, name: str) -> ModuleType:
+    there = sys.modules.get(name)
+    if there is not None and _is_file(there, file):
+        return there
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # Pydantic looks annotations up there
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def _hidden(name: str, file: Path) -> bool:
+    spec = importlib.util.find_spec(name)
+    return spec is None or spec.origin is None or Path(spec.origin).resolve() != file
+
+
+def _is_file(module: ModuleType, file: Path) -> bool:
+    there = getattr(module, "__file__", None)
+    return there is not None and Path(there).resolve() == file
+
+
+def _searchable(folder: Path) -> None:
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+
+
+def _named(spec: str, module: ModuleType, name: str) -> Table:
+    from solotable._entities.declare.table import Table
+
+    known = [each for each, value in vars(module).items() if isinstance(value, Table)]
+    value = vars(module).get(name)
+    if value is None:
+        close = difflib.get_close_matches(name, [*known, *vars(module)], n=1)
+        advice = f"did you mean {close[0]}?" if close else _listed(known)
+        raise click.BadParameter(f"{spec}: there is no {name!r}; {advice}", param_hint="models")
+    if not isinstance(value, Table):
+        kind = "class" if isinstance(value, type) else type(value).__name__
+        raise click.BadParameter(
+            f"{spec}: {name!r} is a {kind} and no Table; {_listed(known)}",
+            param_hint="models",
+        )
+    return value
+
+
+def _all(spec: str, module: ModuleType) -> list[Table]:
+    from solotable._entities.declare.table import Table
+
+    found = {id(value): value for value in vars(module).values() if isinstance(value, Table)}
+    if not found:
+        raise click.BadParameter(
+            f"{spec} declares no Table; name the module that does, as in models.py:table.",
+            param_hint="models",
+        )
+    return list(found.values())
+
+
+def _listed(names: list[str]) -> str:
+    return f"its tables are {', '.join(names)}." if names else "it declares no Table."
+
+
+def _complete(tables: list[Table]) -> None:
+    """Compile the entities that waited for a name defined after them, so that tables know them."""
+    from solotable._entities.declare.entity import Entity
+
+    for entity in _below(Entity):
+        # Their own word only: a subclass without table= is abstract. A module that failed leaves classes.
+        declared = vars(entity).get("_declared") if entity.__module__ in sys.modules else None
+        if declared is not None and any(declared[0] is table for table in tables):
+            entity.plan()
+
+
+def _below(entity: type[Entity]) -> Iterator[type[Entity]]:
+    for each in entity.__subclasses__():
+        yield each
+        yield from _below(each)
+
+
+def _place_of(error: BaseException, models: ModuleType | str) -> str:
+    """Return `file:line` of the models' own code that failed, not of the library that refused it."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"{error.filename}:{error.lineno}"
+    ours = str(Path(__file__).parents[2])
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not frame.filename.startswith((ours, "<"))
+        and "site-packages" not in frame.filename
+        and "importlib" not in frame.filename
+    ]
+    if not frames:
+        return str(getattr(models, "__file__", None) or models)
+    return f"{frames[-1].filename}:{frames[-1].lineno}"

@@ -1,0 +1,1 @@
+"""Commands on a database file and its server."""

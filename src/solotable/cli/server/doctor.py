@@ -1,0 +1,75 @@
+"""`solotable doctor`: is this installation, and this file, fit for use?"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import platform
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import click
+
+from solotable import __version__
+
+_OPTIONAL = {"orjson": "faster JSON", "boto3": "boto3 through the engine"}
+
+
+@click.command("doctor", epilog="Example: solotable doctor shop.db --json")
+@click.argument("db", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(db: Path | None, as_json: bool) -> int:
+    """Print versions, settings, integrity and advice; exit with 1 when DB has a problem."""
+    import sqlite3
+
+    from solotable.engines.sqlite.maintenance.checkup import examine, wal_reset_is_mended
+
+    report: dict[str, Any] = {
+        "solotable": __version__,
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        "sqlite": sqlite3.sqlite_version,
+        "wal_reset_mended": wal_reset_is_mended(sqlite3.sqlite_version_info),
+        "optional": {name: importlib.util.find_spec(name) is not None for name in _OPTIONAL},
+    }
+    found = None if db is None else examine(str(db))
+    if found is not None:
+        report["file"] = asdict(found)
+    if as_json:
+        click.echo(json.dumps(report, indent=2))
+    else:
+        _print(report)
+    return 1 if found is not None and found.problems else 0
+
+
+def _print(report: dict[str, Any]) -> None:
+    click.echo(f"solotable  {report['solotable']}")
+    click.echo(f"Python     {report['python']} on {report['platform']}")
+    mended = "" if report["wal_reset_mended"] else "  (older than 3.51.3: kept safe by a lock of ours)"
+    click.echo(f"SQLite     {report['sqlite']}{mended}")
+    for name, there in report["optional"].items():
+        click.echo(f"{name:<10} {'installed' if there else 'not installed'}: {_OPTIONAL[name]}")
+    file = report.get("file")
+    if file is None:
+        return
+    click.echo(f"\n{file['path']}")
+    for name, value in file["settings"].items():
+        click.echo(f"  {name:<14}{value}")
+    for name, count in file["tables"].items():
+        click.echo(
+            f"  table {name}: {count:,} items, every checksum right"
+            if not file["problems"]
+            else f"  table {name}: {count:,} items"
+        )
+    for problem in file["problems"]:
+        click.secho(f"  PROBLEM  {problem}", fg="red")
+    for advice in file["advice"]:
+        click.echo(f"  advice   {advice}")
+    if not file["problems"]:
+        click.echo("  sound: integrity ok")
+
+
+if __name__ == "__main__":
+    sys.exit(command())

@@ -1,0 +1,188 @@
+"""`solotable serve`: the engine behind DynamoDB's HTTP protocol."""
+
+from __future__ import annotations
+
+import re
+from ipaddress import ip_address
+from pathlib import Path
+
+import click
+
+from solotable import __version__
+from solotable._protocol.constraints.error_texts import LATEST, YEARS, ErrorTexts
+
+# What a browser sends as Origin.
+_ORIGIN = re.compile(r"\*|null|[a-zA-Z][a-zA-Z0-9+.-]*://[!-.0-~]+")
+_NAME = re.compile(r"\*|[a-zA-Z0-9._-]{1,253}")
+_KEY = re.compile(r"[!-+\-.0-~]+")
+_SECRET = re.compile(r"[!-~]+")
+
+
+def _host(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
+    if not value.strip():
+        raise click.BadParameter("it is empty; 0.0.0.0 stands for every address.")
+    return value
+
+
+def _names(_ctx: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
+    for name in value:
+        if not _NAME.fullmatch(name):
+            raise click.BadParameter(
+                f"{name!r} is not a host name; give it without a scheme or a port, or *."
+            )
+    return value
+
+
+def _origin(_ctx: click.Context, _parameter: click.Parameter, value: str | None) -> str | None:
+    if value is not None and not _ORIGIN.fullmatch(value):
+        raise click.BadParameter("an origin is scheme://host[:port] without a path, or *.")
+    return value
+
+
+def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> float:
+    # Neither is below 0, so the range lets both through.
+    if value != value or value == float("inf"):  # noqa: PLR0124  # nan differs from itself
+        raise click.BadParameter("it is not a number of seconds.")
+    return value
+
+
+@click.command("serve", epilog="Example: solotable serve shop.db --port 8000")
+@click.argument("db", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--host", default="127.0.0.1", show_default=True, callback=_host, help="The address to listen on."
+)
+@click.option(
+    "-p",
+    "--port",
+    default=8000,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="The port; 0 picks one.",
+)
+@click.option("--memory", is_flag=True, help="Keep everything in memory, and nothing afterwards.")
+@click.option("--relaxed", is_flag=True, help="Answer writes before they are fsynced.")
+@click.option("--access-key", envvar="SOLOTABLE_ACCESS_KEY", help="Demand requests signed with this key ...")
+@click.option("--secret-key", envvar="SOLOTABLE_SECRET_KEY", help="... and this secret.")
+@click.option(
+    "--keys",
+    "keys_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Demand signatures by one of the keys in this file: a key and its secret a line.",
+)
+@click.option(
+    "--allowed-host",
+    "allowed_hosts",
+    metavar="NAME",
+    multiple=True,
+    callback=_names,
+    help="Answer to this host name too (or *: to any), when no keys are set. Repeatable.",
+)
+@click.option(
+    "--cors",
+    "cors_origin",
+    metavar="ORIGIN",
+    callback=_origin,
+    help="Let pages of this origin (or *) call from a browser.",
+)
+@click.option(
+    "--sweep",
+    "sweep_seconds",
+    default=60.0,
+    show_default=True,
+    type=click.FloatRange(0),
+    callback=_seconds,
+    help="Seconds between removals of expired items; 0: never.",
+)
+@click.option(
+    "--error-texts",
+    default=LATEST,
+    show_default=True,
+    type=click.Choice(YEARS),
+    help="The year of AWS's error texts; many changed in mid-2026.",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
+def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as options
+    db: Path | None,
+    host: str,
+    port: int,
+    memory: bool,
+    relaxed: bool,
+    access_key: str | None,
+    secret_key: str | None,
+    keys_file: Path | None,
+    allowed_hosts: tuple[str, ...],
+    cors_origin: str | None,
+    sweep_seconds: float,
+    error_texts: ErrorTexts,
+    quiet: bool,
+) -> None:
+    """Serve the database DB (solotable.db by default) over DynamoDB's HTTP protocol.
+
+    Point any AWS SDK or the AWS CLI at it: AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000
+    """
+    from solotable.engines import sqlite
+    from solotable.server import Settings, serve
+
+    if memory and db is not None:
+        raise click.UsageError("--memory keeps no file; leave out either it or DB.")
+    path = ":memory:" if memory else str(db or "solotable.db")
+    settings = Settings(
+        host=host,
+        port=port,
+        keys=_keys(access_key, secret_key, keys_file),
+        allowed_hosts=allowed_hosts,
+        cors_origin=cors_origin,
+        sweep_seconds=sweep_seconds,
+    )
+
+    def ready(bound: int) -> None:
+        if not quiet:
+            click.echo(_banner(host, bound, path, relaxed=relaxed, signed=settings.keys is not None))
+
+    durability: sqlite.Durability = "relaxed" if relaxed else "full"
+    with sqlite.open(path, durability=durability, error_texts=error_texts) as engine:
+        serve(engine, settings, ready=ready)
+
+
+def _keys(access_key: str | None, secret_key: str | None, keys_file: Path | None) -> dict[str, str] | None:
+    if (access_key is None) != (secret_key is None):
+        raise click.UsageError("--access-key and --secret-key go together.")
+    keys: dict[str, str] = {}
+    if keys_file is not None:
+        from solotable.server.auth.sigv4 import read_keys
+
+        try:
+            keys |= read_keys(keys_file.read_text(encoding="utf-8"))
+        except UnicodeDecodeError:
+            raise click.BadParameter(f"{keys_file} is not a text file.", param_hint="--keys") from None
+    if access_key is not None and secret_key is not None:
+        if not _KEY.fullmatch(access_key) or not _SECRET.fullmatch(secret_key):
+            raise click.UsageError("Keys and secrets are visible ASCII, and keys have no comma nor slash.")
+        keys[access_key] = secret_key
+    return keys or None
+
+
+def _banner(host: str, port: int, path: str, *, relaxed: bool, signed: bool) -> str:
+    # Every address is a place to listen on, not one to call.
+    called = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  # listens nowhere
+    url = f"http://[{called}]:{port}" if ":" in called else f"http://{called}:{port}"
+    kept = "in memory: nothing is kept" if path == ":memory:" else path
+    if relaxed and path != ":memory:":
+        kept += ", relaxed: a power cut may lose the last writes"
+    return (
+        f"solotable {__version__} · {kept}\n"
+        f"  DynamoDB endpoint  {url}{'  (signatures are verified)' if signed else ''}\n"
+        f"  try:  AWS_ENDPOINT_URL_DYNAMODB={url} aws dynamodb list-tables\n"
+        f"  Ctrl-C to stop; {_reach(host, signed=signed)}"
+    )
+
+
+def _reach(host: str, *, signed: bool) -> str:
+    try:
+        here = host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        here = False  # a name, which may be anybody's
+    if here:
+        return "nothing leaves this machine"
+    who = "whoever has a key" if signed else "anybody (--keys demands signatures)"
+    return f"other machines can reach it, and {who} can read and write"

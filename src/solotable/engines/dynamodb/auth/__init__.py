@@ -1,0 +1,1 @@
+"""Credentials and AWS Signature Version 4."""

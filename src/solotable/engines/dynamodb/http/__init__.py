@@ -1,0 +1,1 @@
+"""HTTP to an endpoint: transports, the connection pool, responses."""

@@ -1,0 +1,1 @@
+"""Item counts and sizes of tables and indexes."""

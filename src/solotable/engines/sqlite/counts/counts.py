@@ -1,0 +1,111 @@
+"""Items and bytes of tables and indexes, as the file has them and as a reading of every item finds them.
+
+The file's are exact but for what writers that still have it open have not added yet: see `tally`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from solotable._protocol.json_codec import loads
+from solotable.engines.sqlite.tables import layout
+from solotable.engines.sqlite.tables.catalog import Catalog, Index, Table
+
+_CHUNK = 5_000
+
+
+class Count(NamedTuple):
+    """How many items there are, and how many bytes they have."""
+
+    items: int = 0
+    bytes: int = 0
+
+
+#: Counts by index id; 0 is the table itself.
+Counts = dict[int, Count]
+#: Differences of items and bytes, by table id, generation and index id.
+Differences = dict[tuple[int, int, int], list[int]]
+
+
+def read(connection: sqlite3.Connection, table: Table) -> Counts:
+    """Return the counts of a table and its indexes as the file has them."""
+    if layout.layout_of(connection) == 1:
+        # Only a file that is opened read-only keeps that layout.
+        found = Catalog().load(connection, table.name)
+        return {} if found is None or found.id != table.id else recount(connection, found)
+    rows = connection.execute("SELECT index_id, items, bytes FROM counts WHERE table_id = ?", (table.id,))
+    return {index_id: Count(items, size) for index_id, items, size in rows}
+
+
+def since(connection: sqlite3.Connection, table: Table) -> dict[int, int]:
+    """Return the generation, by index id, before which differences are in the counts already."""
+    return dict(connection.execute("SELECT index_id, since FROM counts WHERE table_id = ?", (table.id,)))
+
+
+def add(connection: sqlite3.Connection, differences: Differences) -> None:
+    """Add differences to the file's counts, but for those that a recount has seen."""
+    connection.executemany(
+        "UPDATE counts SET items = items + ?, bytes = bytes + ? "
+        "WHERE table_id = ? AND since <= ? AND index_id = ?",
+        [(items, size, *owner) for owner, (items, size) in differences.items() if items or size],
+    )
+
+
+def merge(into: Differences, more: Differences) -> None:
+    """Add differences to others, in place."""
+    for owner, (items, size) in more.items():
+        so_far = into.get(owner)
+        if so_far is None:
+            into[owner] = [items, size]
+        else:
+            so_far[0] += items
+            so_far[1] += size
+
+
+def store(connection: sqlite3.Connection, table: Table, counts: Counts) -> None:
+    """Replace the file's counts of a table."""
+    connection.executemany(
+        "INSERT OR REPLACE INTO counts VALUES (?, ?, ?, ?, ?)",
+        [(table.id, index_id, table.generation, *count) for index_id, count in counts.items()],
+    )
+
+
+def recount(connection: sqlite3.Connection, table: Table, pause: Callable[[], None] = lambda: None) -> Counts:
+    """Count by reading every item and every index entry, in one snapshot; `pause` is called now and then."""
+    items = f"SELECT id AS place, size, NULL FROM {table.items} WHERE id > ? ORDER BY id LIMIT {_CHUNK}"
+    counted = {0: _add_up(connection, items, 0, None, pause)}
+    for index in table.indexes:
+        item = "NULL" if index.projected is None else "i.item"
+        entries = (
+            f"SELECT x.key, i.size, {item} FROM x{index.id} AS x LEFT JOIN {table.items} AS i "
+            f"ON i.id = x.row WHERE x.key > ? ORDER BY x.key LIMIT {_CHUNK}"
+        )
+        counted[index.id] = _add_up(connection, entries, b"", index, pause)
+    return counted
+
+
+def _add_up(
+    connection: sqlite3.Connection,
+    sql: str,
+    place: Any,
+    index: Index | None,
+    pause: Callable[[], None],
+) -> Count:
+    items = size = 0
+    while rows := connection.execute(sql, (place,)).fetchall():
+        items += len(rows)
+        # Of rows that are not as they were stored, the bytes are not known; a file must open all the same.
+        with contextlib.suppress(TypeError, ValueError):
+            if index is None or index.projected is None:
+                size += sum(whole for _, whole, _ in rows)
+            else:
+                size += sum(index.size(loads(raw), 0) for _, _, raw in rows)
+        last = rows[-1][0]
+        if last.__class__ is not place.__class__ or last <= place:
+            break
+        place = last
+        pause()
+    return Count(items, size)

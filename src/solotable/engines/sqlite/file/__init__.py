@@ -1,0 +1,1 @@
+"""The SQLite file: connections, locks, forks and group commit."""

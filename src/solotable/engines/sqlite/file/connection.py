@@ -1,0 +1,471 @@
+"""The connections to one SQLite file, and what a fault of the file means.
+
+Writes run one at a time and return only once committed (`commits`). Each read has its own connection
+and never waits for a writer. No connection is open while the process forks (`forks`), and none goes to
+another file than the first one did (`files`). Nothing here knows what is stored.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import Any, Literal, TypeVar, get_args
+from weakref import WeakSet
+
+from solotable.engines.sqlite.tables import layout
+from solotable.engines.sqlite.tables.upgrade import upgrade
+from solotable.errors import Corrupt, EngineError, FileLocked, NotOurFile, ReadOnly, StorageFull
+
+from . import forks
+from .file_lock import FileLock
+from .group_commit import Commits, Outcome
+from .identity import DatabaseFile
+from .read_connection import Reading, SharedReading
+
+ResultT = TypeVar("ResultT")
+Durability = Literal["full", "relaxed"]
+
+
+class Connection(sqlite3.Connection):
+    """A connection that can be referred to weakly, so that one which an interruption drops is collected."""
+
+    __slots__ = ("__weakref__",)
+
+
+#: Opens a connection as `sqlite3.connect` does, of a subclass of `sqlite3.Connection`.
+Connect = Callable[..., sqlite3.Connection]
+connect: Connect = partial(sqlite3.connect, factory=Connection)
+
+MEMORY = ":memory:"
+#: How long a write waits for another process that has the file locked.
+LOCK_SECONDS = 30.0
+_WRITER_CACHE_KIB = 64 * 1024
+#: Each reader has its own; the operating system's cache serves all of them.
+_READER_CACHE_KIB = 16 * 1024
+#: More readers than this are closed after use, with their caches.
+_MOST_IDLE_READERS = 8
+#: A log that a long read has let grow is cut back to this.
+_LARGEST_IDLE_WAL = 64 * 2**20
+_OLDEST_SQLITE = (3, 35, 0)  # RETURNING
+_FULL = {sqlite3.SQLITE_FULL}
+_READ_ONLY = {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+
+
+class StaleDefinition(EngineError):
+    """A SQLite table is gone: the definition that named it has changed; read it again and retry."""
+
+
+class Database:
+    """The connections to one file, or to one database in memory; `connect` opens them."""
+
+    def __init__(
+        self,
+        path: str,
+        *,
+        durability: Durability = "full",
+        read_only: bool = False,
+        lock_timeout_seconds: float = LOCK_SECONDS,
+        connect: Connect = connect,
+    ) -> None:
+        if sqlite3.sqlite_version_info < _OLDEST_SQLITE:
+            raise EngineError(f"SQLite {sqlite3.sqlite_version} is too old; solotable needs 3.35 or newer.")
+        if durability not in get_args(Durability):
+            raise EngineError(f'durability is "full" or "relaxed", not {durability!r}.')
+        if not path or "\0" in path or os.path.isdir(path):  # noqa: PTH112 - Path raises where a folder cannot be read
+            raise EngineError(f'{path!r} cannot be a database: give the path of a file, or ":memory:".')
+        self.in_memory = path == MEMORY
+        self.read_only = read_only
+        self._file = None if self.in_memory else DatabaseFile(path, read_only=read_only)
+        self.path = MEMORY if self._file is None else self._file.path
+        self._durability = durability
+        self._lock_timeout_seconds = lock_timeout_seconds
+        self._open_connection = connect
+        self.pid = os.getpid()
+        self._commits = Commits(self)
+        self._readers: deque[sqlite3.Connection] = deque()
+        #: Every open connection, and the lock under which one is opened.
+        self._connections: WeakSet[sqlite3.Connection] = WeakSet()
+        self._opening = threading.RLock()
+        self._suspended = False
+        self._reading = SharedReading(self, self._commits) if self.in_memory else None
+        self._closed = False
+        self.writer: sqlite3.Connection
+        self._writer_lost = False
+        lock_path = None if self.in_memory or read_only else f"{self.path}-lock"
+        self.file_lock = FileLock(lock_path, timeout_seconds=lock_timeout_seconds)
+        try:
+            # fork() takes the commits' lock: none happens in the middle of this.
+            with self._commits.lock:
+                forks.register(self)
+                with self.file_lock:
+                    self.writer = self._open_first()
+        except BaseException as fault:
+            forks.unregister(self)
+            self.file_lock.close()
+            if isinstance(fault, sqlite3.Error):
+                raise self.fault(fault) from fault
+            raise
+
+    def write(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+        """Run the action in a transaction and return its result once that is committed."""
+        self._check_writable()
+        return self._commits.write(action)
+
+    def together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
+        """Run several works of one caller; what they write is committed together."""
+        self._check_writable()
+        return self._commits.together(works)
+
+    def exclusively(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+        """Run the action on the connection that writes, outside a transaction, while no process commits."""
+        self._check_writable()
+        with self._commits.lock, self.file_lock:
+            try:
+                return action(self.ready_writer())
+            except sqlite3.Error as fault:
+                error = self.fault(fault)
+                self.abandon(fault)
+                raise error from fault
+
+    @property
+    def waiting(self) -> int:
+        """How many writes wait for the one that is being committed."""
+        return self._commits.waiting
+
+    def read(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Give a connection for one statement; what it sees is what was committed before."""
+        return self._reading or Reading(self)
+
+    def fetch_one(self, sql: str, parameters: tuple[Any, ...]) -> Any:
+        """Return the first row of one statement, or None: what is read most, without a context of its own."""
+        if self._reading is not None:
+            with self._reading as shared:
+                return shared.execute(sql, parameters).fetchone()
+        reader = self.borrow()
+        try:
+            row = reader.execute(sql, parameters).fetchone()
+        except BaseException as error:
+            self.give_back(reader, sound=False)
+            if isinstance(error, sqlite3.Error):
+                raise self.fault(error) from error
+            raise
+        self.give_back(reader)
+        return row
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """Give a connection whose statements all see the same moment."""
+        with self.read() as reader:
+            # In memory, readers share the connection of whoever writes several things together.
+            joined = reader.in_transaction
+            if not joined:
+                reader.execute("BEGIN")
+            try:
+                yield reader
+            finally:
+                if not joined and reader.in_transaction:
+                    reader.execute("COMMIT")
+
+    def borrow(self) -> sqlite3.Connection:
+        """Take a connection to a file to read with; it must be given back."""
+        self.check_usable()
+        if self._suspended:
+            # The thread that forks holds it until that is done.
+            with self._opening:
+                pass
+        if self._file is not None and self._file.immutable:
+            self._file.recheck()
+        try:
+            return self._readers.pop()
+        except IndexError:
+            try:
+                return self._connect(reader=True)
+            except sqlite3.Error as fault:
+                raise self.fault(fault) from fault
+
+    def give_back(self, reader: sqlite3.Connection, *, sound: bool = True) -> None:
+        """End the use of a borrowed connection; one that is not sound is not used again."""
+        if sound and not self._suspended and len(self._readers) < _MOST_IDLE_READERS:
+            self._readers.append(reader)
+        else:
+            self._disconnect(reader)
+        if self._closed:
+            self._close_readers()
+
+    def close(self) -> None:
+        """Close every connection; a second call does nothing."""
+        if os.getpid() != self.pid:
+            # The connections and the lock belong to the parent.
+            self._closed = True
+            return
+        with self._commits.lock:
+            if self._closed:
+                return
+            self._closed = True
+            # The last connection to close a file checkpoints it. A process that keeps the lock for too
+            # long has the file open, so this is not the last one.
+            with contextlib.suppress(FileLocked), self.file_lock:
+                self._close_readers()
+                self._close_writer()
+            self._close_readers()
+            self._close_writer()
+            self.file_lock.close()
+        forks.unregister(self)
+
+    def _close_readers(self) -> None:
+        with contextlib.suppress(IndexError):
+            while True:
+                self._disconnect(self._readers.pop())
+
+    def _disconnect(self, connection: sqlite3.Connection) -> None:
+        self._connections.discard(connection)
+        connection.close()
+
+    def _close_writer(self) -> None:
+        self._writer_lost = True
+        if self._file is not None:
+            self._file.forget_log()
+        self._disconnect(self.writer)
+
+    @property
+    def identity(self) -> forks.Identity | None:
+        """The device and inode of the file."""
+        return None if self._file is None else self._file.identity
+
+    @property
+    def suspended(self) -> bool:
+        """Whether the process is about to fork: a long read ends, or keeps the child from the file."""
+        return self._suspended
+
+    def suspend(self, deadline: float) -> bool:
+        """Close every connection before a fork; False, and as before, if one stays in use."""
+        if any(lock._is_owned() for lock in self._locks):
+            # A signal handler forks in the middle of a call in the same thread.
+            return False
+        with contextlib.suppress(Exception):
+            if all(lock.acquire(timeout=_left(deadline)) for lock in self._locks):
+                self._suspended = True
+                if self._close_for_fork(deadline):
+                    return True
+        self.resume()
+        return False
+
+    def _close_for_fork(self, deadline: float) -> bool:
+        if self.in_memory:
+            # SQLite's global locks are free as soon as no thread is inside it.
+            return True
+        if not forks.wait_until(self._only_writer_is_open, deadline):
+            return False
+        self.file_lock.acquire(_left(deadline))
+        try:
+            self._close_writer()
+        finally:
+            self.file_lock.release()
+        self.file_lock.close()
+        return True
+
+    def _only_writer_is_open(self) -> bool:
+        self._close_readers()
+        return self._connections <= {self.writer}
+
+    def resume(self) -> None:
+        """Go on in the parent after a fork; connections are opened when they are needed."""
+        self._suspended = False
+        for lock in self._locks:
+            # An interruption may have come before `suspend` had taken it.
+            with contextlib.suppress(RuntimeError):
+                lock.release()
+
+    @property
+    def _locks(self) -> tuple[Any, ...]:
+        """What is held while the process forks, in this order."""
+        return self._commits.lock, self._opening
+
+    def restart(self) -> None:
+        """Go on in a child: the threads that waited for the parent's locks do not exist here."""
+        if self.in_memory:
+            return
+        self.pid = os.getpid()
+        self._commits = Commits(self)
+        self._opening = threading.RLock()
+        self._suspended = False
+
+    def disown(self) -> None:
+        """Keep the parent's connections from being closed in a child."""
+        forks.leak(self._connections)
+        self.file_lock.forget()
+
+    def check_usable(self) -> None:
+        if self._closed:
+            raise EngineError(f"The engine on {self.path} was closed; open it again.")
+        if os.getpid() != self.pid:
+            if self.in_memory:
+                raise EngineError(
+                    "The in-memory database belongs to the parent of this forked process. Open another "
+                    "in this process, or use a file, which processes share."
+                )
+            raise EngineError(
+                f"{self.path}: the process was forked while its engine was in use, or by C code that "
+                "runs no hooks of Python. Start the process with the spawn or forkserver method, or fork "
+                "while no call is in progress."
+            )
+
+    def _check_writable(self) -> None:
+        self.check_usable()
+        if self.read_only:
+            raise ReadOnly(f"{self.path} was opened read-only; open it without read_only=True to write.")
+
+    def ready_writer(self) -> sqlite3.Connection:
+        """Return the connection that writes, with no transaction open: a new one if the last was lost."""
+        if self._writer_lost:
+            self.writer = self._connect()
+            self._writer_lost = False
+        elif self.writer.in_transaction:
+            # An interruption came between a failure and its undoing.
+            self.writer.execute("ROLLBACK")
+        if self._file is not None:
+            self._file.recheck()
+        return self.writer
+
+    def note_log(self) -> None:
+        """Remember the write-ahead log that the open transaction goes to."""
+        if self._file is not None:
+            self._file.note_log()
+
+    def abandon(self, fault: BaseException | None) -> None:
+        """Undo the open transaction; a connection that cannot be trusted any more is replaced."""
+        trusted = not isinstance(fault, sqlite3.Error) or _code(fault) != sqlite3.SQLITE_IOERR
+        try:
+            if self.writer.in_transaction:
+                self.writer.execute("ROLLBACK")
+        except sqlite3.Error:
+            trusted = False
+        if not trusted and not self.in_memory:
+            # After a failed fsync nothing that this connection holds can be trusted. The next write
+            # opens another: its caller is told if that fails too.
+            self._close_writer()
+
+    def _open_first(self) -> sqlite3.Connection:
+        """Open the file, lay it out if it is new, and reject the file of another program."""
+        try:
+            connection = self._connect(reader=True)
+            ours = layout.is_ours(connection, self.path)
+        except sqlite3.OperationalError:
+            if self._file is None or not self._file.can_be_immutable():
+                raise
+            connection = self._connect(reader=True)
+            ours = layout.is_ours(connection, self.path)
+        try:
+            if self.read_only:
+                if not ours:
+                    raise NotOurFile(f"{self.path} is empty and was opened read-only.")
+                return connection
+            # Only now: changing the journal's mode would change another program's file.
+            self._make_writer(connection)
+            if ours:
+                upgrade(connection)
+            else:
+                layout.create(connection)
+        except BaseException:
+            self._disconnect(connection)
+            raise
+        return connection
+
+    def _connect(self, *, reader: bool = False) -> sqlite3.Connection:
+        if self._file is None:
+            return self._configure(self._open_target(MEMORY), reader=reader)
+        with self._opening:
+            self._file.check_in_place()
+            connection = self._open_target(self._file.uri)
+            self._connections.add(connection)
+        try:
+            return self._configure(connection, reader=reader)
+        except BaseException:
+            self._disconnect(connection)
+            raise
+
+    def _open_target(self, target: str) -> sqlite3.Connection:
+        return self._open_connection(
+            target,
+            uri=True,
+            isolation_level=None,
+            check_same_thread=False,
+            timeout=self._lock_timeout_seconds,
+            cached_statements=512,
+        )
+
+    def _configure(self, connection: sqlite3.Connection, *, reader: bool) -> sqlite3.Connection:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+        connection.execute(f"PRAGMA cache_size = -{_READER_CACHE_KIB}")
+        if reader:
+            connection.execute("PRAGMA query_only = ON")
+        else:
+            self._make_writer(connection)
+        return connection
+
+    def _make_writer(self, connection: sqlite3.Connection) -> None:
+        connection.execute("PRAGMA query_only = OFF")
+        connection.execute(f"PRAGMA cache_size = -{_WRITER_CACHE_KIB}")
+        connection.execute(f"PRAGMA page_size = {layout.PAGE_BYTES}")
+        if not self.in_memory:
+            (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+            if mode != "wal":
+                # SQLite says so and nothing more, for instance when the disk is full.
+                raise EngineError(f"{self.path} cannot have a write-ahead log: its journal stays {mode!r}.")
+            connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_IDLE_WAL}")
+        # FULL: a commit returns after fsync. NORMAL may lose the last commits at a power cut.
+        connection.execute(f"PRAGMA synchronous = {'FULL' if self._durability == 'full' else 'NORMAL'}")
+        connection.execute("PRAGMA fullfsync = ON")
+
+    def fault(self, fault: sqlite3.Error, *, committing: bool = False) -> EngineError:
+        """Return our error for SQLite's; nowhere else are the two matched."""
+        code = _code(fault)
+        if code == sqlite3.SQLITE_IOERR and committing:
+            # The log may hold the whole transaction, and a recovery after a crash may find it there.
+            return EngineError(f"{self.path}: {fault}; whether the write was kept is not known.")
+        # By its words alone: with many threads the code was once another one.
+        if str(fault).startswith("no such table"):
+            return StaleDefinition(f"{self.path}: {fault}")
+        if code in _FULL:
+            return StorageFull(f"{self.path}: no room left for the write; nothing of it was kept.")
+        if code in _READ_ONLY:
+            return ReadOnly(f"{self.path} cannot be written: {fault}.")
+        if code == sqlite3.SQLITE_CANTOPEN:
+            return EngineError(f"{self.path} cannot be opened: {_no_descriptors() or fault}.")
+        if code == sqlite3.SQLITE_NOTADB:
+            return NotOurFile(f"{self.path} is not a solotable database; nothing was changed.")
+        if code in _DAMAGED:
+            return Corrupt(f"{self.path} is damaged: {fault}. Restore a backup, or salvage what is readable.")
+        if code == sqlite3.SQLITE_BUSY:
+            return FileLocked(
+                f"{self.path}: another program has held SQLite's lock for over "
+                f"{self._lock_timeout_seconds:.0f} s. Nothing was written."
+            )
+        return EngineError(f"{self.path}: {fault}")
+
+
+def _no_descriptors() -> str | None:
+    """Return the system's words if this process can open no file at all; SQLite keeps them to itself."""
+    try:
+        os.close(os.open(os.devnull, os.O_RDONLY))
+    except OSError as fault:
+        return fault.strerror
+    return None
+
+
+def _left(deadline: float) -> float:
+    return max(0.0, deadline - time.monotonic())
+
+
+def _code(fault: sqlite3.Error) -> int:
+    """Return SQLite's primary result code."""
+    return int(getattr(fault, "sqlite_errorcode", 0)) & 0xFF

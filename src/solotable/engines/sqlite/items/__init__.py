@@ -1,0 +1,1 @@
+"""Stored items: rows, key bytes, streams and expiry times."""

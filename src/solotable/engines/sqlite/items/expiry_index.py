@@ -1,0 +1,85 @@
+"""The expiry index: the items of a table with time to live, by the second they expire.
+
+Writers keep it in the item's own transaction, as they keep any index. It finds candidates only: a sweep
+looks at the item itself before it removes anything.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from decimal import ROUND_FLOOR, Decimal
+
+from solotable._values import Item
+from solotable.engines.sqlite.tables.catalog import Expiry
+
+# DynamoDB: an item that should have expired over five years ago is left alone.
+OLDEST_SECONDS = 5 * 365 * 86_400
+#: SQLite's integers end at 2**63; larger numbers are stored as this one.
+_LARGEST = 1 << 62
+
+#: A second, and the row of an item that expires in it.
+Entry = tuple[int, int]
+
+
+def is_expired(item: Item, attribute: str, now_seconds: float) -> bool:
+    """Say whether the attribute is a time in seconds that has passed, though not five years ago."""
+    number = item.get(attribute, {}).get("N")
+    if number is None:
+        return False
+    expires = Decimal(number)
+    return Decimal(now_seconds) - OLDEST_SECONDS <= expires < Decimal(now_seconds)
+
+
+def second_of(item: Item | None, attribute: str) -> int | None:
+    """Return the second in which an item expires: None when it never does."""
+    number = None if item is None else item.get(attribute, {}).get("N")
+    if number is None:
+        return None
+    if number.isdigit() and len(number) < 18:
+        return int(number)
+    second = int(Decimal(number).to_integral_value(ROUND_FLOOR))
+    return max(-_LARGEST, min(second, _LARGEST))
+
+
+def move(
+    connection: sqlite3.Connection, expiry: Expiry, row: int, old: Item | None, new: Item | None
+) -> None:
+    """Move an item's entry from where the old item had it to where the new one has it."""
+    before, after = second_of(old, expiry.attribute), second_of(new, expiry.attribute)
+    if before == after:
+        return
+    if before is not None:
+        connection.execute(f"DELETE FROM e{expiry.id} WHERE second = ? AND row = ?", (before, row))
+    if after is not None:
+        add(connection, expiry, [(after, row)])
+
+
+def add(connection: sqlite3.Connection, expiry: Expiry, entries: list[Entry]) -> None:
+    """Add entries; one that is there already stays."""
+    connection.executemany(f"INSERT OR IGNORE INTO e{expiry.id} VALUES (?, ?)", entries)
+
+
+def due(
+    connection: sqlite3.Connection, expiry: Expiry, *, after: Entry, now_seconds: float, limit: int
+) -> list[Entry]:
+    """Return the next entries, behind `after`, of items that may have expired by now."""
+    rows = connection.execute(due_sql(expiry), (*after, int(now_seconds), limit))
+    # Of a damaged page, entries may come out of order or as something else; a sweep must end all the same.
+    return [
+        (second, row)
+        for second, row in rows
+        if second.__class__ is int and row.__class__ is int and (second, row) > after
+    ]
+
+
+def due_sql(expiry: Expiry) -> str:
+    """Return the text behind `due`; a test explains its plan."""
+    return (
+        f"SELECT second, row FROM e{expiry.id} WHERE (second, row) > (?, ?) AND second <= ? "
+        "ORDER BY second, row LIMIT ?"
+    )
+
+
+def start_of(now_seconds: float) -> Entry:
+    """Return the place behind which entries are young enough to expire."""
+    return int(now_seconds - OLDEST_SECONDS) - 1, 0

@@ -1,0 +1,1 @@
+"""Background and offline work on a file: index backfill, TTL, compact, checkup."""

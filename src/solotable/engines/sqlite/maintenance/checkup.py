@@ -1,0 +1,200 @@
+"""What can be said of a database file: versions, settings, integrity, and what to do about it.
+
+It reads; it repairs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from solotable._protocol.json_codec import loads
+from solotable._values import Item
+from solotable.engines.sqlite.counts import counts
+from solotable.engines.sqlite.file.connection import Database
+from solotable.engines.sqlite.items import expiry_index
+from solotable.engines.sqlite.items.keys import index_bytes
+from solotable.engines.sqlite.items.storage import is_sound, leads
+from solotable.engines.sqlite.tables import catalog
+from solotable.engines.sqlite.tables import layout as ddl
+from solotable.errors import EngineError
+
+from .index_backfill import fits
+
+#: The WAL-reset fault was mended in these versions.
+_MENDED = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
+#: Fewer free bytes than this are no reason to advise anything.
+_WORTH_COMPACTING = 16 * 2**20
+
+
+@dataclass(slots=True)
+class Checkup:
+    """The findings on one file; `problems` is empty when it is sound."""
+
+    path: str
+    sqlite: str = sqlite3.sqlite_version
+    layout: int = 0
+    settings: dict[str, str | int] = field(default_factory=dict)
+    tables: dict[str, int] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+    advice: list[str] = field(default_factory=list)
+
+
+def wal_reset_is_mended(version: tuple[int, ...]) -> bool:
+    """Say whether this SQLite cannot lose commits to a concurrent checkpoint."""
+    if version >= _MENDED[-1]:
+        return True
+    return any(version[:2] == mended[:2] and version >= mended for mended in _MENDED)
+
+
+def examine(path: str) -> Checkup:
+    """Look a file over; what cannot be read becomes a problem, not an error."""
+    found = Checkup(path)
+    if not Path(path).exists():
+        found.problems.append("There is no such file.")
+        return found
+    try:
+        database = Database(path, read_only=True)
+    except EngineError as error:
+        found.problems.append(str(error))
+        return found
+    try:
+        with database.snapshot() as connection:
+            _settings(connection, found)
+            found.problems += _integrity(connection)
+            _items(connection, found)
+    except EngineError as error:
+        found.problems.append(str(error))
+    finally:
+        database.close()
+    found.advice += _advice(found)
+    return found
+
+
+def _settings(connection: sqlite3.Connection, found: Checkup) -> None:
+    def pragma(name: str) -> str | int:
+        value: str | int = connection.execute(f"PRAGMA {name}").fetchone()[0]
+        return value
+
+    found.layout = int(pragma("user_version"))
+    found.settings = {
+        "journal_mode": pragma("journal_mode"),
+        "page_size": pragma("page_size"),
+        "page_count": pragma("page_count"),
+        "free_pages": pragma("freelist_count"),
+        "wal_bytes": _size(f"{found.path}-wal"),
+    }
+    if found.layout > 1:
+        (found.settings["open_sessions"],) = connection.execute("SELECT count(*) FROM sessions").fetchone()
+
+
+def _size(path: str) -> int:
+    return Path(path).stat().st_size if Path(path).exists() else 0
+
+
+def _integrity(connection: sqlite3.Connection) -> list[str]:
+    # Not quick_check: only this one finds keys that have lost their item, or items their key.
+    rows = connection.execute("PRAGMA integrity_check(20)").fetchall()
+    return [f"SQLite: {text}" for (text,) in rows if text != "ok"]
+
+
+def _items(connection: sqlite3.Connection, found: Checkup) -> None:
+    known = catalog.Catalog()
+    for name in catalog.names(connection):
+        table = known.table(connection, name)
+        active = [index for index in table.indexes if index.status == "ACTIVE"]
+        missing = dict.fromkeys((index.name for index in active), 0)
+        damaged = count = untimed = 0
+        rows = connection.execute(f"SELECT id, key, size, crc, item FROM {table.items}")
+        for row_id, key, size, crc, raw in rows:
+            count += 1
+            if not is_sound(key, size, crc, raw):
+                damaged += 1
+                continue
+            for index in active:
+                missing[index.name] += not _is_listed(connection, index, loads(raw), key)
+            if table.expiry is not None and table.expiry.status == "ACTIVE":
+                untimed += not _is_timed(connection, table.expiry, loads(raw), row_id)
+        found.tables[name] = count
+        if damaged:
+            found.problems.append(f"Table {name}: {damaged} items do not match their checksums.")
+        found.problems += [
+            f"Table {name}, index {index}: {items} items have no entry."
+            for index, items in missing.items()
+            if items
+        ]
+        if untimed:
+            found.problems.append(f"Table {name}, expiry index: {untimed} items have no entry.")
+        found.problems += _entries(connection, table)
+        found.problems += _times(connection, table)
+        if found.layout > 1 and not damaged:
+            found.problems += _counts(connection, table, open_sessions=bool(found.settings["open_sessions"]))
+
+
+def _is_listed(connection: sqlite3.Connection, index: catalog.Index, item: Item, key: bytes) -> bool:
+    if not fits(index, item):
+        return True
+    entry = index_bytes(index, item, key)
+    row = connection.execute(f"SELECT crc FROM x{index.id} WHERE key = ?", (entry,)).fetchone()
+    return row is not None and entry is not None and leads(entry, key, row[0])
+
+
+def _entries(connection: sqlite3.Connection, table: catalog.Table) -> Iterator[str]:
+    for index in table.indexes:
+        rows = connection.execute(
+            f"SELECT x.key, x.crc, i.key FROM x{index.id} AS x LEFT JOIN {table.items} AS i ON i.id = x.row"
+        )
+        astray = sum(not leads(entry, key, crc) for entry, crc, key in rows)
+        if astray:
+            yield f"Table {table.name}, index {index.name}: {astray} entries do not lead to their item."
+
+
+def _is_timed(connection: sqlite3.Connection, index: catalog.Expiry, item: Item, row_id: int) -> bool:
+    second = expiry_index.second_of(item, index.attribute)
+    entry = f"SELECT 1 FROM e{index.id} WHERE second = ? AND row = ?"
+    return second is None or connection.execute(entry, (second, row_id)).fetchone() is not None
+
+
+def _times(connection: sqlite3.Connection, table: catalog.Table) -> Iterator[str]:
+    if table.expiry is None:
+        return
+    rows = connection.execute(
+        f"SELECT e.second, i.key, i.size, i.crc, i.item FROM e{table.expiry.id} AS e "
+        f"LEFT JOIN {table.items} AS i ON i.id = e.row"
+    )
+    astray = sum(
+        not is_sound(*row) or expiry_index.second_of(loads(row[-1]), table.expiry.attribute) != second
+        for second, *row in rows
+    )
+    if astray:
+        yield f"Table {table.name}, expiry index: {astray} entries do not lead to an item of that time."
+
+
+def _counts(connection: sqlite3.Connection, table: catalog.Table, *, open_sessions: bool) -> Iterator[str]:
+    if open_sessions:
+        # Of these, writes of the last second may not be counted yet.
+        return
+    if counts.read(connection, table) != counts.recount(connection, table):
+        yield f"Table {table.name}: counts of items and bytes are wrong; run solotable compact to recount."
+
+
+def _advice(found: Checkup) -> Iterator[str]:
+    if not wal_reset_is_mended(sqlite3.sqlite_version_info):
+        yield (
+            f"SQLite {found.sqlite} can lose commits when connections commit and checkpoint at once. "
+            "solotable keeps that out by its lock; let no other program write to the file."
+        )
+    if found.layout and found.layout < ddl.VERSION:
+        yield "The file has an older layout; it is brought up to date when it is next written to."
+    if os.name == "posix" and Path(found.path).exists() and Path(found.path).stat().st_mode & 0o077:
+        yield f"Others on this machine can read the file: chmod 600 {found.path}"
+    if int(found.settings.get("wal_bytes", 0)) > 256 * 2**20:
+        yield "The write-ahead log is large: a reader has held its snapshot for long."
+    free, pages = int(found.settings.get("free_pages", 0)), int(found.settings.get("page_count", 1))
+    if free > pages // 2 and free * ddl.PAGE_BYTES > _WORTH_COMPACTING:
+        yield f"{free * 100 // pages} % of the file is free: solotable compact {found.path} gives it back."
+    if any("checksums" in problem or "SQLite" in problem for problem in found.problems):
+        yield "Restore a backup. Copy the file, its -wal and its -shm away first."

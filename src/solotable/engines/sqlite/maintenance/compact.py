@@ -1,0 +1,120 @@
+"""Give the free pages of a file back to the file system.
+
+SQLite copies what is in use to a temporary file beside the database and back through its log, in one
+transaction: a process that is killed, or a full disk, leaves the file as it was. Readers go on; writers of
+all processes wait, for a time that grows with what is in use and not with what is given back.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from solotable.engines.sqlite.counts.recount import recount_table
+from solotable.engines.sqlite.engine import SqliteEngine
+from solotable.engines.sqlite.tables import catalog
+from solotable.errors import EngineError, StorageFull
+
+#: What is done now, and about which part of it is.
+Progress = Callable[[str, float], None]
+
+#: How many steps SQLite's machine takes to copy one entry of a B-tree, and after how many it tells.
+_STEPS_PER_ENTRY, _STEPS_PER_TICK = 4.3, 1_000
+#: How long to wait for readers of the old pages before the file is cut.
+_READER_MILLIS = 2_000
+_BUSY_MILLIS = 30_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted:
+    """The bytes of a file and its log before and after, and how long it took."""
+
+    path: str
+    bytes_before: int
+    bytes_after: int
+    seconds: float
+    #: Whether readers still need the old pages; the file shrinks at a commit after they have ended.
+    held_by_readers: bool
+
+
+def compact(path: str, progress: Progress = lambda what, part: None) -> Compacted:
+    """Compact a database file, and recount its items."""
+    if not Path(path).exists():
+        raise EngineError(f"There is no file {path}.")
+    started = time.monotonic()
+    with SqliteEngine(path) as engine:
+        # A link may lead to another folder, or another disk.
+        file = engine.database.path
+        before = _bytes(file)
+        with engine.database.read() as connection:
+            names = catalog.names(connection)
+            _check_room(connection, file)
+        for done, name in enumerate(names):
+            progress("count items", done / len(names))
+            recount_table(engine, name)
+        held = engine.database.exclusively(partial(_vacuum, path=file, progress=progress))
+        after = _bytes(file)
+    return Compacted(
+        path=path,
+        bytes_before=before,
+        bytes_after=after,
+        seconds=round(time.monotonic() - started, 3),
+        held_by_readers=held,
+    )
+
+
+def _vacuum(connection: sqlite3.Connection, path: str, progress: Progress) -> bool:
+    """Compact the file; return whether readers keep it from being cut."""
+    steps = 0
+    # Items are in two B-trees, by row and by key; index entries in one.
+    entries = connection.execute(
+        "SELECT coalesce(sum(items * iif(index_id = 0, 2, 1)), 0) FROM counts"
+    ).fetchone()[0]
+
+    def tick() -> int:
+        nonlocal steps
+        steps += _STEPS_PER_TICK
+        progress("copy pages", min(steps / (1 + entries * _STEPS_PER_ENTRY), 1.0))
+        return 0
+
+    # The system's folder for temporary files may be small, or memory.
+    folder = str(Path(path).absolute().parent).replace("'", "''")
+    connection.execute(f"PRAGMA temp_store_directory = '{folder}'")
+    connection.set_progress_handler(tick, _STEPS_PER_TICK)
+    progress("copy pages", 0.0)
+    try:
+        connection.execute("VACUUM")
+    finally:
+        connection.set_progress_handler(None, 0)
+        connection.execute("PRAGMA temp_store_directory = ''")
+    progress("cut the file", 0.0)
+    connection.execute(f"PRAGMA busy_timeout = {_READER_MILLIS}")
+    try:
+        busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLIS}")
+    progress("cut the file", 1.0)
+    return bool(busy)
+
+
+def _check_room(connection: sqlite3.Connection, path: str) -> None:
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    (free,) = connection.execute("PRAGMA freelist_count").fetchone()
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    # Once as a temporary file, once in the log.
+    needed = 2 * (pages - free) * size
+    room = shutil.disk_usage(Path(path).absolute().parent).free
+    if room < needed:
+        raise StorageFull(
+            f"Compacting {path} needs about {needed:,} bytes beside it for a while, and there are {room:,}; "
+            "nothing was changed."
+        )
+
+
+def _bytes(path: str) -> int:
+    return sum(Path(each).stat().st_size for each in (path, f"{path}-wal") if Path(each).exists())

@@ -1,0 +1,241 @@
+"""Fill an index that was added to a table with items, global or of expiry times, while the table is in use.
+
+Writes keep the index from the moment it is defined; this adds the items that were there before, in
+short transactions so that writers never wait for long (`pacing`). Items that do not fit the index's key
+are left out. A filling that was cut short starts again: adding an entry twice changes nothing, and the
+entries of removed items are removed with them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import sqlite3
+import threading
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
+
+from solotable._protocol.json_codec import dumps, loads
+from solotable._protocol.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
+from solotable._values import Item, value_size
+from solotable.engines.sqlite.counts import counts
+from solotable.engines.sqlite.file.pacing import Pace
+from solotable.engines.sqlite.items import expiry_index
+from solotable.engines.sqlite.items.keys import index_bytes
+from solotable.engines.sqlite.items.storage import add_entry, is_sound
+from solotable.engines.sqlite.tables import catalog
+from solotable.engines.sqlite.tables.catalog import Expiry, Index, KeyAttribute, Table
+from solotable.engines.sqlite.tables.definitions import stored
+from solotable.errors import Corrupt, EngineError, TableNotFound
+from solotable.fork_safe import new_lock
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+#: A table of more items is filled behind the caller's back.
+SMALL_TABLE = 1_000
+_BATCH_BYTES = 4_000_000
+
+_lock = new_lock()
+_running: WeakKeyDictionary[SqliteEngine, dict[int, threading.Thread]] = WeakKeyDictionary()
+
+
+if hasattr(os, "register_at_fork"):
+    # A child has none of the parent's threads.
+    os.register_at_fork(after_in_child=_running.clear)
+
+
+#: A row's id, key, size, checksum and item.
+_Row = tuple[int, bytes, int, int, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """How far a batch got: the last row it saw, or that there is no more to do."""
+
+    row: int
+    done: bool
+
+
+def start(engine: SqliteEngine, table_name: str, index_id: int) -> None:
+    """Fill a new index: at once when the table is small, in a thread when it is not."""
+    with engine.database.snapshot() as connection:
+        items_table = stored(connection, table_name).items
+        (items,) = connection.execute(
+            f"SELECT count(*) FROM (SELECT 1 FROM {items_table} LIMIT {SMALL_TABLE + 1})"
+        ).fetchone()
+    if items <= SMALL_TABLE:
+        fill(engine, table_name, index_id)
+    else:
+        _launch(engine, table_name, index_id)
+
+
+def resume_all(engine: SqliteEngine) -> None:
+    """Go on filling whatever was being filled when the file was last closed."""
+    with engine.database.snapshot() as connection:
+        names = connection.execute(
+            "SELECT name FROM catalog WHERE instr(definition, '\"CREATING\"')"
+        ).fetchall()
+        tables = [stored(connection, name) for (name,) in names]
+    for table in tables:
+        resume(engine, table)
+
+
+def resume(engine: SqliteEngine, table: Table) -> None:
+    """Go on filling the table's unfinished indexes, unless this engine is at it already."""
+    if engine.database.read_only:
+        return
+    for target in _targets(table):
+        if target.status == "CREATING":
+            _launch(engine, table.name, target.id)
+
+
+def wait(engine: SqliteEngine, timeout_seconds: float | None = None) -> None:
+    """Wait for the fillings that this engine has under way."""
+    with _lock:
+        threads = list(_running.get(engine, {}).values())
+    for thread in threads:
+        thread.join(timeout_seconds)
+
+
+def fill(engine: SqliteEngine, table_name: str, index_id: int) -> None:
+    """Add every item of the table to the index, then make the index ACTIVE."""
+    pace = Pace(engine.database)
+    row = 0
+    while True:
+        step = engine.database.write(
+            partial(_batch, table_name=table_name, index_id=index_id, after=row, pace=pace)
+        )
+        if step.done:
+            engine.catalog.forget(table_name)
+            return
+        row = step.row
+        pace.rest()
+
+
+def _launch(engine: SqliteEngine, table_name: str, index_id: int) -> None:
+    with _lock:
+        mine = _running.setdefault(engine, {})
+        if index_id in mine:
+            return
+        thread = threading.Thread(
+            target=_run, args=(engine, table_name, index_id), name=f"backfill-x{index_id}", daemon=True
+        )
+        mine[index_id] = thread
+    thread.start()
+
+
+def _run(engine: SqliteEngine, table_name: str, index_id: int) -> None:
+    try:
+        # The engine was closed, or the disk is full: the next DescribeTable starts anew.
+        with contextlib.suppress(EngineError, TableNotFound):
+            fill(engine, table_name, index_id)
+    finally:
+        with _lock:
+            _running.get(engine, {}).pop(index_id, None)
+
+
+def _targets(table: Table) -> tuple[Index | Expiry, ...]:
+    return table.indexes if table.expiry is None else (*table.indexes, table.expiry)
+
+
+def _batch(connection: sqlite3.Connection, table_name: str, index_id: int, after: int, pace: Pace) -> _Step:
+    table = stored(connection, table_name)
+    target = next((one for one in _targets(table) if one.id == index_id), None)
+    if target is None or target.status != "CREATING":
+        # Somebody else has dropped it, or has finished first.
+        return _Step(after, done=True)
+    rows, last = _rows(connection, table, target, after, pace.items)
+    if isinstance(target, Index):
+        _add_entries(connection, table, target, rows)
+    else:
+        _add_times(connection, target, rows)
+    if last is None:
+        _activate(connection, table, index_id)
+        return _Step(after, done=True)
+    pace.look(connection)
+    return _Step(last, done=False)
+
+
+def _rows(
+    connection: sqlite3.Connection, table: Table, target: Index | Expiry, after: int, limit: int
+) -> tuple[list[_Row], int | None]:
+    """Return the next rows that the index may have a use for, and the last row seen if more may follow."""
+    # SQLite passes over items without a time by their bytes; they need not be decoded.
+    wanted = b"" if isinstance(target, Index) else dumps(target.attribute) + b':{"N":'
+    found = connection.execute(
+        f"SELECT id, key, size, crc, CASE WHEN instr(item, ?) THEN item END FROM {table.items} "
+        "WHERE id > ? ORDER BY id LIMIT ?",
+        (wanted, after, limit),
+    )
+    rows: list[_Row] = []
+    seen = read = 0
+    try:
+        for row in found:
+            seen, after = seen + 1, row[0]
+            if row[4] is not None:
+                rows.append(row)
+                read += len(row[4])
+            if read > _BATCH_BYTES:
+                return rows, after
+    finally:
+        found.close()
+    return rows, after if seen == limit else None
+
+
+def _add_entries(connection: sqlite3.Connection, table: Table, index: Index, rows: list[_Row]) -> None:
+    items = added = 0
+    for row_id, key, size, crc, raw in rows:
+        if not is_sound(key, size, crc, raw):
+            raise Corrupt(
+                f"An item of table {table.name} does not match its checksum; the index is not filled."
+            )
+        item = loads(raw)
+        # A write may have added the same entry, and counted it, since the index was defined.
+        if fits(index, item) and add_entry(
+            connection, index, index_bytes(index, item, key) or b"", key, row_id
+        ):
+            items += 1
+            added += index.size(item, size)
+    counts.add(connection, {(table.id, table.generation, index.id): [items, added]})
+
+
+def _add_times(connection: sqlite3.Connection, target: Expiry, rows: list[_Row]) -> None:
+    # A damaged item is skipped here; reading it raises Corrupt.
+    times = (
+        (expiry_index.second_of(loads(raw), target.attribute), row_id)
+        for row_id, key, size, crc, raw in rows
+        if is_sound(key, size, crc, raw)
+    )
+    expiry_index.add(connection, target, [(second, row_id) for second, row_id in times if second is not None])
+
+
+def _activate(connection: sqlite3.Connection, table: Table, index_id: int) -> None:
+    definition = copy.deepcopy(table.definition)
+    for entry in definition.get("GlobalSecondaryIndexes", ()):
+        if entry["Id"] == index_id:
+            entry["IndexStatus"] = "ACTIVE"
+            entry.pop("Backfilling", None)
+    if definition.get("TimeToLive", {}).get("Id") == index_id:
+        del definition["TimeToLive"]["Status"]
+    catalog.replace(connection, table, definition)
+
+
+def fits(index: Index, item: Item) -> bool:
+    """Say whether an item has every key attribute of the index, with its type, and none too long."""
+    return _fit(index.schema.partition, item, LONGEST_PARTITION_KEY) and _fit(
+        index.schema.sort, item, LONGEST_SORT_KEY
+    )
+
+
+def _fit(attributes: tuple[KeyAttribute, ...], item: Item, longest: int) -> bool:
+    for attribute in attributes:
+        value = item.get(attribute.name)
+        if value is None or not value.get(attribute.kind):
+            return False
+        if attribute.kind != "N" and value_size(value) > longest:
+            return False
+    return True

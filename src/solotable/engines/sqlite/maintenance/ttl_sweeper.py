@@ -1,0 +1,184 @@
+"""The sweeper: removes expired items, and stream records past their time.
+
+A sweep reads the expiry index of each table with time to live, so it costs what expires and not what is
+there. Each item is looked at again inside the transaction that removes it, because it may have been given
+more time since. Nothing here runs by itself: the caller calls `sweep`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from itertools import takewhile
+from typing import TYPE_CHECKING
+
+from solotable.engines.sqlite.file.pacing import Pace
+from solotable.engines.sqlite.items import expiry_index, streams
+from solotable.engines.sqlite.items.storage import Row, Writer, change_checksum, is_sound
+from solotable.engines.sqlite.tables.catalog import Table
+from solotable.engines.sqlite.tables.definitions import every, stored
+from solotable.errors import TableNotFound
+
+from . import index_backfill
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+_TRIM = 1_000
+
+
+def sweep(engine: SqliteEngine) -> int:
+    """Remove what has expired, and return how many items that were."""
+    with engine.database.read() as connection:
+        definitions = every(connection)
+    index_backfill.resume_all(engine)
+    removed = 0
+    for name, definition in definitions:
+        if definition.get("TimeToLive"):
+            removed += _sweep_table(engine, name)
+    recovery_days = {
+        definition["TableId"]: definition["PointInTimeRecovery"]["RecoveryPeriodInDays"]
+        for _, definition in definitions
+        if definition.get("PointInTimeRecovery")
+    }
+    _advance(engine)
+    _trim_changes(engine, recovery_days)
+    _trim_rest(engine)
+    # Other processes see the last second of an idle writer only after this, or after it closes.
+    engine.tally.flush()
+    return removed
+
+
+def _sweep_table(engine: SqliteEngine, name: str) -> int:
+    pace = Pace(engine.database)
+    now = _now(engine)
+    after = expiry_index.start_of(now)
+    removed = 0
+    while True:
+        try:
+            with engine.database.snapshot() as connection:
+                table = stored(connection, name)
+                entries = _due(connection, table, after, now, pace.items)
+            if not entries:
+                return removed
+            removed += _remove(engine, name, entries, pace)
+        except TableNotFound:
+            return removed
+        after = entries[-1]
+        pace.rest()
+
+
+def _due(
+    connection: sqlite3.Connection, table: Table, after: expiry_index.Entry, now_seconds: float, limit: int
+) -> list[expiry_index.Entry]:
+    if table.expiry is None:
+        # It was disabled a moment ago.
+        return []
+    return expiry_index.due(connection, table.expiry, after=after, now_seconds=now_seconds, limit=limit)
+
+
+def _remove(engine: SqliteEngine, name: str, entries: list[expiry_index.Entry], pace: Pace) -> int:
+    def action(writer: Writer) -> int:
+        table = stored(writer.connection, name)
+        if table.expiry is None:
+            return 0
+        removed = 0
+        for _, row_id in entries:
+            found = _find(writer.connection, table, row_id)
+            if found is not None and expiry_index.is_expired(
+                found[1].item, table.expiry.attribute, _now(engine)
+            ):
+                writer.remove(table, *found)
+                removed += 1
+        pace.look(writer.connection)
+        return removed
+
+    return engine.write(action, by_service=True)
+
+
+def _find(connection: sqlite3.Connection, table: Table, row_id: int) -> tuple[bytes, Row] | None:
+    """Return the item of a row and its key; None when it is gone, or is not as it was stored."""
+    found = connection.execute(
+        f"SELECT key, size, crc, item FROM {table.items} WHERE id = ?", (row_id,)
+    ).fetchone()
+    # A damaged item is skipped here; reading it raises Corrupt.
+    if found is None or not is_sound(*found):
+        return None
+    key, size, _, raw = found
+    return key, Row(row_id, size, raw)
+
+
+def _now(engine: SqliteEngine) -> float:
+    return engine.now_micros() / 1_000_000
+
+
+def _advance(engine: SqliteEngine) -> None:
+    """Note for each stream which of its changes are too old for it, whoever else still needs them."""
+    oldest_micros = engine.now_micros() - streams.KEPT_MICROS
+    with engine.database.snapshot() as connection:
+        passed = streams.passed(connection, oldest_micros)
+    if passed:
+        engine.database.write(
+            lambda connection: connection.executemany("UPDATE streams SET trimmed = ? WHERE arn = ?", passed)
+        )
+
+
+def _trim_changes(engine: SqliteEngine, recovery_days: dict[str, int]) -> None:
+    stream = ""
+    while True:
+        with engine.database.read() as connection:
+            (following,) = connection.execute(
+                "SELECT min(stream) FROM changes WHERE stream > ?", (stream,)
+            ).fetchone()
+        if following is None:
+            return
+        stream = following
+        kept = max(streams.KEPT_MICROS, recovery_days.get(stream, 0) * streams.DAY_MICROS)
+        while _trim_stream(engine, stream, engine.now_micros() - kept):
+            pass
+
+
+def _trim_stream(engine: SqliteEngine, stream: str, oldest_micros: int) -> bool:
+    """Remove a batch of a stream's oldest changes; say whether there may be more."""
+    with engine.database.read() as connection:
+        rows = connection.execute(
+            "SELECT sequence, at_micros, old IS NULL AND new IS NULL FROM changes "
+            "WHERE stream = ? ORDER BY sequence LIMIT ?",
+            (stream, _TRIM),
+        ).fetchall()
+        last = streams.newest(connection)
+    old = list(takewhile(lambda row: row[1] < oldest_micros, rows))
+    # The last of all stays, without what it was about: see `streams.newest`.
+    if not old or (len(old) == 1 and old[0][0] == last and old[0][2]):
+        return False
+
+    def trim(connection: sqlite3.Connection) -> None:
+        connection.execute(
+            "DELETE FROM changes WHERE stream = ? AND sequence <= ? AND sequence < ?",
+            (stream, old[-1][0], last),
+        )
+        connection.execute(
+            "UPDATE changes SET key = x'', old = NULL, new = NULL, crc = ? "
+            "WHERE stream = ? AND sequence = ? AND sequence <= ?",
+            (change_checksum(None, None), stream, last, old[-1][0]),
+        )
+
+    engine.database.write(trim)
+    return len(old) == _TRIM
+
+
+def _trim_rest(engine: SqliteEngine) -> None:
+    """Forget streams that were disabled over a day ago, and tokens that protect nothing any more."""
+    now = engine.now_micros()
+    statements = (
+        ("streams", "disabled_micros < ?", now - streams.KEPT_MICROS),
+        ("tokens", "until_micros < ?", now),
+    )
+    for table, condition, limit in statements:
+        with engine.database.read() as connection:
+            found = connection.execute(f"SELECT 1 FROM {table} WHERE {condition}", (limit,)).fetchone()
+        if found is not None:
+            _delete(engine, f"DELETE FROM {table} WHERE {condition}", limit)
+
+
+def _delete(engine: SqliteEngine, statement: str, limit: int) -> None:
+    engine.database.write(lambda connection: connection.execute(statement, (limit,)))

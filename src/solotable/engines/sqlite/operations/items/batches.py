@@ -1,0 +1,161 @@
+"""BatchGetItem and BatchWriteItem: many items of many tables in one request.
+
+As on AWS a batch promises no atomicity. Ours happens to be written in one transaction, which no
+caller can tell from luck.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from solotable._protocol.capacity import CapacityMeter, read_units
+from solotable._protocol.limits import LARGEST_BATCH_REPLY
+from solotable._protocol.replies import BatchGot, BatchWrote, SomeItem
+from solotable._protocol.requests import (
+    BatchGetItem,
+    BatchPut,
+    BatchWriteItem,
+    DeleteItem,
+    PutItem,
+    TableKeys,
+)
+from solotable._values import Item
+from solotable.engines.sqlite.items.keys import check_key, key_bytes
+from solotable.engines.sqlite.items.storage import Row, Writer, find, meter_write, row_of
+from solotable.engines.sqlite.tables.catalog import Table
+from solotable.errors import invalid
+
+from .get_item import check_key_paths, shown
+from .writes import Judged, collection_metrics, judge, measure, prepare, store
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+_DUPLICATES = "Provided list of item keys contains duplicates"
+
+
+def batch_get_item(engine: SqliteEngine, request: BatchGetItem) -> BatchGot:
+    """Return the items that there are, up to 16 MB of them; the rest is handed back as unprocessed."""
+    plan: list[tuple[TableKeys, Table, list[bytes]]] = []
+    for part in request.tables:
+        table = engine.table(part.table)
+        plan.append((part, table, _distinct(table, part.keys)))
+        check_key_paths(table, part.projection or ())
+    responses: dict[str, list[SomeItem]] = {}
+    unprocessed: dict[str, Any] = {}
+    meters: list[CapacityMeter] = []
+    room = LARGEST_BATCH_REPLY
+    with _finding(engine) as look_up:
+        for part, table, keys in plan:
+            found = responses.setdefault(part.table, [])
+            meter = CapacityMeter(part.table)
+            meters.append(meter)
+            for place, key in enumerate(keys):
+                row = look_up(table, key)
+                size = 0 if row is None else row.size
+                if size > room:
+                    left: list[Item] = list(part.keys[place:])
+                    unprocessed[part.table] = {**part.wire, "Keys": left}
+                    room = -1
+                    break
+                room -= size
+                # DynamoDB: each item is rounded up on its own, a missing one costs the least.
+                meter.table(read_units(size, part.consistent))
+                item = shown(engine, row, part.projection)
+                if item is not None:
+                    found.append(item)
+                    engine.pause(size)
+    return BatchGot(responses=responses, unprocessed=unprocessed, capacity=reports(meters, request.capacity))
+
+
+@contextmanager
+def _finding(engine: SqliteEngine) -> Iterator[Callable[[Table, bytes], Row | None]]:
+    """Give what finds rows, all of one moment; in memory not when others shall have their turn between."""
+    if engine.database.in_memory and engine.sliced:
+        yield lambda table, key: row_of(table, key, engine.database.fetch_one(table.select_sql, (key,)))
+    else:
+        with engine.database.snapshot() as connection:
+            yield partial(find, connection)
+
+
+def _distinct(table: Table, keys: tuple[Item, ...]) -> list[bytes]:
+    for key in keys:
+        check_key(table, key)
+    encoded = [key_bytes(table.schema, key) for key in keys]
+    if len(set(encoded)) < len(encoded):
+        raise invalid(_DUPLICATES)
+    return encoded
+
+
+def batch_write_item(engine: SqliteEngine, request: BatchWriteItem) -> BatchWrote:
+    """Put and delete up to 25 items; nothing is written when one of them cannot be right."""
+    writes: list[tuple[Table, bytes, PutItem | DeleteItem]] = []
+    seen: set[tuple[str, bytes]] = set()
+    for name, entries in request.tables:
+        table = engine.table(name)
+        for entry in entries:
+            action: PutItem | DeleteItem
+            if isinstance(entry, BatchPut):
+                action = PutItem(table=name, item=entry.item)
+            else:
+                action = DeleteItem(table=name, key=entry.key)
+            key = _prepare(table, action)
+            if (name, key) in seen:
+                raise invalid(_DUPLICATES)
+            seen.add((name, key))
+            writes.append((table, key, action))
+
+    def run(writer: Writer) -> BatchWrote:
+        judged = [judge(writer, table, key, action, measure(action)) for table, key, action in writes]
+        for one, (_, _, action) in zip(judged, writes, strict=True):
+            store(writer, one, action)
+        names = [action.table for _, _, action in writes]
+        return BatchWrote(
+            capacity=_write_reports(judged, names, request),
+            collections=collections(writer, judged, names) if request.collection == "SIZE" else None,
+        )
+
+    return engine.write(run)
+
+
+def _prepare(table: Table, action: PutItem | DeleteItem) -> bytes:
+    measure(action)
+    if isinstance(action, PutItem):
+        # DynamoDB: a batch tells a missing or mistyped key as it tells a key alone.
+        check_key(table, {name: action.item[name] for name in table.schema.names if name in action.item})
+    return prepare(table, action)
+
+
+def _write_reports(
+    judged: list[Judged], names: list[str], request: BatchWriteItem
+) -> list[dict[str, Any]] | None:
+    if request.capacity == "NONE":
+        return None
+    meters: dict[str, CapacityMeter] = {}
+    for one, name in zip(judged, names, strict=True):
+        meter = meters.setdefault(name, CapacityMeter(name))
+        meter_write(meter, one.table, one.old, one.new, one.size)
+    return reports(list(meters.values()), request.capacity)
+
+
+def reports(meters: list[CapacityMeter], kind: Any, transactional: Any = None) -> list[dict[str, Any]] | None:
+    """Return the ConsumedCapacity of several tables, or None when it was not asked for."""
+    if kind == "NONE":
+        return None
+    found = (meter.report(kind, transactional) for meter in meters)
+    return [report for report in found if report is not None]
+
+
+def collections(
+    writer: Writer, judged: list[Judged], names: list[str]
+) -> dict[str, list[dict[str, Any]]] | None:
+    """Return the metrics of every item collection that was written, by the table's name or ARN."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for one, name in zip(judged, names, strict=True):
+        metrics = collection_metrics(writer, one)
+        if metrics is not None and metrics not in found.setdefault(name, []):
+            found[name].append(metrics)
+    return found or None

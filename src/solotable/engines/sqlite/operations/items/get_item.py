@@ -1,0 +1,57 @@
+"""GetItem: one item by its key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from solotable._expressions import project
+from solotable._expressions.ast import Path, Projection
+from solotable._protocol.capacity import CapacityMeter, read_units
+from solotable._protocol.encode.item_steps import load_item
+from solotable._protocol.replies import GotItem, SomeItem
+from solotable._protocol.requests import GetItem
+from solotable.engines.sqlite.items.keys import located
+from solotable.engines.sqlite.items.storage import Row, row_of
+from solotable.engines.sqlite.tables.catalog import Table
+from solotable.errors import invalid
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+
+def get_item(engine: SqliteEngine, request: GetItem) -> GotItem:
+    """Return the item, or nothing when there is none."""
+    table = engine.table(request.table)
+    key = located(table, request.key)
+    if request.projection is not None:
+        check_key_paths(table, request.projection)
+    row = row_of(table, key, engine.database.fetch_one(table.select_sql, (key,)))
+    capacity = None
+    if request.capacity != "NONE":
+        meter = CapacityMeter(request.table)
+        meter.table(read_units(0 if row is None else row.size, request.consistent))
+        capacity = meter.report(request.capacity)
+    return GotItem(item=shown(engine, row, request.projection), capacity=capacity)
+
+
+def shown(engine: SqliteEngine, row: Row | None, projection: Projection | None) -> SomeItem | None:
+    """Return what a request wants to see of a row: the stored bytes when that is everything."""
+    if row is None:
+        return None
+    if projection is None:
+        return row.raw
+    engine.pause(len(row.raw))
+    return project(projection, load_item(row.raw, engine.pause) if engine.sliced else row.item)
+
+
+def check_key_paths(table: Table, paths: Iterable[Path]) -> None:
+    """Refuse a path that goes into a key attribute, as if it were a list or a map."""
+    for path in paths:
+        if len(path) == 1:
+            continue
+        text = "Key attributes must be scalars; list random access '[]' and map lookup '.' are not allowed: "
+        if path[0] in table.schema.names:
+            raise invalid(f"{text}Key: {path[0]}")
+        if any(path[0] in index.schema.names for index in table.indexes):
+            raise invalid(f"{text}IndexKey: {path[0]}")

@@ -1,0 +1,320 @@
+"""What Query and Scan have in common: what they may show, and how a page is read and ends.
+
+A page ends when Limit items were read or 1 MB was; the filter comes after, so a page may be empty.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Generator, Iterable
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from solotable._expressions import evaluate, paths_of, project
+from solotable._expressions.ast import Projection
+from solotable._protocol.capacity import CapacityMeter, read_units
+from solotable._protocol.encode.item_steps import load_item, unload
+from solotable._protocol.json_codec import dumps, loads
+from solotable._protocol.limits import LARGEST_PAGE
+from solotable._protocol.replies import Page, SomeItem
+from solotable._protocol.requests import Query, Scan
+from solotable._values import Item, item_size
+from solotable.engines.sqlite.items.joined_rows import last_of_run, read_run
+from solotable.engines.sqlite.items.keys import check_key, index_bytes, key_bytes
+from solotable.engines.sqlite.items.storage import FIRST_CHUNK, Stored, chunks, next_chunk
+from solotable.engines.sqlite.tables.catalog import Index, KeyAttribute, Table
+from solotable.errors import ServiceError, invalid, invalid_parameter
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+#: How many rows are joined at once: as many of the largest items as a server has room for.
+_RUN = 64
+INVALID_START = "The provided starting key is invalid"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """Where a page is read: the table or one of its indexes, and a range of its keys."""
+
+    table: Table
+    index: Index | None
+    low: bytes
+    high: bytes
+    forward: bool = True
+    #: A local index that lacks what was asked for: its items are fetched from the table.
+    fetches: bool = False
+
+    @property
+    def position(self) -> tuple[KeyAttribute, ...]:
+        """The attributes of a LastEvaluatedKey."""
+        return self.table.schema.attributes if self.index is None else self.index.position
+
+    def behind(self, place: bytes) -> Source:
+        """Return what is left of the source behind a key of it."""
+        return replace(self, low=place + b"\0") if self.forward else replace(self, high=place)
+
+
+def find_index(table: Table, request: Query | Scan) -> Index | None:
+    """Return the index that the request names, when it may be read that way."""
+    if request.index is None:
+        return None
+    index = table.index(request.index)
+    if index.is_global and request.consistent:
+        raise invalid("Consistent reads are not supported on global secondary indexes")
+    if index.status == "CREATING":
+        raise ServiceError(
+            "ValidationException", f"Cannot read from backfilling global secondary index: {index.name}"
+        )
+    return index
+
+
+def check_selection(table: Table, index: Index | None, request: Query | Scan) -> bool:
+    """Refuse what a global index cannot show; say whether a local one must fetch from the table."""
+    if index is None or index.projected is None:
+        return False
+    projected = index.projected
+    missing = [str(path[0]) for path in request.projection or () if path[0] not in projected]
+    everything = request.select == "ALL_ATTRIBUTES"
+    if index.is_global and everything:
+        raise invalid_parameter(
+            f"Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} "
+            "because its projection type is not ALL"
+        )
+    # DynamoDB: only Query minds; to the filter of a Scan such attributes are missing ones.
+    if isinstance(request, Query) and request.filter is not None:
+        unfiltered = [str(path[0]) for path in paths_of(request.filter) if path[0] not in projected]
+        if unfiltered:
+            raise invalid_parameter(
+                f"Secondary index {index.name} does not project one or more filter attributes: "
+                f"[{', '.join(unfiltered)}]"
+            )
+    if index.is_global and missing:
+        raise invalid_parameter(
+            f"Global secondary index {index.name} does not project [{', '.join(missing)}]"
+        )
+    return everything or bool(missing)
+
+
+def start_bytes(table: Table, index: Index | None, start: Item) -> bytes:
+    """Return the key, in the table or index, that a page starts behind."""
+    own = key_bytes(table.schema, start)
+    if index is None:
+        return own
+    found = index_bytes(index, start, own)
+    if found is None:
+        raise invalid(INVALID_START)
+    return found
+
+
+def check_table_key(table: Table, start: Item) -> None:
+    """Refuse a start key whose part of the table's key does not fit."""
+    try:
+        check_key(table, {name: start[name] for name in table.schema.names if name in start})
+    except ServiceError as refused:
+        raise invalid(f"{INVALID_START}: {refused.message}") from refused
+
+
+def read_page(engine: SqliteEngine, source: Source, request: Query | Scan) -> Page:
+    """Read one page and answer as the request wants it.
+
+    A page is of one moment, with one exception: a database in memory has one connection for everybody, so
+    a page that is read in slices there lets writes in between.
+    """
+    if engine.database.in_memory:
+        with nullcontext() if engine.sliced else engine.database.read():
+            if _shows_whole(source, request):
+                found = _read_joined(engine, source, request)
+            else:
+                found = _read(engine, _stored_in_memory(engine, source, request.limit), source, request)
+    else:
+        with (
+            engine.database.read() as connection,
+            closing(_stored(connection, source, request.limit)) as stored,
+        ):
+            if _shows_whole(source, request):
+                found = _read_whole(engine, stored, _Found([]), request)
+            else:
+                found = _read(engine, stored, source, request)
+    last = None
+    if found.full and found.last is not None:
+        item = loads(found.last)
+        last = {part.name: item[part.name] for part in source.position}
+    return Page(
+        items=None if request.select == "COUNT" else found.items,
+        count=found.count,
+        scanned=found.scanned,
+        last_key=last,
+        capacity=_capacity(source, request, found),
+    )
+
+
+@dataclass(slots=True)
+class _Found:
+    items: list[SomeItem]
+    count: int = 0
+    scanned: int = 0
+    size: int = 0
+    fetched_units: float = 0
+    #: The item that was read last, as it is stored.
+    last: bytes | None = None
+    full: bool = False
+
+
+def _shows_whole(source: Source, request: Query | Scan) -> bool:
+    """Say whether items are shown as they are stored."""
+    index = source.index
+    return (
+        request.filter is None and request.projection is None and (index is None or index.projected is None)
+    )
+
+
+def _stored(
+    connection: sqlite3.Connection, source: Source, limit: int | None
+) -> Generator[list[Stored], None, None]:
+    return chunks(
+        connection,
+        source.table,
+        source.index,
+        low=source.low,
+        high=source.high,
+        forward=source.forward,
+        limit=limit,
+    )
+
+
+def _stored_in_memory(
+    engine: SqliteEngine, source: Source, limit: int | None
+) -> Generator[list[Stored], None, None]:
+    """Yield the rows of a source, some at a time; others may use the connection between two yields."""
+    count = FIRST_CHUNK
+    while limit is None or limit > 0:
+        count = count if limit is None else min(count, limit)
+        with engine.database.read() as connection:
+            rows = [*chain.from_iterable(_stored(connection, source, count))]
+        if rows:
+            yield rows
+        if len(rows) < count:
+            return
+        limit = None if limit is None else limit - count
+        source = source.behind(rows[-1][3])
+        count = next_chunk(rows[-1][1])
+
+
+def _read(
+    engine: SqliteEngine, stored: Iterable[list[Stored]], source: Source, request: Query | Scan
+) -> _Found:
+    index = source.index
+    found = _Found([])
+    sliced = engine.sliced
+    whole = index is None or index.projected is None or source.fetches
+    for size, raw, *_ in chain.from_iterable(stored):
+        engine.pause(len(raw))
+        found.scanned += 1
+        found.last = raw
+        item = load_item(raw, engine.pause) if sliced else loads(raw)
+        if index is None or index.projected is None:
+            found.size += size
+        else:
+            entry = index.project(item)
+            found.size += item_size(entry)
+            if source.fetches:
+                # DynamoDB: each item that is fetched for a local index costs a read of its own.
+                found.fetched_units += read_units(size, request.consistent)
+            else:
+                item = entry
+        if request.filter is None or evaluate(request.filter, item, engine.pause):
+            found.count += 1
+            if request.select != "COUNT":
+                found.items.append(_shown(item, raw, whole, request.projection, sliced))
+        if sliced:
+            unload(item, engine.pause)
+        if found.size >= LARGEST_PAGE or found.scanned == request.limit:
+            found.full = True
+            break
+    return found
+
+
+def _read_joined(engine: SqliteEngine, source: Source, request: Query | Scan) -> _Found:
+    """Read a page whose items are shown as they are stored, without a look at any of them."""
+    found = _Found([])
+    table, index, forward = source.table, source.index, source.forward
+    while True:
+        left = None if request.limit is None else request.limit - found.scanned
+        limit = _RUN if left is None else min(_RUN, left)
+        bounds = (source.low, source.high)
+        place = b""
+        with engine.database.read() as connection:
+            run = read_run(connection, table, index, bounds=bounds, forward=forward, limit=limit)
+            if run.count == limit:
+                found.last, place = last_of_run(
+                    connection, table, index, bounds=bounds, forward=forward, count=limit
+                )
+        if found.size + run.size >= LARGEST_PAGE:
+            # The page ends within this run.
+            return _read_whole(engine, _stored_in_memory(engine, source, left), found, request)
+        if run.count:
+            found.items.append(run.raw)
+            found.size += run.size
+            found.scanned = found.count = found.scanned + run.count
+        if run.count < limit:
+            return found
+        if found.scanned == request.limit:
+            found.full = True
+            return found
+        engine.pause(len(run.raw))
+        source = source.behind(place)
+
+
+def _read_whole(
+    engine: SqliteEngine, stored: Iterable[list[Stored]], found: _Found, request: Query | Scan
+) -> _Found:
+    """Read the rest of a page whose items are shown as they are stored, without looking into them."""
+    for chunk in stored:
+        kept = _filling(chunk, LARGEST_PAGE - found.size)
+        size = sum([row[0] for row in kept])
+        found.size += size
+        found.items += [row[1] for row in kept]
+        found.scanned += len(kept)
+        found.last = kept[-1][1]
+        if found.size >= LARGEST_PAGE or found.scanned == request.limit:
+            found.full = True
+            break
+        engine.pause(size)
+    found.count = found.scanned
+    return found
+
+
+def _filling(chunk: list[Stored], room: int) -> list[Stored]:
+    """Return the rows up to the one that fills the room, that one included."""
+    if sum([row[0] for row in chunk]) < room:
+        return chunk
+    for place, row in enumerate(chunk, 1):
+        room -= row[0]
+        if room <= 0:
+            return chunk[:place]
+    return chunk
+
+
+def _shown(item: Item, raw: bytes, whole: bool, projection: Projection | None, sliced: bool) -> SomeItem:
+    """Return what a page shows of an item; in slices it is encoded here, as the whole page takes long."""
+    if not sliced:
+        return item if projection is None else project(projection, item)
+    if whole and projection is None:
+        return raw
+    return dumps(item if projection is None else project(projection, item))
+
+
+def _capacity(source: Source, request: Query | Scan, found: _Found) -> dict[str, object] | None:
+    if request.capacity == "NONE":
+        return None
+    meter = CapacityMeter(request.table)
+    units = read_units(found.size, request.consistent)
+    if source.index is None:
+        meter.table(units)
+    else:
+        meter.table(found.fetched_units)
+        (meter.index if source.index.is_global else meter.local)(source.index.name, units)
+    return meter.report(request.capacity)

@@ -1,0 +1,175 @@
+"""TransactGetItems and TransactWriteItems: all or nothing, over several items and tables.
+
+Every action is judged before any is written, so the reasons of a cancelled transaction are complete
+and in the caller's order. A token's outcome is stored in the same transaction as the writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from solotable._protocol.capacity import CapacityMeter, read_units
+from solotable._protocol.limits import LARGEST_TRANSACTION
+from solotable._protocol.replies import SomeItem, TransactGot, TransactWrote
+from solotable._protocol.requests import GetItem, PutItem, TransactGetItems, TransactWriteItems, WriteAction
+from solotable.engines.sqlite.items.keys import check_filled, check_key, key_bytes
+from solotable.engines.sqlite.items.storage import Row, Writer, find, meter_write
+from solotable.engines.sqlite.tables.catalog import Table
+from solotable.errors import ConditionFailed, ServiceError, TransactionCancelled, invalid
+
+from .batches import collections, reports
+from .get_item import check_key_paths, shown
+from .writes import Judged, judge, measure, prepare, store
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+ActionT = TypeVar("ActionT")
+
+#: How long a token stands for its transaction.
+TOKEN_MICROS = 10 * 60 * 1_000_000
+
+_TWICE = "Transaction request cannot include multiple operations on one item"
+_MISMATCH = "Transaction parameters do not match those of the transaction with the same token"
+_TOO_LARGE = "Aggregated size of items in a transaction cannot exceed 4 MB"
+
+
+def transact_get_items(engine: SqliteEngine, request: TransactGetItems) -> TransactGot:
+    """Return the items as they all were at one moment."""
+    tables = [engine.table(get.table) for get in request.gets]
+    for table, get in zip(tables, request.gets, strict=True):
+        check_filled(table, get.key)
+
+    def prepared(table: Table, get: GetItem) -> bytes:
+        check_key(table, get.key)
+        check_key_paths(table, get.projection or ())
+        return key_bytes(table.schema, get.key)
+
+    plan = _prepare(tables, request.gets, prepared)
+    _check_distinct(plan)
+    with engine.database.snapshot() as connection:
+        found = [find(connection, table, key) for table, key in plan]
+    if sum(row.size for row in found if row is not None) > LARGEST_TRANSACTION:
+        raise invalid(_TOO_LARGE)
+    items: list[SomeItem | None] = [
+        shown(engine, row, get.projection) for row, get in zip(found, request.gets, strict=True)
+    ]
+    return TransactGot(
+        items=items,
+        capacity=_read_reports([get.table for get in request.gets], found, request.capacity),
+    )
+
+
+def transact_write_items(engine: SqliteEngine, request: TransactWriteItems) -> TransactWrote:
+    """Do every action, or none and say why."""
+    sizes = [measure(action) for action in request.actions]
+    names = [action.table for action in request.actions]
+    tables = [engine.table(name) for name in names]
+    for table, action in zip(tables, request.actions, strict=True):
+        check_filled(table, action.item if isinstance(action, PutItem) else action.key)
+
+    def run(writer: Writer) -> TransactWrote:
+        plan = _prepare(tables, request.actions, prepare)
+        _check_distinct(plan)
+        if request.token is not None and _seen(writer, request.token, request.fingerprint):
+            # DynamoDB: a repeated transaction is answered from what it reads, and billed for that.
+            rows = [writer.find(table, key) for table, key in plan]
+            return TransactWrote(capacity=_read_reports(names, rows, request.capacity))
+        judged = _judge(writer, plan, request.actions, sizes)
+        for one, action in zip(judged, request.actions, strict=True):
+            store(writer, one, action)
+        if request.token is not None:
+            _remember(writer, request.token, request.fingerprint)
+        return TransactWrote(
+            capacity=_write_reports(judged, names, request),
+            collections=collections(writer, judged, names) if request.collection == "SIZE" else None,
+        )
+
+    return engine.write(run)
+
+
+_NONE: dict[str, Any] = {"Code": "None"}
+
+
+def _prepare(
+    tables: list[Table], actions: tuple[ActionT, ...], prepared: Callable[[Table, ActionT], bytes]
+) -> list[tuple[Table, bytes]]:
+    plan: list[tuple[Table, bytes]] = []
+    for place, (table, action) in enumerate(zip(tables, actions, strict=True)):
+        try:
+            plan.append((table, prepared(table, action)))
+        except ServiceError as refused:
+            # DynamoDB: the first action that does not fit its table is the only one named.
+            reasons = [_NONE] * len(actions)
+            reasons[place] = _reason(refused)
+            raise TransactionCancelled(reasons) from refused
+    return plan
+
+
+def _judge(
+    writer: Writer, plan: list[tuple[Table, bytes]], actions: tuple[WriteAction, ...], sizes: list[int]
+) -> list[Judged]:
+    judged: list[Judged] = []
+    reasons: list[dict[str, Any]] = []
+    for (table, key), action, size in zip(plan, actions, sizes, strict=True):
+        try:
+            judged.append(judge(writer, table, key, action, size))
+            reasons.append(_NONE)
+        except ServiceError as refused:
+            reasons.append(_reason(refused))
+    if len(judged) < len(actions):
+        raise TransactionCancelled(reasons)
+    return judged
+
+
+def _reason(refused: ServiceError) -> dict[str, Any]:
+    if isinstance(refused, ConditionFailed):
+        return {"Code": "ConditionalCheckFailed", "Message": refused.message, **refused.members}
+    return {"Code": "ValidationError", "Message": refused.message}
+
+
+def _check_distinct(plan: list[tuple[Table, bytes]]) -> None:
+    if len({(table.id, key) for table, key in plan}) < len(plan):
+        raise invalid(_TWICE)
+
+
+def _seen(writer: Writer, token: str, fingerprint: bytes) -> bool:
+    """Say whether the transaction of this token is done; refuse the token for another one."""
+    row = writer.connection.execute(
+        "SELECT fingerprint, until_micros FROM tokens WHERE token = ?", (token,)
+    ).fetchone()
+    if row is None or row[1] <= writer.now_micros:
+        return False
+    if row[0] != fingerprint:
+        raise ServiceError("IdempotentParameterMismatchException", _MISMATCH)
+    return True
+
+
+def _remember(writer: Writer, token: str, fingerprint: bytes) -> None:
+    writer.connection.execute(
+        "INSERT OR REPLACE INTO tokens (token, fingerprint, until_micros) VALUES (?, ?, ?)",
+        (token, fingerprint, writer.now_micros + TOKEN_MICROS),
+    )
+
+
+def _meters(names: list[str]) -> dict[str, CapacityMeter]:
+    return {name: CapacityMeter(name) for name in names}
+
+
+def _read_reports(names: list[str], rows: list[Row | None], kind: Any) -> list[dict[str, Any]] | None:
+    meters = _meters(names)
+    for name, row in zip(names, rows, strict=True):
+        meters[name].table(read_units(0 if row is None else row.size, True, True))
+    return reports(list(meters.values()), kind, "read")
+
+
+def _write_reports(
+    judged: list[Judged], names: list[str], request: TransactWriteItems
+) -> list[dict[str, Any]] | None:
+    if request.capacity == "NONE":
+        return None
+    meters = _meters(names)
+    for one, name in zip(judged, names, strict=True):
+        meter_write(meters[name], one.table, one.old, one.new, one.size, transactional=True)
+    return reports(list(meters.values()), request.capacity, "write")

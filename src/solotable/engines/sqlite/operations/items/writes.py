@@ -1,0 +1,265 @@
+"""What PutItem, UpdateItem, DeleteItem and the actions of a transaction have in common.
+
+A write is judged in two steps: `prepare`, which needs the table's definition alone, and `judge`,
+which needs the item that is there. Only then is anything written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from solotable._expressions import apply_update, evaluate, paths_of_update, updated_values
+from solotable._expressions.ast import Action, Add, Assign, Const, Delete, Update
+from solotable._expressions.update import TOO_LARGE
+from solotable._protocol.capacity import CapacityMeter
+from solotable._protocol.engine import Pause
+from solotable._protocol.limits import LARGEST_ITEM
+from solotable._protocol.replies import SomeItem, WroteItem
+from solotable._protocol.requests import ConditionCheck, DeleteItem, PutItem, UpdateItem, WriteAction
+from solotable._values import AttributeValue, Item, growth, item_size
+from solotable.engines.sqlite.items.keys import (
+    EMPTY_KEY,
+    above,
+    check_index_keys,
+    check_item,
+    check_key,
+    index_mismatch,
+    key_bytes,
+    partition_bytes,
+)
+from solotable.engines.sqlite.items.storage import Row, Writer, meter_write, row_of
+from solotable.engines.sqlite.tables.catalog import Table
+from solotable.errors import ConditionFailed, invalid, invalid_parameter
+
+from .get_item import check_key_paths
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+#: One gigabyte, as DynamoDB estimates the size of item collections.
+_GIGABYTE = 1 << 30
+
+
+@dataclass(slots=True)
+class Judged:
+    """A write that may go ahead: what is there, and what shall be."""
+
+    table: Table
+    key: bytes
+    old: Row | None
+    new: Item | None
+    size: int
+
+
+def write_item(engine: SqliteEngine, request: PutItem | UpdateItem | DeleteItem) -> WroteItem:
+    """Do one write in a transaction of its own."""
+    size = measure(request)
+    table = engine.table(request.table)
+    key = prepare(table, request)
+
+    ahead = _judge_ahead(engine, table, key, request, size) if engine.sliced else None
+
+    def action(writer: Writer) -> WroteItem:
+        old = writer.find(table, key)
+        if old is not None and ahead is not None and ahead.old is not None and ahead.old.raw == old.raw:
+            judged = ahead
+            ahead.old.id = old.id
+        else:
+            if old is not None and ahead is None and _looks_into_item(request):
+                engine.check_length(old.raw)
+            judged = _judge_row(table, key, old, request, size)
+        store(writer, judged, request)
+        return _reply(writer, judged, request)
+
+    return engine.write(action)
+
+
+def _looks_into_item(request: WriteAction) -> bool:
+    return request.condition is not None or isinstance(request, UpdateItem)
+
+
+def _judge_ahead(
+    engine: SqliteEngine, table: Table, key: bytes, request: PutItem | UpdateItem | DeleteItem, size: int
+) -> Judged | None:
+    """Judge a write against a large item before its transaction, which holds up every other write.
+
+    The outcome counts if the item is the same once the transaction has begun.
+    """
+    old = row_of(table, key, engine.database.fetch_one(table.select_sql, (key,)))
+    if old is None or not _looks_into_item(request):
+        return None
+    old.decode(engine.pause)
+    return _judge_row(table, key, old, request, size, engine.pause)
+
+
+def measure(action: WriteAction) -> int:
+    """Return the size of an item to be put, or refuse it; that needs no table."""
+    if not isinstance(action, PutItem):
+        return 0
+    size = item_size(action.item)
+    if size > LARGEST_ITEM:
+        raise invalid("Item size has exceeded the maximum allowed size")
+    return size
+
+
+def prepare(table: Table, action: WriteAction) -> bytes:
+    """Refuse what cannot be right for this table, and return the bytes of the item's key."""
+    if isinstance(action, PutItem):
+        check_item(table, action.item)
+        return key_bytes(table.schema, action.item)
+    check_key(table, action.key)
+    if isinstance(action, UpdateItem):
+        _check_update(table, action.update)
+    return key_bytes(table.schema, action.key)
+
+
+def judge(writer: Writer, table: Table, key: bytes, action: WriteAction, size: int = 0) -> Judged:
+    """Check the condition against the item that is there and work out the item that shall be."""
+    return _judge_row(table, key, writer.find(table, key), action, size)
+
+
+def _judge_row(
+    table: Table, key: bytes, old: Row | None, action: WriteAction, size: int, pause: Pause | None = None
+) -> Judged:
+    if action.condition is not None and not evaluate(
+        action.condition, {} if old is None else old.item, pause
+    ):
+        raise ConditionFailed(item=old.item if old is not None and action.returns_on_failure else None)
+    match action:
+        case PutItem():
+            return Judged(table, key, old, action.item, size)
+        case DeleteItem():
+            return Judged(table, key, old, None, 0)
+        case ConditionCheck():
+            return Judged(table, key, old, None if old is None else old.item, 0 if old is None else old.size)
+        case UpdateItem():
+            return _judge_update(table, key, old, action)
+
+
+def _judge_update(table: Table, key: bytes, old: Row | None, action: UpdateItem) -> Judged:
+    if old is None and not action.update.creates:
+        return Judged(table, key, None, None, 0)
+    new = apply_update(action.update, action.key if old is None else old.item)
+    _check_updated_keys(table, new)
+    if old is None:
+        size = item_size(new)
+    else:
+        touched = {str(each.path[0]) for each in action.update.actions}
+        size = old.size + growth(touched, old.item, new, most=LARGEST_ITEM)
+    if size > LARGEST_ITEM:
+        raise invalid(TOO_LARGE)
+    return Judged(table, key, old, new, size)
+
+
+def store(writer: Writer, judged: Judged, action: WriteAction) -> None:
+    """Write what was judged."""
+    if isinstance(action, ConditionCheck):
+        return
+    if judged.new is not None:
+        writer.save(judged.table, judged.key, judged.old, judged.new, judged.size)
+    elif judged.old is not None:
+        writer.remove(judged.table, judged.key, judged.old)
+
+
+def _check_update(table: Table, update: Update) -> None:
+    keys = table.key_names
+    for action in update.actions:
+        if action.path[0] in keys or (isinstance(action, Assign) and not isinstance(action.operand, Const)):
+            break
+    else:
+        # Most updates neither write nor read what is part of a key, and so have nothing to be refused for.
+        return
+    for name in table.schema.names:
+        for action in update.actions:
+            if action.path[0] == name:
+                raise invalid_parameter(f"Cannot update attribute {name}. This attribute is part of the key")
+    for index in table.indexes:
+        for part in index.schema.attributes:
+            for action in update.actions:
+                value = _constant(action) if action.path == (part.name,) else None
+                if value is not None and part.kind not in value:
+                    raise index_mismatch(index, part, value)
+    check_key_paths(table, paths_of_update(update))
+
+
+def _constant(action: Action) -> AttributeValue | None:
+    """Return the value that an action gives to its attribute, where the request alone tells."""
+    match action:
+        case Assign(_, Const(value)) | Add(_, value) | Delete(_, value):
+            return value
+        case _:
+            return None
+
+
+def _check_updated_keys(table: Table, new: Item) -> None:
+    """Refuse an update that gives the key of an index a value it cannot have."""
+    if new.keys().isdisjoint(table.index_key_names):
+        return
+    for index in table.indexes:
+        for part in index.schema.attributes:
+            value = new.get(part.name)
+            if value is None:
+                continue
+            if part.kind not in value:
+                raise invalid(
+                    "The update expression attempted to update the secondary index key to unsupported type"
+                )
+            if not value[part.kind]:
+                raise invalid(
+                    "One or more parameter values are not valid. The update expression attempted to update a "
+                    f"secondary index key to a value that is not supported. {EMPTY_KEY[part.kind]}"
+                )
+    check_index_keys(table, new)
+
+
+def _reply(writer: Writer, judged: Judged, request: PutItem | UpdateItem | DeleteItem) -> WroteItem:
+    capacity = None
+    if request.capacity != "NONE":
+        meter = CapacityMeter(request.table)
+        meter_write(meter, judged.table, judged.old, judged.new, judged.size)
+        capacity = meter.report(request.capacity)
+    collection = None
+    if request.collection == "SIZE":
+        collection = collection_metrics(writer, judged)
+    if request.returns == "NONE" and capacity is None and collection is None:
+        return _NOTHING
+    return WroteItem(attributes=_attributes(judged, request), capacity=capacity, collection=collection)
+
+
+_NOTHING = WroteItem()
+
+
+def _attributes(judged: Judged, request: PutItem | UpdateItem | DeleteItem) -> SomeItem | None:
+    old, new = judged.old, judged.new
+    match request.returns:
+        case "ALL_OLD":
+            return None if old is None else old.raw
+        case "ALL_NEW":
+            return new
+        case "UPDATED_OLD" if isinstance(request, UpdateItem) and old is not None:
+            return updated_values(request.update, old.item, old.item) or None
+        case "UPDATED_NEW" if isinstance(request, UpdateItem) and new is not None:
+            return updated_values(request.update, new, {} if old is None else old.item) or None
+        case _:
+            return None
+
+
+def collection_metrics(writer: Writer, judged: Judged) -> dict[str, Any] | None:
+    """Return the size of the item's collection; only a table with local indexes has collections."""
+    table = judged.table
+    if not table.has_local_indexes:
+        return None
+    item = judged.new if judged.new is not None else None if judged.old is None else judged.old.item
+    if item is None:
+        return None
+    low = partition_bytes(table.schema, item)
+    (total,) = writer.connection.execute(
+        f"SELECT coalesce(sum(size), 0) FROM {table.items} WHERE key >= ? AND key < ?", (low, above(low))
+    ).fetchone()
+    gigabytes = float(total // _GIGABYTE)
+    partition = table.schema.partition[0].name
+    return {
+        "ItemCollectionKey": {partition: item[partition]},
+        "SizeEstimateRangeGB": [gigabytes, gigabytes + 1.0],
+    }

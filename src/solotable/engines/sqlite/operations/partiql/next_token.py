@@ -1,0 +1,43 @@
+"""Where the next page of a SELECT starts, as a text that the caller brings back.
+
+A token is bound to its statement. It is not signed: whoever makes one up gets what the same key
+would have given as an ExclusiveStartKey.
+"""
+
+from __future__ import annotations
+
+import json
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from hashlib import sha256
+
+from solotable._protocol.constraints.attribute_values import check_attributes
+from solotable._protocol.json_codec import loads
+from solotable._protocol.requests import Statement
+from solotable._values import Item, canonical_item
+from solotable.errors import ServiceError, invalid
+
+
+def bind(statement: Statement) -> str:
+    """Return what a token is bound to: the statement and its parameters, not the limit."""
+    text = json.dumps([statement.text, statement.parameters], sort_keys=True)
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
+
+
+def make_token(binding: str, place: int, key: Item | None) -> str:
+    """Return the token of a page that starts after the key, in the read at this place of the plan."""
+    return urlsafe_b64encode(json.dumps([binding, place, key]).encode()).decode("ascii")
+
+
+def open_token(token: str, binding: str, count: int) -> tuple[int, Item | None]:
+    """Return the place and the key of a token; `count` is how many reads the plan has."""
+    # Anyone can write a token, so its key is judged as one that came with the request.
+    try:
+        bound, place, key = loads(urlsafe_b64decode(token.encode()))
+        start = None if key is None else canonical_item(check_attributes(key))
+    except (ValueError, TypeError, ServiceError) as error:
+        raise invalid("Invalid NextToken") from error
+    if not isinstance(bound, str) or type(place) is not int:
+        raise invalid("Invalid NextToken")
+    if bound != binding or not 0 <= place < count:
+        raise invalid("NextToken does not match request")
+    return place, start

@@ -1,0 +1,1 @@
+"""Operations on the settings of tables and of the account."""

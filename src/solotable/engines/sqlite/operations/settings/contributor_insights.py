@@ -1,0 +1,150 @@
+"""DescribeContributorInsights, UpdateContributorInsights and ListContributorInsights: the setting alone.
+
+It is stored in the table's definition, under "" or under the name of a global index, and goes with both.
+The rules that a description names are CloudWatch's on AWS; here nothing counts keys for them yet.
+"""
+
+from __future__ import annotations
+
+import base64
+import sqlite3
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from solotable._protocol.limits import MOST_LISTED_INSIGHTS
+from solotable.engines.sqlite.tables import definitions
+from solotable.engines.sqlite.tables.catalog import Definition, Table
+from solotable.engines.sqlite.tables.definitions import change, current
+from solotable.errors import TableNotFound, invalid
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+_ALL_KEYS: Final = "ACCESSED_AND_THROTTLED_KEYS"
+
+#: What is stored for a table or index: Status, Mode, when it changed, and when its rules were made.
+Setting = dict[str, Any]
+
+
+def describe_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
+    """Tell whether a table or index has insights, and by which rules."""
+    table = current(engine, members["TableName"])
+    index = _index(table, members)
+    setting = _settings(table.definition).get(index)
+    described = _named(table.name, index) | _shown(setting)
+    if setting is not None:
+        described["LastUpdateDateTime"] = setting["UpdatedMicros"] / 1_000_000
+        if setting["Status"] == "ENABLED":
+            described["ContributorInsightsRuleList"] = list(_rules(table, index, setting))
+    return described
+
+
+def update_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
+    """Enable or disable the insights of a table or index, in effect at once."""
+    enables = members["ContributorInsightsAction"] == "ENABLE"
+    # DynamoDB: a mode that is not given is the default, whatever it was before.
+    mode = members.get("ContributorInsightsMode", _ALL_KEYS)
+    now = engine.now_micros()
+
+    def action(_connection: sqlite3.Connection, table: Table, definition: Definition) -> None:
+        index = _index(table, members)
+        if enables and index and table.index(index).status != "ACTIVE":
+            raise invalid(
+                "Table or Index is not in a valid state to update Key Access Insights: "
+                "IndexStatus must be ACTIVE to enable ContributorInsights."
+            )
+        before = _settings(definition).get(index)
+        after = _enabled(before, mode, now) if enables else _disabled(before, now)
+        if after is not None:
+            definition.setdefault("ContributorInsights", {})[index] = after
+
+    table = change(engine, members["TableName"], action)
+    index = members.get("IndexName", "")
+    return _named(table.name, index) | _shown(_settings(table.definition).get(index))
+
+
+def list_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
+    """List what has insights enabled: each table before its indexes."""
+    name, limit = members.get("TableName"), members.get("MaxResults", MOST_LISTED_INSIGHTS)
+    if name is None:
+        with engine.database.read() as connection:
+            tables = definitions.every(connection)
+    else:
+        tables = [(name, current(engine, name).definition)]
+    after = _position(members["NextToken"]) if "NextToken" in members else ("", "")
+    found = [
+        (place, _named(*place) | _shown(setting)) for place, setting in _enabled_ones(tables) if place > after
+    ]
+    page = found[:limit]
+    answer: dict[str, Any] = {"ContributorInsightsSummaries": [entry for _, entry in page]}
+    if len(found) > len(page):
+        answer["NextToken"] = _token(page[-1][0])
+    return answer
+
+
+def forget_index(definition: Definition, index: str) -> None:
+    """Drop the setting of an index that is deleted."""
+    _settings(definition).pop(index, None)
+
+
+def _settings(definition: Definition) -> dict[str, Setting]:
+    found: dict[str, Setting] = definition.get("ContributorInsights", {})
+    return found
+
+
+def _index(table: Table, members: dict[str, Any]) -> str:
+    name: str = members.get("IndexName", "")
+    if name and not any(index.name == name and index.is_global for index in table.indexes):
+        raise TableNotFound(f"Requested resource not found: Index: {name} not found for table: {table.name}")
+    return name
+
+
+def _enabled(before: Setting | None, mode: str, now_micros: int) -> Setting:
+    if before is None or before["Status"] != "ENABLED":
+        return {"Status": "ENABLED", "Mode": mode, "UpdatedMicros": now_micros, "RulesMicros": now_micros}
+    # DynamoDB: another mode keeps the rules that it has in common with the one before.
+    return before if before["Mode"] == mode else before | {"Mode": mode, "UpdatedMicros": now_micros}
+
+
+def _disabled(before: Setting | None, now_micros: int) -> Setting | None:
+    if before is None or before["Status"] == "DISABLED":
+        return before
+    return before | {"Status": "DISABLED", "UpdatedMicros": now_micros}
+
+
+def _named(table: str, index: str) -> dict[str, Any]:
+    return {"TableName": table, **({"IndexName": index} if index else {})}
+
+
+def _shown(setting: Setting | None) -> dict[str, Any]:
+    if setting is None:
+        return {"ContributorInsightsStatus": "DISABLED"}
+    return {"ContributorInsightsStatus": setting["Status"], "ContributorInsightsMode": setting["Mode"]}
+
+
+def _rules(table: Table, index: str, setting: Setting) -> Iterator[str]:
+    """Yield the rules that AWS would make: of partition and sort keys, those consumed and throttled."""
+    schema = table.index(index).schema if index else table.schema
+    resource = f"{table.name}-{index}" if index else table.name
+    for keys in ("PK", "SK") if schema.sort else ("PK",):
+        for kind in ("C", "T") if setting["Mode"] == _ALL_KEYS else ("T",):
+            yield f"DynamoDBContributorInsights-{keys}{kind}-{resource}-{setting['RulesMicros'] // 1000}"
+
+
+def _enabled_ones(tables: list[tuple[str, Definition]]) -> Iterator[tuple[tuple[str, str], Setting]]:
+    for name, definition in tables:
+        for index, setting in sorted(_settings(definition).items()):
+            if setting["Status"] == "ENABLED":
+                yield (name, index), setting
+
+
+def _token(place: tuple[str, str]) -> str:
+    return base64.urlsafe_b64encode("/".join(place).encode()).decode()
+
+
+def _position(token: str) -> tuple[str, str]:
+    try:
+        table, index = base64.urlsafe_b64decode(token.encode()).decode().split("/")
+    except ValueError:
+        raise invalid("Invalid NextToken") from None
+    return table, index

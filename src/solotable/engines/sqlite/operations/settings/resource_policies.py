@@ -1,0 +1,155 @@
+"""PutResourcePolicy, GetResourcePolicy and DeleteResourcePolicy, on tables and streams.
+
+A policy is stored in the table's definition, under "" or under the label of a stream, and goes with the
+table. No operation evaluates it. AWS takes one change in 15 seconds; here a change is in effect at once.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from solotable._protocol.constraints.resource_policies import Policy, parse_policy, render_policy
+from solotable.engines.sqlite.items import streams
+from solotable.engines.sqlite.tables.catalog import Definition, Table
+from solotable.engines.sqlite.tables.definitions import Change, change, current, table_arn
+from solotable.errors import ServiceError, TableNotFound, invalid_parameter
+
+from .arns import check_resource
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+_RESOURCE = re.compile(
+    r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})(?:/stream/([^/]+))?"
+).fullmatch
+#: The revision that a caller expects of a resource that has no policy.
+_NO_POLICY: Final = "NO_POLICY"
+_NOT_FOUND: Final = "Resource-based policy not found for the provided ResourceArn: "
+
+#: What is stored for one resource: RevisionId, and Policy unless the policy was deleted.
+Slot = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A table, or one of its streams by its label."""
+
+    arn: str
+    table: str
+    label: str
+
+
+def put_resource_policy(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
+    """Attach a policy; the same one in another form keeps its revision."""
+    resource = _resource(members)
+    policy = parse_policy(members["Policy"])
+
+    def action(connection: sqlite3.Connection, _table: Table, definition: Definition) -> None:
+        slot = _slot(engine, connection, resource, definition)
+        _check_revision(members.get("ExpectedRevisionId"), slot, resource.table)
+        if slot.get("Policy") != policy:
+            _store(definition, resource, new_slot(engine.now_micros(), policy, slot))
+
+    return {"RevisionId": _changed(engine, resource, action)["RevisionId"]}
+
+
+def get_resource_policy(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
+    """Return the policy of a table or stream."""
+    resource = _resource(members)
+    try:
+        table = current(engine, resource.table)
+    except TableNotFound:
+        if resource.label:
+            # DynamoDB: a stream outlives its table, without a policy.
+            raise _not_found(resource.arn) from None
+        raise
+    with engine.database.read() as connection:
+        slot = _slot(engine, connection, resource, table.definition)
+    if "Policy" not in slot:
+        raise _not_found(resource.arn)
+    return {"Policy": render_policy(slot["Policy"]), "RevisionId": slot["RevisionId"]}
+
+
+def delete_resource_policy(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
+    """Remove the policy, if there is one."""
+    resource = _resource(members)
+    removed: list[str] = []
+
+    def action(connection: sqlite3.Connection, _table: Table, definition: Definition) -> None:
+        slot = _slot(engine, connection, resource, definition)
+        _check_revision(members.get("ExpectedRevisionId"), slot, resource.table)
+        removed[:] = [slot["RevisionId"]] if slot else []
+        if "Policy" in slot:
+            # DynamoDB: the deletion has a revision too, which a second one tells.
+            _store(definition, resource, new_slot(engine.now_micros(), None, slot))
+
+    _changed(engine, resource, action)
+    return {"RevisionId": removed[0]} if removed else {}
+
+
+def new_slot(now_micros: int, policy: Policy | None, before: Slot | None = None) -> Slot:
+    """Return what is stored for a policy; a revision is the time of its change in milliseconds."""
+    revision = max(now_micros // 1000, int((before or {}).get("RevisionId", 0)) + 1)
+    return {"RevisionId": str(revision), **({} if policy is None else {"Policy": policy})}
+
+
+def _resource(members: dict[str, Any]) -> Resource:
+    arn: str = members["ResourceArn"]
+    check_resource(arn)
+    found = _RESOURCE(arn)
+    if found is None:
+        raise invalid_parameter(f"Provided Arn is not a DynamoDB resource arn: {arn}")
+    return Resource(arn=arn, table=found[1], label=found[2] or "")
+
+
+def _slot(
+    engine: SqliteEngine, connection: sqlite3.Connection, resource: Resource, definition: Definition
+) -> Slot:
+    if resource.label:
+        arn = f"{table_arn(resource.table)}/stream/{resource.label}"
+        if streams.find(connection, arn, engine.now_micros()) is None:
+            raise TableNotFound(
+                f"Requested resource not found: Stream: {resource.label} not found for "
+                f"Table: {resource.table}"
+            )
+    found: Slot = definition.get("ResourcePolicies", {}).get(resource.label, {})
+    return found
+
+
+def _store(definition: Definition, resource: Resource, slot: Slot) -> None:
+    definition.setdefault("ResourcePolicies", {})[resource.label] = slot
+
+
+def _changed(engine: SqliteEngine, resource: Resource, action: Change) -> Slot:
+    table = change(engine, resource.table, action)
+    found: Slot = table.definition.get("ResourcePolicies", {}).get(resource.label, {})
+    return found
+
+
+def _check_revision(expected: str | None, slot: Slot, table: str) -> None:
+    if expected is None:
+        return
+    if expected == _NO_POLICY:
+        if "Policy" in slot:
+            raise _not_found(
+                f"Requested policy update expecting none to be present for table {table}, but a policy "
+                f"exists with revision id {slot['RevisionId']}."
+            )
+        return
+    if not slot:
+        raise _not_found(
+            f"Requested update for policy with revision id {expected}, but table {table} has no associated "
+            "policy."
+        )
+    if expected != slot["RevisionId"]:
+        raise _not_found(
+            f"Requested update for policy with revision id {expected}, but the policy associated to target "
+            f"table {table} has revision id {slot['RevisionId']}."
+        )
+
+
+def _not_found(what: str) -> ServiceError:
+    return ServiceError("PolicyNotFoundException", _NOT_FOUND + what)

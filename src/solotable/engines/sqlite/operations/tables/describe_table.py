@@ -1,0 +1,19 @@
+"""DescribeTable; a global index whose filling was cut short goes on being filled from here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from solotable.engines.sqlite.maintenance import index_backfill
+from solotable.engines.sqlite.tables.definitions import current
+from solotable.engines.sqlite.tables.descriptions import describe
+
+if TYPE_CHECKING:
+    from solotable.engines.sqlite.engine import SqliteEngine
+
+
+def describe_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
+    """Describe a table."""
+    table = current(engine, members["TableName"])
+    index_backfill.resume(engine, table)
+    return {"Table": describe(engine, table)}

@@ -1,0 +1,1 @@
+"""Table definitions, and the layout of the file."""

@@ -1,0 +1,376 @@
+"""The tables of a file: their definitions, read once and kept until they change.
+
+A definition is stored as JSON in DynamoDB's own member names; `Table` is the same, prepared for the
+operations. A `Table` never changes: every change of a definition makes a new one.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, Protocol
+
+from solotable._values import Item, growth, item_size
+from solotable._values.checksum import crc32
+from solotable.errors import Corrupt, TableNotFound, invalid
+
+from . import layout
+
+Definition = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class KeyAttribute:
+    """A key attribute: its name and its type, S, N or B."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Schema:
+    """The key attributes of a table or index; only a global index may have several of each kind."""
+
+    partition: tuple[KeyAttribute, ...]
+    sort: tuple[KeyAttribute, ...]
+
+    @cached_property
+    def attributes(self) -> tuple[KeyAttribute, ...]:
+        return self.partition + self.sort
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(attribute.name for attribute in self.attributes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Index:
+    """A secondary index, global or local to the table's partitions."""
+
+    id: int
+    name: str
+    is_global: bool
+    schema: Schema
+    projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
+    #: Everything that is in the index: None for all attributes.
+    projected: frozenset[str] | None
+    #: CREATING while it is filled; it takes writes from the start and reads only once ACTIVE.
+    status: str
+    #: Key attributes of the index, then those of the table that it lacks: a LastEvaluatedKey.
+    position: tuple[KeyAttribute, ...]
+
+    def project(self, item: Item) -> Item:
+        """Return the part of an item that the index holds."""
+        if self.projected is None:
+            return item
+        return {name: value for name, value in item.items() if name in self.projected}
+
+    def size(self, item: Item, whole: int) -> int:
+        """Return the bytes of an item's projection; `whole` is the size of the item itself."""
+        return whole if self.projected is None else item_size(self.project(item))
+
+    def growth(self, old: Item, new: Item, whole: int) -> int:
+        """Return how many bytes an entry whose key stays grows by; `whole` is how many the item does."""
+        if self.projected is None:
+            return whole
+        return 0 if self.projection == "KEYS_ONLY" else growth(self.projected, old, new)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expiry:
+    """The expiry index of a table with time to live."""
+
+    id: int
+    attribute: str
+    #: CREATING while it is filled; it takes writes from the start.
+    status: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Table:
+    """A table as the operations need it."""
+
+    id: int
+    name: str
+    generation: int
+    definition: Definition = field(repr=False)
+    schema: Schema
+    indexes: tuple[Index, ...]
+
+    @cached_property
+    def items(self) -> str:
+        """The SQLite table that holds the items."""
+        return layout.items_table(self.id, self.generation)
+
+    @cached_property
+    def stream(self) -> str | None:
+        """Under which name changes are recorded: None when neither stream nor backups want them."""
+        if not (self.stream_enabled or self.recoverable):
+            return None
+        return str(self.definition["TableId"])
+
+    @property
+    def stream_enabled(self) -> bool:
+        return bool(self.definition.get("StreamSpecification", {}).get("StreamEnabled"))
+
+    @property
+    def recoverable(self) -> bool:
+        """Whether continuous backups are on."""
+        return bool(self.definition.get("PointInTimeRecovery"))
+
+    @cached_property
+    def expiry(self) -> Expiry | None:
+        """The expiry index: None without time to live, and in a file of layout 1."""
+        setting = self.definition.get("TimeToLive", {})
+        if "Id" not in setting:
+            return None
+        return Expiry(
+            id=setting["Id"], attribute=setting["AttributeName"], status=setting.get("Status", "ACTIVE")
+        )
+
+    @cached_property
+    def has_local_indexes(self) -> bool:
+        return any(not index.is_global for index in self.indexes)
+
+    @cached_property
+    def index_key_names(self) -> frozenset[str]:
+        """The names of the attributes that are part of the key of an index."""
+        return frozenset(name for index in self.indexes for name in index.schema.names)
+
+    @cached_property
+    def key_names(self) -> frozenset[str]:
+        """The names of the attributes that are part of the table's key or of the key of an index."""
+        return self.index_key_names.union(self.schema.names)
+
+    @cached_property
+    def select_sql(self) -> str:
+        return f"SELECT id, size, crc, item FROM {self.items} WHERE key = ?"
+
+    @cached_property
+    def insert_sql(self) -> str:
+        return f"INSERT INTO {self.items} (key, size, crc, item) VALUES (?, ?, ?, ?)"
+
+    @cached_property
+    def update_sql(self) -> str:
+        return f"UPDATE {self.items} SET size = ?, crc = ?, item = ? WHERE id = ?"
+
+    @cached_property
+    def delete_sql(self) -> str:
+        return f"DELETE FROM {self.items} WHERE id = ?"
+
+    @cached_property
+    def _statements(self) -> dict[tuple[SqlText, int | None, bool], str]:
+        return {}
+
+    def statement(self, text: SqlText, index: Index | None, *, forward: bool) -> str:
+        """Return a statement on a range of this table, whose text is made once."""
+        known = (text, None if index is None else index.id, forward)
+        found = self._statements.get(known)
+        if found is None:
+            found = self._statements[known] = text(self, index, forward=forward)
+        return found
+
+    def index(self, name: str) -> Index:
+        """Return the index of this name, or refuse as DynamoDB does."""
+        for index in self.indexes:
+            if index.name == name:
+                return index
+        raise invalid(f"The table does not have the specified index: {name}")
+
+
+class SqlText(Protocol):
+    """Writes a statement that reads a range of a table or index, in either direction."""
+
+    def __call__(self, table: Table, index: Index | None, /, *, forward: bool) -> str: ...
+
+
+class Catalog:
+    """The definitions as last read; `forget` makes the next look-up read them again."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Table] = {}
+
+    def forget(self, name: str | None = None) -> None:
+        """Drop what is known of one table, or of all."""
+        if name is None:
+            self._known = {}
+        else:
+            self._known.pop(name, None)
+
+    def outdated(self, connection: sqlite3.Connection) -> bool:
+        """Drop what is known of tables that have changed since; say whether there were any."""
+        changed = False
+        for name, table in tuple(self._known.items()):
+            row = connection.execute("SELECT id, generation FROM catalog WHERE name = ?", (name,)).fetchone()
+            if row != (table.id, table.generation):
+                self._known.pop(name, None)
+                changed = True
+        return changed
+
+    def known(self, name: str) -> Table | None:
+        """Return the table if its definition has been read."""
+        return self._known.get(name)
+
+    def table(self, connection: sqlite3.Connection, name: str) -> Table:
+        """Return the table of this name, or raise TableNotFound."""
+        found = self._known.get(name) or self.load(connection, name)
+        if found is None:
+            raise TableNotFound
+        return found
+
+    def load(self, connection: sqlite3.Connection, name: str) -> Table | None:
+        """Read the definition of a table anew."""
+        row = connection.execute(
+            "SELECT id, name, generation, definition, crc FROM catalog WHERE name = ?", (name,)
+        ).fetchone()
+        if row is None:
+            self._known.pop(name, None)
+            return None
+        *members, crc = row
+        check(name, members[-1], crc)
+        table = _table(*members)
+        self._known[name] = table
+        return table
+
+
+def names(connection: sqlite3.Connection, *, after: str = "", limit: int = -1) -> list[str]:
+    """Return table names in order, those behind `after` first."""
+    rows = connection.execute("SELECT name FROM catalog WHERE name > ? ORDER BY name LIMIT ?", (after, limit))
+    return [name for (name,) in rows]
+
+
+def add(connection: sqlite3.Connection, name: str, definition: Definition) -> Table:
+    """Record a new table and make its SQLite tables; ids of its indexes are given out here."""
+    added = _create_indexes(connection, definition)
+    text = json.dumps(definition)
+    row = connection.execute(
+        "INSERT INTO catalog (name, generation, definition, crc) VALUES (?, 1, ?, ?) RETURNING id",
+        (name, text, _checksum(name, text)),
+    ).fetchall()
+    table = _table(row[0][0], name, 1, text)
+    layout.create_items(connection, table.items)
+    _start_counts(connection, table.id, [0, *added])
+    return table
+
+
+def replace(connection: sqlite3.Connection, table: Table, definition: Definition) -> Table:
+    """Record a changed definition, and move the items to the next generation's name.
+
+    Indexes without an Id are made; indexes that are gone are dropped. So is the expiry index.
+    """
+    kept = {index["Id"] for index in indexes_of(definition) if "Id" in index}
+    for old in table.indexes:
+        if old.id not in kept:
+            layout.drop_index(connection, old.id)
+            connection.execute("DELETE FROM counts WHERE table_id = ? AND index_id = ?", (table.id, old.id))
+    _start_counts(connection, table.id, _create_indexes(connection, definition))
+    _replace_expiry(connection, table, definition.get("TimeToLive", {}))
+    text = json.dumps(definition)
+    changed = _table(table.id, table.name, table.generation + 1, text)
+    connection.execute(
+        "UPDATE catalog SET generation = ?, definition = ?, crc = ? WHERE id = ?",
+        (changed.generation, text, _checksum(table.name, text), table.id),
+    )
+    connection.execute(f"ALTER TABLE {table.items} RENAME TO {changed.items}")
+    return changed
+
+
+def drop(connection: sqlite3.Connection, table: Table) -> None:
+    """Remove a table, its items and its indexes; its recorded changes stay."""
+    for index in table.indexes:
+        layout.drop_index(connection, index.id)
+    if table.expiry is not None:
+        layout.drop_expiry(connection, table.expiry.id)
+    connection.execute(f"DROP TABLE {table.items}")
+    connection.execute("DELETE FROM counts WHERE table_id = ?", (table.id,))
+    connection.execute("DELETE FROM catalog WHERE id = ?", (table.id,))
+
+
+def _create_indexes(connection: sqlite3.Connection, definition: Definition) -> list[int]:
+    """Create the indexes of a definition that have no id yet, and return their ids."""
+    added = [index for index in indexes_of(definition) if "Id" not in index]
+    for index in added:
+        index["Id"] = layout.next_index(connection)
+        layout.create_index(connection, index["Id"])
+    return [index["Id"] for index in added]
+
+
+def _start_counts(connection: sqlite3.Connection, table_id: int, index_ids: list[int]) -> None:
+    connection.executemany(
+        "INSERT INTO counts VALUES (?, ?, 0, 0, 0)", [(table_id, index_id) for index_id in index_ids]
+    )
+
+
+def _replace_expiry(connection: sqlite3.Connection, table: Table, setting: dict[str, Any]) -> None:
+    """Drop an expiry index that the new setting no longer has, and create one that it lacks."""
+    if table.expiry is not None and table.expiry.id != setting.get("Id"):
+        layout.drop_expiry(connection, table.expiry.id)
+    if setting and "Id" not in setting:
+        setting["Id"] = layout.next_index(connection)
+        layout.create_expiry(connection, setting["Id"])
+
+
+def check(name: str, text: object, crc: object) -> None:
+    """Refuse a definition that is not as it was stored."""
+    if not isinstance(text, str) or _checksum(name, text) != crc:
+        raise Corrupt(f"The definition of table {name} does not match its checksum.")
+
+
+def _checksum(name: str, text: str) -> int:
+    return crc32(text.encode(), crc32(name.encode()))
+
+
+def indexes_of(definition: Definition) -> list[dict[str, Any]]:
+    """Return the entries of all indexes of a definition, global ones first."""
+    return [
+        *definition.get("GlobalSecondaryIndexes", ()),
+        *definition.get("LocalSecondaryIndexes", ()),
+    ]
+
+
+def _table(table_id: int, name: str, generation: int, text: str) -> Table:
+    definition: Definition = json.loads(text)
+    kinds = {entry["AttributeName"]: entry["AttributeType"] for entry in definition["AttributeDefinitions"]}
+    schema = _schema(definition["KeySchema"], kinds)
+    return Table(
+        id=table_id,
+        name=name,
+        generation=generation,
+        definition=definition,
+        schema=schema,
+        indexes=tuple(
+            _index(entry, kinds, schema, is_global=member == "GlobalSecondaryIndexes")
+            for member in ("GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+            for entry in definition.get(member, ())
+        ),
+    )
+
+
+def _schema(key_schema: list[dict[str, str]], kinds: dict[str, str]) -> Schema:
+    def of(key_type: str) -> tuple[KeyAttribute, ...]:
+        return tuple(
+            KeyAttribute(entry["AttributeName"], kinds[entry["AttributeName"]])
+            for entry in key_schema
+            if entry["KeyType"] == key_type
+        )
+
+    return Schema(partition=of("HASH"), sort=of("RANGE"))
+
+
+def _index(entry: dict[str, Any], kinds: dict[str, str], table: Schema, *, is_global: bool) -> Index:
+    schema = _schema(entry["KeySchema"], kinds)
+    projection = entry["Projection"]["ProjectionType"]
+    included = entry["Projection"].get("NonKeyAttributes", ())
+    return Index(
+        id=entry["Id"],
+        name=entry["IndexName"],
+        is_global=is_global,
+        schema=schema,
+        projection=projection,
+        projected=None if projection == "ALL" else frozenset((*schema.names, *table.names, *included)),
+        status=entry.get("IndexStatus", "ACTIVE"),
+        position=schema.attributes
+        + tuple(attribute for attribute in table.attributes if attribute.name not in schema.names),
+    )

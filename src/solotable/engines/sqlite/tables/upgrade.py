@@ -1,0 +1,43 @@
+"""Bring a file of layout 1 up to date: counts of its items, and expiry indexes to be filled.
+
+One transaction: a process that is killed in it leaves the file as it was, and of two processes that try
+at once the second finds the work done. It reads every item once.
+"""
+
+from __future__ import annotations
+
+import copy
+import sqlite3
+
+from solotable.engines.sqlite.counts import counts
+
+from . import catalog, layout
+
+
+def upgrade(connection: sqlite3.Connection) -> None:
+    """Upgrade the file if its layout is an older one."""
+    if layout.layout_of(connection) == layout.VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if layout.layout_of(connection) < layout.VERSION:
+            _upgrade(connection)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _upgrade(connection: sqlite3.Connection) -> None:
+    layout.create_counts(connection)
+    known = catalog.Catalog()
+    for name in catalog.names(connection):
+        table = known.table(connection, name)
+        counts.store(connection, table, counts.recount(connection, table))
+        if "TimeToLive" in table.definition:
+            definition = copy.deepcopy(table.definition)
+            definition["TimeToLive"]["Status"] = "CREATING"
+            # Opening the file goes on with whatever is CREATING.
+            catalog.replace(connection, table, definition)
+    connection.execute(f"PRAGMA user_version = {layout.VERSION}")

@@ -1,0 +1,1 @@
+"""Which requests the server accepts: signatures, keys, host names."""

@@ -1,0 +1,1 @@
+"""Formats that the CMS accepts: slugs, links, MIME types, e-mail addresses."""

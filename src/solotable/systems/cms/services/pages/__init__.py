@@ -1,0 +1,1 @@
+"""Pages, their versions, routes and links."""

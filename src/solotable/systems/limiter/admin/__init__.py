@@ -1,0 +1,1 @@
+"""Limits, entities and namespaces, and the audit trail of their changes."""

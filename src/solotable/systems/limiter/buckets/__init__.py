@@ -1,0 +1,1 @@
+"""Token buckets: arithmetic, stored form, charging and sharding."""

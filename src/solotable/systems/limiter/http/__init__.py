@@ -1,0 +1,1 @@
+"""The limiter over HTTP: the app, middleware, and dependencies for FastAPI."""

@@ -1,0 +1,133 @@
+"""The limiter as an app: routers, the web layer around them, and the jobs of usage and audit beside them.
+
+`create_app` decides nothing that a caller could forget: without `auth` only `/health` answers.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Unpack
+
+from fastapi import FastAPI
+
+from solotable import AsyncDatabase, connect
+from solotable.errors import SolotableError
+from solotable.jobs.deliver import deliver
+from solotable.systems.limiter.admin.audit import audit_sink
+from solotable.systems.limiter.core import Options
+from solotable.systems.limiter.table import limiter
+from solotable.systems.limiter.usage import aggregate
+from solotable.web import Auth, install, lifespan
+from solotable.web.lifespan import Lifespan
+from solotable.web.periodic import every
+
+from .dependency import limit_problems
+from .routes import ROUTERS
+from .routes.access import PROBLEMS
+from .routes.dependencies import OpenNamespaces
+from .watch import StreamSettings, Watch
+
+if TYPE_CHECKING:
+    import socket
+
+    import uvicorn
+
+MOST_BYTES = 100_000
+
+log = logging.getLogger("solotable.limiter")
+
+
+def create_app(  # noqa: PLR0913 - what an installation decides, each by name and with a safe default
+    source: str | AsyncDatabase,
+    *,
+    auth: Auth | None = None,
+    cursor_secrets: Sequence[bytes] = (),
+    lease_seconds: float = 3600.0,
+    jobs_seconds: float | None = None,
+    stream: StreamSettings | None = None,
+    trusted_hosts: Iterable[str] = (),
+    cors_origins: Iterable[str] = (),
+    **options: Unpack[Options],
+) -> FastAPI:
+    """Return the limiter over a URL, or over a database that is open; options are those of AsyncLimiter.
+
+    `jobs_seconds` counts usage and delivers the audit trail in this process that often; without it
+    jobs of their own do. A lease that nobody ends is forgotten after `lease_seconds`.
+    """
+    if jobs_seconds is not None and not isinstance(source, str):
+        raise TypeError("jobs_seconds needs a URL: the jobs open a connection of their own.")
+    during = _during(None if jobs_seconds is None else str(source), jobs_seconds or 0.0)
+    app = FastAPI(
+        title="Limiter",
+        version="1",
+        summary="Rate limits of many namespaces on one table.",
+        lifespan=lifespan(source, limiter, cursor_secrets=cursor_secrets, during=during),
+    )
+    app.state.open_namespaces = OpenNamespaces(options)
+    app.state.lease_seconds = lease_seconds
+    app.state.stream = stream or StreamSettings()
+    for router in ROUTERS:
+        app.include_router(router)
+    install(
+        app,
+        auth=auth,
+        trusted_hosts=trusted_hosts,
+        cors_origins=cors_origins,
+        max_body_bytes=MOST_BYTES,
+        problems=PROBLEMS,
+    )
+    limit_problems(app)
+    return app
+
+
+def server_of(app: FastAPI, *, port: int = 8081, host: str = "127.0.0.1") -> uvicorn.Server:
+    """Return a server that ends the streams of events when it stops; uvicorn alone would wait for them."""
+    import uvicorn
+
+    class Server(uvicorn.Server):
+        async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+            app.state.watch.close()
+            await super().shutdown(sockets)
+
+    config = uvicorn.Config(
+        app,
+        host=host,
+        port=port,
+        log_level="warning",
+        timeout_graceful_shutdown=5,
+        # uvicorn by itself believes whatever a process of this machine writes into X-Forwarded-For.
+        proxy_headers=False,
+    )
+    return Server(config)
+
+
+def _during(url: str | None, seconds: float) -> Lifespan:
+    """Return what is there while the app runs: the reader of changes, and the jobs."""
+
+    @asynccontextmanager
+    async def span(app: FastAPI) -> AsyncIterator[None]:
+        app.state.watch = Watch(app.state.database)
+        try:
+            if url is None:
+                yield
+            else:
+                async with every(seconds, partial(do_jobs, url)):
+                    yield
+        finally:
+            app.state.watch.close()
+
+    return span
+
+
+def do_jobs(url: str) -> None:
+    """Count usage and deliver the audit trail, as far as there is anything to do."""
+    try:
+        with connect(url, limiter) as db:
+            deliver(db, [audit_sink()])
+            aggregate(db)
+    except SolotableError:
+        # No request waits for these, and none fails on them; what is left is done next time.
+        log.exception("usage and the audit trail were not brought up to date")

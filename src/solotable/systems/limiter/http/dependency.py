@@ -1,0 +1,94 @@
+"""Rate limits of single FastAPI routes: `lease: Annotated[AsyncLease, Depends(rate_limited(...))]`.
+
+Tokens are taken before the route runs and settled when it has. An error that is the application's own gives
+everything back; one that is the caller's (an HTTPException or a solotable error below 500, or hanging up)
+does not, or asking for what is not there would be free.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+
+from fastapi import FastAPI, HTTPException, Request, Response
+from starlette.requests import ClientDisconnect
+
+from solotable.errors import SolotableError
+from solotable.systems.limiter.admin.entities import OnUnavailable
+from solotable.systems.limiter.admin.limits import Amount
+from solotable.systems.limiter.async_rate_limiter import AsyncLimiter
+from solotable.systems.limiter.lease import AsyncLease
+from solotable.web import anyone
+from solotable.web.http.problems import kind_of
+
+from .http_errors import MEDIA_TYPE, REFUSALS, headers_of, refusal_of
+from .identity import by_address, entity_of
+
+Dependency = Callable[[Request, Response], AsyncIterator[AsyncLease]]
+#: How names begin that are no principal's.
+_OTHERS = ("id:", "ip:", "key:")
+
+
+async def by_principal(request: Request) -> str:
+    """Name the principal of the verified credential; without one the address."""
+    principal = await anyone(request)
+    if principal.kind == "anonymous":
+        return by_address(request.scope)
+    return f"id:{principal.id}" if principal.id.startswith(_OTHERS) else principal.id
+
+
+def rate_limited(
+    limiter: AsyncLimiter | Callable[[Request], AsyncLimiter | Awaitable[AsyncLimiter]],
+    *,
+    entity: Callable[[Request], str | Awaitable[str]] = by_principal,
+    resource: str | Callable[[Request], str] = "http",
+    consume: Mapping[str, Amount] | Callable[[Request], Mapping[str, Amount]] | None = None,
+    on_unavailable: OnUnavailable | None = None,
+) -> Dependency:
+    """Return a dependency that takes tokens for a route, and gives it the lease.
+
+    The app answers refusals after `limit_problems(app)`.
+    """
+    wanted = {"rpm": 1} if consume is None else consume
+
+    async def limited(request: Request, response: Response) -> AsyncIterator[AsyncLease]:
+        """Take tokens, or answer with 429, 422 or 503."""
+        found = limiter if isinstance(limiter, AsyncLimiter) else limiter(request)
+        name = entity(request)
+        lease = (await found if inspect.isawaitable(found) else found).acquire(
+            entity_of(await name if inspect.isawaitable(name) else name),
+            resource if isinstance(resource, str) else resource(request),
+            wanted if isinstance(wanted, Mapping) else wanted(request),
+            on_unavailable=on_unavailable,
+        )
+        theirs: Exception | None = None
+        async with lease:
+            response.headers.update(headers_of(lease.statuses))
+            try:
+                yield lease
+            except (HTTPException, SolotableError, ClientDisconnect) as error:
+                if not isinstance(error, ClientDisconnect) and _status(error) >= 500:
+                    raise
+                theirs = error
+        if theirs is not None:
+            raise theirs
+
+    return limited
+
+
+def limit_problems(app: FastAPI) -> None:
+    """Have an app answer refusals of the limiter as problems, with the headers of limits."""
+
+    async def refused(request: Request, error: Exception) -> Response:
+        refusal = refusal_of(error)
+        body = refusal.body(request.url.path, request.scope.get("state", {}).get("request_id"))
+        return Response(body, refusal.status, refusal.headers, MEDIA_TYPE)
+
+    for each in REFUSALS:
+        app.add_exception_handler(each, refused)
+
+
+def _status(error: HTTPException | SolotableError) -> int:
+    if isinstance(error, HTTPException):
+        return error.status_code
+    return refusal_of(error).status if isinstance(error, REFUSALS) else kind_of(error).status

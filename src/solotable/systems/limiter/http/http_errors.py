@@ -1,0 +1,114 @@
+"""What a caller over HTTP is told: the headers of limits, and why a call was refused. For any framework.
+
+A refusal is a problem as RFC 9457 has it, in the form that `solotable.web` gives to every other one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+from urllib.parse import quote
+
+from solotable.systems.limiter.errors import (
+    LimiterUnavailable,
+    LimitStatus,
+    NeverSatisfiable,
+    RateLimitExceeded,
+)
+
+MEDIA_TYPE = "application/problem+json"
+#: What becomes an answer of its own; every other error is the application's.
+REFUSALS = (RateLimitExceeded, NeverSatisfiable, LimiterUnavailable)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """The answer to a call that was refused."""
+
+    status: int
+    slug: str
+    title: str
+    detail: str
+    headers: dict[str, str] = field(default_factory=dict)
+    members: dict[str, Any] = field(default_factory=dict)
+
+    def body(self, path: str, request_id: str | None) -> bytes:
+        """Return the problem as it is sent."""
+        told = {
+            "type": f"urn:problem:solotable:{self.slug}",
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+            "instance": quote(path),
+            "request_id": request_id,
+            **self.members,
+        }
+        return json.dumps(told, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+
+
+def refusal_of(error: Exception) -> Refusal:
+    """Return the answer to one of REFUSALS."""
+    if isinstance(error, RateLimitExceeded):
+        told = error.as_dict()
+        return Refusal(
+            status=429,
+            slug="rate-limit-exceeded",
+            title="Rate limit exceeded",
+            detail=str(error),
+            headers={"retry-after": error.retry_after_header, **headers_of(error.statuses)},
+            members={name: told[name] for name in ("retry_after_seconds", "limits")},
+        )
+    if isinstance(error, NeverSatisfiable):
+        # No Retry-After, and not a 429: whoever waits and repeats it waits for ever (C1.13).
+        return Refusal(
+            status=422,
+            slug="never-satisfiable",
+            title="More than the limit ever holds",
+            detail=str(error),
+            members={"limit": error.limit.as_dict()},
+        )
+    return Refusal(
+        status=503,
+        slug="limiter-unavailable",
+        title="Temporarily unavailable",
+        detail="The limiter could not be asked; try again later.",
+        headers={"retry-after": "1"},
+    )
+
+
+def headers_of(statuses: Iterable[LimitStatus]) -> dict[str, str]:
+    """Return the X-RateLimit headers: of the tightest limit, and by name where there are several.
+
+    `Reset` is in how many seconds the limit is full again, rounded up.
+    """
+    found: dict[str, LimitStatus] = {}
+    for status in statuses:
+        name = status.limit.name.lower()
+        if status.available is not None and (name not in found or _room(status) < _room(found[name])):
+            found[name] = status
+    if not found:
+        return {}
+    headers = _three(min(found.values(), key=_room), "")
+    if len(found) > 1:
+        for name, status in found.items():
+            headers |= _three(status, f"-{name}")
+    return headers
+
+
+def _room(status: LimitStatus) -> tuple[bool, Fraction]:
+    """How tight a limit is: what refuses first, then the smallest part that is left."""
+    return not status.exceeded, Fraction(status.available or 0, status.limit.capacity)
+
+
+def _three(status: LimitStatus, end: str) -> dict[str, str]:
+    limit, available = status.limit, status.available or 0
+    missing = limit.capacity - available
+    return {
+        f"x-ratelimit-limit{end}": str(limit.capacity),
+        f"x-ratelimit-remaining{end}": str(max(0, available)),
+        f"x-ratelimit-reset{end}": str(math.ceil(Fraction(missing * limit.period_seconds, limit.refill))),
+    }

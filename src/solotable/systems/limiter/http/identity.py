@@ -1,0 +1,84 @@
+"""Who is limited: names of entities from requests. Whatever comes in, two callers never get one name.
+
+A text that is a valid name, and does not look like a digest, is the name; any other is named by its digest.
+An address is the one that the server gives: `X-Forwarded-For` is whatever a caller writes into it. Name the
+proxies whose header counts: `install(trusted_hosts=...)`, or uvicorn's `--forwarded-allow-ips` without it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable, MutableMapping
+from functools import lru_cache
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from typing import Any
+
+from solotable.errors import DataError
+from solotable.systems.limiter.admin.names import entity_name
+
+AsgiScope = MutableMapping[str, Any]
+#: From a request to a text that stands for its caller; None is not limited.
+Identify = Callable[[AsgiScope], str | Awaitable[str | None] | None]
+
+_DIGEST = "sha256:"
+
+
+def entity_of(text: str) -> str:
+    """Return the name of the entity that a text stands for.
+
+    >>> entity_of("ann@example.org"), entity_of("Zoë")
+    ('ann@example.org', 'sha256:c6a12698582fc1104ea24107a2d7268145ff06ef85970772')
+    """
+    if not text.startswith(_DIGEST):
+        try:
+            return entity_name(text)
+        except DataError:
+            pass
+    return f"{_DIGEST}{_digest(text)}"
+
+
+def by_address(scope: AsgiScope) -> str:
+    """Name the address of whoever connected; those of a socket without one are all one.
+
+    Of an IPv6 address that is its network of 64 bits: whoever has one address has all of these.
+
+    >>> by_address({"client": ("192.0.2.7", 1)}), by_address({"client": ("2001:db8:0:1:aaaa::7", 1)})
+    ('ip:192.0.2.7', 'ip:2001:db8:0:1::')
+    """
+    client = scope.get("client")
+    return f"ip:{_network(client[0]) if client else 'none'}"
+
+
+# A caller sends many requests, and few callers make most of them.
+@lru_cache(maxsize=4096)
+def _network(address: str) -> str:
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address  # whatever the server calls it, such as the name of a test client
+    if isinstance(found, IPv4Address):
+        return str(found)
+    if found.ipv4_mapped is not None:
+        return str(found.ipv4_mapped)
+    if found.is_link_local or found.is_loopback:
+        return address  # neighbours share these networks
+    return str(IPv6Address(int(found) >> 64 << 64))
+
+
+def by_header(name: str) -> Callable[[AsgiScope], str]:
+    """Name the value of a header, as an API key, by its digest; without the header the address.
+
+    Nothing is verified: use it behind whatever verifies keys, or callers make up new ones.
+    """
+    wanted = name.lower().encode("latin-1")
+
+    def identify(scope: AsgiScope) -> str:
+        given = [value for header, value in scope["headers"] if header == wanted]
+        return f"key:{_digest(given[0])}" if len(given) == 1 else by_address(scope)
+
+    return identify
+
+
+def _digest(text: str | bytes) -> str:
+    data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    return hashlib.sha256(data).hexdigest()[:48]

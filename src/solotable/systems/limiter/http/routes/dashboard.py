@@ -1,0 +1,119 @@
+"""`/api/dashboard`, `/health`: how many tokens there are, and buckets as they change. Nothing is taken."""
+
+from __future__ import annotations
+
+from typing import Annotated, cast
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from fastapi.responses import StreamingResponse
+
+from solotable._store.runner import arun
+from solotable.errors import DataError, SolotableError
+from solotable.systems.limiter.admin.limits import Amount
+from solotable.systems.limiter.admin.namespaces import namespaces
+from solotable.systems.limiter.async_rate_limiter import AsyncLimiter
+from solotable.systems.limiter.errors import LimitStatus, NoLimits
+from solotable.systems.limiter.http.watch import StreamSettings, Watch, events
+from solotable.web import DatabaseDep, Page, Paging
+
+from .access import APPS, OPERATORS, PUBLIC, allow
+from .bodies import AvailabilityOut, DashboardRow, Health, StatusOut, WaitOut
+from .dependencies import EntityPath, LimiterDep, ResourceQuery
+
+router = APIRouter()
+
+Asked = Annotated[
+    list[Annotated[str, Query(pattern=r"^[A-Za-z][A-Za-z0-9_.\-]{0,63}:[0-9]{1,12}(\.[0-9]{1,3})?$")]],
+    Query(
+        min_length=1, max_length=10, description="A limit and an amount, for each limit.", examples=["rpm:1"]
+    ),
+]
+
+
+@router.get("/api/dashboard/availability/{entity}", tags=["dashboard"], **allow(*APPS))
+async def availability(entity: EntityPath, resource: ResourceQuery, limiter: LimiterDep) -> AvailabilityOut:
+    """Return how many tokens an entity has; with a parent that is charged too, the fewer."""
+    statuses = await limiter.statuses(entity, resource)
+    left: dict[str, int] = {}
+    for each in statuses:
+        if each.available is not None:
+            name = each.limit.name
+            left[name] = min(each.available, left.get(name, each.available))
+    return AvailabilityOut(
+        entity=entity, resource=resource, available=left, limits=[StatusOut.of(each) for each in statuses]
+    )
+
+
+@router.get("/api/dashboard/wait-time/{entity}", tags=["dashboard"], **allow(*APPS))
+async def wait_time(
+    entity: EntityPath, resource: ResourceQuery, consume: Asked, limiter: LimiterDep
+) -> WaitOut:
+    """Return in how many seconds there is enough, if nobody takes any; 422 where there never is."""
+    wait = await limiter.time_until(entity, resource, _amounts(consume))
+    return WaitOut(entity=entity, resource=resource, wait_seconds=wait)
+
+
+@router.get("/api/dashboard/entities", tags=["dashboard"], **allow(*OPERATORS))
+async def dashboard_entities(
+    resource: ResourceQuery, limiter: LimiterDep, paging: Paging
+) -> Page[DashboardRow]:
+    """List entities with their limits for a resource, each as the table has it now."""
+    page = await limiter.entities(limit=paging.limit, cursor=paging.cursor)
+    rows = [
+        DashboardRow(
+            entity_id=each.entity_id,
+            name=each.name,
+            parent_id=each.parent_id,
+            limits=[StatusOut.of(status) for status in await _statuses(limiter, each.entity_id, resource)],
+        )
+        for each in page.items
+    ]
+    return Page[DashboardRow](items=rows, next_cursor=page.cursor)
+
+
+@router.get(
+    "/api/dashboard/stream",
+    tags=["dashboard"],
+    response_class=StreamingResponse,
+    responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
+    **allow(*OPERATORS),
+)
+async def stream(request: Request, limiter: LimiterDep) -> StreamingResponse:
+    """Tell every change of a bucket of the namespace from now on, as server-sent events.
+
+    A stream ends after some minutes, and browsers connect again; what happened between is not told.
+    """
+    watch = cast(Watch, request.app.state.watch)
+    settings = cast(StreamSettings, request.app.state.stream)
+    return StreamingResponse(
+        events(watch, limiter.namespace, settings),
+        media_type="text/event-stream",
+        headers={"cache-control": "no-store", "x-accel-buffering": "no"},
+    )
+
+
+@router.get("/health", tags=["health"], **PUBLIC)
+async def health(db: DatabaseDep) -> Health:
+    """Say whether the table answers."""
+    try:
+        await arun(namespaces(db.scope, limit=1), db.engine)
+    except SolotableError:
+        raise HTTPException(503, "The table does not answer.") from None
+    return Health(status="ok")
+
+
+async def _statuses(limiter: AsyncLimiter, entity: str, resource: str) -> list[LimitStatus]:
+    try:
+        return await limiter.statuses(entity, resource)
+    except NoLimits:
+        return []
+
+
+def _amounts(asked: list[str]) -> dict[str, Amount]:
+    found: dict[str, Amount] = {}
+    for each in asked:
+        name, _, amount = each.partition(":")
+        if name in found:
+            raise DataError(f"The amount of {name!r} is given twice.")
+        found[name] = float(amount) if "." in amount else int(amount)
+    return found

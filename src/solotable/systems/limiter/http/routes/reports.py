@@ -1,0 +1,67 @@
+"""`/usage`, `/audit`: what was consumed, and who changed what, as far as the jobs have come."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from solotable.systems.limiter.usage import Window
+from solotable.web import Page, Paging
+from solotable.web.http.timestamps import Moment
+
+from .access import OPERATORS, allow
+from .dependencies import LimiterDep, OneEntity, OneResource
+from .report_bodies import AuditOut, SummaryOut, UsageOut
+
+router = APIRouter()
+
+
+Since = Annotated[Moment | None, Query(description="Windows that begin at this moment or later.")]
+Until = Annotated[Moment | None, Query(description="Windows that begin before this moment.")]
+
+
+@router.get("/usage", tags=["usage"], **allow(*OPERATORS))
+async def usage(
+    limiter: LimiterDep,
+    paging: Paging,
+    entity: OneEntity = None,
+    resource: OneResource = None,
+    window: Window = "hour",
+    since: Since = None,
+    until: Until = None,
+) -> Page[UsageOut]:
+    """List the usage of an entity, of a resource, or of one by the other, oldest first."""
+    found = await limiter.usage(
+        entity=entity,
+        resource=resource,
+        window=window,
+        since=since,
+        until=until,
+        limit=paging.limit,
+        cursor=paging.cursor,
+    )
+    return Page[UsageOut](items=[UsageOut(**each.as_dict()) for each in found], next_cursor=found.cursor)
+
+
+@router.get("/usage/summary", tags=["usage"], **allow(*OPERATORS))
+async def usage_summary(
+    limiter: LimiterDep,
+    entity: OneEntity = None,
+    resource: OneResource = None,
+    window: Window = "hour",
+    since: Since = None,
+    until: Until = None,
+) -> SummaryOut:
+    """Return totals, means and peaks by limit."""
+    found = await limiter.usage_summary(
+        entity=entity, resource=resource, window=window, since=since, until=until
+    )
+    return SummaryOut(**found.as_dict())
+
+
+@router.get("/audit", tags=["audit"], **allow(*OPERATORS))
+async def audit(limiter: LimiterDep, paging: Paging, entity: OneEntity = None) -> Page[AuditOut]:
+    """List who changed which entity and which limits, newest first."""
+    found = await limiter.audit(entity=entity, limit=paging.limit, cursor=paging.cursor)
+    return Page[AuditOut].of(found, lambda each: AuditOut(**each.as_dict()))

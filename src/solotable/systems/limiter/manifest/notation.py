@@ -1,0 +1,76 @@
+"""Limits as people write them: `rpm=100/minute` beside the stored `rpm=100/60`. Pure, both ways."""
+
+from __future__ import annotations
+
+from solotable.errors import DataError
+from solotable.systems.limiter.admin.limits import Limit
+
+_SECONDS = {
+    "second": 1,
+    "minute": 60,
+    "hour": 3600,
+    "day": 86_400,
+    "s": 1,
+    "sec": 1,
+    "min": 60,
+    "m": 60,
+    "h": 3600,
+    "d": 86_400,
+}
+_NAMES = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
+#: How a limit is written, for messages.
+FORM = "name=tokens/period, as in rpm=100/minute or rpm=100/60; +150 behind it is the most it ever holds"
+
+
+def spelled(text: str) -> Limit:
+    """Read a limit as people write it.
+
+    >>> str(spelled("rpm=100/min")), str(spelled("tpm=60000/60+90000")), str(spelled("rpd = 1_000 / day"))
+    ('rpm=100/60', 'tpm=60000/60+90000', 'rpd=1000/86400')
+    """
+    name, equals, rate = text.partition("=")
+    if not equals:
+        raise DataError(f"{text!r} is no limit; write {FORM}.")
+    return spelled_rate(name.strip(), rate)
+
+
+def spelled_rate(name: str, rate: str) -> Limit:
+    """Read what stands behind the name; a rate without a period is by the minute."""
+    tokens, slash, rest = rate.partition("/")
+    period, plus, burst = rest.partition("+")
+    if not slash:
+        tokens, plus, burst = rate.partition("+")
+        period = "minute"
+    refill = _whole(tokens)
+    seconds = seconds_of(period)
+    most = _whole(burst) if plus else refill
+    if refill is None or seconds is None or most is None:
+        raise DataError(f"{f'{name}={rate}'!r} is no limit; write {FORM}.")
+    return Limit(name, most, refill, seconds)
+
+
+def seconds_of(period: str) -> int | None:
+    """Return a period in seconds: a number of them, or second, minute, hour or day; None: neither.
+
+    >>> seconds_of("90"), seconds_of("Hours"), seconds_of("fortnight")
+    (90, 3600, None)
+    """
+    name = period.strip().lower()
+    found = _SECONDS.get(name) or _SECONDS.get(name.removesuffix("s"))
+    return _whole(name) if found is None else found
+
+
+def spelling(limit: Limit) -> str:
+    """Return a limit as people write it.
+
+    >>> spelling(Limit("rpm", 150, 100, 60)), spelling(Limit("rpm", 10, 10, 90))
+    ('rpm=100/minute+150', 'rpm=10/90')
+    """
+    burst = "" if limit.capacity == limit.refill else f"+{limit.capacity}"
+    return f"{limit.name}={limit.refill}/{_NAMES.get(limit.period_seconds, limit.period_seconds)}{burst}"
+
+
+def _whole(text: str) -> int | None:
+    # isdecimal is also true of other scripts' digits; more digits than any limit has are not worth reading.
+    plain = text.strip().replace("_", "")
+    return int(plain) if plain.isascii() and plain.isdecimal() and len(plain) <= 20 else None

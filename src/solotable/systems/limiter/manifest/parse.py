@@ -1,0 +1,291 @@
+"""A file of limits: its schema, and every mistake in it by its line.
+
+Only `capacity` is required: `refill` is as much, `period_seconds` 60. A number alone is a capacity, a text
+such as `100/hour+150` a rate. All mistakes are told at once; a file with one is refused whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import NamedTuple, TypeVar
+
+from solotable.errors import DataError
+from solotable.systems.limiter.admin.entities import OnUnavailable
+from solotable.systems.limiter.admin.limits import Limit, Limits, limits_of
+from solotable.systems.limiter.admin.names import DEFAULT, entity_name, resource_name
+from solotable.systems.limiter.admin.namespaces import namespace_name
+
+from .notation import seconds_of, spelled_rate
+from .source import Entry, Malformed, Node, parsed
+
+MadeT = TypeVar("MadeT")
+
+#: An alias of YAML makes much of little.
+MOST_LEVELS = 100_000
+_MOST_PROBLEMS = 20
+_TOP = ("namespace", "system", "resources", "entities")
+_LIMIT = ("capacity", "refill", "period_seconds", "period")
+_PERIOD_SECONDS = 60
+
+
+class Level(NamedTuple):
+    """Where limits are stored: None is every entity, or every resource."""
+
+    entity: str | None
+    resource: str | None
+
+    def __str__(self) -> str:
+        if self.entity is None:
+            return "system" if self.resource is None else f"resource {self.resource}"
+        on = "" if self.resource is None else f" on {self.resource}"
+        return f"entity {self.entity}{on}"
+
+    @property
+    def order(self) -> tuple[str, str]:
+        """Sorts the system first, then resources, then entities."""
+        return (self.entity or "", self.resource or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a level has; a level of limits None is the system's, for its `on_unavailable`."""
+
+    limits: Limits | None
+    on_unavailable: OnUnavailable | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A mistake in a file."""
+
+    line: int
+    told: str
+
+
+class ManifestError(DataError):
+    """A file of limits has mistakes; `problems` are all of them, up to a bound."""
+
+    def __init__(self, name: str, problems: list[Problem]) -> None:
+        super().__init__("\n".join(f"{name}:{each.line}: {each.told}" for each in problems))
+        self.name = name
+        self.problems = problems
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manifest:
+    """What a file says."""
+
+    namespace: str | None
+    levels: Mapping[Level, Content]
+
+
+def read_manifest(text: str, name: str) -> Manifest:
+    """Return what a file says, or raise ManifestError; one that is named *.json is JSON, any other YAML."""
+    try:
+        root = parsed(text, is_json=name.lower().endswith(".json"))
+    except Malformed as refused:
+        raise ManifestError(name, [Problem(refused.line, refused.told)]) from refused
+    reader = _Reader()
+    namespace = reader.document(root)
+    if reader.problems:
+        reader.problems.sort(key=lambda each: each.line)
+        raise ManifestError(name, reader.problems)
+    return Manifest(namespace=namespace, levels=reader.levels)
+
+
+class _Stop(Exception):
+    """There are too many levels or mistakes to go on."""
+
+
+@dataclass(slots=True)
+class _Reader:
+    levels: dict[Level, Content] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def document(self, root: Node) -> str | None:
+        """Read everything, and return the namespace that the file is for."""
+        namespace = None
+        try:
+            top = self._members(root, "the file", _TOP)
+            for name, entry in (top or {}).items():
+                match name:
+                    case "namespace":
+                        namespace = self._named(entry.node, namespace_name)
+                    case "system":
+                        self._level(Level(None, None), entry)
+                    case "resources":
+                        self._resources(None, entry)
+                    case "entities":
+                        self._entities(entry)
+            if not self.levels and not self.problems:
+                # With --prune it would remove everything.
+                self._problem(
+                    root.line, "The file has no limits: neither of the system, nor of resources or entities."
+                )
+        except _Stop:
+            pass
+        return namespace
+
+    def _entities(self, entry: Entry) -> None:
+        for name, each in (self._members(entry.node, "entities") or {}).items():
+            if self._judged(each.line, partial(entity_name, name)) is None:
+                continue
+            found = self._members(each.node, f"entity {name}", ("limits", "resources"))
+            if found is not None and not found:
+                self._problem(each.line, f"Entity {name!r} has neither limits nor resources.")
+            if found and "limits" in found:
+                self._store(Level(name, None), each.line, self._limits(found["limits"]))
+            if found and "resources" in found:
+                self._resources(name, found["resources"])
+
+    def _resources(self, entity: str | None, entry: Entry) -> None:
+        for name, each in (self._members(entry.node, "resources") or {}).items():
+            # `_default_` is how an entity's limits on all resources are stored, and some tools write it so.
+            if name == DEFAULT and entity is not None:
+                self._level(Level(entity, None), each)
+            elif self._judged(each.line, partial(resource_name, name)) is not None:
+                self._level(Level(entity, name), each)
+
+    def _level(self, level: Level, entry: Entry) -> None:
+        is_system = level == (None, None)
+        allowed = ("limits", "on_unavailable") if is_system else ("limits",)
+        found = self._members(entry.node, str(level), allowed)
+        if found is None:
+            return
+        choice = self._choice(found["on_unavailable"]) if "on_unavailable" in found else None
+        if "limits" in found:
+            limits = self._limits(found["limits"])
+            if limits is not None:
+                self._store(level, entry.line, limits, choice)
+        elif choice is not None:
+            self._store(level, entry.line, None, choice)
+        elif "on_unavailable" not in found:
+            self._problem(entry.line, f"{_capital(level)} has no limits; leave it out to have none.")
+
+    def _store(
+        self, level: Level, line: int, limits: Limits | None, choice: OnUnavailable | None = None
+    ) -> None:
+        if level in self.levels:
+            self._problem(line, f"The limits of {level} are there twice.")
+            return
+        if len(self.levels) == MOST_LEVELS:
+            self._problem(line, f"A file has at most {MOST_LEVELS:,} levels.")
+            raise _Stop
+        if limits is not None or choice is not None:
+            self.levels[level] = Content(limits, choice)
+
+    def _limits(self, entry: Entry) -> Limits | None:
+        members = self._members(entry.node, "limits")
+        if members is None:
+            return None
+        found = [self._limit(name, each) for name, each in members.items()]
+        if any(each is None for each in found):
+            return None
+        return self._judged(entry.line, lambda: limits_of(each for each in found if each is not None))
+
+    def _limit(self, name: str, entry: Entry) -> Limit | None:
+        value = entry.node.value
+        if type(value) is int:
+            return self._judged(entry.line, lambda: Limit(name, value, value, _PERIOD_SECONDS))
+        if isinstance(value, str):
+            return self._judged(entry.line, lambda: spelled_rate(name, value))
+        members = self._members(entry.node, f"limit {name}", _LIMIT)
+        if members is None:
+            return None
+        if "capacity" not in members:
+            self._problem(entry.line, f"Limit {name!r} has no capacity.")
+            return None
+        if "period" in members and "period_seconds" in members:
+            self._problem(entry.line, f"Limit {name!r} has period and period_seconds; give one of them.")
+            return None
+        numbers = {key: each.node.value for key, each in members.items() if key != "period"}
+        if "period" in members:
+            seconds = seconds_of(str(members["period"].node.value))
+            if seconds is None:
+                line = members["period"].line
+                self._problem(line, "A period is second, minute, hour, day, or a number of seconds.")
+                return None
+            numbers["period_seconds"] = seconds
+        capacity = numbers["capacity"]
+        return self._judged(
+            next((each.line for each in members.values()), entry.line),
+            lambda: Limit(
+                name,
+                capacity,
+                numbers.get("refill", capacity),
+                numbers.get("period_seconds", _PERIOD_SECONDS),
+            ),
+            lines={key: each.line for key, each in members.items()},
+        )
+
+    def _choice(self, entry: Entry) -> OnUnavailable | None:
+        match entry.node.value:
+            case "block":
+                return "block"
+            case "allow":
+                return "allow"
+        self._problem(entry.line, f"on_unavailable is block or allow; {entry.node.value!r} was given.")
+        return None
+
+    def _named(self, node: Node, judge: Callable[[str], str]) -> str | None:
+        return self._judged(node.line, lambda: judge(node.value))
+
+    def _judged(
+        self, line: int, make: Callable[[], MadeT], *, lines: Mapping[str, int] | None = None
+    ) -> MadeT | None:
+        """Return what is made, or note why not, on the line of the member that the refusal names."""
+        try:
+            return make()
+        except DataError as refused:
+            told = str(refused)
+            named = (at for key, at in (lines or {}).items() if told.startswith(f"The {key} "))
+            self._problem(next(named, line), told)
+            return None
+
+    def _members(self, node: Node, what: str, allowed: tuple[str, ...] = ()) -> dict[str, Entry] | None:
+        """Return the members of a mapping; unknown ones are noted and left out."""
+        if node.value is None:
+            return {}
+        if not isinstance(node.value, dict):
+            listed = f" of {_listed(allowed)}" if allowed else " of names"
+            self._problem(node.line, f"{_capital(what)} must be a mapping{listed}, not {_kind(node.value)}.")
+            return None
+        found: dict[str, Entry] = {}
+        for name, entry in node.value.items():
+            if allowed is _TOP and name.startswith("x-"):
+                # Where YAML's anchors are kept.
+                continue
+            if allowed and name not in allowed:
+                self._problem(
+                    entry.line, f"{_capital(what)} has {_listed(allowed)}; {name!r} is not one of them."
+                )
+            else:
+                found[name] = entry
+        return found
+
+    def _problem(self, line: int, told: str) -> None:
+        self.problems.append(Problem(line, told))
+        if len(self.problems) == _MOST_PROBLEMS:
+            raise _Stop
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _capital(what: object) -> str:
+    text = str(what)
+    return text[:1].upper() + text[1:]
+
+
+def _kind(value: object) -> str:
+    match value:
+        case list():
+            return "a list"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+    return "a text"

@@ -1,0 +1,1 @@
+"""Engines for tests: recording and faulty."""

@@ -1,0 +1,152 @@
+"""What was asked of an engine, what came back, and what it cost; nothing is sent from here.
+
+Costs are those that the replies report. An error reports none: DynamoDB charges for a write whose
+condition failed, but does not say how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from solotable._protocol import requests
+from solotable._protocol.requests import Control, Request
+
+#: Their ConsumedCapacity has no direction, so it goes by the request.
+_READS = (requests.GetItem, requests.Query, requests.Scan, requests.BatchGetItem, requests.TransactGetItems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """One request and what came of it."""
+
+    request: Request[Any]
+    reply: Any = None
+    error: Exception | None = None
+    seconds: float = 0.0
+    rcu: float = 0.0
+    wcu: float = 0.0
+    #: The units of each index that has any, by its name.
+    indexes: dict[str, float]
+    is_scan: bool = False
+
+    @property
+    def operation(self) -> str:
+        """The operation by DynamoDB's name."""
+        return operation_of(self.request)
+
+    def __str__(self) -> str:
+        parts = [_title(self.request)]
+        if self.rcu or not self.wcu:
+            parts.append(f"{self.rcu:g} RCU")
+        if self.wcu:
+            parts.append(f"{self.wcu:g} WCU")
+        if self.indexes:
+            listed = ", ".join(f"{name} {units:g}" for name, units in self.indexes.items())
+            parts.append(f"(of that {listed})")
+        if self.error is not None:
+            parts.append(f"refused: {type(self.error).__name__}")
+        return "  ".join(parts)
+
+
+class Journal:
+    """The records of one engine, or of all engines of a test, in their order."""
+
+    def __init__(self) -> None:
+        self.records: list[Record] = []
+        #: How long flows have waited before trying again, whether or not anybody slept.
+        self.waited_seconds = 0.0
+
+    @property
+    def rcu(self) -> float:
+        """The read units of everything so far."""
+        return total(record.rcu for record in self.records)
+
+    @property
+    def wcu(self) -> float:
+        """The write units of everything so far."""
+        return total(record.wcu for record in self.records)
+
+    @property
+    def scans(self) -> list[Record]:
+        """The requests that read a table or an index from its beginning."""
+        return [record for record in self.records if record.is_scan]
+
+    def requests(self, operation: str | None = None) -> list[Request[Any]]:
+        """Return what was asked, or what was asked of one operation."""
+        return [
+            record.request for record in self.records if operation is None or record.operation == operation
+        ]
+
+    def clear(self) -> None:
+        """Forget everything so far."""
+        self.records.clear()
+        self.waited_seconds = 0.0
+
+
+def total(units: Iterable[float]) -> float:
+    """Return a sum of units; they come in halves, which floats add up exactly."""
+    return sum(units, 0.0)
+
+
+def operation_of(request: Request[Any]) -> str:
+    """Return the name of a request's operation."""
+    return request.operation if isinstance(request, Control) else type(request).__name__
+
+
+def units_of(request: Request[Any], reply: Any) -> tuple[float, float, dict[str, float]]:
+    """Return the read units, the write units and those of the indexes that a reply reports."""
+    reported = reply.get("ConsumedCapacity") if isinstance(reply, dict) else getattr(reply, "capacity", None)
+    tables: Sequence[dict[str, Any]] = [reported] if isinstance(reported, dict) else reported or []
+    rcu = wcu = 0.0
+    indexes: dict[str, float] = {}
+    for table in tables:
+        units = table.get("CapacityUnits", 0.0)
+        # DynamoDB: transactions say which; one that is sent again under its token only reads.
+        if "ReadCapacityUnits" in table or "WriteCapacityUnits" in table:
+            rcu += table.get("ReadCapacityUnits", 0.0)
+            wcu += table.get("WriteCapacityUnits", 0.0)
+        elif _reads(request):
+            rcu += units
+        else:
+            wcu += units
+        for place in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
+            for name, counted in table.get(place, {}).items():
+                indexes[name] = indexes.get(name, 0.0) + counted["CapacityUnits"]
+    return rcu, wcu, indexes
+
+
+def _reads(request: Request[Any]) -> bool:
+    match request:
+        case requests.ExecuteStatement():
+            return _selects(request.statement)
+        case requests.BatchExecuteStatement() | requests.ExecuteTransaction():
+            return all(map(_selects, request.statements))
+        case _:
+            return isinstance(request, _READS)
+
+
+def _selects(statement: requests.Statement) -> bool:
+    return statement.text.lstrip()[:6].upper() == "SELECT"
+
+
+def _title(request: Request[Any]) -> str:
+    match request:
+        case requests.Query() | requests.Scan():
+            place = request.table if request.index is None else f"{request.table}/{request.index}"
+        case requests.BatchGetItem():
+            place = ", ".join(f"{part.table} ({len(part.keys)} keys)" for part in request.tables)
+        case requests.BatchWriteItem():
+            place = ", ".join(f"{table} ({len(writes)} writes)" for table, writes in request.tables)
+        case requests.TransactWriteItems():
+            place = f"({len(request.actions)} actions)"
+        case requests.TransactGetItems():
+            place = f"({len(request.gets)} gets)"
+        case requests.ExecuteStatement():
+            place = request.statement.text
+        case Control():
+            place = str(request.members.get("TableName", ""))
+        case _:
+            place = str(getattr(request, "table", ""))
+    return f"{operation_of(request)} {place}".rstrip()

@@ -1,0 +1,1 @@
+"""HTTP conventions: problems, entity tags, pages, middleware."""

@@ -1,0 +1,200 @@
+"""What goes wrong on the way, and whether a write may have been done all the same."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from solotable._protocol.requests import (
+    Control,
+    DeleteItem,
+    ExecuteStatement,
+    GetItem,
+    PutItem,
+    Request,
+    Statement,
+    TransactWriteItems,
+)
+from solotable.engines import dynamodb
+from solotable.engines.dynamodb.http.exchange import Patience
+from solotable.errors import NotConfigured, OutcomeUnknown, ServiceError, Throttled, TransportError
+from tests.waiting import HANG_SECONDS, wait_until
+
+from .scripted import answer, scripted
+
+KEY = {"pk": {"S": "a"}}
+READ = GetItem(table="Things", key=KEY)
+WRITE = PutItem(table="Things", item=KEY)
+LIES = [
+    answer({}, length=9999)[:-1],
+    answer({"Item": KEY}, checksum=1),
+    answer(b"<html>not JSON</html>"),
+]
+
+
+FaultOf = Callable[..., Exception]
+
+
+@pytest.fixture
+def fault_of(either_at: Callable[[str, Patience], dynamodb.DynamoEngine]) -> FaultOf:
+    """What an engine raises, after one attempt and no more."""
+
+    def ask(request: Request[Any], reply: bytes | None, *, silent: bool = False) -> Exception:
+        patience = Patience(read_seconds=0.5 if silent else HANG_SECONDS)
+        with scripted(reply, silent=silent) as server, either_at(server.url, patience) as engine:
+            with pytest.raises((TransportError, ServiceError, NotConfigured)) as raised:
+                engine.handle(request)
+            wait_until(lambda: server.requests)
+            assert len(server.requests) == 1
+            assert raised.value.__cause__ is not None
+            return raised.value
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        WRITE,
+        DeleteItem(table="Things", key=KEY),
+        TransactWriteItems(actions=(WRITE,)),
+        ExecuteStatement(statement=Statement(text="DELETE FROM Things WHERE pk = 'a'")),
+        Control(operation="DeleteTable", members={"TableName": "Things"}),
+    ],
+)
+def test_the_outcome_of_a_write_without_an_answer_is_unknown(write: Request[Any], fault_of: FaultOf) -> None:
+    fault = fault_of(write, None)
+    assert type(fault) is OutcomeUnknown
+    assert not fault.retryable
+    assert "read what is stored" in str(fault)
+
+
+def test_a_transaction_under_a_token_may_be_sent_again(fault_of: FaultOf) -> None:
+    fault = fault_of(TransactWriteItems(actions=(WRITE,), token="once"), None)
+    assert type(fault) is OutcomeUnknown
+    assert fault.retryable
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        READ,
+        ExecuteStatement(statement=Statement(text=" select * FROM Things")),
+        Control(operation="DescribeTable", members={"TableName": "Things"}),
+    ],
+)
+def test_a_read_without_an_answer_may_be_sent_again(read: Request[Any], fault_of: FaultOf) -> None:
+    fault = fault_of(read, None)
+    assert type(fault) is TransportError
+    assert fault.retryable
+
+
+@pytest.mark.parametrize("reply", LIES)
+def test_an_answer_that_is_not_whole_is_no_answer(reply: bytes, fault_of: FaultOf) -> None:
+    assert type(fault_of(READ, reply)) is TransportError
+    assert type(fault_of(WRITE, reply)) is OutcomeUnknown
+
+
+def test_a_server_that_says_nothing_is_given_up(fault_of: FaultOf) -> None:
+    assert type(fault_of(WRITE, None, silent=True)) is OutcomeUnknown
+
+
+@pytest.mark.parametrize("request_", [READ, WRITE])
+def test_where_nobody_listens_nothing_was_sent(request_: Request[Any]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with (
+        dynamodb.open(endpoint_url=f"http://127.0.0.1:{port}") as engine,
+        pytest.raises(TransportError) as raised,
+    ):
+        engine.handle(request_)
+    assert type(raised.value) is TransportError
+    assert str(raised.value) == (
+        f"Nothing answers at http://127.0.0.1:{port}. Start it: solotable serve --port {port}"
+    )
+
+
+def test_an_endpoint_of_the_environment_is_told_with_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
+    with dynamodb.open() as engine, pytest.raises(TransportError, match="from AWS_ENDPOINT_URL_DYNAMODB"):
+        engine.handle(READ)
+
+
+@pytest.mark.parametrize(
+    "code", ["ProvisionedThroughputExceededException", "ThrottlingException", "RequestLimitExceeded"]
+)
+def test_throttling_has_a_class_of_its_own(code: str, fault_of: FaultOf) -> None:
+    body = {"__type": f"com.amazonaws.dynamodb.v20120810#{code}", "message": "Slow down", "reasons": ["x"]}
+    fault = fault_of(WRITE, answer(body, status=400))
+    assert type(fault) is Throttled
+    assert (fault.code, fault.message, fault.retryable) == (code, "Slow down", True)
+    assert fault.members == {"reasons": ["x"]}
+
+
+def test_other_refusals_keep_their_code_and_status(fault_of: FaultOf) -> None:
+    body = {"__type": "com.amazon.coral.service#AccessDeniedException", "Message": "Not you", "code": "odd"}
+    fault = fault_of(READ, answer(body, status=403))
+    assert type(fault) is ServiceError
+    assert (fault.code, fault.message, fault.status) == ("AccessDeniedException", "Not you", 403)
+    assert not fault.retryable
+
+
+def test_keys_that_have_expired_are_no_refusal_that_passes(fault_of: FaultOf) -> None:
+    body = {"__type": "com.amazon.coral.service#ExpiredTokenException", "message": "expired"}
+    fault = fault_of(WRITE, answer(body, status=400))
+    assert type(fault) is NotConfigured
+    assert "aws sso login" in str(fault)
+
+
+@pytest.mark.parametrize("body", [b"<html>Bad gateway</html>", b""])
+def test_a_page_of_a_proxy_is_a_refusal_that_passes(body: bytes, fault_of: FaultOf) -> None:
+    fault = fault_of(READ, answer(body, status=502))
+    assert type(fault) is ServiceError
+    assert (fault.code, fault.status, fault.retryable) == ("502", 502, True)
+    assert fault.message in ("Bad Gateway", "")
+
+
+def test_a_missing_region_is_told_with_the_places_looked_in() -> None:
+    with pytest.raises(NotConfigured) as raised:
+        dynamodb.open()
+    assert str(raised.value) == (
+        "No AWS region. Looked in: the region= argument, AWS_DEFAULT_REGION, "
+        'profile "default", AWS_REGION. Try: region=eu-west-1, or sqlite:///file.db to stay local.'
+    )
+
+
+def test_a_missing_region_is_told_with_the_profile_that_was_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "config").write_text("[profile dev]\noutput = json\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    monkeypatch.setenv("AWS_PROFILE", "dev")
+    with pytest.raises(NotConfigured, match='profile "dev"'):
+        dynamodb.open()
+
+
+def test_missing_credentials_are_told_with_the_places_looked_in() -> None:
+    # Nothing is sent without a signature, so no network is needed.
+    with dynamodb.open(region="eu-west-1") as engine, pytest.raises(NotConfigured, match="AWS_ACCESS_KEY_ID"):
+        engine.handle(READ)
+
+
+def test_a_profile_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "config").write_text("[default]\nregion = eu-west-1\n")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
+    with pytest.raises(NotConfigured, match="elsewhere"):
+        dynamodb.open(profile="elsewhere")
+
+
+def test_what_is_no_fault_of_the_network_is_raised_as_it_is() -> None:
+    with (
+        dynamodb.open(endpoint_url="http://127.0.0.1:1") as engine,
+        pytest.raises(KeyError, match="NoSuchOperation"),
+    ):
+        engine.handle(Control(operation="NoSuchOperation", members={}))
