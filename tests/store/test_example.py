@@ -8,7 +8,7 @@ import pytest
 from pydantic import Field
 
 from solotable import FROM_SCOPE, Entity, Key, Store, Table, Unique, Version
-from solotable._flows.scope import decoded
+from solotable._flows.scope import decode_item
 from solotable._protocol.requests import Query
 from solotable.errors import NotUnique, TransactionFailed
 
@@ -74,7 +74,7 @@ def test_the_unique_reference_of_the_design(opening: Opening) -> None:
 
 def test_items_look_as_the_requirements_write_them(db: Store, opening: Opening) -> None:
     db.put(Section(survey_id="s1", section_id="roof", name="Roof", order=1))
-    assert decoded(opening.only(Section)) == {
+    assert decode_item(opening.only(Section)) == {
         "PK": {"S": "TENANT#acme"},
         "SK": {"S": "SURVEY#s1#SECTION#roof"},
         "GSI2PK": {"S": "TENANT#acme#SURVEY#s1"},

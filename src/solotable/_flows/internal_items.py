@@ -11,7 +11,7 @@ from solotable.errors import DeclarationError
 from .scope import Scope
 
 
-def own_key(table: Table, partition: str, sort: str) -> Item:
+def internal_key(table: Table, partition: str, sort: str) -> Item:
     """Return the key of an own item; in a table without a sort key both are its partition key."""
     _judge(table)
     # So that the linter knows of all of them.
@@ -21,16 +21,16 @@ def own_key(table: Table, partition: str, sort: str) -> Item:
     return {table.partition.name: {"S": partition}, table.sort.name: {"S": sort}}
 
 
-def own_partition(kind: str, *parts: str | None) -> str:
+def internal_partition(kind: str, *parts: str | None) -> str:
     """Return a partition key that begins with a kind; None is left out.
 
-    >>> own_partition("OUTBOX", "acme corp")
+    >>> internal_partition("OUTBOX", "acme corp")
     'OUTBOX#acme%20corp'
     """
     return "#".join((kind, *(escape(part) for part in parts if part is not None)))
 
 
-def in_partition(table: Table, partition: str) -> tuple[KeyTerm, ...]:
+def partition_terms(table: Table, partition: str) -> tuple[KeyTerm, ...]:
     """Return the key condition of everything in an own partition."""
     _judge(table)
     if table.sort is None:

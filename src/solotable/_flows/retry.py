@@ -60,7 +60,7 @@ class Retries:
         return Sleep(self.dice() * ceiling)
 
 
-def ask(request: Request[ReplyT], retries: Retries) -> Flow[ReplyT]:
+def send(request: Request[ReplyT], retries: Retries) -> Flow[ReplyT]:
     """Ask once, and again while the refusal will pass and the same request does no harm twice."""
     attempt = 0
     while True:
@@ -90,10 +90,10 @@ def _named(request: Request[Any], refused: TableNotFound) -> TableNotFound:
     return named
 
 
-def ask_together(reads: Sequence[Request[ReplyT]], retries: Retries) -> Flow[list[ReplyT]]:
+def send_all(reads: Sequence[Request[ReplyT]], retries: Retries) -> Flow[list[ReplyT]]:
     """Ask several reads at once, and again those alone whose refusal will pass; replies in their order."""
     if len(reads) == 1:
-        return [(yield from ask(reads[0], retries))]
+        return [(yield from send(reads[0], retries))]
     replies: dict[int, ReplyT] = {}
     waiting = list(range(len(reads)))
     attempt = 0

@@ -230,7 +230,7 @@ class Scope:
         return datetime.fromtimestamp(self.clock(), UTC)
 
 
-def decoded(item: SomeItem) -> Item:
+def decode_item(item: SomeItem) -> Item:
     """Return an item of a reply as a dict."""
     if isinstance(item, bytes):
         found: Item = loads(item)

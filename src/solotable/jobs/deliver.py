@@ -18,7 +18,7 @@ from solotable._flows.feed.changes import is_own, tables_of
 from solotable._flows.feed.checkpoints import load_checkpoint
 from solotable._flows.feed.feed import Feed
 from solotable._flows.feed.streams import Record
-from solotable._flows.retry import Flow, Sleep, ask
+from solotable._flows.retry import Flow, Sleep, send
 from solotable._flows.traits.outbox import OUTBOX, DeadLetter, bury, dead_letters, load_event
 from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.requests import DeleteItem, Scan
@@ -143,7 +143,7 @@ def redeliver(
             names = (each.partition.name, *([each.sort.name] if each.sort else []))
             key = {name: item[name] for name in names}
             gone = DeleteItem(table=admin.scope.table(each), key=key)
-            run(ask(gone, admin.scope.retries), admin.engine)
+            run(send(gone, admin.scope.retries), admin.engine)
             done = replace(done, events=done.events + 1, last=letter.event)
     return done
 
@@ -234,7 +234,7 @@ def _kept(db: AdminStore, table: Table) -> Iterator[Item]:
     while True:
         ours = Compare("=", Attr((table.tag,)), Const({"S": OUTBOX}))
         request = Scan(table=db.scope.table(table), filter=ours, start=start, consistent=True)
-        page = run(ask(request, db.scope.retries), db.engine)
+        page = run(send(request, db.scope.retries), db.engine)
         yield from decode_items(page.items or ())
         start = page.last_key
         if not start:

@@ -9,7 +9,7 @@ import pytest
 
 from solotable import Entity, Index, Key, Table
 from solotable._connect import connect
-from solotable._flows.retry import Flow, Retries, Sleep, Together, ask_together
+from solotable._flows.retry import Flow, Retries, Sleep, Together, send_all
 from solotable._flows.scope import Scope
 from solotable._flows.verbs import query
 from solotable._protocol.replies import Page as Reply
@@ -98,7 +98,7 @@ def test_a_cursor_holds_one_row_and_every_shard_goes_on_from_it() -> None:
 
 def test_only_what_was_refused_is_asked_again() -> None:
     gets = [GetItem(table="Tasks", key={"PK": {"S": str(number)}}) for number in range(3)]
-    flow = ask_together(gets, Retries(dice=lambda: 1.0))
+    flow = send_all(gets, Retries(dice=lambda: 1.0))
     assert next(flow) == Together(tuple(gets))
     assert isinstance(flow.send(["zero", SLOW, "two"]), Sleep)
     assert next(flow) == Together((gets[1],))
@@ -107,7 +107,7 @@ def test_only_what_was_refused_is_asked_again() -> None:
 
 def test_what_will_not_pass_is_raised() -> None:
     gets = [GetItem(table="Tasks", key={}) for _ in range(2)]
-    flow = ask_together(gets, Retries(dice=lambda: 1.0))
+    flow = send_all(gets, Retries(dice=lambda: 1.0))
     next(flow)
     refused = ServiceError("ValidationException", "no")
     with pytest.raises(ServiceError) as raised:
@@ -117,7 +117,7 @@ def test_what_will_not_pass_is_raised() -> None:
 
 def test_refusals_end_after_as_many_attempts_as_of_one_request() -> None:
     gets = [GetItem(table="Tasks", key={}) for _ in range(2)]
-    flow = ask_together(gets, Retries(dice=lambda: 0.0, attempts=3))
+    flow = send_all(gets, Retries(dice=lambda: 0.0, attempts=3))
     next(flow)
     for _ in range(2):
         assert isinstance(flow.send([SLOW] * 2), Sleep)

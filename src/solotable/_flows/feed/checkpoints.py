@@ -12,8 +12,8 @@ from typing import Any
 
 from solotable._entities.declare.table import Table
 from solotable._expressions.ast import Attr, Compare, Const, Exists, Not, Or
-from solotable._flows.internal_items import in_partition, own_key, own_partition
-from solotable._flows.retry import Flow, ask
+from solotable._flows.internal_items import internal_key, internal_partition, partition_terms
+from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.json_codec import dumps, loads
@@ -81,10 +81,10 @@ def load_checkpoint(scope: Scope, table: Table, consumer: str) -> Flow[Checkpoin
     begun: Item | None = None
     marks: list[Mark] = []
     start = None
-    key = in_partition(table, own_partition("CHECKPOINT", consumer))
+    key = partition_terms(table, internal_partition("CHECKPOINT", consumer))
     while True:
         request = Query(table=scope.table(table), key=key, start=start, consistent=True)
-        reply = yield from ask(request, scope.retries)
+        reply = yield from send(request, scope.retries)
         for item in decode_items(reply.items or ()):
             if item["shard"]["S"] == _START:
                 begun = item
@@ -104,7 +104,7 @@ def begin(scope: Scope, table: Table, consumer: str, *, since: float) -> Flow[Ch
     item = {**_item(table, consumer, _START, seen=scope.clock()), "since": {"N": repr(since)}}
     absent = Not(Exists((table.partition.name,)))
     try:
-        yield from ask(PutItem(table=scope.table(table), item=item, condition=absent), scope.retries)
+        yield from send(PutItem(table=scope.table(table), item=item, condition=absent), scope.retries)
     except ConditionFailed:
         there = yield from load_checkpoint(scope, table, consumer)
         if there is not None:
@@ -123,7 +123,7 @@ def save(scope: Scope, table: Table, consumer: str, mark: Mark) -> Flow[Mark]:
     behind = Or((Not(Exists((table.partition.name,))), Compare("<=", Attr(("order",)), Const(order))))
     request = PutItem(table=scope.table(table), item=item, condition=behind, returns_on_failure=True)
     try:
-        yield from ask(request, scope.retries)
+        yield from send(request, scope.retries)
     except ConditionFailed as refused:
         return mark if refused.item is None else _mark(refused.item)
     return mark
@@ -136,11 +136,11 @@ def forget(scope: Scope, table: Table, consumer: str, shards: Iterable[str] | No
         shards = [] if there is None else [_START, *(mark.shard for mark in there.marks)]
     for shard in shards:
         key = _key(table, consumer, shard)
-        yield from ask(DeleteItem(table=scope.table(table), key=key), scope.retries)
+        yield from send(DeleteItem(table=scope.table(table), key=key), scope.retries)
 
 
 def _key(table: Table, consumer: str, shard: str) -> Item:
-    return own_key(table, own_partition("CHECKPOINT", consumer), shard)
+    return internal_key(table, internal_partition("CHECKPOINT", consumer), shard)
 
 
 def _item(table: Table, consumer: str, shard: str, *, seen: float) -> Item:

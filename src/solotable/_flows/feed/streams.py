@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from solotable._entities.declare.table import Table
-from solotable._flows.retry import Flow, Sleep, ask
+from solotable._flows.retry import Flow, Sleep, send
 from solotable._flows.scope import Scope
 from solotable._protocol.requests import Control
 from solotable._values import Item
@@ -321,7 +321,7 @@ class Stream:
 
     def _ask(self, operation: str, **members: Any) -> Flow[dict[str, Any]]:
         request = Control(operation=operation, members=members)
-        return (yield from ask(request, self._scope.retries))
+        return (yield from send(request, self._scope.retries))
 
 
 def _table_of(arn: str) -> str:

@@ -15,8 +15,8 @@ from typing import Literal
 from solotable._entities.declare.plan import Plan
 from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import Attr, Compare, Const
-from solotable._flows.retry import Flow, Sleep, ask
-from solotable._flows.scope import Scope, decoded
+from solotable._flows.retry import Flow, Sleep, send
+from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.commit import passes
 from solotable._flows.transactions.write import all_of, as_stored
 from solotable._flows.verbs.scan import Part
@@ -176,7 +176,7 @@ def scan(work: Work, part: Part) -> Flow[tuple[list[Item], Item | None, Tally]]:
         segments=part.segments if part.segments > 1 else None,
         capacity="NONE" if work.pace is None else "TOTAL",
     )
-    reply = yield from ask(request, scope.retries)
+    reply = yield from send(request, scope.retries)
     units = yield from _paced(work, reply.capacity)
     found = [
         item
@@ -222,7 +222,9 @@ def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[Tally]
         if capacity != "NONE":
             actions = tuple(replace(action, capacity="NONE") for action in actions)
         try:
-            reply = yield from ask(TransactWriteItems(actions=actions, capacity=capacity), work.scope.retries)
+            reply = yield from send(
+                TransactWriteItems(actions=actions, capacity=capacity), work.scope.retries
+            )
         except TransactionCancelled as refused:
             if passes(refused.reasons):
                 yield work.scope.retries.wait(attempt)
@@ -247,7 +249,7 @@ def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[Tally]
 
 def _write_one(work: Work, rewrite: Rewrite, problems: list[str]) -> Flow[Tally]:
     try:
-        reply = yield from ask(rewrite.action, work.scope.retries)
+        reply = yield from send(rewrite.action, work.scope.retries)
     except ConditionFailed as refused:
         return (yield from _write_again(work, rewrite, refused.item, problems))
     except OutcomeUnknown:
@@ -277,7 +279,7 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
         if attempt:
             yield work.scope.retries.wait(attempt)
         try:
-            reply = yield from ask(again.action, work.scope.retries)
+            reply = yield from send(again.action, work.scope.retries)
         except ConditionFailed as refused:
             met = refused.item
         except OutcomeUnknown:
@@ -291,8 +293,8 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
 
 def _now(work: Work, rewrite: Rewrite) -> Flow[Item | None]:
     request = GetItem(table=rewrite.action.table, key=rewrite.action.key, consistent=True)
-    reply = yield from ask(request, work.scope.retries)
-    return None if reply.item is None else decoded(reply.item)
+    reply = yield from send(request, work.scope.retries)
+    return None if reply.item is None else decode_item(reply.item)
 
 
 def _paced(work: Work, capacity: Capacity | None) -> Flow[float]:

@@ -20,7 +20,7 @@ from solotable._entities.traits.names import Names
 from solotable._entities.traits.soft_delete import DELETED_AT, HELD, PURGE_AT, PURGING
 from solotable._entities.traits.unique import UniqueRule
 from solotable._expressions.ast import And, Assign, Attr, Compare, Const, Exists, KeyTerm, Not, Update
-from solotable._flows.retry import Flow, ask
+from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.traits import counters, history, names, unique
 from solotable._flows.transactions.merge import with_addition
@@ -114,7 +114,7 @@ def _begin(run: Run, root: Removal) -> Flow[bool]:
         condition=root.condition,
     )
     try:
-        yield from ask(action, run.scope.retries)
+        yield from send(action, run.scope.retries)
     except ConditionFailed:
         return False
     return True
@@ -199,7 +199,7 @@ def _with_belongings(run: Run, removal: Removal, item: Item, above: tuple[str, .
         token = scope.tokens()
         alone = TransactWriteItems(actions=(action,), token=token, fingerprint=token.encode())
         try:
-            yield from ask(alone, scope.retries)
+            yield from send(alone, scope.retries)
         except TransactionCancelled:
             continue
     return replace(removal, along=(*removal.along, *along[:room]), history=removed)
@@ -257,7 +257,7 @@ def _some_children(
         start=place.key,
         consistent=path.index is None,
     )
-    reply = yield from ask(request, scope.retries)
+    reply = yield from send(request, scope.retries)
     items = decode_items(reply.items or ())
     if path.index is not None and path.index.projection != "ALL":
         keys = [{name: each[name] for name in child.primary.names} for each in items]

@@ -17,7 +17,7 @@ from solotable._entities.traits.names import Names
 from solotable._entities.traits.soft_delete import HELD
 from solotable._entities.traits.unique import UniqueRule
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not
-from solotable._flows.retry import Flow, ask
+from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.write import all_of, as_stored
 from solotable._protocol.limits import MOST_TRANSACTION_ACTIONS
@@ -123,7 +123,7 @@ def remove(run: Run, removals: Sequence[Removal]) -> Flow[list[Refused]]:
 def forget(run: Run, plan: Plan, ticket: Ticket) -> Flow[None]:
     """Remove the ticket of an item that is gone, or is no longer the one that was deleted."""
     key = ticket_key(plan, ticket.key, ticket.purge_at)
-    yield from ask(DeleteItem(table=run.scope.table(plan.table), key=key), run.scope.retries)
+    yield from send(DeleteItem(table=run.scope.table(plan.table), key=key), run.scope.retries)
 
 
 def expired(run: Run, plan: Plan, item: Item) -> Removal:
@@ -172,7 +172,7 @@ def _send(run: Run, removals: Sequence[Removal]) -> Flow[None]:
     # The token alone tells a repeated transaction: no other has it.
     token = scope.tokens()
     sent = TransactWriteItems(actions=tuple(actions), token=token, fingerprint=token.encode())
-    yield from ask(sent, scope.retries)
+    yield from send(sent, scope.retries)
 
 
 def _sorted_out(

@@ -20,8 +20,8 @@ from solotable._entities.declare.table import Table
 from solotable._entities.keys.codecs import escape
 from solotable._entities.traits.soft_delete import DELETED_AT, HELD, PURGE_AT
 from solotable._expressions.ast import Attr, Compare, Const, KeyTerm
-from solotable._flows.internal_items import in_partition, own_key, own_partition
-from solotable._flows.retry import Flow, ask
+from solotable._flows.internal_items import internal_key, internal_partition, partition_terms
+from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.traits.outbox import read_stamp
 from solotable._flows.transactions.write import Companion
@@ -81,7 +81,7 @@ def ticket_key(plan: Plan, key: Item, purge_at: int) -> Item:
     """Return where the ticket of an item lies."""
     digest = digest_of(plan, key)
     shard = int(digest[:4], 16) % SHARDS
-    return own_key(plan.table, _partition(shard), f"{purge_at:0{_WIDTH}d}#{escape(plan.tag)}#{digest}")
+    return internal_key(plan.table, _partition(shard), f"{purge_at:0{_WIDTH}d}#{escape(plan.tag)}#{digest}")
 
 
 def ticket_put(scope: Scope, plan: Plan, ticket: Ticket) -> Companion:
@@ -130,19 +130,19 @@ def tickets(scope: Scope, part: Part) -> Flow[tuple[list[Ticket], str | None]]:
     partition = _partition(part.shard)
     # `$` sorts behind `#` and everything that follows it.
     within = KeyTerm(table.sort.name, "BETWEEN", ({"S": low}, {"S": high + "$"}))
-    start = None if part.after is None else own_key(table, partition, part.after)
+    start = None if part.after is None else internal_key(table, partition, part.after)
     entity = (
         None if part.entity is None else Compare("=", Attr((_TICKET, "entity")), Const({"S": part.entity}))
     )
     request = Query(
         table=scope.table(table),
-        key=(*in_partition(table, partition), within),
+        key=(*partition_terms(table, partition), within),
         filter=entity,
         limit=part.limit,
         start=start,
         consistent=True,
     )
-    reply = yield from ask(request, scope.retries)
+    reply = yield from send(request, scope.retries)
     last = None if not reply.last_key else str(reply.last_key[table.sort.name]["S"])
     ours = {"S": TAG}
     # Nothing keeps an entity of yours from lying in a partition of this name.
@@ -157,11 +157,11 @@ def count_due(scope: Scope, table: Table, until: int) -> Flow[int]:
     total = 0
     for shard in range(SHARDS):
         due = KeyTerm(table.sort.name, "<=", ({"S": f"{until:0{_WIDTH}d}$"},))
-        key = (*in_partition(table, _partition(shard)), due)
+        key = (*partition_terms(table, _partition(shard)), due)
         request = Query(table=scope.table(table), key=key, select="COUNT")
         start = None
         while True:
-            reply = yield from ask(replace(request, start=start), scope.retries)
+            reply = yield from send(replace(request, start=start), scope.retries)
             total, start = total + reply.count, reply.last_key
             if not start:
                 break
@@ -236,7 +236,7 @@ def _ticket(item: Item, place: Item) -> Ticket:
 
 
 def _partition(shard: int) -> str:
-    return own_partition("PURGE", str(shard))
+    return internal_partition("PURGE", str(shard))
 
 
 def _first(pair: tuple[str, Ticket]) -> str:

@@ -14,8 +14,8 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict
 
 from solotable._entities.declare.table import Table
-from solotable._flows.internal_items import in_partition, own_key
-from solotable._flows.retry import Flow, ask
+from solotable._flows.internal_items import internal_key, partition_terms
+from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.traits.outbox import read_stamp, stamp
 from solotable._protocol.encode.replies import items as decode_items
@@ -68,7 +68,7 @@ def receipt_put(scope: Scope, table: Table, run: str, entries: Iterable[Entry]) 
         for entry in entries
     ]
     item: Item = {
-        **own_key(table, _PARTITION, f"{at}#{scope.tokens()}"),
+        **internal_key(table, _PARTITION, f"{at}#{scope.tokens()}"),
         table.tag: {"S": TAG},
         _FACTS: {"M": {"run": {"S": run}, "purged_at": {"S": at}, "entries": {"L": listed}}},
     }
@@ -78,9 +78,9 @@ def receipt_put(scope: Scope, table: Table, run: str, entries: Iterable[Entry]) 
 def receipts(scope: Scope, table: Table, start: Item | None) -> Flow[tuple[list[Receipt], Item | None]]:
     """Return the next receipts, oldest first, and where to go on; None at the end."""
     request = Query(
-        table=scope.table(table), key=in_partition(table, _PARTITION), start=start, consistent=True
+        table=scope.table(table), key=partition_terms(table, _PARTITION), start=start, consistent=True
     )
-    reply = yield from ask(request, scope.retries)
+    reply = yield from send(request, scope.retries)
     found = [
         Receipt(
             run=item[_FACTS]["M"]["run"]["S"],

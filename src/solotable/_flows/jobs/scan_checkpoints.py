@@ -13,9 +13,9 @@ from typing import Any
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.keys.layout import Composed, Native
-from solotable._flows.internal_items import own_key, own_partition
-from solotable._flows.retry import Flow, ask
-from solotable._flows.scope import Scope, decoded
+from solotable._flows.internal_items import internal_key, internal_partition
+from solotable._flows.retry import Flow, send
+from solotable._flows.scope import Scope, decode_item
 from solotable._protocol.requests import DeleteItem, GetItem, PutItem
 from solotable._values import Item
 
@@ -91,22 +91,22 @@ def save_mark(scope: Scope, plan: Plan, mark: Mark) -> Flow[None]:
     }
     if mark.last_key is not None:
         item["last_key"] = {"M": mark.last_key}
-    yield from ask(PutItem(table=scope.table(plan.table), item=item), scope.retries)
+    yield from send(PutItem(table=scope.table(plan.table), item=item), scope.retries)
 
 
 def clear_marks(scope: Scope, plan: Plan, marks: Sequence[Mark]) -> Flow[None]:
     """Remove what was written down, the first part's last: it says that there is more."""
     for mark in sorted(marks, key=lambda mark: mark.segment, reverse=True):
         key = _key(plan, mark.segment)
-        yield from ask(DeleteItem(table=scope.table(plan.table), key=key), scope.retries)
+        yield from send(DeleteItem(table=scope.table(plan.table), key=key), scope.retries)
 
 
 def _load(scope: Scope, plan: Plan, segment: int) -> Flow[Mark | None]:
     request = GetItem(table=scope.table(plan.table), key=_key(plan, segment), consistent=True)
-    reply = yield from ask(request, scope.retries)
+    reply = yield from send(request, scope.retries)
     if reply.item is None:
         return None
-    item = decoded(reply.item)
+    item = decode_item(reply.item)
     return Mark(
         run=item["run"]["S"],
         goal=item["goal"]["S"],
@@ -125,4 +125,4 @@ def _tally(counts: Item) -> Tally:
 
 
 def _key(plan: Plan, segment: int) -> Item:
-    return own_key(plan.table, own_partition("BACKFILL", plan.tag), f"{segment:04d}")
+    return internal_key(plan.table, internal_partition("BACKFILL", plan.tag), f"{segment:04d}")

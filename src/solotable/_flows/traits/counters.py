@@ -18,7 +18,7 @@ from solotable._entities.declare.table import Table
 from solotable._entities.keys.codecs import escape
 from solotable._entities.traits.counters import Counted
 from solotable._expressions.ast import Add, Assign, Const, Update
-from solotable._flows.retry import Flow, ask
+from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.commit import passes
 from solotable._flows.transactions.write import Change, Companion
@@ -95,7 +95,7 @@ def add_to_shards(
     attempt = 0
     while True:
         try:
-            yield from ask(sent, scope.retries)
+            yield from send(sent, scope.retries)
         except TransactionCancelled as refused:
             # DynamoDB: of two transactions on one item at once, one is cancelled.
             attempt += 1
@@ -115,7 +115,7 @@ def total(scope: Scope, table: Table, name: str, shards: int) -> Flow[int]:
     left: tuple[Item, ...] = keys
     for attempt in range(scope.retries.attempts):
         part = TableKeys(table=physical, keys=left, consistent=True, wire={"ConsistentRead": True})
-        reply = yield from ask(BatchGetItem(tables=(part,)), scope.retries)
+        reply = yield from send(BatchGetItem(tables=(part,)), scope.retries)
         found += sum(int(load(item[_COUNT])) for item in decode_items(reply.responses.get(physical, ())))
         left = tuple(reply.unprocessed.get(physical, {}).get("Keys", ()))
         if not left:

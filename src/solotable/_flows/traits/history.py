@@ -16,8 +16,8 @@ from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.paths import place_of as field_of
 from solotable._entities.traits.history import ASIDE, History
 from solotable._expressions.ast import Attr, Compare, Const, Exists, KeyTerm, Not
-from solotable._flows.retry import Flow, ask
-from solotable._flows.scope import Scope, decoded
+from solotable._flows.retry import Flow, send
+from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.write import Change, Companion, Stored, Write, key_of, stored
 from solotable._flows.verbs.batch import write_batch
 from solotable._flows.verbs.query import Filled, view_of
@@ -136,7 +136,7 @@ def page(
     start = None if cursor is None else scope.sealer.open(cursor, bound_to)
     projection = None if view is None else _projection(place, view)
     asked = _query(place, limit=limit, start=start, projection=projection)
-    reply: Reply = yield from ask(asked, scope.retries)
+    reply: Reply = yield from send(asked, scope.retries)
     items = [item for item in decode_items(reply.items or ()) if _is_ours(place, item)]
     if view is None:
         rows = [_loaded(place, item).entity for item in items]
@@ -215,7 +215,7 @@ def purge(place: Place, *, keep: int = 0) -> Flow[int]:
     left = keep
     while True:
         request = _query(place, limit=_PURGED_AT_ONCE, start=start, projection=names)
-        reply: Reply = yield from ask(request, scope.retries)
+        reply: Reply = yield from send(request, scope.retries)
         keys = decode_items(reply.items or ())
         going, left = keys[left:], max(0, left - len(keys))
         writes = [_bare_delete(place, key) for key in going]
@@ -344,8 +344,8 @@ def _query(
 
 
 def _item(place: Place, key: Item) -> Flow[Item | None]:
-    reply = yield from ask(GetItem(table=place.table, key=key, consistent=True), place.scope.retries)
-    return None if reply.item is None else decoded(reply.item)
+    reply = yield from send(GetItem(table=place.table, key=key, consistent=True), place.scope.retries)
+    return None if reply.item is None else decode_item(reply.item)
 
 
 def _is_ours(place: Place, item: Item) -> bool:

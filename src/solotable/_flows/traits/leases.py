@@ -28,9 +28,9 @@ from solotable._expressions.ast import (
     Remove,
     Update,
 )
-from solotable._flows.internal_items import only_table, own_key, own_partition
-from solotable._flows.retry import Flow, Sleep, ask
-from solotable._flows.scope import Scope, decoded
+from solotable._flows.internal_items import internal_key, internal_partition, only_table
+from solotable._flows.retry import Flow, Sleep, send
+from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.write import Companion
 from solotable._protocol.requests import ConditionCheck, GetItem, UpdateItem
 from solotable._values import Item
@@ -103,7 +103,7 @@ def renew(scope: Scope, held: Held) -> Flow[Held]:
     until = scope.clock() + held.terms.seconds
     update = Update((Assign(_UNTIL, _number(until)),), creates=True)
     try:
-        yield from ask(_update(scope, held.terms, update, _is_mine(held)), scope.retries)
+        yield from send(_update(scope, held.terms, update, _is_mine(held)), scope.retries)
     except ConditionFailed as refused:
         raise lost(held, refused.item) from refused
     return replace(held, until=until)
@@ -113,7 +113,7 @@ def release(scope: Scope, held: Held) -> Flow[None]:
     """Give the lease back; nothing is done when it is no longer ours. Its token stays, for the next."""
     update = Update((Assign(_UNTIL, Const({"N": "0"})), Remove(_OWNER)), creates=True)
     try:
-        yield from ask(_update(scope, held.terms, update, _is_mine(held)), scope.retries)
+        yield from send(_update(scope, held.terms, update, _is_mine(held)), scope.retries)
     except ConditionFailed:
         return
 
@@ -167,15 +167,15 @@ def _take(scope: Scope, terms: Terms) -> Flow[Held]:
         creates=True,
     )
     try:
-        reply = yield from ask(_update(scope, terms, update, free), scope.retries)
-        item = decoded(reply.attributes or {})
+        reply = yield from send(_update(scope, terms, update, free), scope.retries)
+        item = decode_item(reply.attributes or {})
     except ConditionFailed as refused:
         raise _held(terms, refused.item or {}) from refused
     except OutcomeUnknown:
         # It may be ours already: whoever reads the item knows.
         read = GetItem(table=scope.table(terms.table), key=_key(terms), consistent=True)
-        there = yield from ask(read, scope.retries)
-        item = {} if there.item is None else decoded(there.item)
+        there = yield from send(read, scope.retries)
+        item = {} if there.item is None else decode_item(there.item)
         if item.get("owner") != {"S": terms.owner}:
             raise
         until = float(item["until"]["N"])
@@ -211,7 +211,7 @@ def _held(terms: Terms, item: Item) -> LeaseHeld:
 
 
 def _key(terms: Terms) -> Item:
-    return own_key(terms.table, own_partition("LEASE", terms.tenant, terms.name), "LEASE")
+    return internal_key(terms.table, internal_partition("LEASE", terms.tenant, terms.name), "LEASE")
 
 
 def _number(moment: float) -> Const:

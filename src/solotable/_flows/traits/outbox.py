@@ -18,8 +18,8 @@ from solotable._entities.declare.table import Table
 from solotable._entities.traits.events import Event, EventVerb
 from solotable._entities.traits.outbox import Outbox
 from solotable._expressions.ast import Exists, Not
-from solotable._flows.internal_items import in_partition, only_table, own_key, own_partition
-from solotable._flows.retry import Flow, ask
+from solotable._flows.internal_items import internal_key, internal_partition, only_table, partition_terms
+from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.write import Change, Companion, Stored
 from solotable._flows.verbs.query import Filled
@@ -71,7 +71,7 @@ def event(scope: Scope, trait: Outbox, change: Change) -> Iterator[Companion]:
     if change.before is not None and change.after is not None:
         content["changes"] = {"M": _differences(trait, plan, change.before.item, change.after.item)}
     item: Item = {
-        **own_key(plan.table, own_partition("OUTBOX", tenant), f"{stamp(now)}#{name}"),
+        **internal_key(plan.table, internal_partition("OUTBOX", tenant), f"{stamp(now)}#{name}"),
         plan.table.tag: {"S": OUTBOX},
         _EVENT: {"M": content},
     }
@@ -98,9 +98,9 @@ def load_event(table: Table, item: Item) -> Event:
 def audit_item(table: Table, item: Item, *, days: int | None) -> Item:
     """Return an event of the outbox as an item of the audit trail: `AUDIT#<time>#<id>` in its tenant's."""
     content = item[_EVENT]["M"]
-    partition = own_partition("AUDIT", content.get("tenant", {}).get("S"))
+    partition = internal_partition("AUDIT", content.get("tenant", {}).get("S"))
     sort = f"AUDIT#{content['at']['S']}#{content['id']['S']}"
-    found: Item = {**own_key(table, partition, sort), table.tag: {"S": AUDIT}, _EVENT: item[_EVENT]}
+    found: Item = {**internal_key(table, partition, sort), table.tag: {"S": AUDIT}, _EVENT: item[_EVENT]}
     if days is not None and table.ttl is not None:
         until = read_stamp(content["at"]["S"]) + days * _DAY
         found[table.ttl] = {"N": str(int(until.timestamp()))}
@@ -112,7 +112,7 @@ def keep_audit(scope: Scope, table: Table, item: Item, *, days: int | None = Non
     absent = Not(Exists((table.partition.name,)))
     request = PutItem(table=scope.table(table), item=audit_item(table, item, days=days), condition=absent)
     try:
-        yield from ask(request, scope.retries)
+        yield from send(request, scope.retries)
     except ConditionFailed:
         return False
     return True
@@ -123,16 +123,16 @@ def audit_page(scope: Scope, table: Table | None, *, limit: int, cursor: str | N
     if limit < 1:
         raise DataError(f"A page has at least one row; limit={limit} was given.")
     chosen = only_table(scope, table, "has the audit trail")
-    name = own_partition("AUDIT", scope.tenant)
+    name = internal_partition("AUDIT", scope.tenant)
     bound_to = repr(("audit", chosen.name, scope.tenant)).encode()
     request = Query(
         table=scope.table(chosen),
-        key=in_partition(chosen, name),
+        key=partition_terms(chosen, name),
         forward=False,
         limit=limit,
         start=None if cursor is None else scope.sealer.open(cursor, bound_to),
     )
-    reply = yield from ask(request, scope.retries)
+    reply = yield from send(request, scope.retries)
     events = [load_event(chosen, item) for item in decode_items(reply.items or ())]
     sealed = scope.sealer.seal(reply.last_key, bound_to) if reply.last_key else None
     return Filled(events, sealed, reply.scanned)
@@ -159,14 +159,14 @@ def bury(
     content = item[_EVENT]["M"]
     sort = f"{content['at']['S']}#{content['id']['S']}#{sink}"
     letter: Item = {
-        **own_key(table, own_partition("DEAD", consumer), sort),
+        **internal_key(table, internal_partition("DEAD", consumer), sort),
         table.tag: {"S": DEAD},
         "sink": {"S": sink},
         "error": {"S": error},
         "attempts": {"N": str(attempts)},
         _EVENT: item[_EVENT],
     }
-    yield from ask(PutItem(table=scope.table(table), item=letter), scope.retries)
+    yield from send(PutItem(table=scope.table(table), item=letter), scope.retries)
 
 
 def dead_letters(scope: Scope, table: Table, consumer: str) -> Flow[list[tuple[Item, DeadLetter]]]:
@@ -174,8 +174,8 @@ def dead_letters(scope: Scope, table: Table, consumer: str) -> Flow[list[tuple[I
     found: list[tuple[Item, DeadLetter]] = []
     start = None
     while True:
-        key = in_partition(table, own_partition("DEAD", consumer))
-        reply = yield from ask(Query(table=scope.table(table), key=key, start=start), scope.retries)
+        key = partition_terms(table, internal_partition("DEAD", consumer))
+        reply = yield from send(Query(table=scope.table(table), key=key, start=start), scope.retries)
         for item in decode_items(reply.items or ()):
             letter = DeadLetter(
                 event=load_event(table, item),

@@ -17,8 +17,8 @@ from solotable._entities.patterns.query import Query
 from solotable._entities.traits.names import ALIASES, Names, Redirect
 from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import Assign, Condition, Const, Or, Remove, Update
-from solotable._flows.retry import Flow, ask
-from solotable._flows.scope import Scope, decoded
+from solotable._flows.retry import Flow, send
+from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.derived_writes import companions_of
 from solotable._flows.transactions.write import (
     Change,
@@ -190,7 +190,7 @@ def redirects(scope: Scope, query: Query[Any], *, limit: int, cursor: str | None
     wanted = (*plan.primary.names, *query.path.names, plan.table.tag, field.wire, ALIASES)
     projection = tuple((name,) for name in dict.fromkeys(wanted))
     asked = replace(prepared.request, projection=projection, limit=limit, start=start)
-    reply: Page = yield from ask(asked, scope.retries)
+    reply: Page = yield from send(asked, scope.retries)
     found: list[Redirect[Any]] = [
         Redirect(name=alias, to=str(field.load(item[field.wire])))
         for item in decode_items(reply.items or ())
@@ -288,5 +288,5 @@ def _required(scope: Scope, plan: Plan, trait: Names, arguments: Mapping[str, An
 
 def _item(scope: Scope, plan: Plan, key: Item, *, consistent: bool = True) -> Flow[Item | None]:
     request = GetItem(table=scope.table(plan.table), key=key, consistent=consistent)
-    reply = yield from ask(request, scope.retries)
-    return None if reply.item is None else decoded(reply.item)
+    reply = yield from send(request, scope.retries)
+    return None if reply.item is None else decode_item(reply.item)

@@ -29,8 +29,8 @@ from solotable._expressions.ast import (
 )
 from solotable._flows.jobs.purge_queue import Ticket, ticket_put, ticket_removed
 from solotable._flows.jobs.reencode import stale_keys
-from solotable._flows.retry import Flow, ask
-from solotable._flows.scope import Scope, decoded
+from solotable._flows.retry import Flow, send
+from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.derived_writes import companions_of, depends_on
 from solotable._flows.transactions.write import (
     Change,
@@ -117,8 +117,8 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
     arguments = scope.bind(plan, given)
     key = plan.key_from(arguments)
     request = GetItem(table=scope.table(plan.table), key=key, consistent=True)
-    reply = yield from ask(request, scope.retries)
-    item = None if reply.item is None else decoded(reply.item)
+    reply = yield from send(request, scope.retries)
+    item = None if reply.item is None else decode_item(reply.item)
     if item is None or item.get(plan.table.tag) != plan.tag_value or scope.has_passed(plan, item):
         raise not_found(plan, arguments)
     if DELETED_AT not in item:
@@ -180,7 +180,7 @@ def hold(scope: Scope, plan: Plan, given: Mapping[str, Any], reason: str) -> Flo
         returns_on_failure=True,
     )
     try:
-        yield from ask(action, scope.retries)
+        yield from send(action, scope.retries)
     except ConditionFailed as refused:
         item = refused.item
         if item is None or item.get(plan.table.tag) != plan.tag_value:
@@ -204,7 +204,7 @@ def release_hold(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Non
         condition=all_of([_is_entity(plan), Exists((HELD,))]),
     )
     try:
-        yield from ask(action, scope.retries)
+        yield from send(action, scope.retries)
     except ConditionFailed as refused:
         raise NotFound(f"{not_found(plan, arguments)} There is no hold to release.") from refused
 

@@ -13,8 +13,8 @@ from hashlib import blake2b
 from typing import Any
 
 from solotable._entities.declare.table import Table
-from solotable._flows.retry import Flow, ask
-from solotable._flows.scope import Scope, decoded
+from solotable._flows.retry import Flow, send
+from solotable._flows.scope import Scope, decode_item
 from solotable._protocol.limits import LARGEST_TRANSACTION, MOST_TRANSACTION_ACTIONS
 from solotable._protocol.requests import (
     ConditionCheck,
@@ -137,7 +137,7 @@ class _Outdated(Exception):
 def _send_alone(scope: Scope, write: Write) -> Flow[Any]:
     assert not isinstance(write.action, ConditionCheck)
     try:
-        reply = yield from ask(write.action, scope.retries)
+        reply = yield from send(write.action, scope.retries)
     except ConditionFailed as refused:
         error = refusal(scope, write, refused.item)
         if write.is_outdated(refused.item):
@@ -149,7 +149,7 @@ def _send_alone(scope: Scope, write: Write) -> Flow[Any]:
         return write.after
     if not reply.attributes:
         return None
-    item = decoded(reply.attributes)
+    item = decode_item(reply.attributes)
     if isinstance(write.action, DeleteItem):
         return scope.admit(write.plan, item)
     # Also when the update has set a time to live that has passed: it is what is stored.
@@ -175,7 +175,7 @@ def _send(scope: Scope, writes: Sequence[Write], *, token: str, ours: bool = Fal
         fingerprint=blake2b(repr(actions).encode(), digest_size=16).digest(),
     )
     try:
-        yield from ask(sent, scope.retries)
+        yield from send(sent, scope.retries)
     except TransactionCancelled as refused:
         error = _failed(scope, steps, len(writes), refused, ours=ours)
         if _outdated(steps, refused.reasons) or passes(refused.reasons):

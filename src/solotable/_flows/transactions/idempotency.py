@@ -15,9 +15,9 @@ from hashlib import blake2b
 
 from solotable._entities.declare.table import Table
 from solotable._expressions.ast import Attr, Compare, Const, Exists, Not, Or
-from solotable._flows.internal_items import own_key, own_partition
-from solotable._flows.retry import Flow, ask
-from solotable._flows.scope import Scope, decoded
+from solotable._flows.internal_items import internal_key, internal_partition
+from solotable._flows.retry import Flow, send
+from solotable._flows.scope import Scope, decode_item
 from solotable._protocol.requests import GetItem, PutItem
 from solotable._values import Item
 from solotable.errors import DataError, SolotableError
@@ -62,10 +62,10 @@ def _stable(value: object) -> str:
 def is_done(scope: Scope, given: Receipt) -> Flow[bool]:
     """Whether the transaction of this token is done; refuse the token for another one."""
     request = GetItem(table=scope.table(given.table), key=_key(scope, given), consistent=True)
-    reply = yield from ask(request, scope.retries)
+    reply = yield from send(request, scope.retries)
     if reply.item is None:
         return False
-    item = decoded(reply.item)
+    item = decode_item(reply.item)
     if int(item[_UNTIL]["N"]) <= scope.clock():
         return False
     if item[_DIGEST] != {"S": given.digest}:
@@ -103,4 +103,4 @@ def remembered(scope: Scope, given: Receipt) -> Companion:
 def _key(scope: Scope, given: Receipt) -> Item:
     tenant = scope.tenant if scope.tenant is not None else ("" if scope.admin else None)
     digest = blake2b(given.token.encode(), digest_size=16).hexdigest()
-    return own_key(given.table, own_partition("TOKEN", tenant, digest), "TOKEN")
+    return internal_key(given.table, internal_partition("TOKEN", tenant, digest), "TOKEN")

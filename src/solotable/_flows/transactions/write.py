@@ -17,8 +17,8 @@ from solotable._entities.declare.table import Table
 from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not
 from solotable._expressions.describe import describe
-from solotable._flows.retry import Flow, ask
-from solotable._flows.scope import Scope, decoded
+from solotable._flows.retry import Flow, send
+from solotable._flows.scope import Scope, decode_item
 from solotable._flows.verbs.get import not_found
 from solotable._protocol.requests import GetItem, PutItem, WriteAction
 from solotable._values import AttributeValue, Item
@@ -158,10 +158,10 @@ class Change:
 def stored(scope: Scope, plan: Plan, key: Item) -> Flow[Stored | None]:
     """Return what is stored under a key as it is now, or None."""
     request = GetItem(table=scope.table(plan.table), key=key, consistent=True)
-    reply = yield from ask(request, scope.retries)
+    reply = yield from send(request, scope.retries)
     if reply.item is None:
         return None
-    item = decoded(reply.item)
+    item = decode_item(reply.item)
     entity = scope.admit(plan, item)
     return None if entity is None else Stored(item, entity)
 

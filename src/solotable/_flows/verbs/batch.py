@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from solotable._flows.retry import Flow, ask
+from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.write import Write
 from solotable._protocol.limits import MOST_BATCH_WRITES
@@ -35,7 +35,7 @@ def write_batch(scope: Scope, writes: Sequence[Write]) -> Flow[int]:
         for attempt in range(_ROUNDS):
             if attempt:
                 yield scope.retries.wait(attempt)
-            reply: BatchWrote = yield from ask(_request(left), scope.retries)
+            reply: BatchWrote = yield from send(_request(left), scope.retries)
             left = _unprocessed(left, reply)
             if not left:
                 break

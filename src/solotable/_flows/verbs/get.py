@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
-from solotable._flows.retry import Flow, ask
-from solotable._flows.scope import Scope, decoded
+from solotable._flows.retry import Flow, send
+from solotable._flows.scope import Scope, decode_item
 from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.limits import MOST_BATCH_GETS
 from solotable._protocol.replies import BatchGot
@@ -28,8 +28,8 @@ def get(
     plan = entity.plan()
     key = plan.key_from(scope.bind(plan, given))
     request = GetItem(table=scope.table(plan.table), key=key, consistent=consistent)
-    reply = yield from ask(request, scope.retries)
-    return None if reply.item is None else scope.admit(plan, decoded(reply.item))
+    reply = yield from send(request, scope.retries)
+    return None if reply.item is None else scope.admit(plan, decode_item(reply.item))
 
 
 def require(
@@ -70,7 +70,7 @@ def fetch(scope: Scope, plan: Plan, keys: Sequence[Item], *, consistent: bool) -
             if attempt:
                 yield scope.retries.wait(attempt)
             part = TableKeys(table=table, keys=tuple(left), consistent=consistent, wire=_wire(consistent))
-            reply: BatchGot = yield from ask(BatchGetItem(tables=(part,)), scope.retries)
+            reply: BatchGot = yield from send(BatchGetItem(tables=(part,)), scope.retries)
             for item in decode_items(reply.responses.get(table, ())):
                 found[_identity(item, names)] = item
             left = reply.unprocessed.get(table, {}).get("Keys", [])

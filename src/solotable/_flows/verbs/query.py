@@ -18,7 +18,7 @@ from solotable._entities.patterns.query import Query
 from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const, KeyTerm
 from solotable._expressions.evaluate import paths_of
-from solotable._flows.retry import Flow, ask
+from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._protocol import requests
 from solotable._protocol.encode.replies import items as decode_items
@@ -113,7 +113,7 @@ def rows(scope: Scope, prepared: Prepared, start: Item | None, limit: int | None
         found, items = yield from _shown(scope, prepared, some.items)
         return Rows(found, some.last_key, some.scanned, items)
     request = replace(prepared.request, start=start, limit=limit)
-    reply: Reply = yield from ask(request, scope.retries)
+    reply: Reply = yield from send(request, scope.retries)
     found, items = yield from _shown(scope, prepared, decode_items(reply.items or ()))
     return Rows(found, reply.last_key or None, reply.scanned, items)
 
@@ -217,7 +217,7 @@ def collection(
     found: dict[str, list[Any]] = {plan.tag: [] for plan, _ in members}
     total, start = 0, None
     while True:
-        reply: Reply = yield from ask(replace(request, start=start), scope.retries)
+        reply: Reply = yield from send(replace(request, start=start), scope.retries)
         for item in decode_items(reply.items or ()):
             plan = scope.known(members[0][0].table, item)
             if plan is not None and plan.tag in found and (entity := scope.admit(plan, item)) is not None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from solotable._entities.declare.plan import Plan
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const
-from solotable._flows.retry import Flow, ask
+from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.requests import Scan
@@ -43,6 +43,6 @@ def rows(scope: Scope, plan: Plan, where: Condition | None, part: Part) -> Flow[
         segment=part.segment if part.segments > 1 else None,
         segments=part.segments if part.segments > 1 else None,
     )
-    reply = yield from ask(request, scope.retries)
+    reply = yield from send(request, scope.retries)
     found = [scope.admit(plan, item) for item in decode_items(reply.items or ())]
     return Rows([row for row in found if row is not None], reply.last_key or None, reply.scanned)

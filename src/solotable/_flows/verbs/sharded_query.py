@@ -14,7 +14,7 @@ from heapq import heapify, heappop, heappush
 from typing import Any
 
 from solotable._entities.keys.shard_keys import Lanes
-from solotable._flows.retry import Flow, ask_together
+from solotable._flows.retry import Flow, send_all
 from solotable._flows.scope import Scope
 from solotable._protocol import requests
 from solotable._protocol.encode.replies import items as decode_items
@@ -210,7 +210,7 @@ def gather(scope: Scope, walk: Walk, start: Item | None, limit: int | None) -> F
         hungry = walk.hungry
         share = None if limit is None else min(limit, int(limit * _AHEAD / len(hungry)) + 1)
         asked = [replace(lane.request, limit=share) for lane in hungry]
-        replies: list[Reply] = yield from ask_together(asked, scope.retries)
+        replies: list[Reply] = yield from send_all(asked, scope.retries)
         for lane, reply in zip(hungry, replies, strict=True):
             scanned += reply.scanned
             walk.take(lane, reply)
@@ -225,7 +225,7 @@ def tally(scope: Scope, counting: Sequence[requests.Query]) -> Flow[int]:
     left = list(counting)
     while left:
         asked, left = left[:_MOST_TOGETHER], left[_MOST_TOGETHER:]
-        replies: list[Reply] = yield from ask_together(asked, scope.retries)
+        replies: list[Reply] = yield from send_all(asked, scope.retries)
         for request, reply in zip(asked, replies, strict=True):
             total += reply.count
             if reply.last_key:

@@ -26,7 +26,7 @@ from solotable._entities.keys.key import Key
 from solotable._entities.patterns.pattern import pattern
 from solotable._entities.patterns.query import Query
 from solotable._entities.traits.outbox import Outbox
-from solotable._flows.retry import Flow, ask
+from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions import commit
 from solotable._flows.transactions.write import ANY, Write
@@ -282,7 +282,7 @@ def _part(scope: Scope, start: Item | None) -> Flow[_Part]:
     names = Namespace.plan().primary.names
     projection = tuple((name,) for name in (*names, limiter.tenant or "namespace"))
     request = Scan(table=scope.table(limiter), projection=projection, start=start, limit=_AT_ONCE)
-    reply = yield from ask(request, scope.retries)
+    reply = yield from send(request, scope.retries)
     found = [({name: item[name] for name in names}, _owner(item)) for item in decode_items(reply.items or ())]
     return _Part(found, reply.scanned, reply.last_key or None)
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not, Or
 from solotable._flows.retry import Flow
-from solotable._flows.scope import Scope, decoded
+from solotable._flows.scope import Scope, decode_item
 from solotable._protocol.requests import GetItem, UpdateItem
 from solotable._values import Item
 from solotable.errors import ConditionFailed, OutcomeUnknown, ServiceError, TransportError
@@ -169,7 +169,7 @@ def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) 
             yield desk.scope.retries.wait(failures)
         else:
             lane.answered = True
-            item = decoded(reply.attributes)
+            item = decode_item(reply.attributes)
             state = read(item, now)
             known.learn(shard, state)
             if state.level == 0 and (until := state.expires(now, state.used)) > int(item["expires"]["N"]):
@@ -185,7 +185,7 @@ def _sent(desk: Desk, known: Known, shard: int, ask: Ask, lane: Lane, now: int) 
 def _explain(desk: Desk, known: Known, shard: int, failed: ServiceError) -> Flow[None]:
     """Raise UnreadableBucket if the stored item makes an update invalid: a counter that is a string."""
     reply = yield GetItem(table=desk.table, key=desk.key(known, shard), consistent=True)
-    if (item := decoded(reply.item)) and flaw(item) is not None:
+    if (item := decode_item(reply.item)) and flaw(item) is not None:
         raise unreadable(item) from failed
 
 

@@ -18,8 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not
-from solotable._flows.retry import Flow
-from solotable._flows.retry import ask as asked
+from solotable._flows.retry import Flow, send
 from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.requests import (
     BatchGetItem,
@@ -247,7 +246,7 @@ def _read(desk: Desk, known: Known, numbers: Iterable[int], *, consistent: bool)
     part = TableKeys(table=desk.table, keys=keys, consistent=consistent, wire={"ConsistentRead": consistent})
     found: dict[int, State] = {}
     for attempt in range(desk.scope.retries.attempts):
-        reply = yield from asked(BatchGetItem(tables=(part,)), desk.scope.retries)
+        reply = yield from send(BatchGetItem(tables=(part,)), desk.scope.retries)
         now = desk.now()
         for item in decode_items(reply.responses.get(desk.table, ())):
             found[shards[item[limiter.partition.name]["S"]]] = read(item, now)

@@ -16,8 +16,8 @@ from typing import Any
 from solotable._expressions.ast import Attr, Compare, Const, Exists, Not, Or
 from solotable._flows.feed.checkpoints import order_of
 from solotable._flows.feed.streams import Record
-from solotable._flows.internal_items import own_key, own_partition
-from solotable._flows.retry import Flow, ask
+from solotable._flows.internal_items import internal_key, internal_partition
+from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.commit import passes
 from solotable._protocol.limits import MOST_TRANSACTION_ACTIONS
@@ -54,7 +54,9 @@ class ShardPlace:
     @property
     def key(self) -> Item:
         """The key of the shard's mark."""
-        return own_key(limiter, own_partition("CHECKPOINT", "usage", "BOOKED"), f"{self.stream}#{self.shard}")
+        return internal_key(
+            limiter, internal_partition("CHECKPOINT", "usage", "BOOKED"), f"{self.stream}#{self.shard}"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +129,7 @@ def _send(scope: Scope, place: ShardPlace, rows: Additions, first: str, last: st
         token=scope.token(None),
         fingerprint=f"{place.shard} {first} {last}".encode(),
     )
-    yield from ask(request, scope.retries)
+    yield from send(request, scope.retries)
 
 
 def _mark(scope: Scope, place: ShardPlace, first: str, last: str) -> PutItem:

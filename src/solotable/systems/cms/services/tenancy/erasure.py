@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from solotable import AsyncDatabase, AsyncStore
 from solotable._expressions.ast import KeyTerm
-from solotable._flows.internal_items import own_partition
-from solotable._flows.retry import Flow, ask
+from solotable._flows.internal_items import internal_partition
+from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.replies import Page
@@ -45,7 +45,7 @@ async def erase(
     if config is not None and config.status != "closed":
         raise Refused(f"Tenant {tenant!r} is {config.status}; close it first.")
     removed = await _forget_owners(db.tenant(tenant), storage, most)
-    for partition in (own_partition("TENANT", tenant), own_partition("OUTBOX", tenant)):
+    for partition in (internal_partition("TENANT", tenant), internal_partition("OUTBOX", tenant)):
         left = None if most is None else most - removed
         removed += await arun(_emptied(db.scope, partition, left), db.engine)
     if most is not None and removed >= most:
@@ -73,7 +73,7 @@ def _emptied(scope: Scope, partition: str, most: int | None) -> Flow[int]:
     table, removed = scope.table(cms), 0
     key = (KeyTerm(cms.partition.name, "=", ({"S": partition},)),)
     while most is None or removed < most:
-        page: Page = yield from ask(
+        page: Page = yield from send(
             Query(table=table, key=key, projection=(("PK",), ("SK",)), limit=_AT_ONCE, consistent=True),
             scope.retries,
         )
@@ -82,6 +82,6 @@ def _emptied(scope: Scope, partition: str, most: int | None) -> Flow[int]:
             break
         deletes = tuple(BatchDelete(key=each) for each in keys)
         # What comes back unprocessed is found again by the next query.
-        yield from ask(BatchWriteItem(tables=((table, deletes),)), scope.retries)
+        yield from send(BatchWriteItem(tables=((table, deletes),)), scope.retries)
         removed += len(keys)
     return removed
