@@ -174,7 +174,7 @@ def test_a_disk_that_is_full_does_not_let_a_file_be_compacted_and_harms_nothing(
         compact(str(path))
     with sqlite.open(path) as engine, pytest.raises(StorageFull):
         # As if the disk had filled up after a look at its room.
-        engine.database.exclusively(lambda c: _vacuum(c, str(path), lambda what, part: None))
+        engine.database.run_exclusively(lambda c: _vacuum(c, str(path), lambda what, part: None))
     assert examine(str(path)).problems == []
     (small_disk / "ballast").unlink()
     done = compact(str(path))

@@ -50,7 +50,7 @@ class Load:
     """Clients that read four times as often as they write."""
 
     def __init__(self, port: int) -> None:
-        self.tally: Counter[str] = Counter()
+        self.pending_counts: Counter[str] = Counter()
         self.waits: list[float] = []
         self._port = port
         #: The answers so far, by client.
@@ -69,7 +69,7 @@ class Load:
             tally[operation if status == 200 else f"error {status} of {operation}"] += 1
         client.close()
         self.waits += waits
-        self.tally += tally
+        self.pending_counts += tally
 
     def _request(self, chance: random.Random) -> tuple[str, Json]:
         item = shop.content(chance.randrange(ITEMS))
@@ -115,7 +115,7 @@ def test_a_mixed_load_of_64_clients_meets_no_error(server: Served) -> None:
         thread.join()
     seconds = time.monotonic() - begun
     client.close()
-    errors = {name: count for name, count in load.tally.items() if name.startswith("error")}
+    errors = {name: count for name, count in load.pending_counts.items() if name.startswith("error")}
     waits = sorted(load.waits)
     # The first fifth fills caches and buffers.
     settled = memory[len(memory) // 5 :]
@@ -127,7 +127,7 @@ def test_a_mixed_load_of_64_clients_meets_no_error(server: Served) -> None:
         f"memory {settled[0] / MEGABYTE:.0f} -> {settled[-1] / MEGABYTE:.0f} MB"
     )
     assert errors == {}
-    assert sum(load.tally.values()) == CLIENTS * REQUESTS
+    assert sum(load.pending_counts.values()) == CLIENTS * REQUESTS
     assert growth < 32, f"{growth:.0f} MB more at the end"
 
 

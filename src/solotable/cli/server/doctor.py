@@ -24,14 +24,14 @@ def command(db: Path | None, as_json: bool) -> int:
     """Print versions, settings, integrity and advice; exit with 1 when DB has a problem."""
     import sqlite3
 
-    from solotable.engines.sqlite.maintenance.checkup import examine, wal_reset_is_mended
+    from solotable.engines.sqlite.maintenance.checkup import examine, wal_reset_is_fixed
 
     report: dict[str, Any] = {
         "solotable": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "sqlite": sqlite3.sqlite_version,
-        "wal_reset_mended": wal_reset_is_mended(sqlite3.sqlite_version_info),
+        "wal_reset_mended": wal_reset_is_fixed(sqlite3.sqlite_version_info),
         "optional": {name: importlib.util.find_spec(name) is not None for name in _OPTIONAL},
     }
     found = None if db is None else examine(str(db))

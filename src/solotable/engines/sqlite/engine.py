@@ -23,11 +23,11 @@ from solotable._protocol.wire import call
 from solotable.errors import ConditionFailed, DeclarationError, ServiceError
 
 from .counts import recount
-from .counts.counts import Differences
-from .counts.pending_counts import Tally
+from .counts.counts import CountDeltas
+from .counts.pending_counts import PendingCounts
 from .file.connection import LOCK_SECONDS, Connect, Database, Durability, StaleDefinition, connect
 from .file.group_commit import Outcome
-from .file.presence import Presence
+from .file.presence import PresenceLock
 from .items.storage import Writer
 from .maintenance import index_backfill
 from .maintenance.ttl_sweeper import sweep
@@ -40,7 +40,7 @@ ResultT = TypeVar("ResultT")
 _RETRIES = 20
 
 
-class _Thread(threading.local):
+class _ThreadSettings(threading.local):
     """What a thread has asked for."""
 
     pause: Pause | None = None
@@ -76,10 +76,10 @@ class SqliteEngine:
             connect=connect,
         )
         self.catalog = Catalog()
-        self.tally = Tally(self.database)
-        self.presence = Presence(self.database)
+        self.pending_counts = PendingCounts(self.database)
+        self.presence = PresenceLock(self.database)
         self._clock = clock
-        self._thread = _Thread()
+        self._thread = _ThreadSettings()
         try:
             if not read_only:
                 recount.repair(self)
@@ -158,7 +158,7 @@ class SqliteEngine:
         """
         self._thread.largest = largest
         try:
-            return self.tally.together([partial(self.handle, request) for request in requests])
+            return self.pending_counts.run_together([partial(self.handle, request) for request in requests])
         finally:
             self._thread.largest = None
 
@@ -174,7 +174,7 @@ class SqliteEngine:
 
     def _definitions_changed(self) -> bool:
         with self.database.read() as connection:
-            return self.catalog.outdated(connection)
+            return self.catalog.forget_changed(connection)
 
     def now_micros(self) -> int:
         """Return the clock's time in microseconds since the epoch."""
@@ -182,9 +182,9 @@ class SqliteEngine:
 
     def table(self, name: str) -> Table:
         """Return the definition of a table, given by name or ARN, or raise TableNotFound."""
-        known = self.catalog.known(name)
-        if known is not None:
-            return known
+        cached = self.catalog.get_cached(name)
+        if cached is not None:
+            return cached
         with self.database.read() as connection:
             return self.catalog.table(connection, plain_name(name))
 
@@ -200,11 +200,11 @@ class SqliteEngine:
     def write(self, action: Callable[[Writer], ResultT], *, by_service: bool = False) -> ResultT:
         """Run the action in one transaction; its result is returned once that is committed."""
 
-        def run(connection: sqlite3.Connection) -> tuple[ResultT, Differences]:
+        def run(connection: sqlite3.Connection) -> tuple[ResultT, CountDeltas]:
             writer = Writer(connection, now_micros=self.now_micros(), by_service=by_service)
-            return action(writer), writer.differences
+            return action(writer), writer.deltas
 
-        return self.tally.write(run)
+        return self.pending_counts.write(run)
 
     def sweep(self) -> int:
         """Remove items whose time has come and records past theirs; return how many items that were."""
@@ -213,7 +213,7 @@ class SqliteEngine:
     def close(self) -> None:
         """Close the file; a second call does nothing."""
         recount.stop(self)
-        self.tally.close()
+        self.pending_counts.close()
         self.database.close()
         self.presence.close()
 

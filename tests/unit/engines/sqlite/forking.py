@@ -195,7 +195,7 @@ def interrupted_reads(path: str) -> None:
         except KeyboardInterrupt:
             put(engine, f"interrupted-{operation}")
     # As if the interruption had come just when the connection was taken.
-    engine.database.borrow()
+    engine.database.acquire_reader()
     wait_for(fork(lambda: put(engine, "child")))
     engine.close()
 

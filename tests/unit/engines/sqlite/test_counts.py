@@ -52,11 +52,11 @@ def counted(engine: SqliteEngine) -> Counts:
 
 def kept(engine: SqliteEngine) -> Counts:
     """What the engine says without reading any."""
-    return engine.tally.read(engine.table("Things"))
+    return engine.pending_counts.read(engine.table("Things"))
 
 
 def in_file(path: Path) -> Counts:
-    """What the file has, without the differences that an engine has yet to add."""
+    """What the file has, without the deltas that an engine has yet to add."""
     with sqlite3.connect(path) as connection:
         rows = connection.execute("SELECT index_id, items, bytes FROM counts")
         found = {index_id: counts.Count(items, size) for index_id, items, size in rows}
@@ -230,11 +230,11 @@ def test_a_busy_writer_changes_the_file_s_counts_now_and_then_only(tmp_path: Pat
     with SqliteEngine(str(tmp_path / "db"), durability="relaxed", connect=faults.connect) as engine:
         create(engine)
         put(engine, "first")
-        engine.tally._due_at = float("inf")
+        engine.pending_counts._due_at = float("inf")
         before = len(faults.statements)
         put(engine, "second")
         assert not any("counts" in sql or "sessions" in sql for sql in faults.statements[before:])
-        engine.tally._due_at = 0.0
+        engine.pending_counts._due_at = 0.0
         put(engine, "third")
         assert any("sessions" in sql for sql in faults.statements[before:])
         assert in_file(tmp_path / "db")[0].items == 3
@@ -246,7 +246,7 @@ def test_a_count_has_every_committed_write_and_no_other_while_counts_are_added(t
         create(engine)
         put(engine, "1")
         put(engine, "2")
-        engine.tally._due_at = 0.0
+        engine.pending_counts._due_at = 0.0
         seen: list[int] = []
 
         def look(_: sqlite3.Connection) -> None:
@@ -255,7 +255,7 @@ def test_a_count_has_every_committed_write_and_no_other_while_counts_are_added(t
         faults.before = once("COMMIT", look)
         put(engine, "3")
         faults.after = once("COMMIT", look)
-        engine.tally._due_at = 0.0
+        engine.pending_counts._due_at = 0.0
         put(engine, "4")
         assert seen == [2, 4]
         assert kept(engine)[0].items == 4
@@ -376,7 +376,7 @@ def test_a_group_that_is_interrupted_leaves_later_writes_counted(tmp_path: Path)
     with SqliteEngine(str(path), durability="relaxed", connect=faults.connect) as engine:
         create(engine)
         put(engine, "1")
-        engine.tally._due_at = 0.0
+        engine.pending_counts._due_at = 0.0
         faults.before = once("COMMIT", interrupt)
         with pytest.raises(KeyboardInterrupt):
             engine.handle_together([PutItem(table="Things", item={"pk": {"S": "2"}})])
@@ -398,7 +398,7 @@ def test_what_a_rejected_part_of_a_group_has_written_is_counted(tmp_path: Path) 
             put(engine, "2")
             raise TooLong
 
-        (outcome,) = engine.tally.together([work])
+        (outcome,) = engine.pending_counts.run_together([work])
         assert isinstance(outcome.error, TooLong)
         assert kept(engine) == counted(engine)
     assert in_file(path)[0].items == 2
@@ -447,7 +447,7 @@ def test_a_recount_does_not_double_what_its_own_process_has_yet_to_add(tmp_path:
     with opened(path) as engine:
         create(engine, types=TYPES, gsi=GSI)
         put(engine, "1")
-        engine.tally._due_at = float("inf")
+        engine.pending_counts._due_at = float("inf")
         put(engine, "2", g={"S": "x"})
         recount.recount_table(engine, "Things")
         assert kept(engine) == counted(engine)
@@ -481,8 +481,8 @@ def test_a_recount_beside_writers_loses_and_doubles_nothing(tmp_path: Path) -> N
             stop.set()
             for thread in threads:
                 thread.join()
-        engine.tally.flush()
-        other.tally.flush()
+        engine.pending_counts.flush()
+        other.pending_counts.flush()
         assert kept(engine) == kept(other) == counted(engine)
 
 

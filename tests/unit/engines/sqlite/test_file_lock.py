@@ -169,7 +169,7 @@ def test_closing_a_lock_that_another_waits_for_leaves_no_descriptor_open(tmp_pat
     wait_until(lambda: descriptors() == before, seen=lambda: (before, descriptors()))
 
 
-#: An interruption while the lock is given back is the caller's to undo: see `Commits`. The last two
+#: An interruption while the lock is given back is the caller's to undo: see `GroupCommit`. The last two
 #: are a `with` block each: a tracer can raise before its end, where the interpreter runs no handlers.
 _NOT_TRACED = ("__exit__", "release", "_unlock", "give_up", "waiting")
 

@@ -217,7 +217,7 @@ def test_a_file_read_as_immutable_is_given_up_once_it_is_written(tmp_path: Path)
     file = reader.database._file
     assert file is not None
     reader.database._close_readers()
-    assert file.can_be_immutable()
+    assert file.switch_to_immutable()
     assert keys(reader) == {"a"}
     with sqlite.open(tmp_path / "shop.db") as engine:
         put(engine, "b")

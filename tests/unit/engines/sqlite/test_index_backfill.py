@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from solotable.engines.sqlite import SqliteEngine
-from solotable.engines.sqlite.file.pacing import Pace
+from solotable.engines.sqlite.file.pacing import BatchPacer
 from solotable.engines.sqlite.maintenance import index_backfill
 from solotable.engines.sqlite.operations.tables import index_updates
 from solotable.engines.sqlite.tables import definitions
@@ -43,8 +43,10 @@ def status(engine: SqliteEngine) -> str:
 
 def defined_only(engine: SqliteEngine) -> int:
     """Add the index as a process does that is killed before it fills it."""
-    definitions.change(engine, "Things", lambda _connection, _table, new: index_updates.apply(new, ADD))
-    return definitions.current(engine, "Things").index("byg").id
+    definitions.change_definition(
+        engine, "Things", lambda _connection, _table, new: index_updates.apply(new, ADD)
+    )
+    return definitions.load_current_table(engine, "Things").index("byg").id
 
 
 def wait_until_active(engine: SqliteEngine) -> None:
@@ -100,7 +102,7 @@ def test_an_unfinished_index_goes_on_at_the_next_describe_table(tmp_path: Path) 
         create(engine)
         filled(engine, 700)
         unfinished = defined_only(engine)
-        pace = Pace(engine.database)
+        pace = BatchPacer(engine.database)
         engine.database.write(
             lambda connection: index_backfill._batch(connection, "Things", unfinished, after=0, pace=pace)
         )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solotable._values import Item
-from solotable.engines.sqlite.items.keys import check_key, key_bytes, located
+from solotable.engines.sqlite.items.keys import check_and_encode_key, check_key, encode_key
 from solotable.engines.sqlite.tables.catalog import KeyAttribute, Schema, Table
 from solotable.errors import ServiceError
 
@@ -39,16 +39,16 @@ def outcome(call: Any) -> bytes | str:
 
 def plainly(of: Table, key: Item) -> bytes:
     check_key(of, key)
-    return key_bytes(of.schema, key)
+    return encode_key(of.schema, key)
 
 
 @pytest.mark.parametrize("of", TABLES, ids=lambda of: "".join(part.kind for part in of.schema.attributes))
 @given(key=KEYS)
 def test_a_key_lies_where_its_bytes_say(of: Table, key: Item) -> None:
-    assert outcome(lambda: located(of, key)) == outcome(lambda: plainly(of, key))
+    assert outcome(lambda: check_and_encode_key(of, key)) == outcome(lambda: plainly(of, key))
 
 
 @pytest.mark.parametrize("text", ["a", "a\0", "\0b", "é", "x" * 257, "x" * 256])
 def test_texts_of_every_kind_are_found(text: str) -> None:
     key = {"pk": {"S": text}, "sk": {"S": text}}
-    assert located(TABLES[1], key) == plainly(TABLES[1], key)
+    assert check_and_encode_key(TABLES[1], key) == plainly(TABLES[1], key)

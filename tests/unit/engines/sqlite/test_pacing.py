@@ -10,7 +10,7 @@ import pytest
 
 from solotable.engines.sqlite import SqliteEngine
 from solotable.engines.sqlite.file.connection import Database
-from solotable.engines.sqlite.file.pacing import Pace
+from solotable.engines.sqlite.file.pacing import BatchPacer
 from solotable.engines.sqlite.maintenance import index_backfill
 from tests.waiting import wait_until
 
@@ -24,27 +24,27 @@ def database(tmp_path: Path) -> Database:
     return Database(str(tmp_path / "db"), durability="relaxed")
 
 
-def slices(database: Database, pace: Pace, count: int) -> list[int]:
+def slices(database: Database, pace: BatchPacer, count: int) -> list[int]:
     found = []
     for _ in range(count):
         found.append(pace.items)
-        database.write(pace.look)
+        database.write(pace.adapt)
     return found
 
 
 def test_slices_grow_while_no_other_writer_is_seen(database: Database) -> None:
-    assert slices(database, Pace(database), 7) == [50, 100, 200, 400, 500, 500, 500]
+    assert slices(database, BatchPacer(database), 7) == [50, 100, 200, 400, 500, 500, 500]
     database.close()
 
 
 def test_slices_are_small_again_once_a_writer_waits(database: Database) -> None:
-    pace = Pace(database)
+    pace = BatchPacer(database)
     slices(database, pace, 5)
 
     def slice_with_a_writer_behind_it(connection: sqlite3.Connection) -> None:
         writer.start()
         wait_until(lambda: database.waiting)
-        pace.look(connection)
+        pace.adapt(connection)
 
     writer = threading.Thread(target=lambda: database.write(lambda connection: None))
     database.write(slice_with_a_writer_behind_it)
@@ -54,7 +54,7 @@ def test_slices_are_small_again_once_a_writer_waits(database: Database) -> None:
 
 
 def test_slices_are_small_while_another_process_writes(database: Database, tmp_path: Path) -> None:
-    pace = Pace(database)
+    pace = BatchPacer(database)
     slices(database, pace, 5)
     other = Database(str(tmp_path / "db"), durability="relaxed")
     other.write(lambda connection: connection.execute("UPDATE identity SET last_index = last_index + 1"))
@@ -80,14 +80,14 @@ def test_a_filling_beside_a_writer_is_done_in_small_transactions(
 ) -> None:
     sizes: list[int] = []
     thread: threading.Thread | None = None
-    plain = Pace.look
+    plain = BatchPacer.adapt
 
-    def look(self: Pace, connection: sqlite3.Connection) -> None:
+    def look(self: BatchPacer, connection: sqlite3.Connection) -> None:
         sizes.append(self.items)
         wait_until(lambda: thread is None or engine.database.waiting)
         plain(self, connection)
 
-    monkeypatch.setattr(Pace, "look", look)
+    monkeypatch.setattr(BatchPacer, "adapt", look)
     with opened(tmp_path / "db") as engine:
         create(engine)
         filled(engine)
@@ -108,14 +108,14 @@ def test_a_filling_beside_a_writer_is_done_in_small_transactions(
 
 def test_a_sweep_removes_in_paced_slices(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     rests = 0
-    plain = Pace.rest
+    plain = BatchPacer.yield_to_writers
 
-    def rest(self: Pace) -> None:
+    def rest(self: BatchPacer) -> None:
         nonlocal rests
         rests += 1
         plain(self)
 
-    monkeypatch.setattr(Pace, "rest", rest)
+    monkeypatch.setattr(BatchPacer, "yield_to_writers", rest)
     with opened(tmp_path / "db") as engine:
         create(engine)
         engine.call("UpdateTimeToLive", SETTING)

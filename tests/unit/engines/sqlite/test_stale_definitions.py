@@ -112,7 +112,7 @@ def test_an_unknown_durability_is_refused(tmp_path: Path) -> None:
 
 def test_idle_readers_are_few(tmp_path: Path) -> None:
     with sqlite.open(tmp_path / "many.db") as engine:
-        readers = [engine.database.borrow() for _ in range(30)]
+        readers = [engine.database.acquire_reader() for _ in range(30)]
         for reader in readers:
-            engine.database.give_back(reader)
+            engine.database.release_reader(reader)
         assert len(engine.database._readers) <= 8

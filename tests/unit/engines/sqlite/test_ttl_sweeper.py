@@ -12,7 +12,7 @@ import pytest
 
 from solotable._protocol.requests import PutItem
 from solotable.engines.sqlite import SqliteEngine
-from solotable.engines.sqlite.file.pacing import Pace
+from solotable.engines.sqlite.file.pacing import BatchPacer
 from solotable.engines.sqlite.items import expiry_index
 from solotable.engines.sqlite.maintenance import index_backfill, ttl_sweeper
 from solotable.engines.sqlite.maintenance.checkup import examine
@@ -114,7 +114,7 @@ def test_an_item_that_got_more_time_meanwhile_stays() -> None:
             found = ttl_sweeper._due(connection, engine.table("Things"), (0, 0), START, 10)
         assert len(found) == 1
         put(engine, "past", expires=at(START + DAY))
-        assert ttl_sweeper._remove(engine, "Things", found, Pace(engine.database)) == 0
+        assert ttl_sweeper._remove(engine, "Things", found, BatchPacer(engine.database)) == 0
         assert keys(engine) == ["past"]
 
 
@@ -306,10 +306,10 @@ def test_a_filling_that_was_killed_goes_on_when_the_file_is_opened(tmp_path: Pat
     program = (
         "import os, signal, sys\n"
         "from solotable.engines import sqlite\n"
-        "from solotable.engines.sqlite.file.pacing import Pace\n"
+        "from solotable.engines.sqlite.file.pacing import BatchPacer\n"
         "from tests.unit.engines.sqlite.test_ttl_sweeper import SETTING\n"
         "# After the first slice, and before the second.\n"
-        "Pace.rest = lambda self: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "BatchPacer.yield_to_writers = lambda self: os.kill(os.getpid(), signal.SIGKILL)\n"
         "engine = sqlite.open(sys.argv[1], durability='relaxed')\n"
         "engine.call('UpdateTimeToLive', SETTING)\n"
         "from solotable.engines.sqlite.maintenance import index_backfill\n"

@@ -1,6 +1,6 @@
 """Items and bytes of tables and indexes, as the file has them and as a reading of every item finds them.
 
-The file's are exact but for what writers that still have it open have not added yet: see `tally`.
+The file's are exact but for what writers that still have it open have not added yet: see `pending_counts`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class Count(NamedTuple):
 
 #: Counts by index id; 0 is the table itself.
 Counts = dict[int, Count]
-#: Differences of items and bytes, by table id, generation and index id.
-Differences = dict[tuple[int, int, int], list[int]]
+#: CountDeltas of items and bytes, by table id, generation and index id.
+CountDeltas = dict[tuple[int, int, int], list[int]]
 
 
 def read(connection: sqlite3.Connection, table: Table) -> Counts:
@@ -41,21 +41,21 @@ def read(connection: sqlite3.Connection, table: Table) -> Counts:
 
 
 def since(connection: sqlite3.Connection, table: Table) -> dict[int, int]:
-    """Return the generation, by index id, before which differences are in the counts already."""
+    """Return the generation, by index id, before which deltas are in the counts already."""
     return dict(connection.execute("SELECT index_id, since FROM counts WHERE table_id = ?", (table.id,)))
 
 
-def add(connection: sqlite3.Connection, differences: Differences) -> None:
-    """Add differences to the file's counts, but for those that a recount has seen."""
+def add(connection: sqlite3.Connection, deltas: CountDeltas) -> None:
+    """Add deltas to the file's counts, but for those that a recount has seen."""
     connection.executemany(
         "UPDATE counts SET items = items + ?, bytes = bytes + ? "
         "WHERE table_id = ? AND since <= ? AND index_id = ?",
-        [(items, size, *owner) for owner, (items, size) in differences.items() if items or size],
+        [(items, size, *owner) for owner, (items, size) in deltas.items() if items or size],
     )
 
 
-def merge(into: Differences, more: Differences) -> None:
-    """Add differences to others, in place."""
+def merge(into: CountDeltas, more: CountDeltas) -> None:
+    """Add deltas to others, in place."""
     for owner, (items, size) in more.items():
         so_far = into.get(owner)
         if so_far is None:

@@ -1,10 +1,10 @@
-"""Differences of the counts: a process remembers its own, and adds them to the file about once a second.
+"""CountDeltas of the counts: a process remembers its own, and adds them to the file about once a second.
 
-A counter in every transaction would cost each write one more page, so a write only remembers its differences.
+A counter in every transaction would cost each write one more page, so a write only remembers its deltas.
 The first write after a second adds them to `counts` in its own transaction (a fold), and `close` adds the
-rest. `read` returns the file's counts plus the remembered differences, so a process sees all its own writes.
+rest. `read` returns the file's counts plus the remembered deltas, so a process sees all its own writes.
 
-`sessions` has a row for each engine that may have differences to add. A row that is left when no engine has
+`sessions` has a row for each engine that may have deltas to add. A row that is left when no engine has
 the file open belongs to a process that died: `recount` then corrects the counts.
 """
 
@@ -30,7 +30,7 @@ from solotable.engines.sqlite.tables.catalog import Table
 from solotable.errors import EngineError, ServiceError
 
 from . import counts
-from .counts import Count, Counts, Differences
+from .counts import Count, CountDeltas, Counts
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.file.connection import Database
@@ -49,38 +49,38 @@ _LOOKS = 5
 
 
 class _Fold:
-    """Differences that are being added to the file: those of the write that does it, and earlier ones."""
+    """CountDeltas that are being added to the file: those of the write that does it, and earlier ones."""
 
     __slots__ = ("earlier", "everything", "session")
 
-    def __init__(self, session: str, earlier: Differences, own: Differences) -> None:
+    def __init__(self, session: str, earlier: CountDeltas, own: CountDeltas) -> None:
         self.session = session
         self.earlier = earlier
-        self.everything: Differences = {}
+        self.everything: CountDeltas = {}
         counts.merge(self.everything, earlier)
         counts.merge(self.everything, own)
 
 
-class _Local(threading.local):
-    #: The differences of the work that this thread does together with others.
-    held: Differences | None = None
+class _ThreadDeltas(threading.local):
+    #: The deltas of the work that this thread does together with others.
+    held: CountDeltas | None = None
 
 
-class Tally:
-    """The differences of one engine's writes that the file's counts do not have yet."""
+class PendingCounts:
+    """The deltas of one engine's writes that the file's counts do not have yet."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self.forget()
-        _tallies.add(self)
+        _instances.add(self)
 
     def forget(self) -> None:
         """Start a session with nothing remembered."""
         self._mutex = threading.Lock()
-        self._local = _Local()
+        self._local = _ThreadDeltas()
         self.session = secrets.token_hex(8)
-        self._new: deque[Differences] = deque()
-        self._pending: Differences = {}
+        self._new: deque[CountDeltas] = deque()
+        self._pending: CountDeltas = {}
         self._folding: _Fold | None = None
         self._folds = 0
         #: The threads whose writes may be committed and are not counted yet.
@@ -90,7 +90,7 @@ class Tally:
         #: Whether the outcome of a write is unknown; a recount corrects the counts then.
         self._doubtful = False
 
-    def write(self, action: Callable[[sqlite3.Connection], tuple[ResultT, Differences]]) -> ResultT:
+    def write(self, action: Callable[[sqlite3.Connection], tuple[ResultT, CountDeltas]]) -> ResultT:
         """Run the action in a transaction, and count what it says it has changed once that is committed."""
         if self._local.held is not None:
             result, own = self._database.write(action)
@@ -111,10 +111,10 @@ class Tally:
         finally:
             self._writing.discard(thread)
 
-    def _write_and_fold(self, action: Callable[[sqlite3.Connection], tuple[ResultT, Differences]]) -> ResultT:
+    def _write_and_fold(self, action: Callable[[sqlite3.Connection], tuple[ResultT, CountDeltas]]) -> ResultT:
         fold: _Fold | None = None
 
-        def run(connection: sqlite3.Connection) -> tuple[ResultT, Differences]:
+        def run(connection: sqlite3.Connection) -> tuple[ResultT, CountDeltas]:
             nonlocal fold
             # The write may be tried again, after a transaction that was undone.
             self._end(fold, committed=False)
@@ -139,7 +139,7 @@ class Tally:
         # Other errors may come after the commit.
         self._doubtful |= not isinstance(error, _REJECTIONS)
 
-    def together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
+    def run_together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
         """Run several works of one caller in one transaction, and count what they write."""
         thread = threading.get_ident()
         self._writing.add(thread)
@@ -152,7 +152,7 @@ class Tally:
             self._writing.discard(thread)
 
     def _together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
-        held: list[Differences] = [{} for _ in works]
+        held: list[CountDeltas] = [{} for _ in works]
         fold: _Fold | None = None
 
         def counted(place: int, work: Callable[[], Any]) -> Any:
@@ -166,7 +166,7 @@ class Tally:
         def last() -> None:
             nonlocal fold
             self._end(fold, committed=False)
-            own: Differences = {}
+            own: CountDeltas = {}
             for each in held:
                 counts.merge(own, each)
             fold = self._database.write(partial(self._fold, own=own))
@@ -175,7 +175,7 @@ class Tally:
         if time.monotonic() >= self._due_at:
             runs.append(last)
         try:
-            outcomes = self._database.together(runs)
+            outcomes = self._database.run_together(runs)
         except BaseException:
             self._end(fold, committed=False)
             raise
@@ -194,7 +194,7 @@ class Tally:
         """Return the counts of a table and its indexes, with what this process has not added yet."""
         found: Counts = {}
         since: dict[int, int] = {}
-        mine: Differences = {}
+        mine: CountDeltas = {}
         for _ in range(_LOOKS):
             with self._mutex:
                 self._drain()
@@ -247,14 +247,14 @@ class Tally:
 
     def _start_session(self) -> bool:
         """Start a session for writes to come; False if the last one may have more to add."""
-        # Threads may go on to write. One that begins now adds its differences at once, under the new session.
+        # Threads may go on to write. One that begins now adds its deltas at once, under the new session.
         self._due_at = float("-inf")
         if self._writing or self._doubtful or self._due_at > 0:
             return False
         self.session, self._folds = secrets.token_hex(8), 0
         return True
 
-    def _remember(self, own: Differences) -> None:
+    def _remember(self, own: CountDeltas) -> None:
         self._new.append(own)
         if len(self._new) > _MOST_NEW:
             with self._mutex:
@@ -264,8 +264,8 @@ class Tally:
         while self._new:
             counts.merge(self._pending, self._new.popleft())
 
-    def _fold(self, connection: sqlite3.Connection, own: Differences) -> _Fold | None:
-        """Add all differences to the file, those of this transaction with them; None if there are none."""
+    def _fold(self, connection: sqlite3.Connection, own: CountDeltas) -> _Fold | None:
+        """Add all deltas to the file, those of this transaction with them; None if there are none."""
         with self._mutex:
             self._drain()
             if self._folding is not None or not (own or self._pending):
@@ -303,14 +303,14 @@ class Tally:
         return 0 if row is None else int(row[0])
 
 
-def _of(table: Table, differences: Differences) -> Differences:
-    return {owner: list(each) for owner, each in differences.items() if owner[0] == table.id}
+def _of(table: Table, deltas: CountDeltas) -> CountDeltas:
+    return {owner: list(each) for owner, each in deltas.items() if owner[0] == table.id}
 
 
-def _sum(found: Counts, since: dict[int, int], *more: Differences) -> Counts:
+def _sum(found: Counts, since: dict[int, int], *more: CountDeltas) -> Counts:
     total = dict(found)
-    for differences in more:
-        for (_, generation, index_id), (items, size) in differences.items():
+    for deltas in more:
+        for (_, generation, index_id), (items, size) in deltas.items():
             count = total.get(index_id)
             # A recount has seen what is of an earlier generation.
             if count is not None and since.get(index_id, 0) <= generation:
@@ -318,17 +318,17 @@ def _sum(found: Counts, since: dict[int, int], *more: Differences) -> Counts:
     return total
 
 
-_tallies: WeakSet[Tally] = WeakSet()
+_instances: WeakSet[PendingCounts] = WeakSet()
 
 
 def _forget_after_fork() -> None:
     # What the parent has not added yet, the parent adds.
-    for tally in tuple(_tallies):
-        tally.forget()
+    for each in tuple(_instances):
+        each.forget()
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
         # It drops the finalizers of the parent before it runs this.
-        util.register_after_fork(_tallies, _close_with_multiprocessing)
+        util.register_after_fork(_instances, _close_with_multiprocessing)
 
 
 def _close_with_multiprocessing(_: object) -> None:
@@ -338,9 +338,9 @@ def _close_with_multiprocessing(_: object) -> None:
 
 def _close_at_exit() -> None:
     # Many programs never close a store; without this the next one would have to recount.
-    for tally in tuple(_tallies):
+    for each in tuple(_instances):
         with contextlib.suppress(OSError):
-            tally.close()
+            each.close()
 
 
 atexit.register(_close_at_exit)

@@ -1,7 +1,7 @@
-"""Put the counts right after a process died with differences that it had not added.
+"""Put the counts right after a process died with deltas that it had not added.
 
 The items are counted in a snapshot, beside writers. It is taken in a transaction that moves the table to its
-next generation: differences of earlier generations are in the snapshot, and later ones are not.
+next generation: deltas of earlier generations are in the snapshot, and later ones are not.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from solotable.engines.sqlite.tables import catalog
-from solotable.engines.sqlite.tables.definitions import stored
+from solotable.engines.sqlite.tables.definitions import read_table
 from solotable.errors import EngineError, TableNotFound
 
 from . import counts
@@ -23,14 +23,14 @@ from .counts import Count, Counts
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
 
-_running: WeakKeyDictionary[SqliteEngine, _Repair] = WeakKeyDictionary()
+_running: WeakKeyDictionary[SqliteEngine, _RecountThread] = WeakKeyDictionary()
 
 
-class _ForkAhead(EngineError):
+class _ForkPending(EngineError):
     """The process is about to fork, and no read may be open then; begin again after it."""
 
 
-class _Repair(threading.Thread):
+class _RecountThread(threading.Thread):
     """The thread that recounts all tables of an engine's file."""
 
     def __init__(self, engine: SqliteEngine, died: list[str]) -> None:
@@ -52,7 +52,7 @@ class _Repair(threading.Thread):
 
     def _recount(self, engine: SqliteEngine) -> None:
         with engine.database.read() as connection:
-            names = catalog.names(connection)
+            names = catalog.list_names(connection)
         for name in names:
             with contextlib.suppress(TableNotFound):
                 self._recount_table(engine, name)
@@ -63,7 +63,7 @@ class _Repair(threading.Thread):
 
     def _recount_table(self, engine: SqliteEngine, name: str) -> None:
         while True:
-            with contextlib.suppress(_ForkAhead):
+            with contextlib.suppress(_ForkPending):
                 recount_table(engine, name, self.stopped)
                 return
 
@@ -76,7 +76,7 @@ def repair(engine: SqliteEngine) -> None:
         died = [name for (name,) in connection.execute("SELECT id FROM sessions")]
     engine.presence.share()
     if died:
-        _running[engine] = _Repair(engine, died)
+        _running[engine] = _RecountThread(engine, died)
         _running[engine].start()
 
 
@@ -98,34 +98,36 @@ def stop(engine: SqliteEngine) -> None:
 def recount_table(engine: SqliteEngine, name: str, stopped: threading.Event | None = None) -> None:
     """Count a table's items and correct the file's counts by what was wrong with them."""
     database = engine.database
-    reader = database.borrow()
+    reader = database.acquire_reader()
     sound = False
 
     def check() -> None:
         if database.suspended:
-            raise _ForkAhead(f"{database.path}: the process forks; count again.")
+            raise _ForkPending(f"{database.path}: the process forks; count again.")
         if stopped is not None and stopped.is_set():
             raise EngineError(f"{database.path}: the recount was stopped.")
 
     try:
         # Together: a transaction of this caller alone, so that the snapshot has all that came before.
-        (outcome,) = database.together([lambda: database.write(partial(_begin, reader=reader, name=name))])
+        (outcome,) = database.run_together(
+            [lambda: database.write(partial(_begin, reader=reader, name=name))]
+        )
         table, changed, before = outcome.get()
         engine.catalog.forget(name)
         counted = counts.recount(reader, table, check)
         reader.execute("COMMIT")
         sound = True
     except sqlite3.Error as fault:
-        raise database.fault(fault) from fault
+        raise database.engine_error(fault) from fault
     finally:
-        database.give_back(reader, sound=sound)
+        database.release_reader(reader, sound=sound)
     database.write(partial(_correct, table=changed, counted=counted, before=before))
 
 
 def _begin(
     connection: sqlite3.Connection, reader: sqlite3.Connection, name: str
 ) -> tuple[catalog.Table, catalog.Table, Counts]:
-    table = stored(connection, name)
+    table = read_table(connection, name)
     before = counts.read(connection, table)
     reader.execute("BEGIN")
     reader.execute("SELECT count(*) FROM catalog").fetchone()

@@ -25,9 +25,9 @@ from solotable.errors import Corrupt, EngineError, FileLocked, NotOurFile, ReadO
 
 from . import forks
 from .file_lock import FileLock
-from .group_commit import Commits, Outcome
+from .group_commit import GroupCommit, Outcome
 from .identity import DatabaseFile
-from .read_connection import Reading, SharedReading
+from .read_connection import ReadContext, SharedReadContext
 
 ResultT = TypeVar("ResultT")
 Durability = Literal["full", "relaxed"]
@@ -89,13 +89,13 @@ class Database:
         self._lock_timeout_seconds = lock_timeout_seconds
         self._open_connection = connect
         self.pid = os.getpid()
-        self._commits = Commits(self)
+        self._group_commit = GroupCommit(self)
         self._readers: deque[sqlite3.Connection] = deque()
         #: Every open connection, and the lock under which one is opened.
         self._connections: WeakSet[sqlite3.Connection] = WeakSet()
         self._opening = threading.RLock()
         self._suspended = False
-        self._reading = SharedReading(self, self._commits) if self.in_memory else None
+        self._reading = SharedReadContext(self, self._group_commit) if self.in_memory else None
         self._closed = False
         self.writer: sqlite3.Connection
         self._writer_lost = False
@@ -103,7 +103,7 @@ class Database:
         self.file_lock = FileLock(lock_path, timeout_seconds=lock_timeout_seconds)
         try:
             # fork() takes the commits' lock: none happens in the middle of this.
-            with self._commits.lock:
+            with self._group_commit.lock:
                 forks.register(self)
                 with self.file_lock:
                     self.writer = self._open_first()
@@ -111,53 +111,53 @@ class Database:
             forks.unregister(self)
             self.file_lock.close()
             if isinstance(fault, sqlite3.Error):
-                raise self.fault(fault) from fault
+                raise self.engine_error(fault) from fault
             raise
 
     def write(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         """Run the action in a transaction and return its result once that is committed."""
         self._check_writable()
-        return self._commits.write(action)
+        return self._group_commit.write(action)
 
-    def together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
+    def run_together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
         """Run several works of one caller; what they write is committed together."""
         self._check_writable()
-        return self._commits.together(works)
+        return self._group_commit.run_together(works)
 
-    def exclusively(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+    def run_exclusively(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         """Run the action on the connection that writes, outside a transaction, while no process commits."""
         self._check_writable()
-        with self._commits.lock, self.file_lock:
+        with self._group_commit.lock, self.file_lock:
             try:
-                return action(self.ready_writer())
+                return action(self.prepare_writer())
             except sqlite3.Error as fault:
-                error = self.fault(fault)
-                self.abandon(fault)
+                error = self.engine_error(fault)
+                self.roll_back(fault)
                 raise error from fault
 
     @property
     def waiting(self) -> int:
         """How many writes wait for the one that is being committed."""
-        return self._commits.waiting
+        return self._group_commit.waiting
 
     def read(self) -> AbstractContextManager[sqlite3.Connection]:
         """Give a connection for one statement; what it sees is what was committed before."""
-        return self._reading or Reading(self)
+        return self._reading or ReadContext(self)
 
     def fetch_one(self, sql: str, parameters: tuple[Any, ...]) -> Any:
         """Return the first row of one statement, or None: what is read most, without a context of its own."""
         if self._reading is not None:
             with self._reading as shared:
                 return shared.execute(sql, parameters).fetchone()
-        reader = self.borrow()
+        reader = self.acquire_reader()
         try:
             row = reader.execute(sql, parameters).fetchone()
         except BaseException as error:
-            self.give_back(reader, sound=False)
+            self.release_reader(reader, sound=False)
             if isinstance(error, sqlite3.Error):
-                raise self.fault(error) from error
+                raise self.engine_error(error) from error
             raise
-        self.give_back(reader)
+        self.release_reader(reader)
         return row
 
     @contextmanager
@@ -174,7 +174,7 @@ class Database:
                 if not joined and reader.in_transaction:
                     reader.execute("COMMIT")
 
-    def borrow(self) -> sqlite3.Connection:
+    def acquire_reader(self) -> sqlite3.Connection:
         """Take a connection to a file to read with; it must be given back."""
         self.check_usable()
         if self._suspended:
@@ -189,9 +189,9 @@ class Database:
             try:
                 return self._connect(reader=True)
             except sqlite3.Error as fault:
-                raise self.fault(fault) from fault
+                raise self.engine_error(fault) from fault
 
-    def give_back(self, reader: sqlite3.Connection, *, sound: bool = True) -> None:
+    def release_reader(self, reader: sqlite3.Connection, *, sound: bool = True) -> None:
         """End the use of a borrowed connection; one that is not sound is not used again."""
         if sound and not self._suspended and len(self._readers) < _MOST_IDLE_READERS:
             self._readers.append(reader)
@@ -206,7 +206,7 @@ class Database:
             # The connections and the lock belong to the parent.
             self._closed = True
             return
-        with self._commits.lock:
+        with self._group_commit.lock:
             if self._closed:
                 return
             self._closed = True
@@ -251,7 +251,7 @@ class Database:
             # A signal handler forks in the middle of a call in the same thread.
             return False
         with contextlib.suppress(Exception):
-            if all(lock.acquire(timeout=_left(deadline)) for lock in self._locks):
+            if all(lock.acquire(timeout=_seconds_left(deadline)) for lock in self._locks):
                 self._suspended = True
                 if self._close_for_fork(deadline):
                     return True
@@ -264,7 +264,7 @@ class Database:
             return True
         if not forks.wait_until(self._only_writer_is_open, deadline):
             return False
-        self.file_lock.acquire(_left(deadline))
+        self.file_lock.acquire(_seconds_left(deadline))
         try:
             self._close_writer()
         finally:
@@ -287,14 +287,14 @@ class Database:
     @property
     def _locks(self) -> tuple[Any, ...]:
         """What is held while the process forks, in this order."""
-        return self._commits.lock, self._opening
+        return self._group_commit.lock, self._opening
 
     def restart(self) -> None:
         """Go on in a child: the threads that waited for the parent's locks do not exist here."""
         if self.in_memory:
             return
         self.pid = os.getpid()
-        self._commits = Commits(self)
+        self._group_commit = GroupCommit(self)
         self._opening = threading.RLock()
         self._suspended = False
 
@@ -323,7 +323,7 @@ class Database:
         if self.read_only:
             raise ReadOnly(f"{self.path} was opened read-only; open it without read_only=True to write.")
 
-    def ready_writer(self) -> sqlite3.Connection:
+    def prepare_writer(self) -> sqlite3.Connection:
         """Return the connection that writes, with no transaction open: a new one if the last was lost."""
         if self._writer_lost:
             self.writer = self._connect()
@@ -340,7 +340,7 @@ class Database:
         if self._file is not None:
             self._file.note_log()
 
-    def abandon(self, fault: BaseException | None) -> None:
+    def roll_back(self, fault: BaseException | None) -> None:
         """Undo the open transaction; a connection that cannot be trusted any more is replaced."""
         trusted = not isinstance(fault, sqlite3.Error) or _code(fault) != sqlite3.SQLITE_IOERR
         try:
@@ -359,7 +359,7 @@ class Database:
             connection = self._connect(reader=True)
             ours = layout.is_ours(connection, self.path)
         except sqlite3.OperationalError:
-            if self._file is None or not self._file.can_be_immutable():
+            if self._file is None or not self._file.switch_to_immutable():
                 raise
             connection = self._connect(reader=True)
             ours = layout.is_ours(connection, self.path)
@@ -426,7 +426,7 @@ class Database:
         connection.execute(f"PRAGMA synchronous = {'FULL' if self._durability == 'full' else 'NORMAL'}")
         connection.execute("PRAGMA fullfsync = ON")
 
-    def fault(self, fault: sqlite3.Error, *, committing: bool = False) -> EngineError:
+    def engine_error(self, fault: sqlite3.Error, *, committing: bool = False) -> EngineError:
         """Return our error for SQLite's; nowhere else are the two matched."""
         code = _code(fault)
         if code == sqlite3.SQLITE_IOERR and committing:
@@ -462,7 +462,7 @@ def _no_descriptors() -> str | None:
     return None
 
 
-def _left(deadline: float) -> float:
+def _seconds_left(deadline: float) -> float:
     return max(0.0, deadline - time.monotonic())
 
 

@@ -72,7 +72,7 @@ class FileLock:
         self._timeout_seconds = timeout_seconds
         self._descriptor: int | None = None
         self._identity: Identity | None = None
-        self._queue: _Queue | None = None
+        self._queue: _LockWaiter | None = None
         self._checked = 0.0
         if path is not None:
             self._open()
@@ -167,11 +167,11 @@ class FileLock:
 
     def _wait(self, descriptor: int, seconds: float) -> None:
         if self._queue is None:
-            self._queue = _Queue(descriptor)
+            self._queue = _LockWaiter(descriptor)
         started = time.monotonic()
         if self._queue.wait(seconds):
             return
-        holder = _holder(descriptor)
+        holder = _find_holder(descriptor)
         who = "another process" if holder is None else f"process {holder}"
         raise FileLocked(
             f"{self._path}: {who} has held the write lock for over {time.monotonic() - started:.1f} s. "
@@ -180,7 +180,7 @@ class FileLock:
         )
 
 
-def _holder(descriptor: int) -> int | None:
+def _find_holder(descriptor: int) -> int | None:
     """Return the process that has the lock, where the system tells: Linux does, in its list of locks."""
     status = os.fstat(descriptor)
     file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
@@ -193,7 +193,7 @@ def _holder(descriptor: int) -> int | None:
     return None
 
 
-class _Queue:
+class _LockWaiter:
     """A thread that waits in the kernel's queue, for callers that must be able to give up.
 
     flock() takes no time limit, and polling would let one writer starve another. An interruption may

@@ -55,7 +55,7 @@ class Outcome:
         return self.result
 
 
-class _Job(Outcome):
+class _QueuedWrite(Outcome):
     __slots__ = ("action", "turn")
 
     def __init__(self, action: Action) -> None:
@@ -73,16 +73,16 @@ class _Job(Outcome):
             pass
 
 
-class _Undone(BaseException):
+class _TransactionLost(BaseException):
     """The whole transaction is gone, through the fault of one write or of the file, before COMMIT."""
 
 
-class Commits:
+class GroupCommit:
     """The one place where transactions are begun and committed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: deque[_Job] = deque()
+        self._waiting: deque[_QueuedWrite] = deque()
         self.lock = threading.RLock()
         #: Whether somebody commits and will wake the next; only then is it safe to sleep.
         self._busy = False
@@ -101,25 +101,25 @@ class Commits:
     def write(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         """Run the action in a transaction; return its result once that is committed."""
         if self._owner == threading.get_ident():
-            return cast(ResultT, _guarded(self._database, self._database.writer, action))
+            return cast(ResultT, _run_in_savepoint(self._database, self._database.writer, action))
         if self._database.in_memory:
             # Nothing is fsynced, so nothing is gained by waiting for others.
             with self.lock:
                 return self._transaction(action)
-        job = _Job(action)
+        job = _QueuedWrite(action)
         try:
             self._waiting.append(job)
             while not job.done:
                 if self._busy:
                     job.turn.acquire(timeout=_SLEEP_SECONDS)
                 else:
-                    self._lead(job)
+                    self._commit_as_leader(job)
         except BaseException:
             self._withdraw(job)
             raise
         return cast(ResultT, job.get())
 
-    def together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
+    def run_together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
         """Run several works of one caller; what they write is committed together.
 
         A work may write, read, or refuse; each has an outcome of its own.
@@ -128,14 +128,14 @@ class Commits:
         try:
             with self.lock:
                 self._transaction(lambda _: self._run_works(works, outcomes))
-        except _Undone:
+        except _TransactionLost:
             outcomes = [Outcome() for _ in works]
             for work, outcome in zip(works, outcomes, strict=True):
                 _try(outcome, work)
         except EngineError as error:
             for outcome in outcomes:
                 # Also those that refused: what they met was never committed.
-                outcome.fail(_twin(error))
+                outcome.fail(_copy_error(error))
         return outcomes
 
     def _run_works(self, works: Sequence[Callable[[], Any]], outcomes: list[Outcome]) -> None:
@@ -146,7 +146,7 @@ class Commits:
         finally:
             self._owner = None
 
-    def _lead(self, own: _Job) -> None:
+    def _commit_as_leader(self, own: _QueuedWrite) -> None:
         with self.lock:
             self._busy = True
             try:
@@ -163,16 +163,16 @@ class Commits:
             with contextlib.suppress(IndexError):
                 self._waiting[0].wake()
 
-    def _withdraw(self, job: _Job) -> None:
+    def _withdraw(self, job: _QueuedWrite) -> None:
         """Take back the write of a caller who was interrupted, unless it is being done."""
         with contextlib.suppress(ValueError):
             self._waiting.remove(job)
         # It may have been this caller's turn.
         self._wake_next()
 
-    def _commit_next(self, own: _Job) -> None:
+    def _commit_next(self, own: _QueuedWrite) -> None:
         """Commit the writes that wait; every one has an outcome then, or waits again."""
-        jobs: list[_Job] = []
+        jobs: list[_QueuedWrite] = []
         self._in_doubt = False
         try:
             while self._waiting and len(jobs) < _LARGEST_GROUP:
@@ -188,11 +188,11 @@ class Commits:
             self._beside = 0
             left = [job for job in jobs if not job.done and job is not own]
             if left:
-                self._part(left)
+                self._requeue_or_fail(left)
             for job in jobs:
                 job.wake()
 
-    def _part(self, jobs: list[_Job]) -> None:
+    def _requeue_or_fail(self, jobs: list[_QueuedWrite]) -> None:
         """Leave the writes of others, after an interruption, to whoever is next."""
         if not self._in_doubt:
             # Nothing of them was committed.
@@ -203,28 +203,28 @@ class Commits:
                 EngineError(f"{self._database.path}: interrupted; whether the write was kept is not known.")
             )
 
-    def _commit_group(self, jobs: list[_Job]) -> None:
+    def _commit_group(self, jobs: list[_QueuedWrite]) -> None:
         drafts = [Outcome() for _ in jobs]
 
         def run(writer: sqlite3.Connection) -> None:
             for job, draft in zip(jobs, drafts, strict=True):
-                _try(draft, partial(_guarded, self._database, writer, job.action))
+                _try(draft, partial(_run_in_savepoint, self._database, writer, job.action))
 
         try:
             self._transaction(run)
-        except _Undone:
+        except _TransactionLost:
             # One of them took the others' transaction with it: each gets one of its own.
             for job in jobs:
                 self._commit_one(job)
         except EngineError as error:
             for job in jobs:
                 # Also those that were refused: what they met was never committed.
-                job.fail(_twin(error))
+                job.fail(_copy_error(error))
         else:
             for job, draft in zip(jobs, drafts, strict=True):
                 job.result, job.error, job.done = draft.result, draft.error, True
 
-    def _commit_one(self, job: _Job) -> None:
+    def _commit_one(self, job: _QueuedWrite) -> None:
         try:
             result = self._transaction(job.action)
         except Exception as error:  # noqa: BLE001  # carried to the caller, whoever runs this
@@ -247,44 +247,44 @@ class Commits:
         database = self._database
         database.check_usable()
         try:
-            writer = database.ready_writer()
+            writer = database.prepare_writer()
             writer.execute("BEGIN IMMEDIATE")
             database.note_log()
             result = run(writer)
             self._in_doubt = True
             writer.execute("COMMIT")
         except sqlite3.Error as fault:
-            error = database.fault(fault, committing=self._in_doubt)
-            database.abandon(fault)
+            error = database.engine_error(fault, committing=self._in_doubt)
+            database.roll_back(fault)
             raise error from fault
-        except _Undone as undone:
-            database.abandon(undone.__cause__)
+        except _TransactionLost as undone:
+            database.roll_back(undone.__cause__)
             raise
         except BaseException:
-            database.abandon(None)
+            database.roll_back(None)
             raise
         return result
 
 
-def _guarded(database: Database, writer: sqlite3.Connection, action: Action) -> Any:
+def _run_in_savepoint(database: Database, writer: sqlite3.Connection, action: Action) -> Any:
     """Run one write of several inside their transaction; undo it alone when it fails."""
     try:
         writer.execute("SAVEPOINT one")
     except sqlite3.Error as fault:
-        raise _Undone from fault
+        raise _TransactionLost from fault
     try:
         result = action(writer)
         writer.execute("RELEASE one")
     except BaseException as error:
         if not writer.in_transaction:
-            raise _Undone from error
+            raise _TransactionLost from error
         try:
             writer.execute("ROLLBACK TO one")
             writer.execute("RELEASE one")
         except sqlite3.Error as fault:
-            raise _Undone from fault
+            raise _TransactionLost from fault
         if isinstance(error, sqlite3.Error):
-            raise database.fault(error) from error
+            raise database.engine_error(error) from error
         raise
     return result
 
@@ -296,7 +296,7 @@ def _try(outcome: Outcome, work: Callable[[], Any]) -> None:
         outcome.fail(error)
 
 
-def _twin(error: EngineError) -> EngineError:
+def _copy_error(error: EngineError) -> EngineError:
     """Return the same error for one more caller: threads that raise one object mix up their traces."""
     twin = copy.copy(error)
     twin.__cause__ = error.__cause__

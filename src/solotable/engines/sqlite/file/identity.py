@@ -27,7 +27,7 @@ class DatabaseFile:
         #: Absolute and without links: os.chdir() or another symlink later on changes nothing.
         self.path = os.path.realpath(path)
         self._read_only = read_only
-        #: Whether SQLite takes it that nothing writes the file: see `can_be_immutable`.
+        #: Whether SQLite takes it that nothing writes the file: see `switch_to_immutable`.
         self.immutable = False
         self._log_path = f"{self.path}-wal"
         self._log: _Log | None = None
@@ -61,7 +61,7 @@ class DatabaseFile:
         mode = "ro" if self._read_only else "rw"
         return f"{Path(self.path).as_uri()}?mode={mode}{'&immutable=1' if self.immutable else ''}"
 
-    def can_be_immutable(self) -> bool:
+    def switch_to_immutable(self) -> bool:
         """Read the file as it is, where SQLite cannot make its log: in a folder that is not writable."""
         if not self._read_only or self.immutable or self._log_has_content():
             return False

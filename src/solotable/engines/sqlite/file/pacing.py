@@ -17,7 +17,7 @@ _MOST_IN_MEMORY = 100
 _PAUSE_SECONDS = 0.002
 
 
-class Pace:
+class BatchPacer:
     """The size of the next slice of some work; slices double while no writer is seen."""
 
     def __init__(self, database: Database) -> None:
@@ -26,7 +26,7 @@ class Pace:
         self._version: int | None = None
         self.items = _FEWEST
 
-    def look(self, connection: sqlite3.Connection) -> None:
+    def adapt(self, connection: sqlite3.Connection) -> None:
         """Adapt the size: call it at the end of a slice, inside its transaction."""
         (version,) = connection.execute("PRAGMA data_version").fetchone()
         # The version changes with the commits of other processes, whose waiting cannot be seen.
@@ -34,6 +34,6 @@ class Pace:
         self._version = version
         self.items = _FEWEST if contended else min(2 * self.items, self._most)
 
-    def rest(self) -> None:
+    def yield_to_writers(self) -> None:
         """Let writers go first, between two slices."""
         time.sleep(_PAUSE_SECONDS)

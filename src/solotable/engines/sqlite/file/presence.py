@@ -31,7 +31,7 @@ if sys.platform == "linux":
         fcntl.fcntl(descriptor, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", kind, 0, 0, 1, 0))
 
 
-class Presence:
+class PresenceLock:
     """The shared lock of one engine."""
 
     __slots__ = ("__weakref__", "_descriptor", "_path", "is_first")
@@ -89,7 +89,7 @@ class Presence:
             self._descriptor = None
 
 
-_present: WeakSet[Presence] = WeakSet()
+_present: WeakSet[PresenceLock] = WeakSet()
 
 
 def _restart_all() -> None:

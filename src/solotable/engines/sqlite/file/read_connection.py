@@ -11,10 +11,10 @@ from solotable.errors import ServiceError
 
 if TYPE_CHECKING:
     from .connection import Database
-    from .group_commit import Commits
+    from .group_commit import GroupCommit
 
 
-class Reading:
+class ReadContext:
     """The use of one borrowed connection; a class because reads are many and generators slow."""
 
     __slots__ = ("_database", "_reader")
@@ -23,27 +23,27 @@ class Reading:
         self._database = database
 
     def __enter__(self) -> sqlite3.Connection:
-        self._reader = self._database.borrow()
+        self._reader = self._database.acquire_reader()
         return self._reader
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if error is None:
-            self._database.give_back(self._reader)
+            self._database.release_reader(self._reader)
             return
         # An error keeps its frames alive, and in them a statement that may hold on to an old snapshot.
-        self._database.give_back(self._reader, sound=isinstance(error, ServiceError | TooLong))
+        self._database.release_reader(self._reader, sound=isinstance(error, ServiceError | TooLong))
         if isinstance(error, sqlite3.Error):
-            raise self._database.fault(error) from error
+            raise self._database.engine_error(error) from error
 
 
-class SharedReading:
+class SharedReadContext:
     """The use of the one connection to a database in memory; all share it, and so this."""
 
     __slots__ = ("_database", "_lock")
 
-    def __init__(self, database: Database, commits: Commits) -> None:
+    def __init__(self, database: Database, commits: GroupCommit) -> None:
         self._database = database
         self._lock = commits.lock
 
@@ -57,4 +57,4 @@ class SharedReading:
     ) -> None:
         self._lock.release()
         if isinstance(error, sqlite3.Error):
-            raise self._database.fault(error) from error
+            raise self._database.engine_error(error) from error

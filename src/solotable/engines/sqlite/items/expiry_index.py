@@ -10,7 +10,7 @@ import sqlite3
 from decimal import ROUND_FLOOR, Decimal
 
 from solotable._values import Item
-from solotable.engines.sqlite.tables.catalog import Expiry
+from solotable.engines.sqlite.tables.catalog import ExpiryIndex
 
 # DynamoDB: an item that should have expired over five years ago is left alone.
 OLDEST_SECONDS = 5 * 365 * 86_400
@@ -30,7 +30,7 @@ def is_expired(item: Item, attribute: str, now_seconds: float) -> bool:
     return Decimal(now_seconds) - OLDEST_SECONDS <= expires < Decimal(now_seconds)
 
 
-def second_of(item: Item | None, attribute: str) -> int | None:
+def expiry_second(item: Item | None, attribute: str) -> int | None:
     """Return the second in which an item expires: None when it never does."""
     number = None if item is None else item.get(attribute, {}).get("N")
     if number is None:
@@ -41,26 +41,26 @@ def second_of(item: Item | None, attribute: str) -> int | None:
     return max(-_LARGEST, min(second, _LARGEST))
 
 
-def move(
-    connection: sqlite3.Connection, expiry: Expiry, row: int, old: Item | None, new: Item | None
+def move_entry(
+    connection: sqlite3.Connection, expiry: ExpiryIndex, row: int, old: Item | None, new: Item | None
 ) -> None:
     """Move an item's entry from where the old item had it to where the new one has it."""
-    before, after = second_of(old, expiry.attribute), second_of(new, expiry.attribute)
+    before, after = expiry_second(old, expiry.attribute), expiry_second(new, expiry.attribute)
     if before == after:
         return
     if before is not None:
         connection.execute(f"DELETE FROM e{expiry.id} WHERE second = ? AND row = ?", (before, row))
     if after is not None:
-        add(connection, expiry, [(after, row)])
+        add_entries(connection, expiry, [(after, row)])
 
 
-def add(connection: sqlite3.Connection, expiry: Expiry, entries: list[Entry]) -> None:
+def add_entries(connection: sqlite3.Connection, expiry: ExpiryIndex, entries: list[Entry]) -> None:
     """Add entries; one that is there already stays."""
     connection.executemany(f"INSERT OR IGNORE INTO e{expiry.id} VALUES (?, ?)", entries)
 
 
-def due(
-    connection: sqlite3.Connection, expiry: Expiry, *, after: Entry, now_seconds: float, limit: int
+def find_due(
+    connection: sqlite3.Connection, expiry: ExpiryIndex, *, after: Entry, now_seconds: float, limit: int
 ) -> list[Entry]:
     """Return the next entries, behind `after`, of items that may have expired by now."""
     rows = connection.execute(due_sql(expiry), (*after, int(now_seconds), limit))
@@ -72,14 +72,14 @@ def due(
     ]
 
 
-def due_sql(expiry: Expiry) -> str:
-    """Return the text behind `due`; a test explains its plan."""
+def due_sql(expiry: ExpiryIndex) -> str:
+    """Return the text behind `find_due`; a test explains its plan."""
     return (
         f"SELECT second, row FROM e{expiry.id} WHERE (second, row) > (?, ?) AND second <= ? "
         "ORDER BY second, row LIMIT ?"
     )
 
 
-def start_of(now_seconds: float) -> Entry:
+def oldest_entry(now_seconds: float) -> Entry:
     """Return the place behind which entries are young enough to expire."""
     return int(now_seconds - OLDEST_SECONDS) - 1, 0

@@ -27,7 +27,7 @@ EMPTY_KEY = {
 }
 
 
-def partition_bytes(schema: Schema, item: Item) -> bytes:
+def encode_partition_key(schema: Schema, item: Item) -> bytes:
     """Return what every key of the item's partition begins with."""
     raw = b""
     for part in schema.partition:
@@ -35,20 +35,20 @@ def partition_bytes(schema: Schema, item: Item) -> bytes:
     return crc32(raw).to_bytes(4, "big") + raw
 
 
-def key_bytes(schema: Schema, item: Item) -> bytes:
+def encode_key(schema: Schema, item: Item) -> bytes:
     """Return the bytes of the key that an item, or a key alone, has under this schema."""
-    result = partition_bytes(schema, item)
+    result = encode_partition_key(schema, item)
     for part in schema.sort:
         result += ordered_bytes(part.kind, item[part.name][part.kind])
     return result
 
 
-def index_bytes(index: Index, item: Item, own: bytes) -> bytes | None:
+def encode_index_key(index: Index, item: Item, own: bytes) -> bytes | None:
     """Return the item's key in the index; None when it lacks a part, so is not in it."""
-    return key_bytes(index.schema, item) + own if has_key(index, item) else None
+    return encode_key(index.schema, item) + own if has_index_key(index, item) else None
 
 
-def has_key(index: Index, item: Item) -> bool:
+def has_index_key(index: Index, item: Item) -> bool:
     """Say whether an item has every part of the index's key."""
     for part in index.schema.attributes:  # noqa: SIM110 - every write passes here, and a generator is slow
         if part.kind not in item.get(part.name, ()):
@@ -56,7 +56,7 @@ def has_key(index: Index, item: Item) -> bool:
     return True
 
 
-def above(prefix: bytes) -> bytes:
+def end_of_prefix(prefix: bytes) -> bytes:
     """Return the least bytes that sort after everything beginning with the prefix."""
     trimmed = prefix.rstrip(b"\xff")
     return trimmed[:-1] + bytes((trimmed[-1] + 1,))
@@ -72,7 +72,7 @@ def segment_bounds(segment: int, segments: int) -> tuple[bytes, bytes]:
     return bound(segment), bound(segment + 1)
 
 
-def check_filled(table: Table, item: Item) -> None:
+def check_not_empty(table: Table, item: Item) -> None:
     """Refuse an empty key attribute, and nothing else."""
     for part in table.schema.attributes:
         if item.get(part.name, {}).get(part.kind) == "":
@@ -99,7 +99,7 @@ def check_key(table: Table, key: Item) -> None:
             _check_length(value, is_partition=place == 0)
 
 
-def located(table: Table, key: Item) -> bytes:
+def check_and_encode_key(table: Table, key: Item) -> bytes:
     """Return the bytes of a key that is exactly the table's, or refuse it."""
     attributes = table.schema.attributes
     if len(key) == len(attributes):
@@ -113,7 +113,7 @@ def located(table: Table, key: Item) -> bytes:
         else:
             return crc32(raws[0]).to_bytes(4, "big") + b"".join(raws)
     check_key(table, key)
-    return key_bytes(table.schema, key)
+    return encode_key(table.schema, key)
 
 
 def check_item(table: Table, item: Item) -> None:

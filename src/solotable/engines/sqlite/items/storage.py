@@ -17,16 +17,16 @@ from solotable._protocol.engine import Pause
 from solotable._protocol.json_codec import dumps, loads
 from solotable._values import Item, item_size
 from solotable._values.checksum import crc32
-from solotable.engines.sqlite.counts.counts import Differences
+from solotable.engines.sqlite.counts.counts import CountDeltas
 from solotable.engines.sqlite.tables.catalog import Index, Table
 from solotable.errors import Corrupt
 
 from . import expiry_index
-from .keys import has_key, index_bytes
+from .keys import encode_index_key, has_index_key
 
 #: A row of a range: size, item, checksum, its place in the range; in an index also the item's own key,
 #: which is the place in the table, and the checksum of the place.
-Stored = tuple[int, bytes, int, bytes] | tuple[int, bytes, int, bytes, bytes, int]
+RangeRow = tuple[int, bytes, int, bytes] | tuple[int, bytes, int, bytes, bytes, int]
 #: How many rows are fetched at once: few, until they have proved to be small.
 FIRST_CHUNK = 16
 CHUNK = 64
@@ -34,7 +34,7 @@ CHUNK = 64
 CHUNK_BYTES = 256 * 1024
 
 
-class Row:
+class StoredItem:
     """A stored item: its JSON as it is, and decoded once somebody looks."""
 
     __slots__ = ("_item", "id", "raw", "size")
@@ -56,22 +56,22 @@ class Row:
         self._item = load_item(self.raw, pause)
 
 
-def find(connection: sqlite3.Connection, table: Table, key: bytes) -> Row | None:
+def find(connection: sqlite3.Connection, table: Table, key: bytes) -> StoredItem | None:
     """Return the row of this key, or None."""
-    return row_of(table, key, connection.execute(table.select_sql, (key,)).fetchone())
+    return decode_row(table, key, connection.execute(table.select_sql, (key,)).fetchone())
 
 
-def row_of(table: Table, key: bytes, found: tuple[int, int, int, bytes] | None) -> Row | None:
+def decode_row(table: Table, key: bytes, found: tuple[int, int, int, bytes] | None) -> StoredItem | None:
     """Return what `select_sql` found under a key as a row, if it is as it was stored."""
     if found is None:
         return None
     row_id, size, crc, raw = found
-    if not is_sound(key, size, crc, raw):
-        raise _damaged(table)
-    return Row(row_id, size, raw)
+    if not is_row_sound(key, size, crc, raw):
+        raise _corrupt(table)
+    return StoredItem(row_id, size, raw)
 
 
-def chunks(
+def read_chunks(
     connection: sqlite3.Connection,
     table: Table,
     index: Index | None,
@@ -80,24 +80,24 @@ def chunks(
     high: bytes,
     forward: bool = True,
     limit: int | None = None,
-) -> Generator[list[Stored], None, None]:
+) -> Generator[list[RangeRow], None, None]:
     """Yield the rows whose key in the table or index lies in [low, high), in order, some at a time."""
     cursor = connection.execute(
         table.statement(rows_sql, index, forward=forward), (low, high, -1 if limit is None else limit)
     )
-    follow = _follow_items if index is None else _follow_entries
+    follow = _check_item_rows if index is None else _check_entry_rows
     count = FIRST_CHUNK
     try:
         while found := cursor.fetchmany(count):
             following = follow(found, low, high, forward)
             if following is None:
-                raise _damaged(table)
+                raise _corrupt(table)
             low, high = following
             yield found
             count = next_chunk(found[-1][1])
     except TypeError:
         # A damaged header makes SQLite read bytes as something else.
-        raise _damaged(table) from None
+        raise _corrupt(table) from None
     finally:
         # A statement that is not done holds on to its snapshot, and with it whoever reads next.
         cursor.close()
@@ -110,7 +110,7 @@ def next_chunk(raw: bytes) -> int:
 
 # The checks are written out: a page has many rows, and a call costs as much as a checksum. Each row must
 # also lie behind the last: a page of the file that was written to the wrong place is sound in itself.
-def _follow_items(rows: list[Any], low: bytes, high: bytes, forward: bool) -> tuple[bytes, bytes] | None:
+def _check_item_rows(rows: list[Any], low: bytes, high: bytes, forward: bool) -> tuple[bytes, bytes] | None:
     """Return the bounds of what comes after these rows of a table; None when one is not as it was stored."""
     for size, raw, crc, key in rows:
         if crc32(raw, crc32(key)) != crc or not low <= key < high or size.__class__ is not int:
@@ -122,7 +122,7 @@ def _follow_items(rows: list[Any], low: bytes, high: bytes, forward: bool) -> tu
     return low, high
 
 
-def _follow_entries(rows: list[Any], low: bytes, high: bytes, forward: bool) -> tuple[bytes, bytes] | None:
+def _check_entry_rows(rows: list[Any], low: bytes, high: bytes, forward: bool) -> tuple[bytes, bytes] | None:
     """The same for rows of an index: they must also be those that its entries lead to."""
     for size, raw, crc, place, key, place_crc in rows:
         start = crc32(key)
@@ -138,7 +138,7 @@ def _follow_entries(rows: list[Any], low: bytes, high: bytes, forward: bool) -> 
 
 
 def rows_sql(table: Table, index: Index | None, *, forward: bool) -> str:
-    """Return the text behind `chunks`; a test explains its plan."""
+    """Return the text behind `read_chunks`; a test explains its plan."""
     entry = "" if index is None else ", i.key, x.crc"
     return range_sql(table, index, f"i.size, i.item, i.crc, x.key{entry}", forward=forward)
 
@@ -171,7 +171,7 @@ def entry_checksum(entry: bytes, key: bytes) -> int:
     return crc32(entry, crc32(key))
 
 
-def leads(entry: bytes, key: bytes, crc: int) -> bool:
+def is_entry_sound(entry: bytes, key: bytes, crc: int) -> bool:
     """Say whether an index entry is as it was stored and leads to the item of this key."""
     try:
         return crc32(entry, crc32(key)) == crc
@@ -179,7 +179,7 @@ def leads(entry: bytes, key: bytes, crc: int) -> bool:
         return False
 
 
-def is_sound(key: bytes, size: int, crc: int, raw: bytes) -> bool:
+def is_row_sound(key: bytes, size: int, crc: int, raw: bytes) -> bool:
     """Say whether a row is as it was stored."""
     try:
         return crc32(raw, crc32(key)) == crc and size.__class__ is int
@@ -187,29 +187,29 @@ def is_sound(key: bytes, size: int, crc: int, raw: bytes) -> bool:
         return False
 
 
-def _damaged(table: Table) -> Corrupt:
+def _corrupt(table: Table) -> Corrupt:
     return Corrupt(f"An item of table {table.name} does not match its checksum; it was not served.")
 
 
 class Writer:
     """The writes of one transaction: each item with its index entries and its recorded change.
 
-    `differences` says what they change of the counts of tables and indexes.
+    `deltas` says what they change of the counts of tables and indexes.
     """
 
-    __slots__ = ("_by_service", "connection", "differences", "now_micros")
+    __slots__ = ("_by_service", "connection", "deltas", "now_micros")
 
     def __init__(self, connection: sqlite3.Connection, *, now_micros: int, by_service: bool = False) -> None:
         self.connection = connection
         self.now_micros = now_micros
         self._by_service = by_service
-        self.differences: Differences = {}
+        self.deltas: CountDeltas = {}
 
-    def find(self, table: Table, key: bytes) -> Row | None:
+    def find(self, table: Table, key: bytes) -> StoredItem | None:
         """Return the row of this key as this transaction sees it."""
         return find(self.connection, table, key)
 
-    def save(self, table: Table, key: bytes, old: Row | None, new: Item, size: int) -> None:
+    def save(self, table: Table, key: bytes, old: StoredItem | None, new: Item, size: int) -> None:
         """Write an item in the place of what was there, if anything."""
         raw = dumps(new)
         if old is not None and (old.raw == raw or (table.stream is not None and old.item == new)):
@@ -225,46 +225,48 @@ class Writer:
             if size != old.size:
                 self._count(table, 0, 0, size - old.size)
         if table.indexes:
-            self._move(table, key, row_id, old, new, size)
+            self._update_indexes(table, key, row_id, old, new, size)
         if table.expiry is not None:
-            expiry_index.move(self.connection, table.expiry, row_id, None if old is None else old.item, new)
+            expiry_index.move_entry(
+                self.connection, table.expiry, row_id, None if old is None else old.item, new
+            )
         if table.stream is not None:
-            self._record(table.stream, key, old, raw)
+            self._record_change(table.stream, key, old, raw)
 
-    def remove(self, table: Table, key: bytes, old: Row) -> None:
+    def remove(self, table: Table, key: bytes, old: StoredItem) -> None:
         """Remove an item that is there."""
         self.connection.execute(table.delete_sql, (old.id,))
         self._count(table, 0, -1, -old.size)
         if table.indexes:
-            self._move(table, key, old.id, old, None, 0)
+            self._update_indexes(table, key, old.id, old, None, 0)
         if table.expiry is not None:
-            expiry_index.move(self.connection, table.expiry, old.id, old.item, None)
+            expiry_index.move_entry(self.connection, table.expiry, old.id, old.item, None)
         if table.stream is not None:
-            self._record(table.stream, key, old, None)
+            self._record_change(table.stream, key, old, None)
 
     def _count(self, table: Table, index_id: int, items: int, size: int) -> None:
         owner = (table.id, table.generation, index_id)
-        so_far = self.differences.get(owner)
+        so_far = self.deltas.get(owner)
         if so_far is None:
-            self.differences[owner] = [items, size]
+            self.deltas[owner] = [items, size]
         else:
             so_far[0] += items
             so_far[1] += size
 
-    def _move(
-        self, table: Table, key: bytes, row_id: int, old: Row | None, new: Item | None, size: int
+    def _update_indexes(
+        self, table: Table, key: bytes, row_id: int, old: StoredItem | None, new: Item | None, size: int
     ) -> None:
         for index in table.indexes:
             if (
                 old is not None
                 and new is not None
                 and index.status == "ACTIVE"
-                and _agree(index, old.item, new)
+                and _has_same_index_key(index, old.item, new)
             ):
-                self._grow(table, index, old, new, size)
+                self._count_growth(table, index, old, new, size)
                 continue
-            before = None if old is None else index_bytes(index, old.item, key)
-            after = None if new is None else index_bytes(index, new, key)
+            before = None if old is None else encode_index_key(index, old.item, key)
+            after = None if new is None else encode_index_key(index, new, key)
             # An index that is being filled may have no entry yet of an item that was there before it.
             if old is not None and before is not None and before != after:
                 gone = self.connection.execute(f"DELETE FROM x{index.id} WHERE key = ?", (before,)).rowcount
@@ -274,18 +276,18 @@ class Writer:
                 if add_entry(self.connection, index, after, key, row_id):
                     self._count(table, index.id, 1, index.size(new, size))
                 elif old is not None:
-                    self._grow(table, index, old, new, size)
+                    self._count_growth(table, index, old, new, size)
 
-    def _grow(self, table: Table, index: Index, old: Row, new: Item, size: int) -> None:
+    def _count_growth(self, table: Table, index: Index, old: StoredItem, new: Item, size: int) -> None:
         """Count the growth of an item whose index entry stays where it is."""
         if index.projected is None and size == old.size:
             return
         grown = index.growth(old.item, new, size - old.size)
         # Where both items lack a part of the key there is no entry.
-        if grown and has_key(index, new):
+        if grown and has_index_key(index, new):
             self._count(table, index.id, 0, grown)
 
-    def _record(self, stream: str, key: bytes, old: Row | None, new: bytes | None) -> None:
+    def _record_change(self, stream: str, key: bytes, old: StoredItem | None, new: bytes | None) -> None:
         before = None if old is None else old.raw
         self.connection.execute(
             "INSERT INTO changes (stream, at_micros, by_service, key, old, new, crc) "
@@ -294,7 +296,7 @@ class Writer:
         )
 
 
-def _agree(index: Index, one: Item, other: Item) -> bool:
+def _has_same_index_key(index: Index, one: Item, other: Item) -> bool:
     """Say whether two items have the same key in an index."""
     for name in index.schema.names:  # noqa: SIM110 - every write passes here, and a generator is slow
         if one.get(name) != other.get(name):
@@ -320,7 +322,7 @@ def check_change(old: bytes | None, new: bytes | None, crc: int) -> None:
 def meter_write(
     meter: CapacityMeter,
     table: Table,
-    old: Row | None,
+    old: StoredItem | None,
     new: Item | None,
     size: int,
     *,
@@ -338,8 +340,8 @@ def meter_write(
 def _index_units(
     table: Table, index: Index, old: Item | None, new: Item | None, transactional: bool
 ) -> float:
-    before = None if old is None else index_bytes(index, old, b"")
-    after = None if new is None else index_bytes(index, new, b"")
+    before = None if old is None else encode_index_key(index, old, b"")
+    after = None if new is None else encode_index_key(index, new, b"")
     held_before = index.project(old) if old is not None and before is not None else None
     held_after = index.project(new) if new is not None and after is not None else None
     if before is not None and before == after:

@@ -1,4 +1,4 @@
-"""Streams: which stretch of the recorded changes each one shows, and the records in it.
+"""Streams: which stretch of the record changes each one shows, and the records in it.
 
 A stream is one shard. It shows changes from the moment it was enabled to the moment it was
 disabled, and none that is older than a day; a disabled stream is itself forgotten after a day.
@@ -25,7 +25,7 @@ from .storage import check_change
 
 DAY_MICROS = 24 * 3600 * 1_000_000
 #: How long a stream shows a change.
-KEPT_MICROS = DAY_MICROS
+RETENTION_MICROS = DAY_MICROS
 _MEMBERS = (
     "arn, label, table_name, stream, view, key_schema, crc, "
     "first, last, trimmed, enabled_micros, disabled_micros"
@@ -62,7 +62,7 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recorded:
+class ChangeRecord:
     """One change of an item; `old` and `new` are its JSON, None where there was or is no item."""
 
     sequence: int
@@ -95,7 +95,7 @@ def enable(connection: sqlite3.Connection, definition: Definition, now_micros: i
     )
     connection.execute(
         f"INSERT INTO streams ({_MEMBERS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, NULL, 0, ?, NULL)",
-        (*texts, _checksum(texts), newest(connection) + 1, millis * 1000),
+        (*texts, _checksum(texts), newest_sequence(connection) + 1, millis * 1000),
     )
 
 
@@ -103,11 +103,11 @@ def disable(connection: sqlite3.Connection, definition: Definition, now_micros: 
     """End the stream of the table of this definition."""
     connection.execute(
         "UPDATE streams SET last = ?, disabled_micros = ? WHERE stream = ? AND last IS NULL",
-        (newest(connection), now_micros, definition["TableId"]),
+        (newest_sequence(connection), now_micros, definition["TableId"]),
     )
 
 
-def newest(connection: sqlite3.Connection) -> int:
+def newest_sequence(connection: sqlite3.Connection) -> int:
     """Return the sequence number that was given out last.
 
     Its change is always there: trimming leaves the last one, so that no number is given out twice. SQLite's
@@ -126,19 +126,21 @@ def find(connection: sqlite3.Connection, arn: str, now_micros: int) -> Stream | 
     return None if row is None or _forgotten(row[-1], now_micros) else _stream(row)
 
 
-def listed(
+def list_page(
     connection: sqlite3.Connection, *, table_name: str | None, after: str, limit: int, now_micros: int
 ) -> list[Stream]:
     """Return streams in the order of their ARNs, those behind `after` first."""
     rows = connection.execute(
         f"SELECT {_MEMBERS} FROM streams WHERE arn > ? AND (? IS NULL OR table_name = ?) "
         "AND (disabled_micros IS NULL OR disabled_micros >= ?) ORDER BY arn LIMIT ?",
-        (after, table_name, table_name, now_micros - KEPT_MICROS, limit),
+        (after, table_name, table_name, now_micros - RETENTION_MICROS, limit),
     )
     return [_stream(row) for row in rows]
 
 
-def records(connection: sqlite3.Connection, stream: Stream, start: int, limit: int) -> Iterator[Recorded]:
+def read_records(
+    connection: sqlite3.Connection, stream: Stream, start: int, limit: int
+) -> Iterator[ChangeRecord]:
     """Yield the stream's changes from a sequence number on, trimmed ones included while they are there."""
     rows = connection.execute(
         "SELECT sequence, at_micros, by_service, old, new, crc FROM changes "
@@ -146,23 +148,25 @@ def records(connection: sqlite3.Connection, stream: Stream, start: int, limit: i
         (
             stream.stream,
             max(start, stream.first),
-            newest(connection) if stream.last is None else stream.last,
+            newest_sequence(connection) if stream.last is None else stream.last,
             limit,
         ),
     )
     for sequence, at_micros, by_service, old, new, crc in rows:
         check_change(old, new, crc)
-        yield Recorded(sequence=sequence, at_micros=at_micros, by_service=bool(by_service), old=old, new=new)
+        yield ChangeRecord(
+            sequence=sequence, at_micros=at_micros, by_service=bool(by_service), old=old, new=new
+        )
 
 
-def horizon(connection: sqlite3.Connection, stream: Stream, now_micros: int) -> int:
+def find_horizon(connection: sqlite3.Connection, stream: Stream, now_micros: int) -> int:
     """Return the sequence number of the oldest change that may be read, or of the next one to come."""
     row = connection.execute(
         "SELECT sequence FROM changes WHERE stream = ? AND sequence >= ? AND at_micros >= ? "
         "ORDER BY sequence LIMIT 1",
-        (stream.stream, max(stream.first, stream.trimmed + 1), now_micros - KEPT_MICROS),
+        (stream.stream, max(stream.first, stream.trimmed + 1), now_micros - RETENTION_MICROS),
     ).fetchone()
-    end = (newest(connection) if stream.last is None else stream.last) + 1
+    end = (newest_sequence(connection) if stream.last is None else stream.last) + 1
     return end if row is None else min(int(row[0]), end)
 
 
@@ -170,27 +174,27 @@ def is_trimmed(connection: sqlite3.Connection, stream: Stream, start: int, now_m
     """Say whether a change from this sequence number on is too old to be read."""
     if start <= stream.trimmed:
         return True
-    first = next(records(connection, stream, start, 1), None)
-    return first is not None and first.at_micros < now_micros - KEPT_MICROS
+    first = next(read_records(connection, stream, start, 1), None)
+    return first is not None and first.at_micros < now_micros - RETENTION_MICROS
 
 
-def passed(connection: sqlite3.Connection, oldest_micros: int) -> list[tuple[int, str]]:
+def find_trimmed(connection: sqlite3.Connection, oldest_micros: int) -> list[tuple[int, str]]:
     """Return, for each stream that has got further, its last change that is too old, and its ARN."""
     found: list[tuple[int, str]] = []
     for row in connection.execute(f"SELECT {_MEMBERS} FROM streams").fetchall():
         stream = _stream(row)
         last = stream.trimmed
-        for recorded in records(connection, stream, stream.trimmed + 1, -1):
-            if recorded.at_micros >= oldest_micros:
+        for record in read_records(connection, stream, stream.trimmed + 1, -1):
+            if record.at_micros >= oldest_micros:
                 break
-            last = recorded.sequence
+            last = record.sequence
         if last > stream.trimmed:
             found.append((last, stream.arn))
     return found
 
 
 def _forgotten(disabled_micros: int | None, now_micros: int) -> bool:
-    return disabled_micros is not None and disabled_micros < now_micros - KEPT_MICROS
+    return disabled_micros is not None and disabled_micros < now_micros - RETENTION_MICROS
 
 
 def _stream(row: Any) -> Stream:

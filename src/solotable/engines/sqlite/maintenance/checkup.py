@@ -16,16 +16,16 @@ from solotable._values import Item
 from solotable.engines.sqlite.counts import counts
 from solotable.engines.sqlite.file.connection import Database
 from solotable.engines.sqlite.items import expiry_index
-from solotable.engines.sqlite.items.keys import index_bytes
-from solotable.engines.sqlite.items.storage import is_sound, leads
+from solotable.engines.sqlite.items.keys import encode_index_key
+from solotable.engines.sqlite.items.storage import is_entry_sound, is_row_sound
 from solotable.engines.sqlite.tables import catalog
 from solotable.engines.sqlite.tables import layout as ddl
 from solotable.errors import EngineError
 
-from .index_backfill import fits
+from .index_backfill import has_valid_index_key
 
 #: The WAL-reset fault was mended in these versions.
-_MENDED = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
+_FIXED_VERSIONS = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
 #: Fewer free bytes than this are no reason to advise anything.
 _WORTH_COMPACTING = 16 * 2**20
 
@@ -43,11 +43,11 @@ class Checkup:
     advice: list[str] = field(default_factory=list)
 
 
-def wal_reset_is_mended(version: tuple[int, ...]) -> bool:
+def wal_reset_is_fixed(version: tuple[int, ...]) -> bool:
     """Say whether this SQLite cannot lose commits to a concurrent checkpoint."""
-    if version >= _MENDED[-1]:
+    if version >= _FIXED_VERSIONS[-1]:
         return True
-    return any(version[:2] == mended[:2] and version >= mended for mended in _MENDED)
+    return any(version[:2] == mended[:2] and version >= mended for mended in _FIXED_VERSIONS)
 
 
 def examine(path: str) -> Checkup:
@@ -103,7 +103,7 @@ def _integrity(connection: sqlite3.Connection) -> list[str]:
 
 def _items(connection: sqlite3.Connection, found: Checkup) -> None:
     known = catalog.Catalog()
-    for name in catalog.names(connection):
+    for name in catalog.list_names(connection):
         table = known.table(connection, name)
         active = [index for index in table.indexes if index.status == "ACTIVE"]
         missing = dict.fromkeys((index.name for index in active), 0)
@@ -111,7 +111,7 @@ def _items(connection: sqlite3.Connection, found: Checkup) -> None:
         rows = connection.execute(f"SELECT id, key, size, crc, item FROM {table.items}")
         for row_id, key, size, crc, raw in rows:
             count += 1
-            if not is_sound(key, size, crc, raw):
+            if not is_row_sound(key, size, crc, raw):
                 damaged += 1
                 continue
             for index in active:
@@ -135,11 +135,11 @@ def _items(connection: sqlite3.Connection, found: Checkup) -> None:
 
 
 def _is_listed(connection: sqlite3.Connection, index: catalog.Index, item: Item, key: bytes) -> bool:
-    if not fits(index, item):
+    if not has_valid_index_key(index, item):
         return True
-    entry = index_bytes(index, item, key)
+    entry = encode_index_key(index, item, key)
     row = connection.execute(f"SELECT crc FROM x{index.id} WHERE key = ?", (entry,)).fetchone()
-    return row is not None and entry is not None and leads(entry, key, row[0])
+    return row is not None and entry is not None and is_entry_sound(entry, key, row[0])
 
 
 def _entries(connection: sqlite3.Connection, table: catalog.Table) -> Iterator[str]:
@@ -147,13 +147,13 @@ def _entries(connection: sqlite3.Connection, table: catalog.Table) -> Iterator[s
         rows = connection.execute(
             f"SELECT x.key, x.crc, i.key FROM x{index.id} AS x LEFT JOIN {table.items} AS i ON i.id = x.row"
         )
-        astray = sum(not leads(entry, key, crc) for entry, crc, key in rows)
+        astray = sum(not is_entry_sound(entry, key, crc) for entry, crc, key in rows)
         if astray:
             yield f"Table {table.name}, index {index.name}: {astray} entries do not lead to their item."
 
 
-def _is_timed(connection: sqlite3.Connection, index: catalog.Expiry, item: Item, row_id: int) -> bool:
-    second = expiry_index.second_of(item, index.attribute)
+def _is_timed(connection: sqlite3.Connection, index: catalog.ExpiryIndex, item: Item, row_id: int) -> bool:
+    second = expiry_index.expiry_second(item, index.attribute)
     entry = f"SELECT 1 FROM e{index.id} WHERE second = ? AND row = ?"
     return second is None or connection.execute(entry, (second, row_id)).fetchone() is not None
 
@@ -166,7 +166,7 @@ def _times(connection: sqlite3.Connection, table: catalog.Table) -> Iterator[str
         f"LEFT JOIN {table.items} AS i ON i.id = e.row"
     )
     astray = sum(
-        not is_sound(*row) or expiry_index.second_of(loads(row[-1]), table.expiry.attribute) != second
+        not is_row_sound(*row) or expiry_index.expiry_second(loads(row[-1]), table.expiry.attribute) != second
         for second, *row in rows
     )
     if astray:
@@ -182,7 +182,7 @@ def _counts(connection: sqlite3.Connection, table: catalog.Table, *, open_sessio
 
 
 def _advice(found: Checkup) -> Iterator[str]:
-    if not wal_reset_is_mended(sqlite3.sqlite_version_info):
+    if not wal_reset_is_fixed(sqlite3.sqlite_version_info):
         yield (
             f"SQLite {found.sqlite} can lose commits when connections commit and checkpoint at once. "
             "solotable keeps that out by its lock; let no other program write to the file."

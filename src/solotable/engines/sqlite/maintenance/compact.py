@@ -31,7 +31,7 @@ _BUSY_MILLIS = 30_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compacted:
+class CompactionResult:
     """The bytes of a file and its log before and after, and how long it took."""
 
     path: str
@@ -42,7 +42,7 @@ class Compacted:
     held_by_readers: bool
 
 
-def compact(path: str, progress: Progress = lambda what, part: None) -> Compacted:
+def compact(path: str, progress: Progress = lambda what, part: None) -> CompactionResult:
     """Compact a database file, and recount its items."""
     if not Path(path).exists():
         raise EngineError(f"There is no file {path}.")
@@ -52,14 +52,14 @@ def compact(path: str, progress: Progress = lambda what, part: None) -> Compacte
         file = engine.database.path
         before = _bytes(file)
         with engine.database.read() as connection:
-            names = catalog.names(connection)
+            names = catalog.list_names(connection)
             _check_room(connection, file)
         for done, name in enumerate(names):
             progress("count items", done / len(names))
             recount_table(engine, name)
-        held = engine.database.exclusively(partial(_vacuum, path=file, progress=progress))
+        held = engine.database.run_exclusively(partial(_vacuum, path=file, progress=progress))
         after = _bytes(file)
-    return Compacted(
+    return CompactionResult(
         path=path,
         bytes_before=before,
         bytes_after=after,

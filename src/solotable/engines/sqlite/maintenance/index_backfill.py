@@ -22,13 +22,13 @@ from solotable._protocol.json_codec import dumps, loads
 from solotable._protocol.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
 from solotable._values import Item, value_size
 from solotable.engines.sqlite.counts import counts
-from solotable.engines.sqlite.file.pacing import Pace
+from solotable.engines.sqlite.file.pacing import BatchPacer
 from solotable.engines.sqlite.items import expiry_index
-from solotable.engines.sqlite.items.keys import index_bytes
-from solotable.engines.sqlite.items.storage import add_entry, is_sound
+from solotable.engines.sqlite.items.keys import encode_index_key
+from solotable.engines.sqlite.items.storage import add_entry, is_row_sound
 from solotable.engines.sqlite.tables import catalog
-from solotable.engines.sqlite.tables.catalog import Expiry, Index, KeyAttribute, Table
-from solotable.engines.sqlite.tables.definitions import stored
+from solotable.engines.sqlite.tables.catalog import ExpiryIndex, Index, KeyAttribute, Table
+from solotable.engines.sqlite.tables.definitions import read_table
 from solotable.errors import Corrupt, EngineError, TableNotFound
 from solotable.fork_safe import new_lock
 
@@ -53,7 +53,7 @@ _Row = tuple[int, bytes, int, int, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class _Step:
+class _FillProgress:
     """How far a batch got: the last row it saw, or that there is no more to do."""
 
     row: int
@@ -63,7 +63,7 @@ class _Step:
 def start(engine: SqliteEngine, table_name: str, index_id: int) -> None:
     """Fill a new index: at once when the table is small, in a thread when it is not."""
     with engine.database.snapshot() as connection:
-        items_table = stored(connection, table_name).items
+        items_table = read_table(connection, table_name).items
         (items,) = connection.execute(
             f"SELECT count(*) FROM (SELECT 1 FROM {items_table} LIMIT {SMALL_TABLE + 1})"
         ).fetchone()
@@ -79,7 +79,7 @@ def resume_all(engine: SqliteEngine) -> None:
         names = connection.execute(
             "SELECT name FROM catalog WHERE instr(definition, '\"CREATING\"')"
         ).fetchall()
-        tables = [stored(connection, name) for (name,) in names]
+        tables = [read_table(connection, name) for (name,) in names]
     for table in tables:
         resume(engine, table)
 
@@ -103,7 +103,7 @@ def wait(engine: SqliteEngine, timeout_seconds: float | None = None) -> None:
 
 def fill(engine: SqliteEngine, table_name: str, index_id: int) -> None:
     """Add every item of the table to the index, then make the index ACTIVE."""
-    pace = Pace(engine.database)
+    pace = BatchPacer(engine.database)
     row = 0
     while True:
         step = engine.database.write(
@@ -113,7 +113,7 @@ def fill(engine: SqliteEngine, table_name: str, index_id: int) -> None:
             engine.catalog.forget(table_name)
             return
         row = step.row
-        pace.rest()
+        pace.yield_to_writers()
 
 
 def _launch(engine: SqliteEngine, table_name: str, index_id: int) -> None:
@@ -138,16 +138,18 @@ def _run(engine: SqliteEngine, table_name: str, index_id: int) -> None:
             _running.get(engine, {}).pop(index_id, None)
 
 
-def _targets(table: Table) -> tuple[Index | Expiry, ...]:
+def _targets(table: Table) -> tuple[Index | ExpiryIndex, ...]:
     return table.indexes if table.expiry is None else (*table.indexes, table.expiry)
 
 
-def _batch(connection: sqlite3.Connection, table_name: str, index_id: int, after: int, pace: Pace) -> _Step:
-    table = stored(connection, table_name)
+def _batch(
+    connection: sqlite3.Connection, table_name: str, index_id: int, after: int, pace: BatchPacer
+) -> _FillProgress:
+    table = read_table(connection, table_name)
     target = next((one for one in _targets(table) if one.id == index_id), None)
     if target is None or target.status != "CREATING":
         # Somebody else has dropped it, or has finished first.
-        return _Step(after, done=True)
+        return _FillProgress(after, done=True)
     rows, last = _rows(connection, table, target, after, pace.items)
     if isinstance(target, Index):
         _add_entries(connection, table, target, rows)
@@ -155,13 +157,13 @@ def _batch(connection: sqlite3.Connection, table_name: str, index_id: int, after
         _add_times(connection, target, rows)
     if last is None:
         _activate(connection, table, index_id)
-        return _Step(after, done=True)
-    pace.look(connection)
-    return _Step(last, done=False)
+        return _FillProgress(after, done=True)
+    pace.adapt(connection)
+    return _FillProgress(last, done=False)
 
 
 def _rows(
-    connection: sqlite3.Connection, table: Table, target: Index | Expiry, after: int, limit: int
+    connection: sqlite3.Connection, table: Table, target: Index | ExpiryIndex, after: int, limit: int
 ) -> tuple[list[_Row], int | None]:
     """Return the next rows that the index may have a use for, and the last row seen if more may follow."""
     # SQLite passes over items without a time by their bytes; they need not be decoded.
@@ -189,28 +191,30 @@ def _rows(
 def _add_entries(connection: sqlite3.Connection, table: Table, index: Index, rows: list[_Row]) -> None:
     items = added = 0
     for row_id, key, size, crc, raw in rows:
-        if not is_sound(key, size, crc, raw):
+        if not is_row_sound(key, size, crc, raw):
             raise Corrupt(
                 f"An item of table {table.name} does not match its checksum; the index is not filled."
             )
         item = loads(raw)
         # A write may have added the same entry, and counted it, since the index was defined.
-        if fits(index, item) and add_entry(
-            connection, index, index_bytes(index, item, key) or b"", key, row_id
+        if has_valid_index_key(index, item) and add_entry(
+            connection, index, encode_index_key(index, item, key) or b"", key, row_id
         ):
             items += 1
             added += index.size(item, size)
     counts.add(connection, {(table.id, table.generation, index.id): [items, added]})
 
 
-def _add_times(connection: sqlite3.Connection, target: Expiry, rows: list[_Row]) -> None:
+def _add_times(connection: sqlite3.Connection, target: ExpiryIndex, rows: list[_Row]) -> None:
     # A damaged item is skipped here; reading it raises Corrupt.
     times = (
-        (expiry_index.second_of(loads(raw), target.attribute), row_id)
+        (expiry_index.expiry_second(loads(raw), target.attribute), row_id)
         for row_id, key, size, crc, raw in rows
-        if is_sound(key, size, crc, raw)
+        if is_row_sound(key, size, crc, raw)
     )
-    expiry_index.add(connection, target, [(second, row_id) for second, row_id in times if second is not None])
+    expiry_index.add_entries(
+        connection, target, [(second, row_id) for second, row_id in times if second is not None]
+    )
 
 
 def _activate(connection: sqlite3.Connection, table: Table, index_id: int) -> None:
@@ -224,14 +228,14 @@ def _activate(connection: sqlite3.Connection, table: Table, index_id: int) -> No
     catalog.replace(connection, table, definition)
 
 
-def fits(index: Index, item: Item) -> bool:
+def has_valid_index_key(index: Index, item: Item) -> bool:
     """Say whether an item has every key attribute of the index, with its type, and none too long."""
-    return _fit(index.schema.partition, item, LONGEST_PARTITION_KEY) and _fit(
-        index.schema.sort, item, LONGEST_SORT_KEY
-    )
+    return _has_valid_attributes(
+        index.schema.partition, item, LONGEST_PARTITION_KEY
+    ) and _has_valid_attributes(index.schema.sort, item, LONGEST_SORT_KEY)
 
 
-def _fit(attributes: tuple[KeyAttribute, ...], item: Item, longest: int) -> bool:
+def _has_valid_attributes(attributes: tuple[KeyAttribute, ...], item: Item, longest: int) -> bool:
     for attribute in attributes:
         value = item.get(attribute.name)
         if value is None or not value.get(attribute.kind):

@@ -11,11 +11,11 @@ import sqlite3
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from solotable.engines.sqlite.file.pacing import Pace
+from solotable.engines.sqlite.file.pacing import BatchPacer
 from solotable.engines.sqlite.items import expiry_index, streams
-from solotable.engines.sqlite.items.storage import Row, Writer, change_checksum, is_sound
+from solotable.engines.sqlite.items.storage import StoredItem, Writer, change_checksum, is_row_sound
 from solotable.engines.sqlite.tables.catalog import Table
-from solotable.engines.sqlite.tables.definitions import every, stored
+from solotable.engines.sqlite.tables.definitions import read_definitions, read_table
 from solotable.errors import TableNotFound
 
 from . import index_backfill
@@ -29,7 +29,7 @@ _TRIM = 1_000
 def sweep(engine: SqliteEngine) -> int:
     """Remove what has expired, and return how many items that were."""
     with engine.database.read() as connection:
-        definitions = every(connection)
+        definitions = read_definitions(connection)
     index_backfill.resume_all(engine)
     removed = 0
     for name, definition in definitions:
@@ -44,19 +44,19 @@ def sweep(engine: SqliteEngine) -> int:
     _trim_changes(engine, recovery_days)
     _trim_rest(engine)
     # Other processes see the last second of an idle writer only after this, or after it closes.
-    engine.tally.flush()
+    engine.pending_counts.flush()
     return removed
 
 
 def _sweep_table(engine: SqliteEngine, name: str) -> int:
-    pace = Pace(engine.database)
+    pace = BatchPacer(engine.database)
     now = _now(engine)
-    after = expiry_index.start_of(now)
+    after = expiry_index.oldest_entry(now)
     removed = 0
     while True:
         try:
             with engine.database.snapshot() as connection:
-                table = stored(connection, name)
+                table = read_table(connection, name)
                 entries = _due(connection, table, after, now, pace.items)
             if not entries:
                 return removed
@@ -64,7 +64,7 @@ def _sweep_table(engine: SqliteEngine, name: str) -> int:
         except TableNotFound:
             return removed
         after = entries[-1]
-        pace.rest()
+        pace.yield_to_writers()
 
 
 def _due(
@@ -73,12 +73,12 @@ def _due(
     if table.expiry is None:
         # It was disabled a moment ago.
         return []
-    return expiry_index.due(connection, table.expiry, after=after, now_seconds=now_seconds, limit=limit)
+    return expiry_index.find_due(connection, table.expiry, after=after, now_seconds=now_seconds, limit=limit)
 
 
-def _remove(engine: SqliteEngine, name: str, entries: list[expiry_index.Entry], pace: Pace) -> int:
+def _remove(engine: SqliteEngine, name: str, entries: list[expiry_index.Entry], pace: BatchPacer) -> int:
     def action(writer: Writer) -> int:
-        table = stored(writer.connection, name)
+        table = read_table(writer.connection, name)
         if table.expiry is None:
             return 0
         removed = 0
@@ -89,22 +89,22 @@ def _remove(engine: SqliteEngine, name: str, entries: list[expiry_index.Entry], 
             ):
                 writer.remove(table, *found)
                 removed += 1
-        pace.look(writer.connection)
+        pace.adapt(writer.connection)
         return removed
 
     return engine.write(action, by_service=True)
 
 
-def _find(connection: sqlite3.Connection, table: Table, row_id: int) -> tuple[bytes, Row] | None:
+def _find(connection: sqlite3.Connection, table: Table, row_id: int) -> tuple[bytes, StoredItem] | None:
     """Return the item of a row and its key; None when it is gone, or is not as it was stored."""
     found = connection.execute(
         f"SELECT key, size, crc, item FROM {table.items} WHERE id = ?", (row_id,)
     ).fetchone()
     # A damaged item is skipped here; reading it raises Corrupt.
-    if found is None or not is_sound(*found):
+    if found is None or not is_row_sound(*found):
         return None
     key, size, _, raw = found
-    return key, Row(row_id, size, raw)
+    return key, StoredItem(row_id, size, raw)
 
 
 def _now(engine: SqliteEngine) -> float:
@@ -113,9 +113,9 @@ def _now(engine: SqliteEngine) -> float:
 
 def _advance(engine: SqliteEngine) -> None:
     """Note for each stream which of its changes are too old for it, whoever else still needs them."""
-    oldest_micros = engine.now_micros() - streams.KEPT_MICROS
+    oldest_micros = engine.now_micros() - streams.RETENTION_MICROS
     with engine.database.snapshot() as connection:
-        passed = streams.passed(connection, oldest_micros)
+        passed = streams.find_trimmed(connection, oldest_micros)
     if passed:
         engine.database.write(
             lambda connection: connection.executemany("UPDATE streams SET trimmed = ? WHERE arn = ?", passed)
@@ -132,7 +132,7 @@ def _trim_changes(engine: SqliteEngine, recovery_days: dict[str, int]) -> None:
         if following is None:
             return
         stream = following
-        kept = max(streams.KEPT_MICROS, recovery_days.get(stream, 0) * streams.DAY_MICROS)
+        kept = max(streams.RETENTION_MICROS, recovery_days.get(stream, 0) * streams.DAY_MICROS)
         while _trim_stream(engine, stream, engine.now_micros() - kept):
             pass
 
@@ -145,9 +145,9 @@ def _trim_stream(engine: SqliteEngine, stream: str, oldest_micros: int) -> bool:
             "WHERE stream = ? ORDER BY sequence LIMIT ?",
             (stream, _TRIM),
         ).fetchall()
-        last = streams.newest(connection)
+        last = streams.newest_sequence(connection)
     old = list(takewhile(lambda row: row[1] < oldest_micros, rows))
-    # The last of all stays, without what it was about: see `streams.newest`.
+    # The last of all stays, without what it was about: see `streams.newest_sequence`.
     if not old or (len(old) == 1 and old[0][0] == last and old[0][2]):
         return False
 
@@ -170,7 +170,7 @@ def _trim_rest(engine: SqliteEngine) -> None:
     """Forget streams that were disabled over a day ago, and tokens that protect nothing any more."""
     now = engine.now_micros()
     statements = (
-        ("streams", "disabled_micros < ?", now - streams.KEPT_MICROS),
+        ("streams", "disabled_micros < ?", now - streams.RETENTION_MICROS),
         ("tokens", "until_micros < ?", now),
     )
     for table, condition, limit in statements:

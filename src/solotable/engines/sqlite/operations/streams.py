@@ -17,7 +17,7 @@ from solotable._protocol.json_codec import dumps, loads
 from solotable._protocol.limits import LARGEST_PAGE, MOST_LISTED_STREAMS, MOST_STREAM_RECORDS
 from solotable._values import Item, item_size
 from solotable.engines.sqlite.items import streams
-from solotable.engines.sqlite.items.streams import Recorded, Stream
+from solotable.engines.sqlite.items.streams import ChangeRecord, Stream
 from solotable.engines.sqlite.tables.definitions import REGION
 from solotable.errors import ServiceError, TableNotFound, invalid, invalid_parameter
 
@@ -32,7 +32,7 @@ _BY_SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Position:
+class ShardIterator:
     """Where in a stream an iterator stands, and since when it does."""
 
     arn: str
@@ -44,7 +44,7 @@ class Position:
         return f"{self.arn}|1|{rest}"
 
     @classmethod
-    def parse(cls, text: str) -> Position:
+    def parse(cls, text: str) -> ShardIterator:
         try:
             arn, _version, rest = text.split("|")
             start, at_micros = loads(base64.b64decode(rest, validate=True))
@@ -63,7 +63,7 @@ def list_streams(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any
     if after and not _IS_ARN(after):
         raise invalid(_INVALID_ARN)
     with engine.database.read() as connection:
-        found = streams.listed(
+        found = streams.list_page(
             connection,
             table_name=members.get("TableName"),
             after=after,
@@ -122,22 +122,22 @@ def get_shard_iterator(engine: SqliteEngine, members: dict[str, Any]) -> dict[st
             raise TableNotFound(
                 f"Requested resource not found: Shard: {members['ShardId']} in Stream: {stream.arn} not found"
             )
-        end = streams.newest(connection) if stream.last is None else stream.last
+        end = streams.newest_sequence(connection) if stream.last is None else stream.last
         if kind == "TRIM_HORIZON":
-            start = streams.horizon(connection, stream, now)
+            start = streams.find_horizon(connection, stream, now)
         elif kind == "LATEST":
             start = end + 1
         else:
             start = int(number) + (kind == "AFTER_SEQUENCE_NUMBER")
             if start < stream.first or start > max(end, stream.first) + 1:
                 raise invalid_parameter("Invalid SequenceNumber")
-            _check_kept(connection, stream, int(number), now)
-    return {"ShardIterator": Position(arn=stream.arn, start=start, at_micros=now).render()}
+            _check_not_trimmed(connection, stream, int(number), now)
+    return {"ShardIterator": ShardIterator(arn=stream.arn, start=start, at_micros=now).render()}
 
 
 def get_records(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
     """Read the next records, and give the iterator behind them unless the stream has ended."""
-    position = Position.parse(members["ShardIterator"])
+    position = ShardIterator.parse(members["ShardIterator"])
     now = engine.now_micros()
     if now - position.at_micros > _ITERATOR_MICROS:
         raise ServiceError("ExpiredIteratorException", "Shard iterator has expired")
@@ -145,18 +145,20 @@ def get_records(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]
     size, start = 0, position.start
     with engine.database.snapshot() as connection:
         stream = _find(engine, connection, position.arn)
-        _check_kept(connection, stream, start, now)
-        for recorded in streams.records(connection, stream, start, members.get("Limit", MOST_STREAM_RECORDS)):
+        _check_not_trimmed(connection, stream, start, now)
+        for recorded in streams.read_records(
+            connection, stream, start, members.get("Limit", MOST_STREAM_RECORDS)
+        ):
             record = _record(stream, recorded)
             size += record["dynamodb"]["SizeBytes"]
             if answer and size > LARGEST_PAGE:
                 break
             answer.append(record)
             start = recorded.sequence + 1
-        ended = stream.last is not None and not any(streams.records(connection, stream, start, 1))
+        ended = stream.last is not None and not any(streams.read_records(connection, stream, start, 1))
     reply: dict[str, Any] = {"Records": answer}
     if not ended:
-        reply["NextShardIterator"] = Position(arn=stream.arn, start=start, at_micros=now).render()
+        reply["NextShardIterator"] = ShardIterator(arn=stream.arn, start=start, at_micros=now).render()
     return reply
 
 
@@ -169,7 +171,7 @@ def _find(engine: SqliteEngine, connection: sqlite3.Connection, arn: str) -> Str
     return stream
 
 
-def _check_kept(connection: sqlite3.Connection, stream: Stream, start: int, now_micros: int) -> None:
+def _check_not_trimmed(connection: sqlite3.Connection, stream: Stream, start: int, now_micros: int) -> None:
     if streams.is_trimmed(connection, stream, start, now_micros):
         raise ServiceError(
             "TrimmedDataAccessException",
@@ -181,7 +183,7 @@ def _number(sequence: int) -> str:
     return f"{sequence:021d}"
 
 
-def _record(stream: Stream, recorded: Recorded) -> dict[str, Any]:
+def _record(stream: Stream, recorded: ChangeRecord) -> dict[str, Any]:
     old: Item | None = None if recorded.old is None else loads(recorded.old)
     new: Item | None = None if recorded.new is None else loads(recorded.new)
     item = new if new is not None else old or {}

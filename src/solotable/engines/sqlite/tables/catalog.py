@@ -79,7 +79,7 @@ class Index:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expiry:
+class ExpiryIndex:
     """The expiry index of a table with time to live."""
 
     id: int
@@ -121,12 +121,12 @@ class Table:
         return bool(self.definition.get("PointInTimeRecovery"))
 
     @cached_property
-    def expiry(self) -> Expiry | None:
+    def expiry(self) -> ExpiryIndex | None:
         """The expiry index: None without time to live, and in a file of layout 1."""
         setting = self.definition.get("TimeToLive", {})
         if "Id" not in setting:
             return None
-        return Expiry(
+        return ExpiryIndex(
             id=setting["Id"], attribute=setting["AttributeName"], status=setting.get("Status", "ACTIVE")
         )
 
@@ -161,10 +161,10 @@ class Table:
         return f"DELETE FROM {self.items} WHERE id = ?"
 
     @cached_property
-    def _statements(self) -> dict[tuple[SqlText, int | None, bool], str]:
+    def _statements(self) -> dict[tuple[StatementBuilder, int | None, bool], str]:
         return {}
 
-    def statement(self, text: SqlText, index: Index | None, *, forward: bool) -> str:
+    def statement(self, text: StatementBuilder, index: Index | None, *, forward: bool) -> str:
         """Return a statement on a range of this table, whose text is made once."""
         known = (text, None if index is None else index.id, forward)
         found = self._statements.get(known)
@@ -180,7 +180,7 @@ class Table:
         raise invalid(f"The table does not have the specified index: {name}")
 
 
-class SqlText(Protocol):
+class StatementBuilder(Protocol):
     """Writes a statement that reads a range of a table or index, in either direction."""
 
     def __call__(self, table: Table, index: Index | None, /, *, forward: bool) -> str: ...
@@ -190,32 +190,32 @@ class Catalog:
     """The definitions as last read; `forget` makes the next look-up read them again."""
 
     def __init__(self) -> None:
-        self._known: dict[str, Table] = {}
+        self._cache: dict[str, Table] = {}
 
     def forget(self, name: str | None = None) -> None:
         """Drop what is known of one table, or of all."""
         if name is None:
-            self._known = {}
+            self._cache = {}
         else:
-            self._known.pop(name, None)
+            self._cache.pop(name, None)
 
-    def outdated(self, connection: sqlite3.Connection) -> bool:
+    def forget_changed(self, connection: sqlite3.Connection) -> bool:
         """Drop what is known of tables that have changed since; say whether there were any."""
         changed = False
-        for name, table in tuple(self._known.items()):
+        for name, table in tuple(self._cache.items()):
             row = connection.execute("SELECT id, generation FROM catalog WHERE name = ?", (name,)).fetchone()
             if row != (table.id, table.generation):
-                self._known.pop(name, None)
+                self._cache.pop(name, None)
                 changed = True
         return changed
 
-    def known(self, name: str) -> Table | None:
+    def get_cached(self, name: str) -> Table | None:
         """Return the table if its definition has been read."""
-        return self._known.get(name)
+        return self._cache.get(name)
 
     def table(self, connection: sqlite3.Connection, name: str) -> Table:
         """Return the table of this name, or raise TableNotFound."""
-        found = self._known.get(name) or self.load(connection, name)
+        found = self._cache.get(name) or self.load(connection, name)
         if found is None:
             raise TableNotFound
         return found
@@ -226,16 +226,16 @@ class Catalog:
             "SELECT id, name, generation, definition, crc FROM catalog WHERE name = ?", (name,)
         ).fetchone()
         if row is None:
-            self._known.pop(name, None)
+            self._cache.pop(name, None)
             return None
         *members, crc = row
-        check(name, members[-1], crc)
-        table = _table(*members)
-        self._known[name] = table
+        check_definition(name, members[-1], crc)
+        table = _build_table(*members)
+        self._cache[name] = table
         return table
 
 
-def names(connection: sqlite3.Connection, *, after: str = "", limit: int = -1) -> list[str]:
+def list_names(connection: sqlite3.Connection, *, after: str = "", limit: int = -1) -> list[str]:
     """Return table names in order, those behind `after` first."""
     rows = connection.execute("SELECT name FROM catalog WHERE name > ? ORDER BY name LIMIT ?", (after, limit))
     return [name for (name,) in rows]
@@ -249,7 +249,7 @@ def add(connection: sqlite3.Connection, name: str, definition: Definition) -> Ta
         "INSERT INTO catalog (name, generation, definition, crc) VALUES (?, 1, ?, ?) RETURNING id",
         (name, text, _checksum(name, text)),
     ).fetchall()
-    table = _table(row[0][0], name, 1, text)
+    table = _build_table(row[0][0], name, 1, text)
     layout.create_items(connection, table.items)
     _start_counts(connection, table.id, [0, *added])
     return table
@@ -268,7 +268,7 @@ def replace(connection: sqlite3.Connection, table: Table, definition: Definition
     _start_counts(connection, table.id, _create_indexes(connection, definition))
     _replace_expiry(connection, table, definition.get("TimeToLive", {}))
     text = json.dumps(definition)
-    changed = _table(table.id, table.name, table.generation + 1, text)
+    changed = _build_table(table.id, table.name, table.generation + 1, text)
     connection.execute(
         "UPDATE catalog SET generation = ?, definition = ?, crc = ? WHERE id = ?",
         (changed.generation, text, _checksum(table.name, text), table.id),
@@ -312,7 +312,7 @@ def _replace_expiry(connection: sqlite3.Connection, table: Table, setting: dict[
         layout.create_expiry(connection, setting["Id"])
 
 
-def check(name: str, text: object, crc: object) -> None:
+def check_definition(name: str, text: object, crc: object) -> None:
     """Refuse a definition that is not as it was stored."""
     if not isinstance(text, str) or _checksum(name, text) != crc:
         raise Corrupt(f"The definition of table {name} does not match its checksum.")
@@ -330,7 +330,7 @@ def indexes_of(definition: Definition) -> list[dict[str, Any]]:
     ]
 
 
-def _table(table_id: int, name: str, generation: int, text: str) -> Table:
+def _build_table(table_id: int, name: str, generation: int, text: str) -> Table:
     definition: Definition = json.loads(text)
     kinds = {entry["AttributeName"]: entry["AttributeType"] for entry in definition["AttributeDefinitions"]}
     schema = _schema(definition["KeySchema"], kinds)

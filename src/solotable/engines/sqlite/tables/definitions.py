@@ -31,35 +31,35 @@ def table_arn(name: str) -> str:
     return f"arn:aws:dynamodb:{REGION}:{ACCOUNT}:table/{name}"
 
 
-def missing(name: str) -> TableNotFound:
+def table_not_found(name: str) -> TableNotFound:
     """Return the error of control operations on a table that is not there."""
     # DynamoDB: operations on items say less.
     return TableNotFound(f"Requested resource not found: Table: {name} not found")
 
 
-def current(engine: SqliteEngine, name: str) -> Table:
+def load_current_table(engine: SqliteEngine, name: str) -> Table:
     """Return the table as the file has it now."""
     with engine.database.read() as connection:
         found = engine.catalog.load(connection, name)
     if found is None:
-        raise missing(name)
+        raise table_not_found(name)
     return found
 
 
-def stored(connection: sqlite3.Connection, name: str) -> Table:
+def read_table(connection: sqlite3.Connection, name: str) -> Table:
     """Return the table as this transaction sees it."""
     # The engine's own catalog must not learn what may yet be rolled back.
     found = Catalog().load(connection, name)
     if found is None:
-        raise missing(name)
+        raise table_not_found(name)
     return found
 
 
-def change(engine: SqliteEngine, name: str, action: Change) -> Table:
+def change_definition(engine: SqliteEngine, name: str, action: Change) -> Table:
     """Change a table's definition; one that comes out the same is not written."""
 
     def run(connection: sqlite3.Connection) -> Table:
-        table = stored(connection, name)
+        table = read_table(connection, name)
         definition = copy.deepcopy(table.definition)
         action(connection, table, definition)
         if definition == table.definition:
@@ -72,10 +72,10 @@ def change(engine: SqliteEngine, name: str, action: Change) -> Table:
         engine.catalog.forget(name)
 
 
-def every(connection: sqlite3.Connection) -> list[tuple[str, Definition]]:
+def read_definitions(connection: sqlite3.Connection) -> list[tuple[str, Definition]]:
     """Return the names and definitions of all tables."""
     found: list[tuple[str, Definition]] = []
     for name, text, crc in connection.execute("SELECT name, definition, crc FROM catalog ORDER BY name"):
-        catalog.check(name, text, crc)
+        catalog.check_definition(name, text, crc)
         found.append((name, json.loads(text)))
     return found

@@ -22,7 +22,7 @@ _WARM_READS, _WARM_WRITES = 12_000, 4_000
 def describe(engine: SqliteEngine, table: Table) -> dict[str, Any]:
     """Return the TableDescription."""
     definition = table.definition
-    counts = engine.tally.read(table)
+    counts = engine.pending_counts.read(table)
     whole = counts.get(0, Count())
     arn = table_arn(table.name)
     described: dict[str, Any] = {

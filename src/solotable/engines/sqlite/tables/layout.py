@@ -10,7 +10,7 @@ in the item's own transaction. It is enough to bring a table back to any of its 
 `streams` remembers which stretch of them a stream shows, also after its table is gone.
 
 `counts` holds the items and bytes of each table and index, so that DescribeTable never reads items; each
-writer adds its differences about once a second (`tally`). `sessions` names the writers that have not yet
+writer adds its deltas about once a second (`pending_counts`). `sessions` names the writers that have not yet
 closed the file. `e<id>` lists the items of a table with time to live by expiry second.
 
 Items, index entries, definitions, changes and streams have checksums, as SQLite's pages have none.
@@ -70,8 +70,8 @@ CREATE TABLE tokens (
     until_micros INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-#: `index_id` is 0 in the row of the table itself. Differences from before generation `since` do not count:
-#: the table was recounted then. `folds` is how often a session has added its differences.
+#: `index_id` is 0 in the row of the table itself. CountDeltas from before generation `since` do not count:
+#: the table was recounted then. `folds` is how often a session has added its deltas.
 _LAYOUT_2 = """
 CREATE TABLE counts (
     table_id INTEGER NOT NULL,

@@ -32,7 +32,7 @@ def upgrade(connection: sqlite3.Connection) -> None:
 def _upgrade(connection: sqlite3.Connection) -> None:
     layout.create_counts(connection)
     known = catalog.Catalog()
-    for name in catalog.names(connection):
+    for name in catalog.list_names(connection):
         table = known.table(connection, name)
         counts.store(connection, table, counts.recount(connection, table))
         if "TimeToLive" in table.definition:

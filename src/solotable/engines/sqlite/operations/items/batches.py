@@ -23,13 +23,13 @@ from solotable._protocol.requests import (
     TableKeys,
 )
 from solotable._values import Item
-from solotable.engines.sqlite.items.keys import check_key, key_bytes
-from solotable.engines.sqlite.items.storage import Row, Writer, find, meter_write, row_of
+from solotable.engines.sqlite.items.keys import check_key, encode_key
+from solotable.engines.sqlite.items.storage import StoredItem, Writer, decode_row, find, meter_write
 from solotable.engines.sqlite.tables.catalog import Table
 from solotable.errors import invalid
 
-from .get_item import check_key_paths, shown
-from .writes import Judged, collection_metrics, judge, measure, prepare, store
+from .get_item import check_key_paths, project_row
+from .writes import ItemWrite, check_item_size, check_write, collection_metrics, prepare, store
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -64,7 +64,7 @@ def batch_get_item(engine: SqliteEngine, request: BatchGetItem) -> BatchGot:
                 room -= size
                 # DynamoDB: each item is rounded up on its own, a missing one costs the least.
                 meter.table(read_units(size, part.consistent))
-                item = shown(engine, row, part.projection)
+                item = project_row(engine, row, part.projection)
                 if item is not None:
                     found.append(item)
                     engine.pause(size)
@@ -72,10 +72,10 @@ def batch_get_item(engine: SqliteEngine, request: BatchGetItem) -> BatchGot:
 
 
 @contextmanager
-def _finding(engine: SqliteEngine) -> Iterator[Callable[[Table, bytes], Row | None]]:
+def _finding(engine: SqliteEngine) -> Iterator[Callable[[Table, bytes], StoredItem | None]]:
     """Give what finds rows, all of one moment; in memory not when others shall have their turn between."""
     if engine.database.in_memory and engine.sliced:
-        yield lambda table, key: row_of(table, key, engine.database.fetch_one(table.select_sql, (key,)))
+        yield lambda table, key: decode_row(table, key, engine.database.fetch_one(table.select_sql, (key,)))
     else:
         with engine.database.snapshot() as connection:
             yield partial(find, connection)
@@ -84,7 +84,7 @@ def _finding(engine: SqliteEngine) -> Iterator[Callable[[Table, bytes], Row | No
 def _distinct(table: Table, keys: tuple[Item, ...]) -> list[bytes]:
     for key in keys:
         check_key(table, key)
-    encoded = [key_bytes(table.schema, key) for key in keys]
+    encoded = [encode_key(table.schema, key) for key in keys]
     if len(set(encoded)) < len(encoded):
         raise invalid(_DUPLICATES)
     return encoded
@@ -92,7 +92,7 @@ def _distinct(table: Table, keys: tuple[Item, ...]) -> list[bytes]:
 
 def batch_write_item(engine: SqliteEngine, request: BatchWriteItem) -> BatchWrote:
     """Put and delete up to 25 items; nothing is written when one of them cannot be right."""
-    writes: list[tuple[Table, bytes, PutItem | DeleteItem]] = []
+    actions: list[tuple[Table, bytes, PutItem | DeleteItem]] = []
     seen: set[tuple[str, bytes]] = set()
     for name, entries in request.tables:
         table = engine.table(name)
@@ -106,23 +106,25 @@ def batch_write_item(engine: SqliteEngine, request: BatchWriteItem) -> BatchWrot
             if (name, key) in seen:
                 raise invalid(_DUPLICATES)
             seen.add((name, key))
-            writes.append((table, key, action))
+            actions.append((table, key, action))
 
     def run(writer: Writer) -> BatchWrote:
-        judged = [judge(writer, table, key, action, measure(action)) for table, key, action in writes]
-        for one, (_, _, action) in zip(judged, writes, strict=True):
+        writes = [
+            check_write(writer, table, key, action, check_item_size(action)) for table, key, action in actions
+        ]
+        for one, (_, _, action) in zip(writes, actions, strict=True):
             store(writer, one, action)
-        names = [action.table for _, _, action in writes]
+        names = [action.table for _, _, action in actions]
         return BatchWrote(
-            capacity=_write_reports(judged, names, request),
-            collections=collections(writer, judged, names) if request.collection == "SIZE" else None,
+            capacity=_write_reports(writes, names, request),
+            collections=collect_metrics(writer, writes, names) if request.collection == "SIZE" else None,
         )
 
     return engine.write(run)
 
 
 def _prepare(table: Table, action: PutItem | DeleteItem) -> bytes:
-    measure(action)
+    check_item_size(action)
     if isinstance(action, PutItem):
         # DynamoDB: a batch tells a missing or mistyped key as it tells a key alone.
         check_key(table, {name: action.item[name] for name in table.schema.names if name in action.item})
@@ -130,12 +132,12 @@ def _prepare(table: Table, action: PutItem | DeleteItem) -> bytes:
 
 
 def _write_reports(
-    judged: list[Judged], names: list[str], request: BatchWriteItem
+    writes: list[ItemWrite], names: list[str], request: BatchWriteItem
 ) -> list[dict[str, Any]] | None:
     if request.capacity == "NONE":
         return None
     meters: dict[str, CapacityMeter] = {}
-    for one, name in zip(judged, names, strict=True):
+    for one, name in zip(writes, names, strict=True):
         meter = meters.setdefault(name, CapacityMeter(name))
         meter_write(meter, one.table, one.old, one.new, one.size)
     return reports(list(meters.values()), request.capacity)
@@ -149,12 +151,12 @@ def reports(meters: list[CapacityMeter], kind: Any, transactional: Any = None) -
     return [report for report in found if report is not None]
 
 
-def collections(
-    writer: Writer, judged: list[Judged], names: list[str]
+def collect_metrics(
+    writer: Writer, writes: list[ItemWrite], names: list[str]
 ) -> dict[str, list[dict[str, Any]]] | None:
     """Return the metrics of every item collection that was written, by the table's name or ARN."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for one, name in zip(judged, names, strict=True):
+    for one, name in zip(writes, names, strict=True):
         metrics = collection_metrics(writer, one)
         if metrics is not None and metrics not in found.setdefault(name, []):
             found[name].append(metrics)

@@ -11,8 +11,8 @@ from solotable._protocol.capacity import CapacityMeter, read_units
 from solotable._protocol.encode.item_steps import load_item
 from solotable._protocol.replies import GotItem, SomeItem
 from solotable._protocol.requests import GetItem
-from solotable.engines.sqlite.items.keys import located
-from solotable.engines.sqlite.items.storage import Row, row_of
+from solotable.engines.sqlite.items.keys import check_and_encode_key
+from solotable.engines.sqlite.items.storage import StoredItem, decode_row
 from solotable.engines.sqlite.tables.catalog import Table
 from solotable.errors import invalid
 
@@ -23,19 +23,21 @@ if TYPE_CHECKING:
 def get_item(engine: SqliteEngine, request: GetItem) -> GotItem:
     """Return the item, or nothing when there is none."""
     table = engine.table(request.table)
-    key = located(table, request.key)
+    key = check_and_encode_key(table, request.key)
     if request.projection is not None:
         check_key_paths(table, request.projection)
-    row = row_of(table, key, engine.database.fetch_one(table.select_sql, (key,)))
+    row = decode_row(table, key, engine.database.fetch_one(table.select_sql, (key,)))
     capacity = None
     if request.capacity != "NONE":
         meter = CapacityMeter(request.table)
         meter.table(read_units(0 if row is None else row.size, request.consistent))
         capacity = meter.report(request.capacity)
-    return GotItem(item=shown(engine, row, request.projection), capacity=capacity)
+    return GotItem(item=project_row(engine, row, request.projection), capacity=capacity)
 
 
-def shown(engine: SqliteEngine, row: Row | None, projection: Projection | None) -> SomeItem | None:
+def project_row(
+    engine: SqliteEngine, row: StoredItem | None, projection: Projection | None
+) -> SomeItem | None:
     """Return what a request wants to see of a row: the stored bytes when that is everything."""
     if row is None:
         return None

@@ -21,9 +21,9 @@ from solotable._protocol.limits import LARGEST_PAGE
 from solotable._protocol.replies import Page, SomeItem
 from solotable._protocol.requests import Query, Scan
 from solotable._values import Item, item_size
-from solotable.engines.sqlite.items.joined_rows import last_of_run, read_run
-from solotable.engines.sqlite.items.keys import check_key, index_bytes, key_bytes
-from solotable.engines.sqlite.items.storage import FIRST_CHUNK, Stored, chunks, next_chunk
+from solotable.engines.sqlite.items.concatenated_items import read_concatenated_items, read_last_item
+from solotable.engines.sqlite.items.keys import check_key, encode_index_key, encode_key
+from solotable.engines.sqlite.items.storage import FIRST_CHUNK, RangeRow, next_chunk, read_chunks
 from solotable.engines.sqlite.tables.catalog import Index, KeyAttribute, Table
 from solotable.errors import ServiceError, invalid, invalid_parameter
 
@@ -36,7 +36,7 @@ INVALID_START = "The provided starting key is invalid"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class KeyRange:
     """Where a page is read: the table or one of its indexes, and a range of its keys."""
 
     table: Table
@@ -52,7 +52,7 @@ class Source:
         """The attributes of a LastEvaluatedKey."""
         return self.table.schema.attributes if self.index is None else self.index.position
 
-    def behind(self, place: bytes) -> Source:
+    def behind(self, place: bytes) -> KeyRange:
         """Return what is left of the source behind a key of it."""
         return replace(self, low=place + b"\0") if self.forward else replace(self, high=place)
 
@@ -98,12 +98,12 @@ def check_selection(table: Table, index: Index | None, request: Query | Scan) ->
     return everything or bool(missing)
 
 
-def start_bytes(table: Table, index: Index | None, start: Item) -> bytes:
+def encode_start_key(table: Table, index: Index | None, start: Item) -> bytes:
     """Return the key, in the table or index, that a page starts behind."""
-    own = key_bytes(table.schema, start)
+    own = encode_key(table.schema, start)
     if index is None:
         return own
-    found = index_bytes(index, start, own)
+    found = encode_index_key(index, start, own)
     if found is None:
         raise invalid(INVALID_START)
     return found
@@ -117,7 +117,7 @@ def check_table_key(table: Table, start: Item) -> None:
         raise invalid(f"{INVALID_START}: {refused.message}") from refused
 
 
-def read_page(engine: SqliteEngine, source: Source, request: Query | Scan) -> Page:
+def read_page(engine: SqliteEngine, source: KeyRange, request: Query | Scan) -> Page:
     """Read one page and answer as the request wants it.
 
     A page is of one moment, with one exception: a database in memory has one connection for everybody, so
@@ -126,16 +126,16 @@ def read_page(engine: SqliteEngine, source: Source, request: Query | Scan) -> Pa
     if engine.database.in_memory:
         with nullcontext() if engine.sliced else engine.database.read():
             if _shows_whole(source, request):
-                found = _read_joined(engine, source, request)
+                found = _read_concatenated(engine, source, request)
             else:
-                found = _read(engine, _stored_in_memory(engine, source, request.limit), source, request)
+                found = _read(engine, _read_rows_in_memory(engine, source, request.limit), source, request)
     else:
         with (
             engine.database.read() as connection,
-            closing(_stored(connection, source, request.limit)) as stored,
+            closing(_read_rows(connection, source, request.limit)) as stored,
         ):
             if _shows_whole(source, request):
-                found = _read_whole(engine, stored, _Found([]), request)
+                found = _read_whole(engine, stored, _PageState([]), request)
             else:
                 found = _read(engine, stored, source, request)
     last = None
@@ -152,7 +152,7 @@ def read_page(engine: SqliteEngine, source: Source, request: Query | Scan) -> Pa
 
 
 @dataclass(slots=True)
-class _Found:
+class _PageState:
     items: list[SomeItem]
     count: int = 0
     scanned: int = 0
@@ -163,7 +163,7 @@ class _Found:
     full: bool = False
 
 
-def _shows_whole(source: Source, request: Query | Scan) -> bool:
+def _shows_whole(source: KeyRange, request: Query | Scan) -> bool:
     """Say whether items are shown as they are stored."""
     index = source.index
     return (
@@ -171,10 +171,10 @@ def _shows_whole(source: Source, request: Query | Scan) -> bool:
     )
 
 
-def _stored(
-    connection: sqlite3.Connection, source: Source, limit: int | None
-) -> Generator[list[Stored], None, None]:
-    return chunks(
+def _read_rows(
+    connection: sqlite3.Connection, source: KeyRange, limit: int | None
+) -> Generator[list[RangeRow], None, None]:
+    return read_chunks(
         connection,
         source.table,
         source.index,
@@ -185,15 +185,15 @@ def _stored(
     )
 
 
-def _stored_in_memory(
-    engine: SqliteEngine, source: Source, limit: int | None
-) -> Generator[list[Stored], None, None]:
+def _read_rows_in_memory(
+    engine: SqliteEngine, source: KeyRange, limit: int | None
+) -> Generator[list[RangeRow], None, None]:
     """Yield the rows of a source, some at a time; others may use the connection between two yields."""
     count = FIRST_CHUNK
     while limit is None or limit > 0:
         count = count if limit is None else min(count, limit)
         with engine.database.read() as connection:
-            rows = [*chain.from_iterable(_stored(connection, source, count))]
+            rows = [*chain.from_iterable(_read_rows(connection, source, count))]
         if rows:
             yield rows
         if len(rows) < count:
@@ -204,10 +204,10 @@ def _stored_in_memory(
 
 
 def _read(
-    engine: SqliteEngine, stored: Iterable[list[Stored]], source: Source, request: Query | Scan
-) -> _Found:
+    engine: SqliteEngine, stored: Iterable[list[RangeRow]], source: KeyRange, request: Query | Scan
+) -> _PageState:
     index = source.index
-    found = _Found([])
+    found = _PageState([])
     sliced = engine.sliced
     whole = index is None or index.projected is None or source.fetches
     for size, raw, *_ in chain.from_iterable(stored):
@@ -228,7 +228,7 @@ def _read(
         if request.filter is None or evaluate(request.filter, item, engine.pause):
             found.count += 1
             if request.select != "COUNT":
-                found.items.append(_shown(item, raw, whole, request.projection, sliced))
+                found.items.append(_encode_shown(item, raw, whole, request.projection, sliced))
         if sliced:
             unload(item, engine.pause)
         if found.size >= LARGEST_PAGE or found.scanned == request.limit:
@@ -237,9 +237,9 @@ def _read(
     return found
 
 
-def _read_joined(engine: SqliteEngine, source: Source, request: Query | Scan) -> _Found:
+def _read_concatenated(engine: SqliteEngine, source: KeyRange, request: Query | Scan) -> _PageState:
     """Read a page whose items are shown as they are stored, without a look at any of them."""
-    found = _Found([])
+    found = _PageState([])
     table, index, forward = source.table, source.index, source.forward
     while True:
         left = None if request.limit is None else request.limit - found.scanned
@@ -247,14 +247,16 @@ def _read_joined(engine: SqliteEngine, source: Source, request: Query | Scan) ->
         bounds = (source.low, source.high)
         place = b""
         with engine.database.read() as connection:
-            run = read_run(connection, table, index, bounds=bounds, forward=forward, limit=limit)
+            run = read_concatenated_items(
+                connection, table, index, bounds=bounds, forward=forward, limit=limit
+            )
             if run.count == limit:
-                found.last, place = last_of_run(
+                found.last, place = read_last_item(
                     connection, table, index, bounds=bounds, forward=forward, count=limit
                 )
         if found.size + run.size >= LARGEST_PAGE:
             # The page ends within this run.
-            return _read_whole(engine, _stored_in_memory(engine, source, left), found, request)
+            return _read_whole(engine, _read_rows_in_memory(engine, source, left), found, request)
         if run.count:
             found.items.append(run.raw)
             found.size += run.size
@@ -269,11 +271,11 @@ def _read_joined(engine: SqliteEngine, source: Source, request: Query | Scan) ->
 
 
 def _read_whole(
-    engine: SqliteEngine, stored: Iterable[list[Stored]], found: _Found, request: Query | Scan
-) -> _Found:
+    engine: SqliteEngine, stored: Iterable[list[RangeRow]], found: _PageState, request: Query | Scan
+) -> _PageState:
     """Read the rest of a page whose items are shown as they are stored, without looking into them."""
     for chunk in stored:
-        kept = _filling(chunk, LARGEST_PAGE - found.size)
+        kept = _take_until_full(chunk, LARGEST_PAGE - found.size)
         size = sum([row[0] for row in kept])
         found.size += size
         found.items += [row[1] for row in kept]
@@ -287,7 +289,7 @@ def _read_whole(
     return found
 
 
-def _filling(chunk: list[Stored], room: int) -> list[Stored]:
+def _take_until_full(chunk: list[RangeRow], room: int) -> list[RangeRow]:
     """Return the rows up to the one that fills the room, that one included."""
     if sum([row[0] for row in chunk]) < room:
         return chunk
@@ -298,7 +300,9 @@ def _filling(chunk: list[Stored], room: int) -> list[Stored]:
     return chunk
 
 
-def _shown(item: Item, raw: bytes, whole: bool, projection: Projection | None, sliced: bool) -> SomeItem:
+def _encode_shown(
+    item: Item, raw: bytes, whole: bool, projection: Projection | None, sliced: bool
+) -> SomeItem:
     """Return what a page shows of an item; in slices it is encoded here, as the whole page takes long."""
     if not sliced:
         return item if projection is None else project(projection, item)
@@ -307,7 +311,7 @@ def _shown(item: Item, raw: bytes, whole: bool, projection: Projection | None, s
     return dumps(item if projection is None else project(projection, item))
 
 
-def _capacity(source: Source, request: Query | Scan, found: _Found) -> dict[str, object] | None:
+def _capacity(source: KeyRange, request: Query | Scan, found: _PageState) -> dict[str, object] | None:
     if request.capacity == "NONE":
         return None
     meter = CapacityMeter(request.table)

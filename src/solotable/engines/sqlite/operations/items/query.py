@@ -11,12 +11,20 @@ from solotable._protocol import errors
 from solotable._protocol.replies import Page
 from solotable._protocol.requests import Query
 from solotable._values import Item, ordered_bytes, ordered_prefix, sort_key
-from solotable.engines.sqlite.items.keys import EMPTY_KEY, above, partition_bytes
+from solotable.engines.sqlite.items.keys import EMPTY_KEY, encode_partition_key, end_of_prefix
 from solotable.engines.sqlite.tables.catalog import Index, KeyAttribute, Schema, Table
 from solotable.errors import invalid, invalid_parameter
 
 from .get_item import check_key_paths
-from .pages import INVALID_START, Source, check_selection, check_table_key, find_index, read_page, start_bytes
+from .pages import (
+    INVALID_START,
+    KeyRange,
+    check_selection,
+    check_table_key,
+    encode_start_key,
+    find_index,
+    read_page,
+)
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -41,12 +49,12 @@ def query(engine: SqliteEngine, request: Query) -> Page:
     fetches = _check_rest(table, index, schema, request)
     low, high = _bounds(schema, terms)
     if request.start is not None:
-        start = start_bytes(table, index, request.start)
+        start = encode_start_key(table, index, request.start)
         if request.forward:
             low = max(low, start + b"\x00")
         else:
             high = min(high, start)
-    source = Source(table=table, index=index, low=low, high=high, forward=request.forward, fetches=fetches)
+    source = KeyRange(table=table, index=index, low=low, high=high, forward=request.forward, fetches=fetches)
     page = read_page(engine, source, request)
     # DynamoDB: it takes no starting key here (see _check_boundaries), so it has no last key to give.
     return page if index is not None or schema.sort else replace(page, last_key=None)
@@ -135,31 +143,31 @@ def _bounds(schema: Schema, terms: list[KeyTerm]) -> tuple[bytes, bytes]:
     """Return the range of keys that the terms ask for."""
     equal = [term for term in terms if term.operator == "="]
     values: Item = {term.name: term.values[0] for term in equal}
-    prefix = partition_bytes(schema, values)
+    prefix = encode_partition_key(schema, values)
     kinds = {part.name: part.kind for part in schema.attributes}
     for term in equal[len(schema.partition) :]:
         kind = kinds[term.name]
         prefix += ordered_bytes(kind, term.values[0][kind])
-    low, high = prefix, above(prefix)
+    low, high = prefix, end_of_prefix(prefix)
     if len(equal) < len(terms):
         term = terms[-1]
         kind = kinds[term.name]
         contents = [value[kind] for value in term.values]
         if term.operator == "begins_with":
             low = prefix + ordered_prefix(kind, contents[0])
-            return low, above(low)
+            return low, end_of_prefix(low)
         ends = [prefix + ordered_bytes(kind, content) for content in contents]
         match term.operator:
             case "<":
                 high = ends[0]
             case "<=":
-                high = above(ends[0])
+                high = end_of_prefix(ends[0])
             case ">":
-                low = above(ends[0])
+                low = end_of_prefix(ends[0])
             case ">=":
                 low = ends[0]
             case "BETWEEN":
-                low, high = ends[0], above(ends[1])
+                low, high = ends[0], end_of_prefix(ends[1])
     return low, high
 
 

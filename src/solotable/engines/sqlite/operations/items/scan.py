@@ -13,7 +13,15 @@ from solotable.engines.sqlite.tables.catalog import Index, Table
 from solotable.errors import invalid
 
 from .get_item import check_key_paths
-from .pages import INVALID_START, Source, check_selection, check_table_key, find_index, read_page, start_bytes
+from .pages import (
+    INVALID_START,
+    KeyRange,
+    check_selection,
+    check_table_key,
+    encode_start_key,
+    find_index,
+    read_page,
+)
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -31,7 +39,7 @@ def scan(engine: SqliteEngine, request: Scan) -> Page:
         low, high = segment_bounds(request.segment, request.segments)
     if request.start is not None:
         check_table_key(table, request.start)
-        start = start_bytes(table, index, request.start)
+        start = encode_start_key(table, index, request.start)
         if not low <= start < high:
             raise invalid(
                 f"{INVALID_START}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct "
@@ -41,7 +49,7 @@ def scan(engine: SqliteEngine, request: Scan) -> Page:
     check_key_paths(table, request.projection or ())
     if request.filter is not None:
         check_key_paths(table, paths_of(request.filter))
-    return read_page(engine, Source(table=table, index=index, low=low, high=high, fetches=fetches), request)
+    return read_page(engine, KeyRange(table=table, index=index, low=low, high=high, fetches=fetches), request)
 
 
 def _check_start(table: Table, index: Index | None, start: Item) -> None:

@@ -1,6 +1,6 @@
 """TransactGetItems and TransactWriteItems: all or nothing, over several items and tables.
 
-Every action is judged before any is written, so the reasons of a cancelled transaction are complete
+Every action is writes before any is written, so the reasons of a cancelled transaction are complete
 and in the caller's order. A token's outcome is stored in the same transaction as the writes.
 """
 
@@ -13,14 +13,14 @@ from solotable._protocol.capacity import CapacityMeter, read_units
 from solotable._protocol.limits import LARGEST_TRANSACTION
 from solotable._protocol.replies import SomeItem, TransactGot, TransactWrote
 from solotable._protocol.requests import GetItem, PutItem, TransactGetItems, TransactWriteItems, WriteAction
-from solotable.engines.sqlite.items.keys import check_filled, check_key, key_bytes
-from solotable.engines.sqlite.items.storage import Row, Writer, find, meter_write
+from solotable.engines.sqlite.items.keys import check_key, check_not_empty, encode_key
+from solotable.engines.sqlite.items.storage import StoredItem, Writer, find, meter_write
 from solotable.engines.sqlite.tables.catalog import Table
 from solotable.errors import ConditionFailed, ServiceError, TransactionCancelled, invalid
 
-from .batches import collections, reports
-from .get_item import check_key_paths, shown
-from .writes import Judged, judge, measure, prepare, store
+from .batches import collect_metrics, reports
+from .get_item import check_key_paths, project_row
+from .writes import ItemWrite, check_item_size, check_write, prepare, store
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -39,12 +39,12 @@ def transact_get_items(engine: SqliteEngine, request: TransactGetItems) -> Trans
     """Return the items as they all were at one moment."""
     tables = [engine.table(get.table) for get in request.gets]
     for table, get in zip(tables, request.gets, strict=True):
-        check_filled(table, get.key)
+        check_not_empty(table, get.key)
 
     def prepared(table: Table, get: GetItem) -> bytes:
         check_key(table, get.key)
         check_key_paths(table, get.projection or ())
-        return key_bytes(table.schema, get.key)
+        return encode_key(table.schema, get.key)
 
     plan = _prepare(tables, request.gets, prepared)
     _check_distinct(plan)
@@ -53,7 +53,7 @@ def transact_get_items(engine: SqliteEngine, request: TransactGetItems) -> Trans
     if sum(row.size for row in found if row is not None) > LARGEST_TRANSACTION:
         raise invalid(_TOO_LARGE)
     items: list[SomeItem | None] = [
-        shown(engine, row, get.projection) for row, get in zip(found, request.gets, strict=True)
+        project_row(engine, row, get.projection) for row, get in zip(found, request.gets, strict=True)
     ]
     return TransactGot(
         items=items,
@@ -63,11 +63,11 @@ def transact_get_items(engine: SqliteEngine, request: TransactGetItems) -> Trans
 
 def transact_write_items(engine: SqliteEngine, request: TransactWriteItems) -> TransactWrote:
     """Do every action, or none and say why."""
-    sizes = [measure(action) for action in request.actions]
+    sizes = [check_item_size(action) for action in request.actions]
     names = [action.table for action in request.actions]
     tables = [engine.table(name) for name in names]
     for table, action in zip(tables, request.actions, strict=True):
-        check_filled(table, action.item if isinstance(action, PutItem) else action.key)
+        check_not_empty(table, action.item if isinstance(action, PutItem) else action.key)
 
     def run(writer: Writer) -> TransactWrote:
         plan = _prepare(tables, request.actions, prepare)
@@ -76,14 +76,14 @@ def transact_write_items(engine: SqliteEngine, request: TransactWriteItems) -> T
             # DynamoDB: a repeated transaction is answered from what it reads, and billed for that.
             rows = [writer.find(table, key) for table, key in plan]
             return TransactWrote(capacity=_read_reports(names, rows, request.capacity))
-        judged = _judge(writer, plan, request.actions, sizes)
-        for one, action in zip(judged, request.actions, strict=True):
+        writes = _check_writes(writer, plan, request.actions, sizes)
+        for one, action in zip(writes, request.actions, strict=True):
             store(writer, one, action)
         if request.token is not None:
             _remember(writer, request.token, request.fingerprint)
         return TransactWrote(
-            capacity=_write_reports(judged, names, request),
-            collections=collections(writer, judged, names) if request.collection == "SIZE" else None,
+            capacity=_write_reports(writes, names, request),
+            collections=collect_metrics(writer, writes, names) if request.collection == "SIZE" else None,
         )
 
     return engine.write(run)
@@ -107,20 +107,20 @@ def _prepare(
     return plan
 
 
-def _judge(
+def _check_writes(
     writer: Writer, plan: list[tuple[Table, bytes]], actions: tuple[WriteAction, ...], sizes: list[int]
-) -> list[Judged]:
-    judged: list[Judged] = []
+) -> list[ItemWrite]:
+    writes: list[ItemWrite] = []
     reasons: list[dict[str, Any]] = []
     for (table, key), action, size in zip(plan, actions, sizes, strict=True):
         try:
-            judged.append(judge(writer, table, key, action, size))
+            writes.append(check_write(writer, table, key, action, size))
             reasons.append(_NONE)
         except ServiceError as refused:
             reasons.append(_reason(refused))
-    if len(judged) < len(actions):
+    if len(writes) < len(actions):
         raise TransactionCancelled(reasons)
-    return judged
+    return writes
 
 
 def _reason(refused: ServiceError) -> dict[str, Any]:
@@ -157,7 +157,7 @@ def _meters(names: list[str]) -> dict[str, CapacityMeter]:
     return {name: CapacityMeter(name) for name in names}
 
 
-def _read_reports(names: list[str], rows: list[Row | None], kind: Any) -> list[dict[str, Any]] | None:
+def _read_reports(names: list[str], rows: list[StoredItem | None], kind: Any) -> list[dict[str, Any]] | None:
     meters = _meters(names)
     for name, row in zip(names, rows, strict=True):
         meters[name].table(read_units(0 if row is None else row.size, True, True))
@@ -165,11 +165,11 @@ def _read_reports(names: list[str], rows: list[Row | None], kind: Any) -> list[d
 
 
 def _write_reports(
-    judged: list[Judged], names: list[str], request: TransactWriteItems
+    writes: list[ItemWrite], names: list[str], request: TransactWriteItems
 ) -> list[dict[str, Any]] | None:
     if request.capacity == "NONE":
         return None
     meters = _meters(names)
-    for one, name in zip(judged, names, strict=True):
+    for one, name in zip(writes, names, strict=True):
         meter_write(meters[name], one.table, one.old, one.new, one.size, transactional=True)
     return reports(list(meters.values()), request.capacity, "write")

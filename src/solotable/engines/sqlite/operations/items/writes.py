@@ -1,6 +1,6 @@
 """What PutItem, UpdateItem, DeleteItem and the actions of a transaction have in common.
 
-A write is judged in two steps: `prepare`, which needs the table's definition alone, and `judge`,
+A write is checked in two steps: `prepare`, which needs the table's definition alone, and `check_write`,
 which needs the item that is there. Only then is anything written.
 """
 
@@ -20,15 +20,15 @@ from solotable._protocol.requests import ConditionCheck, DeleteItem, PutItem, Up
 from solotable._values import AttributeValue, Item, growth, item_size
 from solotable.engines.sqlite.items.keys import (
     EMPTY_KEY,
-    above,
     check_index_keys,
     check_item,
     check_key,
+    encode_key,
+    encode_partition_key,
+    end_of_prefix,
     index_mismatch,
-    key_bytes,
-    partition_bytes,
 )
-from solotable.engines.sqlite.items.storage import Row, Writer, meter_write, row_of
+from solotable.engines.sqlite.items.storage import StoredItem, Writer, decode_row, meter_write
 from solotable.engines.sqlite.tables.catalog import Table
 from solotable.errors import ConditionFailed, invalid, invalid_parameter
 
@@ -42,35 +42,35 @@ _GIGABYTE = 1 << 30
 
 
 @dataclass(slots=True)
-class Judged:
+class ItemWrite:
     """A write that may go ahead: what is there, and what shall be."""
 
     table: Table
     key: bytes
-    old: Row | None
+    old: StoredItem | None
     new: Item | None
     size: int
 
 
 def write_item(engine: SqliteEngine, request: PutItem | UpdateItem | DeleteItem) -> WroteItem:
     """Do one write in a transaction of its own."""
-    size = measure(request)
+    size = check_item_size(request)
     table = engine.table(request.table)
     key = prepare(table, request)
 
-    ahead = _judge_ahead(engine, table, key, request, size) if engine.sliced else None
+    ahead = _check_ahead(engine, table, key, request, size) if engine.sliced else None
 
     def action(writer: Writer) -> WroteItem:
         old = writer.find(table, key)
         if old is not None and ahead is not None and ahead.old is not None and ahead.old.raw == old.raw:
-            judged = ahead
+            write = ahead
             ahead.old.id = old.id
         else:
             if old is not None and ahead is None and _looks_into_item(request):
                 engine.check_length(old.raw)
-            judged = _judge_row(table, key, old, request, size)
-        store(writer, judged, request)
-        return _reply(writer, judged, request)
+            write = _check_row(table, key, old, request, size)
+        store(writer, write, request)
+        return _reply(writer, write, request)
 
     return engine.write(action)
 
@@ -79,21 +79,21 @@ def _looks_into_item(request: WriteAction) -> bool:
     return request.condition is not None or isinstance(request, UpdateItem)
 
 
-def _judge_ahead(
+def _check_ahead(
     engine: SqliteEngine, table: Table, key: bytes, request: PutItem | UpdateItem | DeleteItem, size: int
-) -> Judged | None:
+) -> ItemWrite | None:
     """Judge a write against a large item before its transaction, which holds up every other write.
 
     The outcome counts if the item is the same once the transaction has begun.
     """
-    old = row_of(table, key, engine.database.fetch_one(table.select_sql, (key,)))
+    old = decode_row(table, key, engine.database.fetch_one(table.select_sql, (key,)))
     if old is None or not _looks_into_item(request):
         return None
     old.decode(engine.pause)
-    return _judge_row(table, key, old, request, size, engine.pause)
+    return _check_row(table, key, old, request, size, engine.pause)
 
 
-def measure(action: WriteAction) -> int:
+def check_item_size(action: WriteAction) -> int:
     """Return the size of an item to be put, or refuse it; that needs no table."""
     if not isinstance(action, PutItem):
         return 0
@@ -107,39 +107,46 @@ def prepare(table: Table, action: WriteAction) -> bytes:
     """Refuse what cannot be right for this table, and return the bytes of the item's key."""
     if isinstance(action, PutItem):
         check_item(table, action.item)
-        return key_bytes(table.schema, action.item)
+        return encode_key(table.schema, action.item)
     check_key(table, action.key)
     if isinstance(action, UpdateItem):
         _check_update(table, action.update)
-    return key_bytes(table.schema, action.key)
+    return encode_key(table.schema, action.key)
 
 
-def judge(writer: Writer, table: Table, key: bytes, action: WriteAction, size: int = 0) -> Judged:
+def check_write(writer: Writer, table: Table, key: bytes, action: WriteAction, size: int = 0) -> ItemWrite:
     """Check the condition against the item that is there and work out the item that shall be."""
-    return _judge_row(table, key, writer.find(table, key), action, size)
+    return _check_row(table, key, writer.find(table, key), action, size)
 
 
-def _judge_row(
-    table: Table, key: bytes, old: Row | None, action: WriteAction, size: int, pause: Pause | None = None
-) -> Judged:
+def _check_row(
+    table: Table,
+    key: bytes,
+    old: StoredItem | None,
+    action: WriteAction,
+    size: int,
+    pause: Pause | None = None,
+) -> ItemWrite:
     if action.condition is not None and not evaluate(
         action.condition, {} if old is None else old.item, pause
     ):
         raise ConditionFailed(item=old.item if old is not None and action.returns_on_failure else None)
     match action:
         case PutItem():
-            return Judged(table, key, old, action.item, size)
+            return ItemWrite(table, key, old, action.item, size)
         case DeleteItem():
-            return Judged(table, key, old, None, 0)
+            return ItemWrite(table, key, old, None, 0)
         case ConditionCheck():
-            return Judged(table, key, old, None if old is None else old.item, 0 if old is None else old.size)
+            return ItemWrite(
+                table, key, old, None if old is None else old.item, 0 if old is None else old.size
+            )
         case UpdateItem():
-            return _judge_update(table, key, old, action)
+            return _check_update_result(table, key, old, action)
 
 
-def _judge_update(table: Table, key: bytes, old: Row | None, action: UpdateItem) -> Judged:
+def _check_update_result(table: Table, key: bytes, old: StoredItem | None, action: UpdateItem) -> ItemWrite:
     if old is None and not action.update.creates:
-        return Judged(table, key, None, None, 0)
+        return ItemWrite(table, key, None, None, 0)
     new = apply_update(action.update, action.key if old is None else old.item)
     _check_updated_keys(table, new)
     if old is None:
@@ -149,17 +156,17 @@ def _judge_update(table: Table, key: bytes, old: Row | None, action: UpdateItem)
         size = old.size + growth(touched, old.item, new, most=LARGEST_ITEM)
     if size > LARGEST_ITEM:
         raise invalid(TOO_LARGE)
-    return Judged(table, key, old, new, size)
+    return ItemWrite(table, key, old, new, size)
 
 
-def store(writer: Writer, judged: Judged, action: WriteAction) -> None:
-    """Write what was judged."""
+def store(writer: Writer, write: ItemWrite, action: WriteAction) -> None:
+    """Write a checked item, or remove the stored one."""
     if isinstance(action, ConditionCheck):
         return
-    if judged.new is not None:
-        writer.save(judged.table, judged.key, judged.old, judged.new, judged.size)
-    elif judged.old is not None:
-        writer.remove(judged.table, judged.key, judged.old)
+    if write.new is not None:
+        writer.save(write.table, write.key, write.old, write.new, write.size)
+    elif write.old is not None:
+        writer.remove(write.table, write.key, write.old)
 
 
 def _check_update(table: Table, update: Update) -> None:
@@ -213,25 +220,25 @@ def _check_updated_keys(table: Table, new: Item) -> None:
     check_index_keys(table, new)
 
 
-def _reply(writer: Writer, judged: Judged, request: PutItem | UpdateItem | DeleteItem) -> WroteItem:
+def _reply(writer: Writer, write: ItemWrite, request: PutItem | UpdateItem | DeleteItem) -> WroteItem:
     capacity = None
     if request.capacity != "NONE":
         meter = CapacityMeter(request.table)
-        meter_write(meter, judged.table, judged.old, judged.new, judged.size)
+        meter_write(meter, write.table, write.old, write.new, write.size)
         capacity = meter.report(request.capacity)
     collection = None
     if request.collection == "SIZE":
-        collection = collection_metrics(writer, judged)
+        collection = collection_metrics(writer, write)
     if request.returns == "NONE" and capacity is None and collection is None:
         return _NOTHING
-    return WroteItem(attributes=_attributes(judged, request), capacity=capacity, collection=collection)
+    return WroteItem(attributes=_attributes(write, request), capacity=capacity, collection=collection)
 
 
 _NOTHING = WroteItem()
 
 
-def _attributes(judged: Judged, request: PutItem | UpdateItem | DeleteItem) -> SomeItem | None:
-    old, new = judged.old, judged.new
+def _attributes(write: ItemWrite, request: PutItem | UpdateItem | DeleteItem) -> SomeItem | None:
+    old, new = write.old, write.new
     match request.returns:
         case "ALL_OLD":
             return None if old is None else old.raw
@@ -245,17 +252,18 @@ def _attributes(judged: Judged, request: PutItem | UpdateItem | DeleteItem) -> S
             return None
 
 
-def collection_metrics(writer: Writer, judged: Judged) -> dict[str, Any] | None:
+def collection_metrics(writer: Writer, write: ItemWrite) -> dict[str, Any] | None:
     """Return the size of the item's collection; only a table with local indexes has collections."""
-    table = judged.table
+    table = write.table
     if not table.has_local_indexes:
         return None
-    item = judged.new if judged.new is not None else None if judged.old is None else judged.old.item
+    item = write.new if write.new is not None else None if write.old is None else write.old.item
     if item is None:
         return None
-    low = partition_bytes(table.schema, item)
+    low = encode_partition_key(table.schema, item)
     (total,) = writer.connection.execute(
-        f"SELECT coalesce(sum(size), 0) FROM {table.items} WHERE key >= ? AND key < ?", (low, above(low))
+        f"SELECT coalesce(sum(size), 0) FROM {table.items} WHERE key >= ? AND key < ?",
+        (low, end_of_prefix(low)),
     ).fetchone()
     gigabytes = float(total // _GIGABYTE)
     partition = table.schema.partition[0].name

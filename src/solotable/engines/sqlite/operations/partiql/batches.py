@@ -37,7 +37,7 @@ _BATCH_CODES: Final = {
 
 def batch_execute_statement(engine: SqliteEngine, request: BatchExecuteStatement) -> Answer:
     """Run each statement by itself; one that fails does not stop the others."""
-    slots = [_batch_slot(engine, statement, request.capacity) for statement in request.statements]
+    slots = [_plan_statement(engine, statement, request.capacity) for statement in request.statements]
     kinds = {slot.parsed.kind == "SELECT" for slot in slots if slot.parsed is not None}
     if len(kinds) > 1:
         raise invalid("Read and write requests together in the same batch is not supported.")
@@ -52,7 +52,7 @@ def batch_execute_statement(engine: SqliteEngine, request: BatchExecuteStatement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Slot:
+class _PlannedStatement:
     """One statement of a batch: what to run, or why it cannot be run."""
 
     parsed: Parsed | None = None
@@ -85,7 +85,9 @@ class _Slot:
         return answer
 
 
-def _batch_slot(engine: SqliteEngine, statement: Statement, capacity: CapacityReport) -> _Slot:
+def _plan_statement(
+    engine: SqliteEngine, statement: Statement, capacity: CapacityReport
+) -> _PlannedStatement:
     parsed = None
     try:
         statement = replace(statement, parameters=tuple(map(canonical, statement.parameters)))
@@ -103,18 +105,18 @@ def _batch_slot(engine: SqliteEngine, statement: Statement, capacity: CapacityRe
                 index=index,
                 capacity=capacity,
             )
-            return _Slot(parsed=parsed, action=get, columns=columns, target=(get.table, get.key))
+            return _PlannedStatement(parsed=parsed, action=get, columns=columns, target=(get.table, get.key))
         # DynamoDB: ReturnValuesOnConditionCheckFailure does nothing in a batch.
         statement = replace(statement, returns_on_failure=False)
         action = plan(parsed, statement, table=table, capacity=capacity)
     except ServiceError as refused:
-        return _Slot(parsed=parsed, refused=refused)
+        return _PlannedStatement(parsed=parsed, refused=refused)
     assert not isinstance(action, Reads)
     if isinstance(action, PutItem):
         key = {name: action.item[name] for name in table.names}
     else:
         key = action.key
-    return _Slot(parsed=parsed, action=action, target=(action.table, key))
+    return _PlannedStatement(parsed=parsed, action=action, target=(action.table, key))
 
 
 def _error(failed: ServiceError) -> dict[str, Any]:

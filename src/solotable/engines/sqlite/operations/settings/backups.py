@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from solotable.engines.sqlite.items.streams import DAY_MICROS
 from solotable.engines.sqlite.tables.catalog import Definition, Table
-from solotable.engines.sqlite.tables.definitions import change, current
+from solotable.engines.sqlite.tables.definitions import change_definition, load_current_table
 from solotable.errors import ServiceError, TableNotFound, invalid
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ LONGEST_RECOVERY_DAYS = 35
 def describe_continuous_backups(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
     """Tell whether a table can be brought back, and to which times."""
     try:
-        table = current(engine, members["TableName"])
+        table = load_current_table(engine, members["TableName"])
     except TableNotFound:
         raise _missing(members["TableName"]) from None
     return _description(engine, table)
@@ -50,7 +50,7 @@ def update_continuous_backups(engine: SqliteEngine, members: dict[str, Any]) -> 
             setting["RecoveryPeriodInDays"] = days
 
     try:
-        table = change(engine, members["TableName"], action)
+        table = change_definition(engine, members["TableName"], action)
     except TableNotFound:
         raise _missing(members["TableName"]) from None
     return _description(engine, table)

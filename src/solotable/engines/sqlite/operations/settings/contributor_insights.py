@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from solotable._protocol.limits import MOST_LISTED_INSIGHTS
 from solotable.engines.sqlite.tables import definitions
 from solotable.engines.sqlite.tables.catalog import Definition, Table
-from solotable.engines.sqlite.tables.definitions import change, current
+from solotable.engines.sqlite.tables.definitions import change_definition, load_current_table
 from solotable.errors import TableNotFound, invalid
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ Setting = dict[str, Any]
 
 def describe_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
     """Tell whether a table or index has insights, and by which rules."""
-    table = current(engine, members["TableName"])
+    table = load_current_table(engine, members["TableName"])
     index = _index(table, members)
     setting = _settings(table.definition).get(index)
     described = _named(table.name, index) | _shown(setting)
@@ -58,7 +58,7 @@ def update_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -
         if after is not None:
             definition.setdefault("ContributorInsights", {})[index] = after
 
-    table = change(engine, members["TableName"], action)
+    table = change_definition(engine, members["TableName"], action)
     index = members.get("IndexName", "")
     return _named(table.name, index) | _shown(_settings(table.definition).get(index))
 
@@ -68,9 +68,9 @@ def list_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -> 
     name, limit = members.get("TableName"), members.get("MaxResults", MOST_LISTED_INSIGHTS)
     if name is None:
         with engine.database.read() as connection:
-            tables = definitions.every(connection)
+            tables = definitions.read_definitions(connection)
     else:
-        tables = [(name, current(engine, name).definition)]
+        tables = [(name, load_current_table(engine, name).definition)]
     after = _position(members["NextToken"]) if "NextToken" in members else ("", "")
     found = [
         (place, _named(*place) | _shown(setting)) for place, setting in _enabled_ones(tables) if place > after

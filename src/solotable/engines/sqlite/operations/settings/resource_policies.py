@@ -14,7 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 from solotable._protocol.constraints.resource_policies import Policy, parse_policy, render_policy
 from solotable.engines.sqlite.items import streams
 from solotable.engines.sqlite.tables.catalog import Definition, Table
-from solotable.engines.sqlite.tables.definitions import Change, change, current, table_arn
+from solotable.engines.sqlite.tables.definitions import (
+    Change,
+    change_definition,
+    load_current_table,
+    table_arn,
+)
 from solotable.errors import ServiceError, TableNotFound, invalid_parameter
 
 from .arns import check_resource
@@ -60,7 +65,7 @@ def get_resource_policy(engine: SqliteEngine, members: dict[str, Any]) -> dict[s
     """Return the policy of a table or stream."""
     resource = _resource(members)
     try:
-        table = current(engine, resource.table)
+        table = load_current_table(engine, resource.table)
     except TableNotFound:
         if resource.label:
             # DynamoDB: a stream outlives its table, without a policy.
@@ -124,7 +129,7 @@ def _store(definition: Definition, resource: Resource, slot: Slot) -> None:
 
 
 def _changed(engine: SqliteEngine, resource: Resource, action: Change) -> Slot:
-    table = change(engine, resource.table, action)
+    table = change_definition(engine, resource.table, action)
     found: Slot = table.definition.get("ResourcePolicies", {}).get(resource.label, {})
     return found
 

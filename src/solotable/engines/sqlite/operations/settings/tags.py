@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from solotable._protocol.limits import MOST_TAGS
 from solotable.engines.sqlite.tables.catalog import Definition, Table
-from solotable.engines.sqlite.tables.definitions import ACCOUNT, change, current
+from solotable.engines.sqlite.tables.definitions import ACCOUNT, change_definition, load_current_table
 from solotable.errors import ServiceError, TableNotFound, invalid
 
 from .arns import check_resource
@@ -42,7 +42,7 @@ def tag_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any
         definition["Tags"] = [{"Key": key, "Value": value} for key, value in tags.items()]
 
     try:
-        change(engine, name, action)
+        change_definition(engine, name, action)
     except TableNotFound:
         raise _missing("TagResource", members) from None
     return {}
@@ -62,7 +62,7 @@ def untag_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, A
         definition["Tags"] = [tag for tag in definition["Tags"] if tag["Key"] not in members["TagKeys"]]
 
     try:
-        change(engine, name, action)
+        change_definition(engine, name, action)
     except TableNotFound:
         # DynamoDB: the other two operations name the ARN here.
         raise _foreign("UntagResource", members) or TableNotFound() from None
@@ -73,7 +73,7 @@ def list_tags_of_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict
     """List the tags of a table, all in one page."""
     name = _table(members)
     try:
-        table = current(engine, name)
+        table = load_current_table(engine, name)
     except TableNotFound:
         raise _missing("ListTagsOfResource", members) from None
     return {"Tags": table.definition["Tags"]}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from solotable.engines.sqlite.maintenance import index_backfill
 from solotable.engines.sqlite.tables.catalog import Definition, Table
-from solotable.engines.sqlite.tables.definitions import change, current
+from solotable.engines.sqlite.tables.definitions import change_definition, load_current_table
 from solotable.errors import invalid
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def describe_time_to_live(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
     """Tell whether items expire, and by which attribute."""
-    setting = current(engine, members["TableName"]).definition.get("TimeToLive")
+    setting = load_current_table(engine, members["TableName"]).definition.get("TimeToLive")
     if setting is None:
         return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
     return {
@@ -50,7 +50,7 @@ def update_time_to_live(engine: SqliteEngine, members: dict[str, Any]) -> dict[s
             raise invalid("TimeToLive is already enabled")
         del definition["TimeToLive"]
 
-    table = change(engine, members["TableName"], action)
+    table = change_definition(engine, members["TableName"], action)
     if table.expiry is not None:
         index_backfill.start(engine, table.name, table.expiry.id)
     return {

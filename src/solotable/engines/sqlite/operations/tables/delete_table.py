@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from solotable.engines.sqlite.items import streams
 from solotable.engines.sqlite.tables import catalog
 from solotable.engines.sqlite.tables.catalog import Table
-from solotable.engines.sqlite.tables.definitions import current, stored
+from solotable.engines.sqlite.tables.definitions import load_current_table, read_table
 from solotable.engines.sqlite.tables.descriptions import describe_deleted
 from solotable.errors import invalid
 
@@ -24,12 +24,12 @@ _PROTECTED = (
 def delete_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
     """Delete a table with its items and indexes."""
     name = members["TableName"]
-    table = current(engine, name)
+    table = load_current_table(engine, name)
     _check(table)
     description = describe_deleted(engine, table)
 
     def run(connection: sqlite3.Connection) -> None:
-        table = stored(connection, name)
+        table = read_table(connection, name)
         _check(table)
         if table.stream_enabled:
             streams.disable(connection, table.definition, engine.now_micros())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from solotable.engines.sqlite.maintenance import index_backfill
-from solotable.engines.sqlite.tables.definitions import current
+from solotable.engines.sqlite.tables.definitions import load_current_table
 from solotable.engines.sqlite.tables.descriptions import describe
 
 if TYPE_CHECKING:
@@ -14,6 +14,6 @@ if TYPE_CHECKING:
 
 def describe_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
     """Describe a table."""
-    table = current(engine, members["TableName"])
+    table = load_current_table(engine, members["TableName"])
     index_backfill.resume(engine, table)
     return {"Table": describe(engine, table)}

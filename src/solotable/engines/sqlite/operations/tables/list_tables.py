@@ -15,7 +15,9 @@ def list_tables(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]
     """List the names of tables."""
     limit = members.get("Limit", MOST_LISTED_TABLES)
     with engine.database.read() as connection:
-        found = catalog.names(connection, after=members.get("ExclusiveStartTableName", ""), limit=limit + 1)
+        found = catalog.list_names(
+            connection, after=members.get("ExclusiveStartTableName", ""), limit=limit + 1
+        )
     answer: dict[str, Any] = {"TableNames": found[:limit]}
     if len(found) > limit:
         answer["LastEvaluatedTableName"] = found[limit - 1]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from solotable.engines.sqlite.items import streams
 from solotable.engines.sqlite.maintenance import index_backfill
 from solotable.engines.sqlite.tables.catalog import Definition, Table
-from solotable.engines.sqlite.tables.definitions import change
+from solotable.engines.sqlite.tables.definitions import change_definition
 from solotable.engines.sqlite.tables.descriptions import describe
 from solotable.errors import invalid, invalid_parameter
 
@@ -70,7 +70,7 @@ def update_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any
         if "SSESpecification" in members:
             _apply_encryption(definition, members["SSESpecification"])
 
-    table = change(engine, members["TableName"], action)
+    table = change_definition(engine, members["TableName"], action)
     # Described as it is now: once filled, the index is ACTIVE and the answer would not say CREATING.
     description = describe(engine, table)
     if "OnDemandThroughput" in members:

@@ -15,7 +15,7 @@ from .storage import range_sql
 
 
 @dataclass(slots=True)
-class Run:
+class ConcatenatedItems:
     """Neighbours in a table or index: their number, their sizes' sum, and their JSON with commas between."""
 
     count: int
@@ -23,7 +23,7 @@ class Run:
     raw: bytes
 
 
-def read_run(
+def read_concatenated_items(
     connection: sqlite3.Connection,
     table: Table,
     index: Index | None,
@@ -31,14 +31,14 @@ def read_run(
     bounds: tuple[bytes, bytes],
     forward: bool,
     limit: int,
-) -> Run:
+) -> ConcatenatedItems:
     """Return the first items whose key in the table or index lies within the bounds, in order."""
-    sql = table.statement(run_sql, index, forward=forward)
+    sql = table.statement(concatenation_sql, index, forward=forward)
     count, size, raw = connection.execute(sql, (*bounds, limit)).fetchone()
-    return Run(count, size or 0, raw or b"")
+    return ConcatenatedItems(count, size or 0, raw or b"")
 
 
-def last_of_run(
+def read_last_item(
     connection: sqlite3.Connection,
     table: Table,
     index: Index | None,
@@ -48,13 +48,13 @@ def last_of_run(
     count: int,
 ) -> tuple[bytes, bytes]:
     """Return the last item of so many, and its place in the table or index."""
-    sql = table.statement(last_sql, index, forward=forward)
+    sql = table.statement(last_item_sql, index, forward=forward)
     raw, place = connection.execute(sql, (*bounds, count - 1)).fetchone()
     return raw, place
 
 
-def last_sql(table: Table, index: Index | None, *, forward: bool) -> str:
-    """Return the text behind `last_of_run`, which looks up no item that it passes over."""
+def last_item_sql(table: Table, index: Index | None, *, forward: bool) -> str:
+    """Return the text behind `read_last_item`, which looks up no item that it passes over."""
     order = "ASC" if forward else "DESC"
     places = table.items if index is None else f"x{index.id}"
     behind = f"FROM {places} WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT 1 OFFSET ?"
@@ -66,8 +66,8 @@ def last_sql(table: Table, index: Index | None, *, forward: bool) -> str:
     )
 
 
-def run_sql(table: Table, index: Index | None, *, forward: bool) -> str:
-    """Return the text behind `read_run`."""
+def concatenation_sql(table: Table, index: Index | None, *, forward: bool) -> str:
+    """Return the text behind `read_concatenated_items`."""
     # group_concat is fed in the order of a subquery that has a LIMIT; JSON has no zero bytes to end it.
     inner = range_sql(table, index, "i.size AS size, i.item AS item", forward=forward)
     return f"SELECT count(*), sum(size), CAST(group_concat(item) AS BLOB) FROM ({inner})"
