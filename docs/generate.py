@@ -1,7 +1,7 @@
-"""Writes the generated sections of docs/reference/differences.md and cli.md: `python docs/generate.py`.
+"""Write the generated sections of differences.md and cli.md: `python docs/generate.py`.
 
-A section is what stands between `<!-- generated: name -->` and `<!-- end -->`; nothing else of a page is
-touched. A test compares the pages with what this would write.
+A section is the text between `<!-- generated: name -->` and `<!-- end -->`. The rest of a page does not
+change. A test compares the pages with the output of this program.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ import click
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "docs" / "reference"
-#: How many cases of one note are named; of more, the first is.
+#: The largest number of cases to name for one note; of more cases, only the first is named.
 NAMED_CASES = 3
 
 
 def current(page: Path) -> str:
-    """Return the page with its generated sections as they should be."""
+    """Return the page with current generated sections."""
     text = page.read_text(encoding="utf-8")
     for name, section in PAGES[page].items():
         before, start, rest = text.partition(f"<!-- generated: {name} -->\n")
@@ -33,7 +33,7 @@ def current(page: Path) -> str:
 
 
 def operations() -> str:
-    """Name the operations of AWS's API that the engine has, and those that it lacks."""
+    """List the supported and the unsupported operations of AWS's API."""
     from solotable._protocol.constraints import ITEMS, STREAMS, TABLES
     from solotable._protocol.operations import UNSUPPORTED
 
@@ -55,7 +55,7 @@ def conformance_cases() -> dict[str, list[Any]]:
 
 
 def error_texts() -> str:
-    """List who captured the texts that AWS has changed, with a case of each."""
+    """List the sources of the changed texts of AWS, with a case of each."""
     by_evidence: dict[str, list[str]] = defaultdict(list)
     for topic, cases_ in sorted(conformance_cases().items()):
         for case in cases_:
@@ -65,21 +65,21 @@ def error_texts() -> str:
                 )
                 by_evidence[evidence].append(f"{topic.replace('_', ' ')}: {case.name}")
     total = sum(map(len, by_evidence.values()))
-    lines = [f"{total} cases have a text of 2025 and another of 2026.", ""]
+    lines = [f"{total} cases have different texts in 2025 and 2026.", ""]
     lines += ["| Captured by | Cases |", "|---|---|"]
-    lines += [f"| {cell(who)} | {cell(named(names))} |" for who, names in sorted(by_evidence.items())]
+    lines += [f"| {cell(source)} | {cell(named(names))} |" for source, names in sorted(by_evidence.items())]
     return "\n".join(lines)
 
 
 def dynamodb_local() -> str:
-    """Tell what DynamoDB Local does in the cases on which it differs, by topic."""
+    """List the behaviour of DynamoDB Local in the cases where it differs, by topic."""
     topics = conformance_cases()
-    lines = [f"{sum(bool(case.local) for cases_ in topics.values() for case in cases_)} cases carry a note."]
+    lines = [f"{sum(bool(case.local) for cases_ in topics.values() for case in cases_)} cases have a note."]
     for topic, cases_ in sorted(topics.items()):
         by_note: dict[str, list[str]] = defaultdict(list)
         for case in cases_:
             if case.local:
-                by_note[case.local.removeprefix("Local ")].append(case.name)
+                by_note[case.local].append(case.name)
         if by_note:
             lines += ["", f"### {topic.replace('_', ' ')}", "", "| DynamoDB Local | Cases |", "|---|---|"]
             lines += [f"| {cell(note)} | {cell(named(names))} |" for note, names in sorted(by_note.items())]
@@ -87,14 +87,14 @@ def dynamodb_local() -> str:
 
 
 def commands() -> str:
-    """Describe every command of the CLI as its own help does."""
+    """Describe every command of the CLI with its help text."""
     from solotable.cli.main import every_command
 
     return "\n\n".join(described(path, command) for path, command in every_command())
 
 
 def described(path: str, command: click.Command) -> str:
-    """Return one command: its usage, what it does, its options and its example."""
+    """Return the usage, description, options and example of one command."""
     words = [command.help or "", *([] if command.epilog is None else [command.epilog])]
     usage = " ".join(
         (each.metavar or (each.name or "").upper()) + ("..." if each.nargs == -1 and not each.metavar else "")
@@ -115,7 +115,7 @@ def described(path: str, command: click.Command) -> str:
 
 
 def cell_of(option: click.Option) -> str:
-    """Return an option as it is written."""
+    """Return an option in the form of its usage."""
     kind = "N" if option.type.name.startswith(("integer", "float")) else option.type.name.upper()
     return ", ".join(option.opts) + ("" if option.is_flag else f" {option.metavar or kind}")
 
@@ -123,11 +123,11 @@ def cell_of(option: click.Option) -> str:
 def named(names: list[str]) -> str:
     if len(names) <= NAMED_CASES:
         return "; ".join(names)
-    return f"{len(names)} cases, for instance: {names[0]}"
+    return f"{len(names)} cases, for example: {names[0]}"
 
 
 def cell(text: str) -> str:
-    """Return the text as it must be written in a Markdown table."""
+    """Escape the text for a Markdown table."""
     return re.sub(r"([|<>*_`\\\[\]])", r"\\\1", " ".join(text.split()))
 
 

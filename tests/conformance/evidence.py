@@ -40,5 +40,5 @@ EMPTY_TABLE = f"{_CAPTURE}, o_put_empty_table_bad_rv, o_del_empty_table, o_upd_e
 RETURN_ENUM = f"{_CAPTURE}, o_put_three_bad_enums, o_del_two_bad_enums, o_upd_two_bad_enums"
 CONDITIONAL_OPERATOR = f"{_PARITY} tier3 validation-ordering query, 2026-10-09"
 
-#: The same validator, by the rule of ADR 22; nobody is known to have captured the very request.
+#: The text follows from the rule of ADR 22; no capture of this exact request is known.
 INFERRED = "inferred (ADR 22)"

@@ -86,7 +86,7 @@ class Case:
     steps: tuple[Step, ...]
     #: Names of standard tables (tables.py), created empty for this case.
     tables: tuple[str, ...] = ()
-    #: Why DynamoDB Local differs from AWS here; empty when it agrees.
+    #: What DynamoDB Local does differently, as a verb phrase; empty if it agrees with AWS.
     local: str = ""
 
     def __str__(self) -> str:

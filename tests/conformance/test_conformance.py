@@ -65,7 +65,7 @@ def test_dynamodb_local_answers_as_the_case_says(local: Server, case: Case) -> N
         raise
     except Exception as difference:
         if case.local:
-            pytest.xfail(case.local)
+            pytest.xfail(f"DynamoDB Local {case.local}")
         if local.outdated:
             pytest.xfail(f"{local.version} {TOO_OLD}: {difference}")
         raise

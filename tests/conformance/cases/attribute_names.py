@@ -21,7 +21,7 @@ def on(operation: str, expect: Expectation | None = None, **members: object) -> 
 
 def uses(name: str, expect: Expectation) -> list[tuple[str, Step, str]]:
     """Every legacy parameter that names an attribute, and why DynamoDB Local differs for a long name."""
-    unchecked = "takes a name of any length there"
+    unchecked = "accepts a name of any length"
     return [
         ("AttributeUpdates that put", on("UpdateItem", expect, Key=KEY, AttributeUpdates={name: PUT}), ""),
         (

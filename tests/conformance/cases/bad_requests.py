@@ -13,9 +13,9 @@ from .. import evidence
 from ..harness import Case, Expectation, Fails, Json, Step, case, counted, invalid
 from ..tables import index, table
 
-INTERNAL = "fails internally"
+INTERNAL = "fails with an internal error"
 INVALID = "One or more parameter values were invalid: "
-OWN_WORDS = "reports the fault in its own words"
+OWN_WORDS = "has a different text"
 NOT_NUMERIC = "The parameter cannot be converted to a numeric value"
 OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
 UNDERFLOW = "Number underflow. Attempting to store a number with magnitude smaller than supported range"
@@ -246,7 +246,7 @@ PLAIN = {
 
 
 def number_refused(message: str) -> Fails:
-    """What PutItem says of a text that is no number; of none, it said less in 2025."""
+    """What PutItem says of a text that is not a number; of none, it said less in 2025."""
     older = message.removesuffix(": ")
     return counted(message, evidence.NUMBER, older=older)
 
@@ -307,7 +307,7 @@ VALUES: list[tuple[str, Json, Fails, str]] = [
             evidence.DUPLICATES,
             older=f"{INVALID}Input collection [Yg==, Yg==]of type BS contains duplicates.",
         ),
-        "leaves the full stop out",
+        "omits the final full stop",
     ),
     ("an empty value inside a list", {"L": [{}]}, invalid(EMPTY_VALUE), ""),
     ("an empty set inside a map", {"M": {"x": {"SS": []}}}, invalid(None), ""),
@@ -349,12 +349,12 @@ HOSTILE_TABLES = ("sqlite_master", "SELECT", "--drop", "...", "___", "items.inde
 
 CASES: list[Case] = [
     *(
-        case(f"{name} is no request", Step(operation, request, unserializable(message)), local=INTERNAL)
+        case(f"{name} is not a request", Step(operation, request, unserializable(message)), local=INTERNAL)
         for name, operation, request, message in SHAPES
     ),
     *(
         case(
-            f"a body that is {name} is no request",
+            f"a body that is {name} is not a request",
             Step("ListTables", body, unserializable(None)),
             local=INTERNAL,
         )
@@ -362,7 +362,7 @@ CASES: list[Case] = [
     ),
     *(
         case(
-            f"{name} is no number",
+            f"{name} is not a number",
             store({"N": written}, number_refused(message)),
             tables="Hash",
             local="" if name in NUMBERS_AGREED else OWN_WORDS,
@@ -385,7 +385,7 @@ CASES: list[Case] = [
         tables="Hash",
     ),
     *(
-        case(f"{name} is refused", store(value, refused), tables="Hash", local=local)
+        case(f"{name} is rejected", store(value, refused), tables="Hash", local=local)
         for name, value, refused, local in VALUES
     ),
     case("31 levels are stored", store(deep(31)), stored(deep(31)), tables="Hash"),
@@ -451,12 +451,12 @@ CASES: list[Case] = [
         for operation, members in MISSING_TABLE.items()
     ),
     case(
-        "the values are judged before the table is looked up",
+        "the values are checked before the table is looked up",
         Step("PutItem", put({}) | {"TableName": "Nowhere"}, invalid(EMPTY_VALUE)),
-        local="looks the table up first",
+        local="looks up the table first",
     ),
     case(
-        "an unused value is judged before the table is looked up",
+        "an unused value is checked before the table is looked up",
         Step(
             "PutItem",
             {
@@ -470,7 +470,7 @@ CASES: list[Case] = [
                 evidence.UNUSED,
             ),
         ),
-        local="looks the table up first",
+        local="looks up the table first",
     ),
     *(
         case(

@@ -1,4 +1,4 @@
-"""BatchGetItem: what is found, projected and counted, and which batches are refused as a whole."""
+"""BatchGetItem: what is found, projected and counted, and which batches are rejected as a whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from .. import evidence
 from ..harness import Case, Expectation, Fails, Json, Step, case, invalid, reworded
 
-OWN_WORDS = "reports the fault in its own words"
+OWN_WORDS = "has a different text"
 NO_MATCH = "The provided key element does not match the schema"
 EMPTY_KEY = (
     "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain "
@@ -110,7 +110,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         OWN_WORDS,
     ),
     (
-        "101 keys of one table are refused",
+        "101 keys of one table are rejected",
         get(
             reworded(
                 re.compile(
@@ -129,7 +129,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         OWN_WORDS,
     ),
     (
-        "101 keys of two tables are refused",
+        "101 keys of two tables are rejected",
         Step(
             "BatchGetItem",
             {
@@ -155,7 +155,7 @@ REFUSED: list[tuple[str, Step, str]] = [
             {"pk": {"N": "+1e3"}},
             name="NumberHash",
         ),
-        "compares numbers as written",
+        "compares numbers as text",
     ),
     (
         "a key of the wrong type does not match the schema",
@@ -199,7 +199,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         OWN_WORDS,
     ),
     (
-        "one missing table refuses the whole batch",
+        "one missing table rejects the whole batch",
         Step(
             "BatchGetItem",
             {"RequestItems": {"Hash": {"Keys": [key("1")]}, "Nowhere": {"Keys": [key("1")]}}},
@@ -230,7 +230,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "names without an expression are refused",
+        "names without an expression are rejected",
         get(
             invalid("ExpressionAttributeNames can only be specified when using expressions"),
             key("1"),
@@ -239,7 +239,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "an unused name is refused",
+        "an unused name is rejected",
         get(
             invalid("Value provided in ExpressionAttributeNames unused in expressions: keys: {#a}"),
             key("1"),
@@ -249,7 +249,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "an undefined name is refused",
+        "an undefined name is rejected",
         get(
             invalid(
                 "Invalid ProjectionExpression: An expression attribute name used in the document path "
@@ -261,7 +261,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "a projection is judged though no item is found",
+        "a projection is checked though no item is found",
         get(
             invalid(
                 "Invalid ProjectionExpression: Two document paths overlap with each other; "
@@ -273,7 +273,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "an unknown ReturnConsumedCapacity is judged before the table is looked up",
+        "an unknown ReturnConsumedCapacity is checked before the table is looked up",
         get(
             invalid(
                 constraint(
@@ -286,7 +286,7 @@ REFUSED: list[tuple[str, Step, str]] = [
             name="Nowhere",
             top={"ReturnConsumedCapacity": "SOME"},
         ),
-        "looks the table up first",
+        "looks up the table first",
     ),
 ]
 

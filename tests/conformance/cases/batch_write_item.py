@@ -1,4 +1,4 @@
-"""BatchWriteItem: puts and deletes that stand alone, and batches that are refused as a whole."""
+"""BatchWriteItem: puts and deletes that stand alone, and batches that are rejected as a whole."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Any
 
 from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
 
-OWN_WORDS = "reports the fault in its own words"
+OWN_WORDS = "has a different text"
 NO_MATCH = "The provided key element does not match the schema"
 DUPLICATES = "Provided list of item keys contains duplicates"
 SIZE = 409600
@@ -125,9 +125,9 @@ REFUSED: list[tuple[str, Step, str]] = [
         ),
         OWN_WORDS,
     ),
-    ("26 requests of one table are refused", write(invalid(None), *puts(26)), ""),
+    ("26 requests of one table are rejected", write(invalid(None), *puts(26)), ""),
     (
-        "26 requests of two tables are refused",
+        "26 requests of two tables are rejected",
         Step(
             "BatchWriteItem",
             {"RequestItems": {"Hash": puts(25), "Pair": [put(pk=text("1"), sk=text("1"))]}},
@@ -192,7 +192,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "an empty set is refused",
+        "an empty set is rejected",
         write(
             invalid("One or more parameter values were invalid: An string set  may not be empty"),
             put(pk=text("1"), a={"SS": []}),
@@ -207,7 +207,7 @@ REFUSED: list[tuple[str, Step, str]] = [
             ),
             put(pk=text("1"), a={"SS": ["b", "a", "b"]}),
         ),
-        "leaves the full stop out",
+        "omits the final full stop",
     ),
     (
         "a number set cannot repeat a number written another way",
@@ -230,7 +230,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         OWN_WORDS,
     ),
     (
-        "a value of the wrong type for an index is refused",
+        "a value of the wrong type for an index is rejected",
         write(invalid(None), put(pk=text("1"), sk=text("1"), gp={"N": "1"}), name="Indexed"),
         "",
     ),
@@ -244,7 +244,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         OWN_WORDS,
     ),
     (
-        "the values are judged before the table is looked up",
+        "the values are checked before the table is looked up",
         write(
             invalid("One or more parameter values were invalid: An number set  may not be empty"),
             put(pk=text("1"), a={"NS": []}),
@@ -290,7 +290,7 @@ CASES: list[Case] = [
         tables="Hash Pair",
     ),
     case(
-        "a refused request leaves the whole batch undone",
+        "a rejected request leaves the whole batch undone",
         write(Fails("ValidationException"), put(pk=text("1")), put(pk={"N": "1"}), put(pk=text("2"))),
         stored(None, pk=text("1")),
         stored(None, pk=text("2")),

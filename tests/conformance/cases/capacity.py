@@ -70,7 +70,7 @@ def absent(reply: Json) -> None:
     assert "ConsumedCapacity" not in reply
 
 
-MINIMUM = "bills nothing for an empty reply"
+MINIMUM = "charges nothing for an empty reply"
 READS = [
     costing("a read costs half a unit for 4 KB", EXACT, query(costs("Pair", 0.5))),
     costing("a consistent read costs one unit for 4 KB", EXACT, query(costs("Pair", 1), ConsistentRead=True)),
@@ -176,7 +176,7 @@ INDEX_READS = [
             ReturnConsumedCapacity="INDEXES",
         ),
         tables="Lone",
-        local="bills a scan by the size of the table's item",
+        local="charges a scan by the size of the table's item",
     ),
 ]
 
@@ -305,7 +305,11 @@ WRITES = [
         costs("Lone", 1, of_table=1),
     ),
     changes(
-        "an update of a stranger costs only the table", FULL, "SET y = :v", V, costs("Lone", 1, of_table=1)
+        "an update of an unindexed attribute costs only the table",
+        FULL,
+        "SET y = :v",
+        V,
+        costs("Lone", 1, of_table=1),
     ),
     changes(
         "an update of a projected attribute costs its index",

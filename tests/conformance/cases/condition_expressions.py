@@ -329,7 +329,7 @@ VALUE = "An expression attribute value used in expression is not defined; attrib
 RESERVED = "Attribute name is a reserved keyword; reserved keyword: "
 RULES = [
     case(
-        f"refused: {text or 'an empty condition'}",
+        f"rejected: {text or 'an empty condition'}",
         ask(text, refused(why)),
         tables="Hash",
     )
@@ -410,7 +410,7 @@ LIMITS = [
     ),
     *(
         case(
-            f"refused: more than 300 operators, {title}",
+            f"rejected: more than 300 operators, {title}",
             ask(
                 text,
                 refused("The expression contains too many operators; operator count: 301"),
@@ -431,7 +431,7 @@ LIMITS = [
     ),
     *(
         case(
-            f"refused: {title}",
+            f"rejected: {title}",
             ask(
                 text,
                 refused(
@@ -448,7 +448,7 @@ LIMITS = [
         )
     ),
     case(
-        "2000 redundant parentheses are told, not a stack overflow",
+        "2000 redundant parentheses are reported, not a stack overflow",
         ask(
             "(" * 2000 + "a<b" + ")" * 2000,
             refused("The expression has redundant parentheses;", evidence.PARENTHESES),
@@ -456,7 +456,7 @@ LIMITS = [
         tables="Hash",
     ),
     case(
-        "680 nested functions are told, not a stack overflow",
+        "680 nested functions are reported, not a stack overflow",
         ask(
             "a < " + "f(" * 680 + "b" + ")" * 680,
             refused("Invalid function name; function: f"),
@@ -478,7 +478,7 @@ LIMITS = [
         tables="Hash",
     ),
     case(
-        "an unknown type name is told with the known ones",
+        "an unknown type name is reported with the known ones",
         ask(
             "attribute_type(a, :t)",
             refused(
@@ -487,7 +487,7 @@ LIMITS = [
             {":t": {"S": "DOG"}},
         ),
         tables="Hash",
-        local="Local lists the types in another order",
+        local="lists the types in another order",
     ),
 ]
 
@@ -507,7 +507,7 @@ def bad_key(kind: str, key: str) -> Fails:
 
 
 ALIASES = [
-    case(f"refused: {title}", ask("a = b", why, values, names), tables="Hash")
+    case(f"rejected: {title}", ask("a = b", why, values, names), tables="Hash")
     for title, values, names, why in (
         ("an unused value", {":v": {"N": "1"}}, None, unused("Values", ":v")),
         ("an unused name", {}, {"#n": "n"}, unused("Names", "#n")),
@@ -567,7 +567,7 @@ ALIASES = [
 ]
 EMPTIES = [
     case(
-        f"refused: empty {member}",
+        f"rejected: empty {member}",
         Step(
             "DeleteItem",
             {"TableName": "Hash", "Key": KEY, "ConditionExpression": "a = b", member: {}},

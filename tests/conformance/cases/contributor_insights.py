@@ -12,7 +12,7 @@ from typing import Any
 from ..harness import Case, Fails, Json, Step, case, invalid
 from ..tables import table
 
-UNKNOWN = "does not know the operation"
+UNKNOWN = "does not implement the operation"
 ALL = "ACCESSED_AND_THROTTLED_KEYS"
 THROTTLED = "THROTTLED_KEYS"
 ON = ("ENABLING", "ENABLED")
@@ -116,7 +116,7 @@ CASES: list[Case] = [
         describe(enabled("PKC", "PKT", "SKC", "SKT")),
     ),
     insights(
-        "an index has rules of its own",
+        "an index has separate rules",
         update("ENABLE", updated(ON, IndexName="gkeys"), IndexName="gkeys"),
         describe(enabled("PKC", "PKT", IndexName="gkeys"), IndexName="gkeys"),
         describe(DISABLED),
@@ -153,7 +153,7 @@ CASES: list[Case] = [
         local=UNKNOWN,
     ),
     *(
-        insights(f"{index} is no global index: {step.operation}", step)
+        insights(f"{index} is not a global index: {step.operation}", step)
         for index in ("lall", "none")
         for step in (
             describe(no_index(index), IndexName=index),
@@ -174,7 +174,7 @@ CASES: list[Case] = [
             ),
         ),
     ),
-    insights("an unknown action is refused", update("TOGGLE", invalid(None))),
+    insights("an unknown action is rejected", update("TOGGLE", invalid(None))),
     insights("a list of 101 is too long", listed(invalid(None), MaxResults=101)),
     insights("a list of none is too short", listed(invalid(None), MaxResults=0)),
 ]

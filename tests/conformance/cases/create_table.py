@@ -1,6 +1,6 @@
-"""CreateTable: what a new table's description holds, and every request that is refused.
+"""CreateTable: what a new table's description holds, and every request that is rejected.
 
-Only the request and its reply; what the table then does with items is told elsewhere.
+Only the request and its reply; what the table then does with items is reported elsewhere.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..tables import index, table
 
 NAME_PATTERN = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 INVALID = "One or more parameter values were invalid: "
-OWN_WORDS = "reports the fault in its own words"
+OWN_WORDS = "has a different text"
 WARM = {"ReadUnitsPerSecond": 13_000, "WriteUnitsPerSecond": 5_000}
 UNITS = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
 
@@ -146,7 +146,7 @@ REFUSED: list[tuple[str, Json, str | None]] = [
         "The parameter 'TableName' is required but was not present in the request",
     ),
     ("an empty TableName is too short", {"TableName": ""}, short_name("")),
-    ("length and characters of the name are judged together", {"TableName": "a;"}, short_name("a;")),
+    ("length and characters of the name are checked together", {"TableName": "a;"}, short_name("a;")),
     (
         "256 characters are too long a TableName",
         {"TableName": "a" * 256},
@@ -182,7 +182,7 @@ REFUSED: list[tuple[str, Json, str | None]] = [
         ),
     ),
     (
-        "the type of a definition is judged before its name",
+        "the type of a definition is checked before its name",
         request(AttributeDefinitions=[{}]),
         "2 validation errors detected: "
         "Value null at 'attributeDefinitions.1.member.attributeType' failed to satisfy constraint: "
@@ -191,7 +191,7 @@ REFUSED: list[tuple[str, Json, str | None]] = [
         "Member must not be null",
     ),
     (
-        "global indexes are judged before local ones",
+        "global indexes are checked before local ones",
         request(
             LocalSecondaryIndexes=[index("l1", "a", "c")],
             GlobalSecondaryIndexes=[index("g1", "b")],
@@ -312,23 +312,23 @@ REFUSED: list[tuple[str, Json, str | None]] = [
         "Invalid KeySchema: The second KeySchemaElement is not a RANGE key type",
     ),
     (
-        "a definition that no key uses is refused",
+        "a definition that no key uses is rejected",
         request(AttributeDefinitions=definitions("a", "b")),
         INVALID + "Number of attributes in KeySchema does not exactly match number of attributes "
         "defined in AttributeDefinitions",
     ),
     (
-        "two definitions of one attribute are refused",
+        "two definitions of one attribute are rejected",
         request(AttributeDefinitions=definitions("a") + definitions("a", type_="N")),
         None,
     ),
     (
-        "an empty list of local indexes is refused",
+        "an empty list of local indexes is rejected",
         request(LocalSecondaryIndexes=[]),
         INVALID + "List of LocalSecondaryIndexes is empty",
     ),
     (
-        "an empty list of global indexes is refused",
+        "an empty list of global indexes is rejected",
         request(GlobalSecondaryIndexes=[]),
         INVALID + "List of GlobalSecondaryIndexes is empty",
     ),
@@ -486,7 +486,7 @@ AGREED = {
     "an index cannot use one attribute twice",
     "a local index has one sort attribute",
     "a table has two keys at most",
-    "two definitions of one attribute are refused",
+    "two definitions of one attribute are rejected",
 }
 
 THREE_KEYS = request(
@@ -496,7 +496,7 @@ THREE_KEYS = request(
 
 CASES: list[Case] = [
     case(
-        "a third key is refused, and the keys are shown",
+        "a third key is rejected, and the keys are shown",
         Step(
             "CreateTable",
             THREE_KEYS,
@@ -518,7 +518,7 @@ CASES: list[Case] = [
                 evidence.KEY_SCHEMA,
             ),
         ),
-        local="shows addresses of objects",
+        local="prints the addresses of objects",
     ),
     *(
         case(name, Step("CreateTable", body, invalid(message)), local="" if name in AGREED else OWN_WORDS)
@@ -537,7 +537,7 @@ CASES: list[Case] = [
                 )
             ),
         ),
-        local="fails internally",
+        local="fails with an internal error",
     ),
     case("an on-demand table is described without capacity", Step("CreateTable", request(), on_demand_reply)),
     case(
@@ -551,12 +551,12 @@ CASES: list[Case] = [
             cold_reply,
         ),
         describes("Fresh", lambda got: got["WarmThroughput"]["ReadUnitsPerSecond"] == 12_000),
-        local="has no warm throughput",
+        local="does not support warm throughput",
     ),
     case(
         "warm throughput that CreateTable asks for is in its reply",
         Step("CreateTable", request(WarmThroughput=WARM), warm_reply),
-        local="has no warm throughput",
+        local="does not support warm throughput",
     ),
     case("a new table has an id", Step("CreateTable", request(), table_id_reply), local="has no TableId"),
     case(
@@ -587,7 +587,7 @@ CASES: list[Case] = [
         ),
     ),
     case(
-        "a disabled stream is no stream",
+        "a disabled stream is not a stream",
         creates(StreamSpecification={"StreamEnabled": False}),
         describes("Fresh", lambda got: "StreamSpecification" not in got),
     ),
@@ -602,7 +602,7 @@ CASES: list[Case] = [
         creates(),
         creates(TableName="FRESH"),
         describes("FRESH", lambda got: bool(got["TableName"] == "FRESH")),
-        local="fails internally when two names differ by case alone",
+        local="fails with an internal error if two names differ only in case",
     ),
     case(
         "255 characters make a table name",
@@ -626,7 +626,7 @@ CASES: list[Case] = [
         describes(
             "Fresh", lambda got: bool(got["TableClassSummary"]["TableClass"] == "STANDARD_INFREQUENT_ACCESS")
         ),
-        local="has no table classes",
+        local="does not support table classes",
     ),
     case(
         "definitions and projected attributes are described by name",
@@ -644,10 +644,10 @@ CASES: list[Case] = [
                 and got["GlobalSecondaryIndexes"][0]["Projection"]["NonKeyAttributes"] == ["x", "y"]
             ),
         ),
-        local="describes them as they were asked for",
+        local="describes them in the order of the request",
     ),
     case(
-        "a refused table does not exist",
+        "a rejected table does not exist",
         Step(
             "CreateTable", request(AttributeDefinitions=definitions("a", "b")), Fails("ValidationException")
         ),

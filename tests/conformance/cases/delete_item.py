@@ -11,9 +11,9 @@ KEY: Json = {"pk": {"S": "a"}}
 PAIR: Json = {"pk": {"S": "a"}, "sk": {"S": "b"}}
 FAILED = Fails("ConditionalCheckFailedException", "The conditional request failed")
 INVALID = "One or more parameter values were invalid: "
-LOCAL_TEXT = "Local has its own text"
-LOCAL_TABLE = "Local looks the table up first"
-LOCAL_UNASKED = "Local tells capacity unasked when there is no item"
+LOCAL_TEXT = "has a different text"
+LOCAL_TABLE = "looks up the table first"
+LOCAL_UNASKED = "returns the capacity without a request for it if the item does not exist"
 
 
 def put(item: Json, table: str = "Hash") -> Step:
@@ -57,7 +57,7 @@ INDEXED: Json = {**PAIR, "gp": {"S": "g"}, "gs": {"N": "1"}, "ls": {"S": "l"}}
 
 REPLIES = [
     case("a delete answers an empty object", put(A), delete(KEY, {}), get({}), tables="Hash"),
-    case("deleting a missing item is no error", delete(KEY, {}), tables="Hash", local=LOCAL_UNASKED),
+    case("deleting a missing item is not an error", delete(KEY, {}), tables="Hash", local=LOCAL_UNASKED),
     case(
         "a delete takes one item of its partition",
         put(PAIR, "Pair"),
@@ -170,7 +170,7 @@ CONDITIONS = [
         tables="Hash",
     ),
     case(
-        "attribute values without an expression are refused",
+        "attribute values without an expression are rejected",
         delete(
             KEY,
             counted(
@@ -194,7 +194,7 @@ REFUSALS = [
     case(
         "no table name",
         Step("DeleteItem", {"Key": KEY}, one("null", "tableName", "not be null")),
-        local="Local omits the error count",
+        local="omits the error count",
     ),
     case(
         "no key",
@@ -226,7 +226,7 @@ REFUSALS = [
         )
     ),
     case(
-        "an empty string is no key to delete",
+        "an empty string is not a key to delete",
         delete(
             {"pk": {"S": ""}},
             invalid(
@@ -237,7 +237,7 @@ REFUSALS = [
         tables="Hash",
     ),
     case(
-        "a partition key of more than 2048 bytes is refused",
+        "a partition key of more than 2048 bytes is rejected",
         delete(
             {"pk": {"S": "x" * 2049}},
             invalid(f"{INVALID}Size of hashkey has exceeded the maximum size limit of2048 bytes"),
@@ -246,7 +246,7 @@ REFUSALS = [
         local=LOCAL_TEXT,
     ),
     case(
-        "a bad expression is told before a missing table",
+        "a bad expression is reported before a missing table",
         delete(
             KEY,
             counted(
@@ -258,7 +258,7 @@ REFUSALS = [
         local=LOCAL_TABLE,
     ),
     case(
-        "a wrong key is told before the condition is evaluated",
+        "a wrong key is reported before the condition is evaluated",
         delete(
             {},
             invalid("The provided key element does not match the schema"),
@@ -302,13 +302,13 @@ CAPACITY = [
         tables="Indexed",
     ),
     case(
-        "a delete of an item in no index tells the table alone",
+        "a delete of an item in no index reports the table alone",
         put(PAIR, "Indexed"),
         delete(PAIR, capacity(1, "Indexed", Table=units(1)), "Indexed", ReturnConsumedCapacity="INDEXES"),
         tables="Indexed",
     ),
     case(
-        "SIZE tells the item collection of a table with local indexes",
+        "SIZE reports the item collection of a table with local indexes",
         put(PAIR, "Indexed"),
         delete(
             PAIR,
@@ -317,7 +317,7 @@ CAPACITY = [
             ReturnItemCollectionMetrics="SIZE",
         ),
         tables="Indexed",
-        local="Local tells no item collection metrics",
+        local="returns no item collection metrics",
     ),
     case(
         "attributes, capacity and the old item come in one answer",

@@ -13,8 +13,8 @@ KEY: Json = {"pk": {"S": "a"}}
 PAIR: Json = {"pk": {"S": "a"}, "sk": {"S": "b"}}
 MISMATCH = invalid("The provided key element does not match the schema")
 INVALID = "One or more parameter values were invalid: "
-LOCAL_TEXT = "Local has its own text"
-LOCAL_TABLE = "Local looks the table up first"
+LOCAL_TEXT = "has a different text"
+LOCAL_TABLE = "looks up the table first"
 
 
 def put(item: Json, table: str = "Hash") -> Step:
@@ -93,7 +93,7 @@ KEYS = [
     ),
     case("a key without its sort part", get(KEY, MISMATCH, "Pair"), tables="Pair", local=LOCAL_TEXT),
     case(
-        "an empty string is no key to look for",
+        "an empty string is not a key to look for",
         get(
             {"pk": {"S": ""}},
             invalid(
@@ -104,7 +104,7 @@ KEYS = [
         tables="Hash",
     ),
     case(
-        "an empty binary is no key to look for",
+        "an empty binary is not a key to look for",
         get(
             {**KEY, "sk": {"B": ""}},
             invalid(
@@ -116,7 +116,7 @@ KEYS = [
         tables="BinarySort",
     ),
     case(
-        "a partition key of more than 2048 bytes is refused",
+        "a partition key of more than 2048 bytes is rejected",
         get(
             {"pk": {"S": "x" * 2049}},
             invalid(f"{INVALID}Size of hashkey has exceeded the maximum size limit of2048 bytes"),
@@ -125,7 +125,7 @@ KEYS = [
         local=LOCAL_TEXT,
     ),
     case(
-        "a sort key of more than 1024 bytes is refused",
+        "a sort key of more than 1024 bytes is rejected",
         get(
             {**KEY, "sk": {"S": "x" * 1025}},
             invalid(f"{INVALID}Aggregated size of all range keys has exceeded the size limit of 1024 bytes"),
@@ -145,7 +145,7 @@ REFUSALS = [
     case(
         "no table name",
         Step("GetItem", {"Key": KEY}, one("null", "tableName", "not be null")),
-        local="Local omits the error count",
+        local="omits the error count",
     ),
     case(
         "no key",
@@ -166,10 +166,10 @@ REFUSALS = [
             ReturnConsumedCapacity="hi",
         ),
         tables="Hash",
-        local="Local ignores unknown enum values",
+        local="ignores unknown enum values",
     ),
     case(
-        "a bad key value is told before a missing table",
+        "a bad key value is reported before a missing table",
         get(
             {"pk": {}},
             invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"),
@@ -178,7 +178,7 @@ REFUSALS = [
         local=LOCAL_TABLE,
     ),
     case(
-        "a bad projection is told before a missing table",
+        "a bad projection is reported before a missing table",
         get(
             KEY,
             invalid("Invalid ProjectionExpression: The expression can not be empty;"),
@@ -188,24 +188,24 @@ REFUSALS = [
         local=LOCAL_TABLE,
     ),
     case(
-        "a bad key value is told before a bad projection",
+        "a bad key value is reported before a bad projection",
         get(
             {"pk": {"N": "b"}},
             invalid("The parameter cannot be converted to a numeric value: b"),
             ProjectionExpression="",
         ),
         tables="Hash",
-        local="Local checks expressions first",
+        local="checks expressions first",
     ),
     case(
-        "a ConsistentRead that is no boolean",
+        "a ConsistentRead that is not a boolean",
         get(
             KEY,
             Fails("SerializationException", "NUMBER_VALUE cannot be converted to Boolean"),
             ConsistentRead=23,
         ),
         tables="Hash",
-        local="Local converts numbers to booleans",
+        local="converts numbers to booleans",
     ),
 ]
 
@@ -232,7 +232,7 @@ CAPACITY = [
         for kind, cost in (("eventual", eventual), ("consistent", eventual * 2))
     ),
     case(
-        "INDEXES tells the table's share",
+        "INDEXES reports the table's share",
         get(KEY, capacity(0.5, Table={"CapacityUnits": 0.5}), ReturnConsumedCapacity="INDEXES"),
         tables="Hash",
     ),
@@ -247,7 +247,7 @@ CAPACITY = [
         ),
         tables="Hash",
     ),
-    case("NONE tells no capacity", get(KEY, {}, ReturnConsumedCapacity="NONE"), tables="Hash"),
+    case("NONE reports no capacity", get(KEY, {}, ReturnConsumedCapacity="NONE"), tables="Hash"),
 ]
 
 CASES: list[Case] = [*REPLIES, *KEYS, *REFUSALS, *CAPACITY]

@@ -1,4 +1,4 @@
-"""Secondary indexes: what they hold, in which order, what may be asked of them, and what a write refuses."""
+"""Secondary indexes: what they hold, in which order, what may be asked of them, and what a write rejects."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def ordered(index: str, key: str, tag: str, values: list[str], where: str) -> li
 
 
 def ranged(index: str, clause: str, operand: Json, *expected: str, where: str = "gp = :p") -> Case:
-    """A range on an index key; items are told apart by their sort key."""
+    """A range on an index key; items are reported apart by their sort key."""
     items = [
         row(
             "p",
@@ -273,13 +273,13 @@ EMPTY = (
     "One or more parameter values are not valid. A value specified for a secondary index key is not supported. "
     "The AttributeValue for a key attribute cannot contain an empty {} value. IndexName: {}, IndexKey: {}"
 )
-SHORT = "does not name key, types and index"
+SHORT = "does not name the key, the types and the index"
 
 
 def mistyped(key: str, expected: str, index: str, value: Json) -> Case:
     (actual,) = value
     return case(
-        f"a put refuses {actual} for the {expected} key of {index}",
+        f"a put rejects {actual} for the {expected} key of {index}",
         put(
             row("p", "1", **{key: value}),
             invalid(
@@ -320,12 +320,12 @@ WRITES = [
     mistyped("n", "N", "byn", {"S": "1"}),
     mistyped("n", "N", "byn", {"NULL": True}),
     case(
-        "a put refuses an empty string as key of an index",
+        "a put rejects an empty string as key of an index",
         put(row("p", "1", g={"S": ""}), invalid(EMPTY.format("string", "byg", "g")), "Lone"),
         tables="Lone",
     ),
     case(
-        "an update refuses a wrong type that it works out for the key of a local index",
+        "an update rejects a wrong type that it works out for the key of a local index",
         put(row("p", "1", x={"S": "1"}), table="Lone"),
         Step(
             "UpdateItem",
@@ -338,10 +338,10 @@ WRITES = [
             invalid("The update expression attempted to update the secondary index key to unsupported type"),
         ),
         tables="Lone",
-        local="takes any type",
+        local="accepts any type",
     ),
     case(
-        "an update refuses to DELETE a set from the key of an index, whether or not it is there",
+        "an update rejects to DELETE a set from the key of an index, whether or not it is there",
         Step(
             "UpdateItem",
             {
@@ -353,10 +353,10 @@ WRITES = [
             invalid(f"{WRONG}Type mismatch for Index Key g Expected: S Actual: SS IndexName: byg"),
         ),
         tables="Lone",
-        local="cares only once there is something to delete from",
+        local="rejects it only if the attribute exists",
     ),
     case(
-        "an update refuses a wrong type for the key of an index",
+        "an update rejects a wrong type for the key of an index",
         update(
             {"N": "1"},
             invalid(
@@ -365,10 +365,10 @@ WRITES = [
             ),
         ),
         tables="Lone",
-        local="leaves out the attribute and the index",
+        local="omits the attribute and the index",
     ),
     case(
-        "an update refuses NULL for the key of an index",
+        "an update rejects NULL for the key of an index",
         update(
             {"NULL": True},
             invalid(
@@ -377,10 +377,10 @@ WRITES = [
             ),
         ),
         tables="Lone",
-        local="has its own text",
+        local="has a different text",
     ),
     case(
-        "an update refuses an empty string as key of an index",
+        "an update rejects an empty string as key of an index",
         update(
             {"S": ""},
             invalid(
@@ -392,7 +392,7 @@ WRITES = [
         tables="Lone",
     ),
     case(
-        "a batch refuses a wrong type for the key of an index",
+        "a batch rejects a wrong type for the key of an index",
         Step(
             "BatchWriteItem",
             {"RequestItems": {"Lone": [{"PutRequest": {"Item": row("p", "1", g={"N": "1"})}}]}},
@@ -402,7 +402,7 @@ WRITES = [
         local=SHORT,
     ),
     case(
-        "a batch refuses an empty string as key of an index",
+        "a batch rejects an empty string as key of an index",
         Step(
             "BatchWriteItem",
             {"RequestItems": {"Lone": [{"PutRequest": {"Item": row("p", "1", g={"S": ""})}}]}},
@@ -422,7 +422,7 @@ ASKS = [
         tables="Indexed",
     ),
     case(
-        "the refusal names only the attribute that is not projected",
+        "the error names only the attribute that is not projected",
         query("ginc", invalid(NOT_PROJECTED.format("ginc", "z")), ProjectionExpression="pk, x, z.a"),
         tables="Indexed",
     ),
@@ -483,7 +483,7 @@ ASKS = [
             scan(index, found(scanned=1), FilterExpression="attribute_exists(z)"),
             scan(index, {"Count": 1, "ScannedCount": 1}, FilterExpression="NOT z = pk", Select="COUNT"),
             tables="Indexed",
-            local="filters the items of the table",
+            local="applies the filter to the table's items",
         )
         for index in ("gkeys", "ginc", "lkeys", "linc")
     ),
@@ -514,12 +514,12 @@ ASKS = [
         )
     ),
     case(
-        "a consistent query of a global index is refused",
+        "a consistent query of a global index is rejected",
         query("gall", invalid(CONSISTENT), ConsistentRead=True),
         tables="Indexed",
     ),
     case(
-        "a consistent scan of a global index is refused",
+        "a consistent scan of a global index is rejected",
         scan("gall", invalid(CONSISTENT), ConsistentRead=True),
         tables="Indexed",
     ),
@@ -536,7 +536,7 @@ ASKS = [
         tables="Indexed",
     ),
     case(
-        "a consistent read of a global index is told before a wrong starting key",
+        "a consistent read of a global index is reported before a wrong starting key",
         query("gall", invalid(CONSISTENT), ConsistentRead=True, ExclusiveStartKey={}),
         tables="Indexed",
     ),
@@ -545,7 +545,7 @@ ASKS = [
             f"a query of {index} must know {missed}",
             query(index, invalid(f"Query condition missed key schema element: {missed}"), where),
             tables="Indexed",
-            local="the text does not name the key element",
+            local="does not name the key element",
         )
         for index, where, missed in (
             ("gall", "pk = :p", "gp"),
@@ -618,7 +618,7 @@ BACKFILL = [
                 {"Item": {"pk": {"S": "a"}, "g": unfit}},
             ),
             tables="Hash",
-            local="takes in an item that does not fit, or never ends building",
+            local="includes an item with a wrong key type, or never finishes the index",
         )
         for unfit in UNFIT
     ),

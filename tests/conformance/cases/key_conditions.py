@@ -1,4 +1,4 @@
-"""KeyConditionExpression: which items each operator selects, and how a wrong condition is refused."""
+"""KeyConditionExpression: which items each operator selects, and how a wrong condition is rejected."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ A: Json = {":a": {"S": "a"}}
 AB: Json = {":a": {"S": "a"}, ":b": {"S": "b"}}
 AN: Json = {":a": {"S": "a"}, ":n": {"N": "1"}}
 MISSED = "Query condition missed key schema element: "
-UNNAMED = "the text does not name the key element"
+UNNAMED = "does not name the key element"
 UNSUPPORTED = "Query key condition not supported"
 MISTYPED = "One or more parameter values were invalid: Condition parameter type does not match schema type"
 OPERATOR = "Invalid operator used in KeyConditionExpression: "
@@ -131,7 +131,11 @@ EMPTY_KEY = (
 REFUSALS = [
     refused("the partition key must be in the condition", "sk = :a", A, MISSED + "pk", local=UNNAMED),
     refused(
-        "a condition on a stranger alone misses the partition key", "z = :a", A, MISSED + "pk", local=UNNAMED
+        "a condition on an unrelated attribute alone misses the partition key",
+        "z = :a",
+        A,
+        MISSED + "pk",
+        local=UNNAMED,
     ),
     refused(
         "a second condition must be on the sort key", "pk = :a AND z = :a", A, MISSED + "sk", local=UNNAMED
@@ -141,13 +145,13 @@ REFUSALS = [
         "pk = :a AND sk = :a AND z = :a",
         A,
         "The number of query conditions (3) exceeds the number of key attributes defined in the schema (2)",
-        local="names the largest number that a key may have",
+        local="names the maximum number of conditions",
     ),
     refused(
         "a table without sort key takes one condition", "pk = :a AND z = :a", A, UNSUPPORTED, table="Hash"
     ),
     refused(
-        "two strangers on a table without sort key are not supported",
+        "two unrelated attributes on a table without sort key are not supported",
         "y = :a AND z = :a",
         A,
         UNSUPPORTED,
@@ -166,11 +170,11 @@ REFUSALS = [
     ),
     *(
         refused(
-            f"two conditions on one key are refused: {condition}",
+            f"two conditions on one key are rejected: {condition}",
             condition,
             AB,
             "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one condition per key",
-            local="leaves the expression unnamed",
+            local="does not name the expression",
         )
         for condition in (
             "pk = :a AND pk = :b",
@@ -204,13 +208,16 @@ REFUSALS = [
     ),
     *(
         refused(
-            f"a condition on a nested attribute is refused: {path}",
+            f"a condition on a nested attribute is rejected: {path}",
             f"pk = :a AND {path} = :a",
             A,
             "Invalid KeyConditionExpression: KeyConditionExpressions cannot have conditions on nested attributes",
             local=local,
         )
-        for path, local in (("sk.b", "answers that key attributes must be scalars"), ("sk[0]", "as for sk.b"))
+        for path, local in (
+            ("sk.b", "has a different text: key attributes must be scalars"),
+            ("sk[0]", "has a different text: key attributes must be scalars"),
+        )
     ),
     refused(
         "two attributes cannot be compared",
@@ -232,7 +239,7 @@ REFUSALS = [
         CONDITION + "begins_with operator must have the key attribute as its first operand",
     ),
     refused(
-        "BETWEEN refuses a string range that is upside down",
+        "BETWEEN rejects a string range that is upside down",
         "pk = :a AND sk BETWEEN :b AND :a",
         AB,
         PREFIX + "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; "
@@ -247,7 +254,7 @@ REFUSALS = [
         table="NumberSort",
     ),
     refused(
-        "BETWEEN refuses bounds of two types",
+        "BETWEEN rejects bounds of two types",
         "pk = :a AND sk BETWEEN :n AND :a",
         AN,
         PREFIX + "The BETWEEN operator requires same data type for lower and upper bounds; "
@@ -263,7 +270,7 @@ REFUSALS = [
         "a string does not fit a binary sort key", "pk = :a AND sk >= :a", A, MISTYPED, table="BinarySort"
     ),
     refused(
-        "a wrong type is told before a wrong operator on the partition key",
+        "a wrong type is reported before a wrong operator on the partition key",
         "pk > :n",
         {":n": {"N": "1"}},
         MISTYPED,
@@ -277,52 +284,52 @@ REFUSALS = [
         table="NumberSort",
     ),
     refused(
-        "an empty partition key value is refused",
+        "an empty partition key value is rejected",
         "pk = :e",
         {":e": {"S": ""}},
         EMPTY_KEY.format("string", "pk"),
     ),
     refused(
-        "an empty sort key value is refused",
+        "an empty sort key value is rejected",
         "pk = :a AND sk > :e",
         {":a": {"S": "a"}, ":e": {"S": ""}},
         EMPTY_KEY.format("string", "sk"),
     ),
     refused(
-        "an empty binary sort key value is refused",
+        "an empty binary sort key value is rejected",
         "pk = :a AND sk > :e",
         {":a": {"S": "a"}, ":e": {"B": ""}},
         EMPTY_KEY.format("binary", "sk"),
         table="BinarySort",
     ),
-    refused("an empty key condition is refused", "", A, PREFIX + "The expression can not be empty;"),
+    refused("an empty key condition is rejected", "", A, PREFIX + "The expression can not be empty;"),
     refused(
-        "an undefined value is refused",
+        "an undefined value is rejected",
         "pk = :a",
         {},
         PREFIX + "An expression attribute value used in expression is not defined; attribute value: :a",
     ),
     refused(
-        "an undefined name is refused",
+        "an undefined name is rejected",
         "#p = :a",
         A,
         PREFIX + "An expression attribute name used in the document path is not defined; attribute name: #p",
     ),
     refused(
-        "an unused value is refused",
+        "an unused value is rejected",
         "pk = :a",
         AB,
         "Value provided in ExpressionAttributeValues unused in expressions: keys: {:b}",
     ),
     refused(
-        "an unused name is refused",
+        "an unused name is rejected",
         "pk = :a",
         A,
         "Value provided in ExpressionAttributeNames unused in expressions: keys: {#n}",
         ExpressionAttributeNames={"#n": "x"},
     ),
     refused(
-        "an unknown function is refused",
+        "an unknown function is rejected",
         "pk = :a AND dog(sk, :a)",
         A,
         PREFIX + "Invalid function name; function: dog",
@@ -381,7 +388,7 @@ FORMS = [
     accepted("keywords take any case", "pk = :a aNd sk bEtWeEn :b AnD :b", AB),
     accepted("blanks do not matter", "  pk=:a AND\n\tsk  =  :b ", AB),
     accepted(
-        "placeholders stand for the key names",
+        "placeholders replace the key names",
         "#1 = :a AND #s = :b",
         AB,
         ExpressionAttributeNames={"#1": "pk", "#s": "sk"},
@@ -391,36 +398,36 @@ FORMS = [
 
 ORDER = [
     case(
-        "an unused value is told before a missing table",
+        "an unused value is reported before a missing table",
         Step(
             "Query",
             asked("Nowhere", "pk = :a", AB),
             invalid("Value provided in ExpressionAttributeValues unused in expressions: keys: {:b}"),
         ),
-        local="looks for the table first",
+        local="looks up the table first",
     ),
     case(
-        "a forbidden operator is told before a missing table",
+        "a forbidden operator is reported before a missing table",
         Step("Query", asked("Nowhere", "pk = :a OR sk = :a", A), invalid(OPERATOR + "OR")),
-        local="looks for the table first",
+        local="looks up the table first",
     ),
     case(
-        "a missing table is told before a missing key element",
+        "a missing table is reported before a missing key element",
         Step(
             "Query",
             asked("Nowhere", "z = :a", A),
             Fails("ResourceNotFoundException", "Requested resource not found"),
         ),
-        local="names a non-existent table in the text",
+        local="has a different text for the missing table",
     ),
     refused(
-        "an undefined value is told before an unused one",
+        "an undefined value is reported before an unused one",
         "pk = :x",
         A,
         PREFIX + "An expression attribute value used in expression is not defined; attribute value: :x",
     ),
     refused(
-        "a bad key condition is told before a bad filter",
+        "a bad key condition is reported before a bad filter",
         "pk = :a AND dog(sk)",
         A,
         PREFIX + "Invalid function name; function: dog",
@@ -428,7 +435,7 @@ ORDER = [
         local="parses the filter first",
     ),
     refused(
-        "an unused name is told before an unused value",
+        "an unused name is reported before an unused value",
         "pk = :a",
         AB,
         "Value provided in ExpressionAttributeNames unused in expressions: keys: {#n}",

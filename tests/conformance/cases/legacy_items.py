@@ -10,7 +10,7 @@ from ..harness import Case, Expectation, Fails, Json, Step, case, counted, inval
 KEY: Json = {"pk": {"S": "a"}}
 FAILED = Fails("ConditionalCheckFailedException", "The conditional request failed")
 INVALID = "One or more parameter values were invalid: "
-LOCAL_TEXT = "Local has its own text"
+LOCAL_TEXT = "has a different text"
 ITEM: Json = {
     **KEY,
     "n": {"N": "5"},
@@ -172,7 +172,7 @@ COUNT = "Invalid number of argument(s) for the {} ComparisonOperator"
 NOT_VALID = "ComparisonOperator {} is not valid for {} AttributeValue type"
 REFUSED = [
     case(
-        f"refused: {title}",
+        f"rejected: {title}",
         delete({"a": condition}, counted(f"{INVALID}{why}", evidence.EXPECTED)),
         tables="Hash",
     )
@@ -230,7 +230,7 @@ REFUSED = [
 ]
 BOUNDS = [
     case(
-        "refused: BETWEEN with its bounds reversed",
+        "rejected: BETWEEN with its bounds reversed",
         delete(
             {"a": op("BETWEEN", s("b"), s("a"))},
             counted(
@@ -300,7 +300,7 @@ UPDATES_REFUSED: list[tuple[str, Json, Fails, str]] = [
             counted(
                 f"{INVALID}DELETE action with value is not supported for the type {tag}", evidence.INFERRED
             ),
-            "Local spells the type out",
+            "writes the full name of the type",
         )
         for tag, value in (
             ("S", "1"),
@@ -316,7 +316,7 @@ UPDATES_REFUSED: list[tuple[str, Json, Fails, str]] = [
             f"ADD of type {tag}",
             {"x": act("ADD", {tag: value})},
             counted(f"{INVALID}ADD action is not supported for the type {tag}", evidence.INFERRED),
-            "Local spells the type out",
+            "writes the full name of the type",
         )
         for tag, value in (("S", "1"), ("B", "Yg=="), ("BOOL", True), ("M", {}))
     ),
@@ -412,7 +412,7 @@ UPDATES = [
             update(updates, {"Attributes": KEY} if left else {}, ReturnValues="ALL_NEW"),
             Step("GetItem", {"TableName": "Hash", "Key": KEY}, {"Item": KEY} if left else {}),
             tables="Hash",
-            local="" if left else "Local creates the item",
+            local="" if left else "creates the item",
         )
         for title, updates, left in (
             ("an empty update", {}, True),
@@ -437,14 +437,14 @@ UPDATES = [
         )
     ),
     *(
-        case(f"refused: {title}", SEED, update(updates, refusal), tables="Hash", local=local)
+        case(f"rejected: {title}", SEED, update(updates, refusal), tables="Hash", local=local)
         for title, updates, refusal, local in UPDATES_REFUSED
     ),
     case(
         "an update without an action is a PUT",
         update({"n": act(None, s("new"))}, {"Attributes": {"n": s("new")}}, ReturnValues="UPDATED_NEW"),
         tables="Hash",
-        local="Local ignores an update without an action",
+        local="ignores an update without an action",
     ),
     case(
         "AttributeUpdates and ConditionExpression exclude each other",
@@ -483,13 +483,13 @@ GETS = [
     case("AttributesToGet knows no paths", SEED, get(["m.p"], {"Item": {}}), tables="Hash"),
     case("AttributesToGet may name a reserved word", get(["status"], {}), tables="Hash"),
     case(
-        "refused: one attribute twice",
+        "rejected: one attribute twice",
         get(["n", "n"], invalid(f"{INVALID}Duplicate value in attribute name: n")),
         tables="Hash",
         local=LOCAL_TEXT,
     ),
     case(
-        "refused: no attributes to get",
+        "rejected: no attributes to get",
         get(
             [],
             invalid(
@@ -498,7 +498,7 @@ GETS = [
             ),
         ),
         tables="Hash",
-        local="Local takes it as all attributes",
+        local="treats an empty list as all attributes",
     ),
     case(
         "AttributesToGet and ProjectionExpression exclude each other",

@@ -136,7 +136,7 @@ KEY_REFUSALS = [
         "KeyConditions may not be empty",
         "Conditions can be of length 1 or 2 only",
         {},
-        local="has its own text",
+        local="has a different text",
     ),
     refused(
         "three KeyConditions are too many",
@@ -154,13 +154,13 @@ KEY_REFUSALS = [
         "KeyConditions need the partition key",
         "Query condition missed key schema element: pk",
         {"sk": P},
-        local="the text does not name the key element",
+        local="does not name the key element",
     ),
     refused(
         "a second KeyCondition must be on the sort key",
         "Query condition missed key schema element: sk",
         {"pk": P, "z": P},
-        local="the text does not name the key element",
+        local="does not name the key element",
     ),
     refused(
         "a table without sort key takes one KeyCondition",
@@ -188,7 +188,7 @@ KEY_REFUSALS = [
             f"{condition['ComparisonOperator']} on the partition key cannot use the key",
             INDEXABLE,
             {"pk": condition},
-            local="has its own text",
+            local="has a different text",
         )
         for condition in (
             op("NULL"),
@@ -210,11 +210,11 @@ KEY_REFUSALS = [
         "NE on the sort key cannot use the key",
         INDEXABLE,
         {"pk": P, "sk": op("NE", s("p"))},
-        local="fails inside",
+        local="fails with an internal error",
     ),
     *(
         refused(
-            f"{operator} with {len(operands)} operands is refused in KeyConditions",
+            f"{operator} with {len(operands)} operands is rejected in KeyConditions",
             COUNT.format(operator),
             {"pk": P, "sk": op(operator, *operands)},
         )
@@ -233,22 +233,22 @@ KEY_REFUSALS = [
         "a comparison operator is upper case",
         ENUM.format("'eq'", "keyConditions.pk.member.comparisonOperator"),
         {"pk": op("eq", s("p"))},
-        local="has its own text",
+        local="has a different text",
     ),
     refused(
         "a comparison operator is required",
         "1 validation error detected: Value null at 'keyConditions.pk.member.comparisonOperator' failed to satisfy "
         "constraint: Member must not be null",
         {"pk": {"AttributeValueList": [s("p")]}},
-        local="has its own text",
+        local="has a different text",
     ),
     refused(
-        "BETWEEN refuses a range that is upside down",
+        "BETWEEN rejects a range that is upside down",
         "The BETWEEN condition was provided a range where the lower bound is greater than the upper bound",
         {"pk": P, "sk": op("BETWEEN", s("b"), s("a"))},
     ),
     refused(
-        "BETWEEN refuses operands of two types",
+        "BETWEEN rejects operands of two types",
         WRONG + "AttributeValues inside AttributeValueList must be of same type",
         {"pk": P, "sk": op("BETWEEN", s("b"), n("1"))},
     ),
@@ -264,7 +264,7 @@ KEY_REFUSALS = [
         {"pk": P, "sk": op("GT", n("1"))},
     ),
     refused(
-        "a value of no type is refused",
+        "a value of no type is rejected",
         "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes",
         {"pk": op("EQ", {})},
     ),
@@ -383,12 +383,12 @@ COMBINED = [
     *joined("conditions are joined by AND", None, 1),
     *joined("AND joins conditions", "AND", 1),
     *joined("OR joins conditions", "OR", 0, 1),
-    *filter_refused("EQ without operand is refused", COUNT.format("EQ"), op("EQ")),
-    *filter_refused("NULL with an operand is refused", COUNT.format("NULL"), op("NULL", s("a"))),
-    *filter_refused("BETWEEN with one operand is refused", COUNT.format("BETWEEN"), op("BETWEEN", s("a"))),
-    *filter_refused("IN without operands is refused", COUNT.format("IN"), op("IN")),
+    *filter_refused("EQ without operand is rejected", COUNT.format("EQ"), op("EQ")),
+    *filter_refused("NULL with an operand is rejected", COUNT.format("NULL"), op("NULL", s("a"))),
+    *filter_refused("BETWEEN with one operand is rejected", COUNT.format("BETWEEN"), op("BETWEEN", s("a"))),
+    *filter_refused("IN without operands is rejected", COUNT.format("IN"), op("IN")),
     *filter_refused(
-        "IN with operands of two types is refused",
+        "IN with operands of two types is rejected",
         WRONG + "AttributeValues inside AttributeValueList must be of same type",
         op("IN", s("a"), n("1")),
     ),
@@ -402,13 +402,13 @@ COMBINED = [
             ("BEGINS_WITH", {"N": "1"}),
         )
         for refusal in filter_refused(
-            f"{operator} with {next(iter(value))} is refused",
+            f"{operator} with {next(iter(value))} is rejected",
             f"{WRONG}ComparisonOperator {operator} is not valid for {next(iter(value))} AttributeValue type",
             op(operator, value),
         )
     ),
     *filter_refused(
-        "BETWEEN upside down is refused",
+        "BETWEEN upside down is rejected",
         "The BETWEEN condition was provided a range where the lower bound is greater than the upper bound",
         op("BETWEEN", n("2"), n("1")),
     ),
@@ -469,7 +469,7 @@ GETS = [
         "AttributesToGet may not repeat a name",
         query(invalid(WRONG + "Duplicate value in attribute name: x"), AttributesToGet=["x", "y", "x"]),
         tables="Pair",
-        local="has its own text",
+        local="has a different text",
     ),
     case(
         "AttributesToGet may not be empty",
@@ -481,7 +481,7 @@ GETS = [
             AttributesToGet=[],
         ),
         tables="Pair",
-        local="takes an empty list for none",
+        local="treats an empty list as a missing one",
     ),
     case(
         "AttributesToGet of a global index must be projected",

@@ -1,10 +1,10 @@
-"""DescribeLimits, DescribeEndpoints and continuous backups: what an account and a table are told."""
+"""DescribeLimits, DescribeEndpoints and continuous backups: what an account and a table are reported."""
 
 from __future__ import annotations
 
 from ..harness import Case, Fails, Json, Step, case, invalid
 
-UNSUPPORTED = "does not know the operation"
+UNSUPPORTED = "does not implement the operation"
 NOT_NULL = "failed to satisfy constraint: Member must not be null"
 
 
@@ -39,7 +39,7 @@ MISSING = Fails("TableNotFoundException", "Table not found: Nowhere")
 
 CASES: list[Case] = [
     case(
-        "DescribeLimits tells the account's and a table's capacity",
+        "DescribeLimits reports the account's and a table's capacity",
         Step(
             "DescribeLimits",
             {},
@@ -52,7 +52,9 @@ CASES: list[Case] = [
         ),
     ),
     case(
-        "DescribeEndpoints tells one address", Step("DescribeEndpoints", {}, one_endpoint), local=UNSUPPORTED
+        "DescribeEndpoints reports one address",
+        Step("DescribeEndpoints", {}, one_endpoint),
+        local=UNSUPPORTED,
     ),
     case(
         "a new table has continuous backups but no point in time recovery",

@@ -11,7 +11,7 @@ from typing import Any
 from ..evidence import CONDITIONAL_OPERATOR, EMPTY_TABLE, INFERRED, RETURN_ENUM
 from ..harness import Case, Fails, Json, Step, case, invalid, reworded
 
-OWN_WORDS = "reports the fault in its own words"
+OWN_WORDS = "has a different text"
 KEY: Json = {"pk": {"S": "1"}}
 WRITES: dict[str, Json] = {"PutItem": {"Item": KEY}, "DeleteItem": {"Key": KEY}, "UpdateItem": {"Key": KEY}}
 EXPECTED: Json = {"a": {"Exists": False}, "b": {"Exists": False}}
@@ -166,7 +166,7 @@ OPERATORS = [
                 **members,
             ),
             tables="Hash",
-            local="fails inside",
+            local="fails with an internal error",
         )
         for operation, members in WRITES.items()
     ),
@@ -180,7 +180,7 @@ OPERATORS = [
             ConditionalOperator="XOR",
         ),
         tables="Hash",
-        local="fails inside",
+        local="fails with an internal error",
     ),
     case(
         "Query: an unknown ConditionalOperator is reported without a count, and alone",

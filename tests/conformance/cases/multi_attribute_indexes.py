@@ -133,7 +133,7 @@ SELECTIONS = [
     selects("s1 = :a AND s2 = :2 AND begins_with(s3, :y)", "5"),
     selects("s1 = :a AND s2 > :1", *"6543", ScanIndexForward=False),
     case(
-        "conditions may stand in any order",
+        "conditions may be in any order",
         *FILL,
         query(ids("3", "4", "5"), "s2 = :2 AND p2 = :q AND s1 = :a AND p1 = :p"),
         tables="Multi",
@@ -251,12 +251,12 @@ REFUSALS = [
     ),
     refused("two comparisons are one too many", f"{BOTH} AND s1 > :a AND s2 > :2", LEFT.format("s1", "s2")),
     refused(
-        "a comparison in the middle is refused",
+        "a comparison in the middle is rejected",
         f"{BOTH} AND s1 = :a AND s2 > :2 AND s3 = :x",
         LEFT.format("s2", "s3"),
     ),
     refused(
-        "a stranger is not supported",
+        "an unrelated attribute is not supported",
         f"{BOTH} AND s1 = :a AND s2 = :2 AND s3 = :x AND v = :a",
         "Query key condition not supported",
     ),
@@ -267,15 +267,15 @@ REFUSALS = [
         "pair",
     ),
     refused(
-        "two conditions on one part are refused",
+        "two conditions on one part are rejected",
         f"{BOTH} AND s1 > :a AND s1 < :b",
         "Invalid KeyConditionExpression: KeyConditionExpressions must only contain one condition per key",
-        local="leaves the expression unnamed",
+        local="does not name the expression",
     ),
-    refused("OR is refused", f"{BOTH} OR s1 = :a", "Invalid operator used in KeyConditionExpression: OR"),
+    refused("OR is rejected", f"{BOTH} OR s1 = :a", "Invalid operator used in KeyConditionExpression: OR"),
     *(
         refused(
-            f"a wrong type is refused: {clause}",
+            f"a wrong type is rejected: {clause}",
             clause,
             "One or more parameter values were invalid: Condition parameter type does not match schema type",
         )
@@ -291,7 +291,7 @@ REFUSALS = [
         for part in ("p1", "p2", "s1", "s3")
     ),
     refused(
-        "a consistent read is refused",
+        "a consistent read is rejected",
         BOTH,
         "Consistent reads are not supported on global secondary indexes",
         ConsistentRead=True,
@@ -370,7 +370,7 @@ SPARSE = [
     ),
     *(
         case(
-            f"a put refuses {tag} for the part {part}",
+            f"a put rejects {tag} for the part {part}",
             put(
                 {"id": {"S": "1"}, part: {tag: value}},
                 invalid(
@@ -379,7 +379,7 @@ SPARSE = [
                 ),
             ),
             tables="Multi",
-            local="does not name key, types and index",
+            local="does not name the key, the types and the index",
         )
         for part, expected, tag, value in (
             ("s1", "S", "N", "1"),
@@ -389,7 +389,7 @@ SPARSE = [
     ),
     *(
         case(
-            f"a put refuses an empty {kind} for the part {part}, even if others are missing",
+            f"a put rejects an empty {kind} for the part {part}, even if others are missing",
             put(
                 {"id": {"S": "1"}, part: {tag: ""}},
                 invalid(
@@ -424,7 +424,7 @@ PAGES = [
     ),
     *(
         case(
-            f"a starting key without {part} is refused",
+            f"a starting key without {part} is rejected",
             query(invalid("The provided starting key is invalid"), ExclusiveStartKey=without(TWO, part)),
             tables="Multi",
         )
@@ -437,7 +437,7 @@ PAGES = [
             ExclusiveStartKey=TWO | {"p2": {"N": "8"}},
         ),
         tables="Multi",
-        local="has its own texts for starting keys",
+        local="has a different text for starting keys",
     ),
 ]
 
@@ -498,7 +498,7 @@ TOO_MANY = (
     "One or more parameter values were invalid: "
     "The KeySchema exceeds the maximum allowed number of {} key attributes"
 )
-OWN_WORDS = "reports the fault in its own words"
+OWN_WORDS = "has a different text"
 CREATION = [
     created("an index may have two partition parts", *hashes("ab")),
     created("an index may have four and four parts", *hashes("abcd"), *ranges("efgh")),
@@ -522,14 +522,14 @@ CREATION = [
         "Invalid KeySchema: The first KeySchemaElement is not a HASH key type",
         "a:RANGE",
         "b:HASH",
-        local="has its own text",
+        local="has a different text",
     ),
     not_created("a partition part may not follow a sort part", None, "a:HASH", "b:RANGE", "c:HASH"),
-    not_created("sort parts alone are no key", None, *ranges("ab")),
+    not_created("sort parts alone are not a key", None, *ranges("ab")),
     not_created("a partition part may not appear twice", None, "a:HASH", "a:HASH"),
     not_created("a part may not be both partition and sort", None, "a:HASH", "b:HASH", "a:RANGE"),
     not_created("each part needs a definition", None, *hashes("ab"), defined="a"),
-    not_created("a definition that no key uses is refused", None, *hashes("ab"), defined="abc"),
+    not_created("a definition that no key uses is rejected", None, *hashes("ab"), defined="abc"),
     case(
         "a table may not have two partition attributes",
         Step(

@@ -51,7 +51,7 @@ ODD: Json = {"FilterExpression": "x = :x", "values": {":x": {"N": "1"}}}
 
 LIMITS = [
     case(
-        "Limit ends a page and the last key goes on",
+        "Limit ends a page and the last key continues it",
         *FIVE,
         query(page(*R[:2], last=K[1]), Limit=2),
         query(page(*R[2:4], last=K[3]), Limit=2, ExclusiveStartKey=K[1]),
@@ -132,7 +132,7 @@ LIMITS = [
         tables="Pair",
     ),
     case(
-        "a scan of a table without sort key goes on behind the last key",
+        "a scan of a table without sort key continues behind the last key",
         put("Hash", {"pk": {"S": "only"}}),
         scan(page({"pk": {"S": "only"}}, last={"pk": {"S": "only"}}), "Hash", Limit=1),
         scan(page(), "Hash", ExclusiveStartKey={"pk": {"S": "only"}}),
@@ -147,7 +147,7 @@ LIMITS = [
         tables="Pair",
     ),
     case(
-        "a page goes on after its last item was deleted",
+        "a page continues after its last item was deleted",
         *FIVE,
         Step("DeleteItem", {"TableName": "Pair", "Key": K[1]}),
         query(page(*R[2:]), ExclusiveStartKey=K[1]),
@@ -297,7 +297,7 @@ MEGABYTES = [
         *HUGE[:4],
         query(counted(4, 4, K[3]), Select="COUNT"),
         tables="Pair",
-        local="looks ahead for a further item",
+        local="reads ahead for another item",
     ),
     case(
         "Limit may end a page before 1 MB",
@@ -311,7 +311,7 @@ MEGABYTES = [
         query(counted(5, 5), Select="COUNT", table="Lone", IndexName="byg", where="g = :p"),
         query(counted(5, 5), Select="COUNT", **HOME),
         tables="Lone",
-        local="measures the items of the table",
+        local="measures the table's items",
     ),
 ]
 
@@ -320,7 +320,7 @@ MISMATCH = "The provided key element does not match the schema"
 OUTSIDE = "The provided starting key is outside query boundaries based on provided conditions"
 PREDICATE = "The provided starting key does not match the range key predicate"
 RESTART = "The query can return at most one row and cannot be restarted"
-WORDS = "has its own texts for starting keys"
+WORDS = "has a different text for starting keys"
 S: Json = {"S": "p"}
 N: Json = {"N": "1"}
 
@@ -339,7 +339,7 @@ def scan_refused(
 LOCAL_INDEX: Json = {"table": "Lone", "IndexName": "byn"}
 QUERY_STARTS = [
     case(
-        "a full page has a last key where the key condition allows no further one, and goes on from it",
+        "a full page has a last key where the key condition allows no further one, and continues from it",
         *FIVE,
         query(page(R[0], last=K[0]), where="pk = :p AND sk <= :s", values={":s": {"S": "1"}}, Limit=1),
         query(
@@ -350,17 +350,20 @@ QUERY_STARTS = [
             ExclusiveStartKey=K[0],
         ),
         tables="Pair",
-        local="looks ahead in the key condition",
+        local="uses the key condition to look ahead",
     ),
-    query_refused("an empty starting key is refused", INVALID, {}, local=""),
+    query_refused("an empty starting key is rejected", INVALID, {}, local=""),
     query_refused("a starting key needs the sort key", INVALID, {"pk": S}),
     query_refused("a starting key needs the partition key", INVALID, {"sk": S}),
     query_refused("a starting key takes no further attribute", INVALID, {"pk": S, "sk": S, "z": S}),
     query_refused(
-        "a starting key with a stranger for the sort key is refused", INVALID, {"pk": S, "z": S}, local=""
+        "a starting key with an unrelated attribute for the sort key is rejected",
+        INVALID,
+        {"pk": S, "z": S},
+        local="",
     ),
-    query_refused("a starting key with a wrong partition type is refused", MISMATCH, {"pk": N, "sk": S}),
-    query_refused("a starting key with a wrong sort type is refused", MISMATCH, {"pk": S, "sk": N}),
+    query_refused("a starting key with a wrong partition type is rejected", MISMATCH, {"pk": N, "sk": S}),
+    query_refused("a starting key with a wrong sort type is rejected", MISMATCH, {"pk": S, "sk": N}),
     query_refused("a starting key of another partition is outside", OUTSIDE, {"pk": {"S": "q"}, "sk": S}),
     query_refused(
         "a starting key of another partition on a table without sort key is outside",
@@ -379,7 +382,7 @@ QUERY_STARTS = [
     ),
     *(
         query_refused(
-            f"a starting key that does not satisfy sk {operator} is refused",
+            f"a starting key that does not satisfy sk {operator} is rejected",
             PREDICATE,
             row(sort),
             where=f"pk = :p AND sk {operator} :s",
@@ -389,7 +392,7 @@ QUERY_STARTS = [
         for operator, sort in ((">", "m"), (">=", "a"), ("<", "m"), ("<=", "z"))
     ),
     query_refused(
-        "a starting key outside BETWEEN is refused",
+        "a starting key outside BETWEEN is rejected",
         PREDICATE,
         row("z"),
         where="pk = :p AND sk BETWEEN :a AND :b",
@@ -397,7 +400,7 @@ QUERY_STARTS = [
         local="",
     ),
     query_refused(
-        "a starting key without the prefix is refused",
+        "a starting key without the prefix is rejected",
         PREDICATE,
         row("b"),
         where="pk = :p AND begins_with(sk, :a)",
@@ -415,13 +418,13 @@ QUERY_STARTS = [
         "a starting key of a local index needs the index key", INVALID, {"pk": S, "sk": S}, **LOCAL_INDEX
     ),
     query_refused(
-        "a starting key of a local index with a wrong index key type is refused",
+        "a starting key of a local index with a wrong index key type is rejected",
         MISMATCH,
         {"pk": S, "sk": S, "n": S},
         **LOCAL_INDEX,
     ),
     query_refused(
-        "a starting key of a local index with a wrong table key type is refused",
+        "a starting key of a local index with a wrong table key type is rejected",
         f"{INVALID}: {MISMATCH}",
         {"pk": S, "sk": N, "n": N},
         **LOCAL_INDEX,
@@ -441,7 +444,7 @@ QUERY_STARTS = [
         **ON_GALL,
     ),
     query_refused(
-        "a starting key of a global index with a wrong table key type is refused",
+        "a starting key of a global index with a wrong table key type is rejected",
         f"{INVALID}: {MISMATCH}",
         {"pk": N, "sk": S, "gp": S, "gs": N},
         **ON_GALL,
@@ -453,26 +456,28 @@ QUERY_STARTS = [
         **ON_GALL,
     ),
     query_refused(
-        "a starting key with an empty value struct is refused",
+        "a starting key with an empty value struct is rejected",
         f"{INVALID}: Supplied AttributeValue is empty, must contain exactly one of the supported datatypes",
         {"pk": {}, "sk": S},
     ),
     query_refused(
-        "a starting key with two types in one value is refused",
+        "a starting key with two types in one value is rejected",
         f"{INVALID}: Supplied AttributeValue has more than one datatypes set, "
         "must contain exactly one of the supported datatypes",
         {"pk": {"S": "a", "N": "1"}, "sk": S},
     ),
     query_refused(
-        "a starting key with a bad number is refused without preamble",
+        "a starting key with a bad number is rejected without preamble",
         "The parameter cannot be converted to a numeric value: b",
         {"pk": S, "sk": {"N": "b"}},
     ),
-    query_refused("a wrong starting key is told before a missing key element", INVALID, {}, where="z = :p"),
+    query_refused(
+        "a wrong starting key is reported before a missing key element", INVALID, {}, where="z = :p"
+    ),
 ]
 
 SCAN_STARTS = [
-    scan_refused(f"a scan refuses the starting key {start}", f"{INVALID}: {MISMATCH}", start, table)
+    scan_refused(f"a scan rejects the starting key {start}", f"{INVALID}: {MISMATCH}", start, table)
     for table, start in (
         ("Hash", {}),
         ("Hash", {"z": S}),
@@ -492,7 +497,7 @@ SCAN_STARTS = [
         IndexName="gall",
     ),
     scan_refused(
-        "a scan of a segment refuses a starting key of another segment",
+        "a scan of a segment rejects a starting key of another segment",
         f"{INVALID}: Invalid ExclusiveStartKey. Please use ExclusiveStartKey with correct Segment. "
         "TotalSegments: 1000000 Segment: 0",
         {"pk": S, "sk": S},
@@ -500,14 +505,14 @@ SCAN_STARTS = [
         Segment=0,
     ),
     scan_refused(
-        "a scan of an index refuses a wrong index key type",
+        "a scan of an index rejects a wrong index key type",
         MISMATCH,
         {"pk": S, "sk": S, "gp": S, "gs": S},
         "Indexed",
         IndexName="gall",
     ),
     scan_refused(
-        "a scan of an index refuses a wrong table key type",
+        "a scan of an index rejects a wrong table key type",
         f"{INVALID}: {MISMATCH}",
         {"pk": S, "sk": N, "gp": S, "gs": N},
         "Indexed",

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
 
-OWN_WORDS = "reports the fault in its own words"
+OWN_WORDS = "has a different text"
 MALFORMED = "Statement wasn't well formed, can't be processed: "
 LEFTOVER = MALFORMED + "Unexpected token after expression"
 COUNT = "Number of parameters in request and statement don't match."
@@ -89,7 +89,7 @@ def paged() -> Case:
         following["NextToken"] = reply["NextToken"]
 
     return case(
-        "NextToken goes on after a full page",
+        "NextToken continues after a full page",
         *SORTED,
         Step("ExecuteStatement", {"Statement": following["Statement"], "Limit": 2}, first),
         Step("ExecuteStatement", following, {"Items": [{"sk": text("c")}]}),
@@ -116,14 +116,14 @@ LITERAL = (
 )
 
 REFUSED: list[tuple[str, str, str | None, str]] = [
-    ("a word is no statement", "foo", "Unsupported operation: VariableReference", ""),
+    ("a word is not a statement", "foo", "Unsupported operation: VariableReference", ""),
     (
-        "a misspelt SELECT is no statement",
+        "a misspelt SELECT is not a statement",
         "SLECT * FROM \"Hash\" WHERE pk = '1'",
         MALFORMED + "Expected data manipulation",
         OWN_WORDS,
     ),
-    ("half a statement is refused", "SELECT", None, ""),
+    ("half a statement is rejected", "SELECT", None, ""),
     ("a token after WHERE is left over", "SELECT * FROM \"Hash\" WHERE pk = '1' foo", LEFTOVER, OWN_WORDS),
     ("a token after an item is left over", "INSERT INTO \"Hash\" VALUE {'pk': '1'} foo", LEFTOVER, OWN_WORDS),
     (
@@ -182,7 +182,7 @@ REFUSED: list[tuple[str, str, str | None, str]] = [
         "a missing index is not named",
         'SELECT * FROM "Indexed"."nope" WHERE gp = \'1\'',
         "The table does not have the specified index",
-        "names it",
+        "names the index",
     ),
     (
         "an empty set literal is not supported",
@@ -228,10 +228,10 @@ CASES: list[Case] = [
             "SELECT pk FROM \"Indexed\".\"gkeys\" WHERE (gp = 'g' AND v = 'v') OR gp = 'h'", {"pk": text("2")}
         ),
         tables="Indexed",
-        local="refuses the attribute",
+        local="rejects the attribute",
     ),
     case(
-        "operands are judged before the table is looked up",
+        "operands are checked before the table is looked up",
         run(
             'SELECT * FROM "Nowhere" WHERE pk = ? AND v < ?',
             invalid(
@@ -250,7 +250,7 @@ CASES: list[Case] = [
             ConsistentRead=True,
         ),
         tables="Indexed",
-        local="refuses it in the words of Query",
+        local="has the text of Query",
     ),
     case(
         "a key cannot be updated",
@@ -307,15 +307,15 @@ CASES: list[Case] = [
         ),
         stored(ITEM),
         tables="Hash",
-        local="calls the error DuplicateItem",
+        local="names the error DuplicateItem",
     ),
     case("a key finds one item", ONE, found("SELECT * FROM \"Hash\" WHERE pk = '1'", ITEM), tables="Hash"),
     case(
         "a table's name needs no quotes", ONE, found("SELECT * FROM Hash WHERE pk = '1'", ITEM), tables="Hash"
     ),
-    case("a missing item is no item", found("SELECT * FROM \"Hash\" WHERE pk = '1'"), tables="Hash"),
+    case("a missing item is not an item", found("SELECT * FROM \"Hash\" WHERE pk = '1'"), tables="Hash"),
     case(
-        "a parameter stands for a key",
+        "a parameter can be a key",
         ONE,
         found(
             'SELECT pk, n FROM "Hash" WHERE pk = ?',
@@ -379,7 +379,7 @@ CASES: list[Case] = [
             *({"sk": text(letter)} for letter in "cba"),
         ),
         tables="Pair",
-        local="fails internally unless the partition key is selected",
+        local="fails with an internal error unless the partition key is selected",
     ),
     case(
         "an index is read by its own keys",
@@ -404,11 +404,11 @@ CASES: list[Case] = [
     ),
     paged(),
     case(
-        "a full page tells the last key beside the token",
+        "a full page reports the last key beside the token",
         *SORTED,
         run("SELECT sk FROM \"Pair\" WHERE pk = '1'", last_key, Limit=2),
         tables="Pair",
-        local="gives the token alone",
+        local="returns only the token",
     ),
     case(
         "Limit counts before the filter",
@@ -491,13 +491,13 @@ CASES: list[Case] = [
         ONE,
         run("SELECT * FROM \"Hash\" WHERE pk = '1'", units(0.5), ReturnConsumedCapacity="TOTAL"),
         tables="Hash",
-        local="never tells the capacity",
+        local="never returns the capacity",
     ),
     case(
         "an INSERT costs one unit",
         run("INSERT INTO \"Hash\" VALUE {'pk': '1'}", units(1.0), ReturnConsumedCapacity="TOTAL"),
         tables="Hash",
-        local="never tells the capacity",
+        local="never returns the capacity",
     ),
     case(
         "a batch answers each SELECT in order",
@@ -539,7 +539,7 @@ CASES: list[Case] = [
         tables="Hash",
     ),
     case(
-        "a parameter that is no number fails its own statement of a batch",
+        "a parameter that is not a number fails its own statement of a batch",
         ONE,
         batch(
             {

@@ -116,7 +116,9 @@ CONFLICT = (
 LONG = ", ".join(f"a{number}" for number in range(800))
 RULES = [
     case(
-        f"refused: {title or text}", ask(text, invalid(f"Invalid ProjectionExpression: {why}")), tables="Hash"
+        f"rejected: {title or text}",
+        ask(text, invalid(f"Invalid ProjectionExpression: {why}")),
+        tables="Hash",
     )
     for title, text, why in (
         ("an empty projection", "", "The expression can not be empty;"),
@@ -149,12 +151,12 @@ RULES = [
 
 NAMES = [
     case(
-        "refused: paths that overlap by what an alias means",
+        "rejected: paths that overlap by what an alias means",
         ask("a.b, #a", invalid(f"Invalid ProjectionExpression: {OVERLAP}[a, b], path two: [a]"), {"#a": "a"}),
         tables="Hash",
     ),
     case(
-        "refused: an unused name",
+        "rejected: an unused name",
         ask(
             "x",
             invalid("Value provided in ExpressionAttributeNames unused in expressions: keys: {#x}"),
@@ -163,19 +165,19 @@ NAMES = [
         tables="Hash",
     ),
     case(
-        "refused: no names in the map",
+        "rejected: no names in the map",
         ask("x", invalid("ExpressionAttributeNames must not be empty"), {}),
         tables="Hash",
     ),
     case(
-        "refused: a name without a hash",
+        "rejected: a name without a hash",
         ask(
             "x", invalid('ExpressionAttributeNames contains invalid key: Syntax error; key: "x"'), {"x": "x"}
         ),
         tables="Hash",
     ),
     case(
-        "refused: names without a projection",
+        "rejected: names without a projection",
         Step(
             "GetItem",
             {"TableName": "Hash", "Key": KEY, "ExpressionAttributeNames": {"#x": "x"}},
@@ -185,7 +187,7 @@ NAMES = [
     ),
     *(
         case(
-            f"refused: {text}, a key has no parts",
+            f"rejected: {text}, a key has no parts",
             ask(
                 text,
                 invalid(
@@ -198,7 +200,7 @@ NAMES = [
         for text in ("pk.x", "pk[0]")
     ),
     case(
-        "refused: an index key has no parts",
+        "rejected: an index key has no parts",
         Step(
             "GetItem",
             {"TableName": "Indexed", "Key": PAIR, "ProjectionExpression": "gp.x"},

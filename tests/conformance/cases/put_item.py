@@ -17,9 +17,9 @@ NOT_FOUND = Fails("ResourceNotFoundException", "Requested resource not found")
 EMPTY = invalid("Supplied AttributeValue is empty, must contain exactly one of the supported datatypes")
 INVALID = "One or more parameter values were invalid: "
 NOT_VALID = "One or more parameter values are not valid. "
-LOCAL_TEXT = "Local has its own text"
-LOCAL_ENUM = "Local ignores unknown enum values"
-LOCAL_TABLE = "Local looks the table up first"
+LOCAL_TEXT = "has a different text"
+LOCAL_ENUM = "ignores unknown enum values"
+LOCAL_TABLE = "looks up the table first"
 
 
 def put(item: Any, expect: Expectation | None = None, table: str = "Hash", **more: Any) -> Step:
@@ -177,7 +177,7 @@ CONDITIONS = [
         tables="Hash",
     ),
     case(
-        "attribute names without an expression are refused",
+        "attribute names without an expression are rejected",
         put(
             A,
             counted(
@@ -189,7 +189,7 @@ CONDITIONS = [
         tables="Hash",
     ),
     case(
-        "attribute values without an expression are refused",
+        "attribute values without an expression are rejected",
         put(
             A,
             counted(
@@ -211,7 +211,7 @@ PATTERN = "satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
 CONSTRAINTS = [
     *(
         case(
-            f"refused: {title}",
+            f"rejected: {title}",
             Step(
                 "PutItem",
                 {
@@ -231,7 +231,7 @@ CONSTRAINTS = [
                 "null",
                 "tableName",
                 "not be null",
-                "Local omits the error count",
+                "omits the error count",
             ),
             ("no item", {"Item": None}, "null", "item", "not be null", LOCAL_TEXT),
             (
@@ -277,7 +277,7 @@ CONSTRAINTS = [
         )
     ),
     case(
-        "all broken constraints are told at once, the table's name apart",
+        "all broken constraints are reported together, except the table's name",
         Step(
             "PutItem",
             {
@@ -303,9 +303,11 @@ CONSTRAINTS = [
 ]
 
 ORDER = [
-    case("a missing table is told after the request is sound", put(A, NOT_FOUND, "Nope"), local=LOCAL_TEXT),
     case(
-        "a bad value is told before a missing table",
+        "a missing table is reported after the request is valid", put(A, NOT_FOUND, "Nope"), local=LOCAL_TEXT
+    ),
+    case(
+        "a bad value is reported before a missing table",
         put(
             {"x": {}},
             EMPTY,
@@ -314,17 +316,17 @@ ORDER = [
         local=LOCAL_TABLE,
     ),
     case(
-        "a bad value is told before a bad return value",
+        "a bad value is reported before a bad return value",
         put(
             {"x": {}},
             EMPTY,
             ReturnValues="ALL_NEW",
         ),
         tables="Hash",
-        local="Local checks ReturnValues first",
+        local="checks ReturnValues first",
     ),
     case(
-        "a bad return value is told before a bad expression",
+        "a bad return value is reported before a bad expression",
         put(
             A,
             counted("ReturnValues can only be ALL_OLD or NONE", evidence.RETURN_VALUES),
@@ -335,7 +337,7 @@ ORDER = [
         local=LOCAL_TEXT,
     ),
     case(
-        "a bad expression is told before a missing table",
+        "a bad expression is reported before a missing table",
         put(
             A,
             counted(
@@ -347,7 +349,7 @@ ORDER = [
         local=LOCAL_TABLE,
     ),
     case(
-        "a missing key is told before the condition is evaluated",
+        "a missing key is reported before the condition is evaluated",
         put(
             {"x": {"N": "1"}},
             invalid(f"{INVALID}Missing the key pk in the item"),
@@ -357,7 +359,7 @@ ORDER = [
         local=LOCAL_TEXT,
     ),
     case(
-        "an item too large is told before a missing table",
+        "an item too large is reported before a missing table",
         put(sized(409_601), invalid("Item size has exceeded the maximum allowed size"), "Nope"),
         local=LOCAL_TABLE,
     ),
@@ -365,26 +367,26 @@ ORDER = [
 
 KEYS = [
     case(
-        "an item without its partition key is refused",
+        "an item without its partition key is rejected",
         put({"x": {"S": "a"}}, invalid(f"{INVALID}Missing the key pk in the item")),
         tables="Hash",
         local=LOCAL_TEXT,
     ),
     case(
-        "an item without its sort key is refused",
+        "an item without its sort key is rejected",
         put(KEY, invalid(f"{INVALID}Missing the key sk in the item"), "Pair"),
         tables="Pair",
         local=LOCAL_TEXT,
     ),
     *(
         case(
-            f"a key of type {actual} where S is declared is refused",
+            f"a key of type {actual} where S is declared is rejected",
             put(
                 {"pk": {actual: value}},
                 invalid(f"{INVALID}Type mismatch for key pk expected: S actual: {actual}"),
             ),
             tables="Hash",
-            local="Local names no key and no types",
+            local="does not name the key and the types",
         )
         for actual, value in (
             ("N", "1"),
@@ -397,7 +399,7 @@ KEYS = [
         )
     ),
     case(
-        "an empty string is no partition key",
+        "an empty string is not a partition key",
         put(
             {"pk": {"S": ""}},
             invalid(
@@ -408,7 +410,7 @@ KEYS = [
         tables="Hash",
     ),
     case(
-        "an empty binary is no sort key",
+        "an empty binary is not a sort key",
         put(
             {**KEY, "sk": {"B": ""}},
             invalid(
@@ -422,7 +424,7 @@ KEYS = [
     case("a partition key may have 2048 bytes", put({"pk": {"S": "x" * 2048}}, {}), tables="Hash"),
     *(
         case(
-            f"a partition key of more than 2048 {what} is refused",
+            f"a partition key of more than 2048 {what} is rejected",
             put(
                 {"pk": {"S": text}},
                 invalid(f"{INVALID}Size of hashkey has exceeded the maximum size limit of2048 bytes"),
@@ -434,7 +436,7 @@ KEYS = [
     ),
     case("a sort key may have 1024 bytes", put({**KEY, "sk": {"S": "x" * 1024}}, {}, "Pair"), tables="Pair"),
     case(
-        "a sort key of more than 1024 bytes is refused",
+        "a sort key of more than 1024 bytes is rejected",
         put(
             {**KEY, "sk": {"S": "x" * 1025}},
             invalid(f"{INVALID}Aggregated size of all range keys has exceeded the size limit of 1024 bytes"),
@@ -450,7 +452,7 @@ KEYS = [
     ),
     *(
         case(
-            f"an index key {name} of type {actual} is refused",
+            f"an index key {name} of type {actual} is rejected",
             put(
                 {**PAIR, name: {actual: value}},
                 invalid(
@@ -460,12 +462,12 @@ KEYS = [
                 "Indexed",
             ),
             tables="Indexed",
-            local="Local names no key, types and index",
+            local="does not name the key, the types and the index",
         )
         for name, actual, value, index in (("gs", "S", "1", "gall"), ("gs", "NULL", True, "gall"))
     ),
     case(
-        "an empty binary is no index key",
+        "an empty binary is not an index key",
         put(
             {**PAIR, "gb": {"B": ""}},
             invalid(
@@ -477,13 +479,13 @@ KEYS = [
         ),
         tables="Indexed",
     ),
-    case("a missing index key is no error", put(PAIR, {}, "Indexed"), tables="Indexed"),
+    case("a missing index key is not an error", put(PAIR, {}, "Indexed"), tables="Indexed"),
 ]
 
 SIZES = [
     case("an item of 409600 bytes is stored", put(sized(409_600), {}), tables="Hash"),
     case(
-        "an item of 409601 bytes is refused",
+        "an item of 409601 bytes is rejected",
         put(sized(409_601), invalid("Item size has exceeded the maximum allowed size")),
         absent(),
         tables="Hash",
@@ -499,7 +501,9 @@ SIZES = [
 ]
 
 CAPACITY = [
-    case("capacity is not told unless asked for", put(A, {}, ReturnConsumedCapacity="NONE"), tables="Hash"),
+    case(
+        "capacity is not reported unless asked for", put(A, {}, ReturnConsumedCapacity="NONE"), tables="Hash"
+    ),
     *(
         case(
             f"putting {size} bytes costs {cost} units",
@@ -509,7 +513,7 @@ CAPACITY = [
         for size, cost in ((10, 1), (1024, 1), (1025, 2), (2048, 2), (10_241, 11))
     ),
     case(
-        "INDEXES tells the table's share",
+        "INDEXES reports the table's share",
         put(A, capacity(1, Table=units(1)), ReturnConsumedCapacity="INDEXES"),
         tables="Hash",
     ),
@@ -520,7 +524,7 @@ CAPACITY = [
         tables="Hash",
     ),
     case(
-        "INDEXES tells the share of every index that the item enters",
+        "INDEXES reports the share of every index that the item enters",
         put(INDEXED, capacity(6, "Indexed", **ALL_ARMS), "Indexed", ReturnConsumedCapacity="INDEXES"),
         tables="Indexed",
     ),
@@ -530,7 +534,7 @@ CAPACITY = [
         tables="Indexed",
     ),
     case(
-        "an index that the item does not enter costs nothing and is not told",
+        "an index that the item does not enter costs nothing and is not reported",
         put(PAIR, capacity(1, "Indexed", Table=units(1)), "Indexed", ReturnConsumedCapacity="INDEXES"),
         tables="Indexed",
     ),
@@ -552,7 +556,7 @@ CAPACITY = [
         tables="Indexed",
     ),
     case(
-        "SIZE tells the item collection of a table with local indexes",
+        "SIZE reports the item collection of a table with local indexes",
         put(
             PAIR,
             {"ItemCollectionMetrics": {"ItemCollectionKey": KEY, "SizeEstimateRangeGB": [0, 1]}},
@@ -560,15 +564,15 @@ CAPACITY = [
             ReturnItemCollectionMetrics="SIZE",
         ),
         tables="Indexed",
-        local="Local tells no item collection metrics",
+        local="returns no item collection metrics",
     ),
     case(
-        "a table without local indexes has no item collections to tell",
+        "a table without local indexes has no item collections to report",
         put(PAIR, {}, "Pair", ReturnItemCollectionMetrics="SIZE"),
         tables="Pair",
     ),
     case(
-        "NONE tells no item collection",
+        "NONE reports no item collection",
         put(PAIR, {}, "Indexed", ReturnItemCollectionMetrics="NONE"),
         tables="Indexed",
     ),

@@ -232,7 +232,7 @@ EITHER = "Either the KeyConditions or KeyConditionExpression parameter must be s
 BOTH = "Can not use both expression and non-expression parameters in the same request: "
 CONSTRAINT = "1 validation error detected: Value {} at '{}' failed to satisfy constraint: Member must "
 EQ = {"ComparisonOperator": "EQ", "AttributeValueList": [{"S": "p"}]}
-SHAPES = "checks request members in its own words"
+SHAPES = "has a different text"
 
 
 def refused(name: str, text: str, values: Json | None = None, *, local: str = "", **more: Any) -> Case:
@@ -267,15 +267,15 @@ REFUSALS = [
         "the sort key may not be filtered by a path either",
         KEY_FILTER + "sk",
         FilterExpression="sk.b = :p",
-        local="answers that key attributes must be scalars",
+        local="has a different text: key attributes must be scalars",
     ),
     refused(
-        "an empty filter is refused",
+        "an empty filter is rejected",
         "Invalid FilterExpression: The expression can not be empty;",
         FilterExpression="",
     ),
     refused(
-        "an empty projection is refused",
+        "an empty projection is rejected",
         "Invalid ProjectionExpression: The expression can not be empty;",
         ProjectionExpression="",
     ),
@@ -285,18 +285,18 @@ REFUSALS = [
         ProjectionExpression="pk.x",
     ),
     refused(
-        "overlapping projection paths are refused",
+        "overlapping projection paths are rejected",
         "Invalid ProjectionExpression: Two document paths overlap with each other; "
         "must remove or rewrite one of these paths; path one: [x], path two: [x, y]",
         ProjectionExpression="x, x.y",
     ),
     refused(
-        "an unknown index is refused",
+        "an unknown index is rejected",
         "The table does not have the specified index: nowhere",
         IndexName="nowhere",
     ),
     refused(
-        "an unknown index is told before a missing key element",
+        "an unknown index is reported before a missing key element",
         "The table does not have the specified index: nowhere",
         IndexName="nowhere",
         KeyConditionExpression="z = :p",
@@ -329,14 +329,14 @@ REFUSALS = [
         FilterExpression="x = :p",
     ),
     refused(
-        "values without expressions are refused",
+        "values without expressions are rejected",
         "ExpressionAttributeValues can only be specified when using expressions: "
         "FilterExpression and KeyConditionExpression are null",
         KeyConditionExpression=None,
         KeyConditions={"pk": EQ},
     ),
     refused(
-        "names without expressions are refused",
+        "names without expressions are rejected",
         "ExpressionAttributeNames can only be specified when using expressions",
         KeyConditionExpression=None,
         ExpressionAttributeValues=None,
@@ -344,12 +344,12 @@ REFUSALS = [
         KeyConditions={"pk": EQ},
     ),
     refused(
-        "empty values are refused",
+        "empty values are rejected",
         "ExpressionAttributeValues must not be empty",
         ExpressionAttributeValues={},
     ),
     refused(
-        "empty names are refused", "ExpressionAttributeNames must not be empty", ExpressionAttributeNames={}
+        "empty names are rejected", "ExpressionAttributeNames must not be empty", ExpressionAttributeNames={}
     ),
     refused(
         "a value placeholder starts with a colon",
@@ -362,7 +362,7 @@ REFUSALS = [
         ExpressionAttributeNames={"p": "pk"},
     ),
     case(
-        "Limit 0 is refused",
+        "Limit 0 is rejected",
         query(
             "Pair",
             reworded(
@@ -381,7 +381,7 @@ REFUSALS = [
         CONSTRAINT.format("'ALL'", "returnConsumedCapacity")
         + "satisfy enum value set: [INDEXES, TOTAL, NONE]",
         ReturnConsumedCapacity="ALL",
-        local="takes an unknown value for INDEXES",
+        local="treats an unknown value as INDEXES",
     ),
     refused(
         "a table name is required",
@@ -390,21 +390,21 @@ REFUSALS = [
         local=SHAPES,
     ),
     case(
-        "a missing table is refused",
+        "a missing table is rejected",
         query("Nowhere", Fails("ResourceNotFoundException", "Requested resource not found")),
-        local="has its own text",
+        local="has a different text",
     ),
     case(
-        "a missing table is told before an unknown index",
+        "a missing table is reported before an unknown index",
         query(
             "Nowhere", Fails("ResourceNotFoundException", "Requested resource not found"), IndexName="nowhere"
         ),
-        local="has its own text",
+        local="has a different text",
     ),
     case(
-        "a missing key condition is told before a missing table",
+        "a missing key condition is reported before a missing table",
         query("Nowhere", invalid(EITHER), KeyConditionExpression=None, ExpressionAttributeValues=None),
-        local="looks for the table first",
+        local="looks up the table first",
     ),
 ]
 

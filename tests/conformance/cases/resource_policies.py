@@ -14,7 +14,7 @@ from typing import Any
 from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
 from ..tables import table
 
-UNKNOWN = "does not know the operation"
+UNKNOWN = "does not implement the operation"
 ACCOUNT = "000000000000"
 ROOT = f"arn:aws:iam::{ACCOUNT}:root"
 ARN = f"arn:aws:dynamodb:us-east-1:{ACCOUNT}:table/Hash"
@@ -157,7 +157,7 @@ def revisions() -> list[Case]:
             local=UNKNOWN,
         ),
         case(
-            "a policy is deleted at its revision, which the reply tells",
+            "a policy is deleted at its revision, which the reply reports",
             third.learned(put()),
             third.expected_by(delete(third.same)),
             get(absent()),
@@ -165,7 +165,7 @@ def revisions() -> list[Case]:
             local=UNKNOWN,
         ),
         case(
-            "deleting again tells the revision of the deletion",
+            "deleting again reports the revision of the deletion",
             fourth.learned(put()),
             delete(fourth.same),
             delete(fourth.later),
@@ -196,7 +196,7 @@ def stream_story() -> Case:
         f"Requested resource not found: Stream: 2000-01-01T00:00:00.000 not found for Table: {name}",
     )
     return case(
-        "a stream has a policy of its own",
+        "a stream has a separate policy",
         Step("DescribeTable", {"TableName": name}, learned),
         waiting("GetResourcePolicy", Fails("PolicyNotFoundException")),
         waiting("PutResourcePolicy", revised, Policy=text(policy)),
@@ -213,7 +213,7 @@ def stream_story() -> Case:
 CASES: list[Case] = [
     case("a new table has no policy", get(absent()), tables="Hash", local=UNKNOWN),
     case("a policy is stored and read", put(), get(reads(document())), tables="Hash", local=UNKNOWN),
-    case("deleting no policy is no error", delete({}), delete({}), tables="Hash", local=UNKNOWN),
+    case("deleting no policy is not an error", delete({}), delete({}), tables="Hash", local=UNKNOWN),
     case(
         "a policy goes with its table",
         put(),
@@ -245,7 +245,7 @@ CASES: list[Case] = [
             invalid(f"{DOCUMENT}This policy contains invalid Json"),
         ),
         Step("DescribeTable", {"TableName": "Hash"}, Fails("ResourceNotFoundException")),
-        local="does not look at the policy",
+        local="does not check the policy",
     ),
     stored("one action in a list becomes a text", one(Action=["dynamodb:GetItem"]), document()),
     stored(
@@ -288,7 +288,7 @@ CASES: list[Case] = [
         local=UNKNOWN,
     ),
     *(
-        refused(f"{what} is no policy", given, f"{DOCUMENT}This policy contains invalid Json")
+        refused(f"{what} is not a policy", given, f"{DOCUMENT}This policy contains invalid Json")
         for what, given in (("a text", "{not json"), ("nothing", ""))
     ),
     refused(
@@ -318,7 +318,7 @@ CASES: list[Case] = [
         local=UNKNOWN,
     ),
     case(
-        "a bare account is no principal",
+        "a bare account is not a principal",
         put(one(Principal=ACCOUNT), invalid(None)),
         tables="Hash",
         local=UNKNOWN,

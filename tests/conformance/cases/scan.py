@@ -96,7 +96,7 @@ REPLIES = [
         tables="NumberSort",
     ),
     case(
-        "ScanIndexForward is no member of a scan and is ignored",
+        "ScanIndexForward is not a member of a scan and is ignored",
         *(put("Pair", item) for item in PARTITION),
         scan("Pair", {"Items": PARTITION, "Count": 5, "ScannedCount": 5}, ScanIndexForward=False),
         tables="Pair",
@@ -149,7 +149,7 @@ def segmented(total: int) -> Case:
 
 
 CONSTRAINT = "1 validation error detected: Value {} at '{}' failed to satisfy constraint: Member must "
-SHAPES = "checks request members in its own words"
+SHAPES = "has a different text"
 BOTH = "Can not use both expression and non-expression parameters in the same request: "
 
 
@@ -184,7 +184,7 @@ SEGMENTS = [
     ),
     *(
         refused(
-            f"segment {segment} of {total} is refused",
+            f"segment {segment} of {total} is rejected",
             "The Segment parameter is zero-based and must be less than parameter TotalSegments: "
             f"Segment: {segment} is not less than TotalSegments: {total}",
             Segment=segment,
@@ -218,35 +218,35 @@ SEGMENTS = [
 
 REFUSALS = [
     case(
-        "a missing table is refused",
+        "a missing table is rejected",
         scan("Nowhere", Fails("ResourceNotFoundException", "Requested resource not found")),
-        local="has its own text",
+        local="has a different text",
     ),
     case(
-        "a missing table is told before a wrong starting key",
+        "a missing table is reported before a wrong starting key",
         scan(
             "Nowhere",
             Fails("ResourceNotFoundException", "Requested resource not found"),
             ExclusiveStartKey={},
         ),
-        local="has its own text",
+        local="has a different text",
     ),
     case(
-        "a bad filter is told before a missing table",
+        "a bad filter is reported before a missing table",
         scan(
             "Nowhere",
             invalid("Invalid FilterExpression: Invalid function name; function: dog"),
             FilterExpression="dog(x)",
         ),
-        local="looks for the table first",
+        local="looks up the table first",
     ),
     refused(
-        "an unknown index is refused",
+        "an unknown index is rejected",
         "The table does not have the specified index: nowhere",
         IndexName="nowhere",
     ),
     refused(
-        "an empty filter is refused",
+        "an empty filter is rejected",
         "Invalid FilterExpression: The expression can not be empty;",
         FilterExpression="",
     ),
@@ -283,13 +283,13 @@ REFUSALS = [
         ExpressionAttributeNames={"#a": "a"},
     ),
     refused(
-        "an unused value is refused",
+        "an unused value is rejected",
         "Value provided in ExpressionAttributeValues unused in expressions: keys: {:b}",
         FilterExpression="x = :a",
         ExpressionAttributeValues={":a": {"S": "a"}, ":b": {"S": "b"}},
     ),
     refused(
-        "an unused name is refused",
+        "an unused name is rejected",
         "Value provided in ExpressionAttributeNames unused in expressions: keys: {#b}",
         ProjectionExpression="#a",
         ExpressionAttributeNames={"#a": "a", "#b": "b"},
@@ -314,7 +314,7 @@ REFUSALS = [
         ExpressionAttributeValues={":l": {"L": []}},
     ),
     refused(
-        "Limit 0 is refused",
+        "Limit 0 is rejected",
         CONSTRAINT.format("'0'", "limit") + "have value greater than or equal to 1",
         Limit=0,
         local=SHAPES,

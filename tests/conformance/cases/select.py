@@ -1,4 +1,4 @@
-"""Select and projections: which attributes a read gives, and which combinations are refused."""
+"""Select and projections: which attributes a read gives, and which combinations are rejected."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def refused(name: str, text: str, *, local: str = "", **more: Any) -> Case:
 
 
 def conflict(name: str, text: str, **more: Any) -> Case:
-    """A Select that does not go with the rest of a Query; a Scan is told so without a count."""
+    """A Select that does not go with the rest of a Query; a Scan is reported so without a count."""
     return case(name, query(counted(text, evidence.SELECT), **more), tables="Lone")
 
 
@@ -186,7 +186,7 @@ REFUSALS = [
         "1 validation error detected: Value 'ALL' at 'select' failed to satisfy constraint: Member must satisfy enum "
         "value set: [SPECIFIC_ATTRIBUTES, COUNT, ALL_ATTRIBUTES, ALL_PROJECTED_ATTRIBUTES]",
         Select="ALL",
-        local="has its own text",
+        local="has a different text",
     ),
     conflict(
         "ALL_PROJECTED_ATTRIBUTES needs an index",
@@ -260,7 +260,7 @@ REFUSALS = [
         tables="Lone",
     ),
     refused(
-        "a filter on an index key is told before a wrong Select",
+        "a filter on an index key is reported before a wrong Select",
         "Filter Expression can only contain non-primary key attributes: Primary key attribute: g",
         Select="ALL_ATTRIBUTES",
         FilterExpression="g = :p",

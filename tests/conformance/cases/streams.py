@@ -152,7 +152,7 @@ def continued() -> Case:
         assert [one["eventName"] for one in reply["Records"]] == ["MODIFY", "REMOVE"]
 
     return case(
-        "the next iterator goes on after the last record",
+        "the next iterator continues after the last record",
         put(a=text("x")),
         put(a=text("y")),
         delete(),
@@ -330,13 +330,13 @@ CASES: list[Case] = [
         changes=(INSERTED,),
     ),
     told(
-        "a number written another way is no change",
+        "a number written another way is not a change",
         put(a={"N": "10"}),
         put(a={"N": "1e1"}),
         changes=(change("INSERT", new=keyed(a={"N": "10"})),),
     ),
     told(
-        "a set in another order is no change",
+        "a set in another order is not a change",
         put(a={"NS": ["1", "2"]}),
         put(a={"NS": ["2", "1"]}),
         changes=(change("INSERT", new=keyed(a={"NS": ["1", "2"]})),),
@@ -438,7 +438,7 @@ CASES: list[Case] = [
     unopened(
         "an unknown iterator type breaks its enum",
         Fails("ValidationException"),
-        local="fails internally",
+        local="fails with an internal error",
         ShardIteratorType="NEWEST",
     ),
     unread(
@@ -459,17 +459,17 @@ CASES: list[Case] = [
         ),
     ),
     case(
-        "a text that is no ARN cannot be described",
+        "a text that is not an ARN cannot be described",
         Step("DescribeStream", {"StreamArn": "x" * 40}, Fails("ValidationException")),
-        local="looks for the stream",
+        local="looks up the stream first",
     ),
     case(
-        "a list of streams does not go on behind a text that is no ARN",
+        "a list of streams does not continue behind a text that is not an ARN",
         Step("ListStreams", {"ExclusiveStartStreamArn": "x" * 40}, Fails("ValidationException")),
-        local="takes any text",
+        local="accepts any text",
     ),
     case(
-        "a list of streams goes on behind a stream that is gone",
+        "a list of streams continues behind a stream that is gone",
         Step("ListStreams", {"TableName": "Nowhere", "ExclusiveStartStreamArn": GONE}, {"Streams": []}),
     ),
     *(
@@ -481,7 +481,7 @@ CASES: list[Case] = [
         for needed, filter_, local in (
             ("a type and a shard", {}, ""),
             ("a type", {"ShardId": SHARD}, ""),
-            ("a shard", {"Type": "CHILD_SHARDS"}, "looks the stream up first"),
+            ("a shard", {"Type": "CHILD_SHARDS"}, "looks up the stream first"),
             ("a known type", {"Type": "PARENTS", "ShardId": SHARD}, ""),
         )
     ),

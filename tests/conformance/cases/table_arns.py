@@ -11,7 +11,7 @@ from typing import Any
 from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
 
 NAMES = "names the table instead of its ARN"
-NO_TRANSACTIONS = "finds no table by its ARN in a transaction"
+NO_TRANSACTIONS = "does not accept an ARN in a transaction"
 KEY: Json = {"pk": {"S": "1"}}
 PAIR: Json = {"pk": {"S": "1"}, "sk": {"S": "1"}}
 TOTAL: Json = {"ReturnConsumedCapacity": "TOTAL"}
@@ -86,7 +86,7 @@ CASES: list[Case] = [
             invalid(None),
         ),
         tables="Hash",
-        local="takes both",
+        local="accepts both names",
     ),
     case(
         "BatchWriteItem by ARN",
@@ -100,7 +100,7 @@ CASES: list[Case] = [
         local=NAMES,
     ),
     case(
-        "BatchWriteItem by ARN tells item collections under the ARN",
+        "BatchWriteItem by ARN reports item collections under the ARN",
         Step(
             "BatchWriteItem",
             {
@@ -110,7 +110,7 @@ CASES: list[Case] = [
             collections,
         ),
         tables="Indexed",
-        local="tells no item collection metrics",
+        local="returns no item collection metrics",
     ),
     case(
         "TransactWriteItems by ARN",
@@ -123,7 +123,7 @@ CASES: list[Case] = [
         local=NO_TRANSACTIONS,
     ),
     case(
-        "TransactWriteItems by ARN tells item collections under the ARN",
+        "TransactWriteItems by ARN reports item collections under the ARN",
         Step(
             "TransactWriteItems",
             {

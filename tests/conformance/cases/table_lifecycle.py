@@ -9,7 +9,7 @@ from ..tables import table
 
 REQUIRED = "The parameter 'TableName' is required but was not present in the request"
 PATTERN = "Member must satisfy regular expression pattern: [a-zA-Z0-9_.-]+"
-OWN_WORDS = "reports the fault in its own words"
+OWN_WORDS = "has a different text"
 PREFIX = "1 validation error detected: Value "
 AT = "Value 'a;' at 'tableName' failed to satisfy constraint: "
 
@@ -60,12 +60,12 @@ CASES: list[Case] = [
         for rule, request, message in (
             ("needs a TableName", {}, REQUIRED),
             (
-                "judges the name's length and characters together",
+                "checks the name's length and characters together",
                 {"TableName": "a;"},
                 f"2 validation errors detected: {AT}Member must have length greater than or equal to 3; {AT}{PATTERN}",
             ),
             (
-                "judges the name's characters",
+                "checks the name's characters",
                 {"TableName": "abc;"},
                 f"{PREFIX}'abc;' at 'tableName' failed to satisfy constraint: {PATTERN}",
             ),
@@ -85,7 +85,7 @@ CASES: list[Case] = [
         "a table being deleted has lost its schema",
         Step("DeleteTable", {"TableName": "Indexed"}, deleting_reply),
         tables="Indexed",
-        local="answers with the table as it was",
+        local="returns the table's full description",
     ),
     case(
         "a deleted table is gone",
@@ -95,7 +95,7 @@ CASES: list[Case] = [
         tables="Hash",
     ),
     case(
-        "a table created anew under an old name is empty",
+        "a table created again under an old name is empty",
         Step("PutItem", {"TableName": "Hash", "Item": {"pk": {"S": "1"}}}),
         Step("DeleteTable", {"TableName": "Hash"}),
         *create("Hash"),

@@ -116,10 +116,11 @@ CASES: list[Case] = [
     ),
     story("overwriting does not count again", tag(many(50)), tag(many(50)), listed(many(50))),
     story(
-        "an empty list of tags is refused", tag({}, invalid("Atleast one Tag needs to be provided as Input."))
+        "an empty list of tags is rejected",
+        tag({}, invalid("Atleast one Tag needs to be provided as Input.")),
     ),
     story(
-        "an empty list of keys is refused",
+        "an empty list of keys is rejected",
         untag(expect=invalid("Atleast one Tag Key needs to be provided as Input.")),
     ),
     story("tags are required", ("TagResource", {}, constraint("null", "tags", NOT_NULL))),
@@ -145,7 +146,7 @@ CASES: list[Case] = [
             invalid(f"The Tag Value provided is invalid, Value: {'v' * 257}"),
         ),
     ),
-    story("other characters are refused", tag({"a": "#!%"}, invalid(None)), listed({})),
+    story("other characters are rejected", tag({"a": "#!%"}, invalid(None)), listed({})),
     story(
         "no more than 50 tags are taken off at once",
         untag(
@@ -186,7 +187,7 @@ CASES: list[Case] = [
     ),
     case(
         # ExtendDB 227 and nubo-db/dynoxide: verified on AWS in 2026; dynalite's suite before.
-        "whether another account has a table is not told",
+        "whether another account has a table is not reported",
         *(
             Step(
                 operation,

@@ -1,6 +1,6 @@
 """UpdateTimeToLive and DescribeTimeToLive: the setting alone.
 
-AWS refuses a second change within the hour and deletes items in its own time; neither is told here.
+AWS rejects a second change within the hour and deletes items in its own time; neither is reported here.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
 
-OWN_WORDS = "reports the fault in its own words"
+OWN_WORDS = "has a different text"
 LONG = "t" * 256
 
 
@@ -61,7 +61,7 @@ CASES: list[Case] = [
             Enabled=True,
         ),
         tables="Hash",
-        local="leaves the current name out",
+        local="omits the current name",
     ),
     case(
         "another attribute cannot be disabled",
@@ -72,7 +72,7 @@ CASES: list[Case] = [
             Enabled=False,
         ),
         tables="Hash",
-        local="leaves the current name out",
+        local="omits the current name",
     ),
     case(
         "time to live that is off cannot be disabled",
@@ -80,7 +80,7 @@ CASES: list[Case] = [
         tables="Hash",
     ),
     case(
-        "a refused setting leaves the old one",
+        "a rejected setting leaves the old one",
         enabled(),
         setting(Fails("ValidationException"), AttributeName="other", Enabled=True),
         described(TimeToLiveStatus="ENABLED", AttributeName="expires"),

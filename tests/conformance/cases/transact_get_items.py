@@ -6,7 +6,7 @@ from typing import Any
 
 from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
 
-OWN_WORDS = "reports the fault in its own words"
+OWN_WORDS = "has a different text"
 NO_REASONS = "cancels without reasons"
 NO_MATCH = "The provided key element does not match the schema"
 CANCELLED = "Transaction cancelled, please refer cancellation reasons for specific reasons "
@@ -78,7 +78,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         ),
         OWN_WORDS,
     ),
-    ("101 gets are refused", read(invalid(None), *(get(key(str(place))) for place in range(101))), ""),
+    ("101 gets are rejected", read(invalid(None), *(get(key(str(place))) for place in range(101))), ""),
     (
         "an item cannot be read twice",
         read(
@@ -94,12 +94,12 @@ REFUSED: list[tuple[str, Step, str]] = [
         OWN_WORDS,
     ),
     (
-        "one missing table refuses the whole transaction",
+        "one missing table rejects the whole transaction",
         read(Fails("ResourceNotFoundException"), get(key("1")), get(key("1"), "Nowhere")),
         "",
     ),
     (
-        "an unknown ReturnConsumedCapacity is judged before the table is looked up",
+        "an unknown ReturnConsumedCapacity is checked before the table is looked up",
         read(
             invalid(
                 constraint(
@@ -111,17 +111,17 @@ REFUSED: list[tuple[str, Step, str]] = [
             get(key("1"), "Nowhere"),
             ReturnConsumedCapacity="SOME",
         ),
-        "looks the table up first",
+        "looks up the table first",
     ),
     ("a key of the wrong type cancels", read(cancelled(NO_MATCH), get({"pk": {"N": "1"}})), NO_REASONS),
     ("an empty key cancels", read(cancelled(NO_MATCH), get({})), NO_REASONS),
     (
-        "the reasons stand in the order of the actions",
+        "the reasons are in the order of the actions",
         read(cancelled(None, NO_MATCH), get(key("1")), get({"a": {"S": "1"}})),
         NO_REASONS,
     ),
     (
-        "an empty string as a key is refused before the transaction",
+        "an empty string as a key is rejected before the transaction",
         read(
             invalid(
                 "One or more parameter values are not valid. The AttributeValue for a key attribute cannot contain "
@@ -132,7 +132,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "a key that is no number is refused before the transaction",
+        "a key that is not a number is rejected before the transaction",
         read(
             invalid("The parameter cannot be converted to a numeric value: x"),
             get({"pk": {"N": "x"}}, "NumberHash"),
@@ -140,7 +140,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         OWN_WORDS,
     ),
     (
-        "an unused name is refused before the transaction",
+        "an unused name is rejected before the transaction",
         read(
             invalid("Value provided in ExpressionAttributeNames unused in expressions: keys: {#b}"),
             get(key("1"), ProjectionExpression="#a", ExpressionAttributeNames={"#a": "a", "#b": "b"}),
@@ -148,7 +148,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "an undefined name is refused before the transaction",
+        "an undefined name is rejected before the transaction",
         read(
             invalid(
                 "Invalid ProjectionExpression: An expression attribute name used in the document path "
@@ -159,7 +159,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "a syntax error is refused before the transaction",
+        "a syntax error is rejected before the transaction",
         read(
             invalid('Invalid ProjectionExpression: Syntax error; token: "b", near: "a b"'),
             get(key("1"), ProjectionExpression="a b"),
@@ -167,7 +167,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "names without an expression are refused",
+        "names without an expression are rejected",
         read(
             invalid("ExpressionAttributeNames can only be specified when using expressions"),
             get(key("1"), ExpressionAttributeNames={"#a": "a"}),
@@ -179,7 +179,7 @@ REFUSED: list[tuple[str, Step, str]] = [
 CASES: list[Case] = [
     *(case(name, step, tables="Hash NumberHash", local=local) for name, step, local in REFUSED),
     case(
-        "answers stand in the order of the actions, a missing item as an empty one",
+        "answers are in the order of the actions, a missing item as an empty one",
         ONE,
         put(pk={"S": "2"}),
         read(

@@ -1,6 +1,6 @@
 """TransactWriteItems: all actions or none, why a transaction was cancelled, and idempotent tokens.
 
-Concurrent transactions and their conflicts are not told here.
+Concurrent transactions and their conflicts are not reported here.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from typing import Any
 from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
 from ..tables import index, table
 
-OWN_WORDS = "reports the fault in its own words"
-ALL_REASONS = "judges every action instead of stopping at the first invalid one"
+OWN_WORDS = "has a different text"
+ALL_REASONS = "checks every action instead of stopping at the first invalid one"
 FULL_STOP = "ends the reason of a ConditionCheck with a full stop"
 NO_MATCH = "The provided key element does not match the schema"
 INVALID = "One or more parameter values were invalid: "
@@ -135,7 +135,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         OWN_WORDS,
     ),
     (
-        "a long token is told before an unknown ReturnConsumedCapacity",
+        "a long token is reported before an unknown ReturnConsumedCapacity",
         write(
             invalid(
                 "2 validation errors detected: "
@@ -151,7 +151,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         OWN_WORDS,
     ),
     (
-        "a Delete's condition is judged before its key",
+        "a Delete's condition is checked before its key",
         write(
             invalid('Invalid ConditionExpression: Syntax error; token: "=", near: "= = b"'),
             {"Delete": {"TableName": "Hash", "Key": {"pk": deep(100)}, "ConditionExpression": "a = = b"}},
@@ -159,24 +159,24 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "an empty name is told before a value that is too deep",
+        "an empty name is reported before a value that is too deep",
         write(invalid("Empty attribute name"), put(key("1") | {"d": deep(100), "": {"S": "x"}})),
         OWN_WORDS,
     ),
-    ("101 actions are refused", write(invalid(None), *(put(key(str(place))) for place in range(101))), ""),
-    ("a Put needs an item", write(null("put.item"), {"Put": {"TableName": "Hash"}}), "accepts it"),
+    ("101 actions are rejected", write(invalid(None), *(put(key(str(place))) for place in range(101))), ""),
+    ("a Put needs an item", write(null("put.item"), {"Put": {"TableName": "Hash"}}), "accepts the request"),
     ("a Delete needs a key", write(null("delete.key"), {"Delete": {"TableName": "Hash"}}), OWN_WORDS),
     (
         "an Update needs an expression",
         write(null("update.updateExpression"), {"Update": {"TableName": "Hash", "Key": NEW}}),
-        "accepts it",
+        "accepts the request",
     ),
     (
         "a ConditionCheck needs a condition",
         write(
             null("conditionCheck.conditionExpression"), {"ConditionCheck": {"TableName": "Hash", "Key": NEW}}
         ),
-        "leaves the count of errors out",
+        "omits the error count",
     ),
     (
         "an item has one action: put and delete",
@@ -186,7 +186,7 @@ REFUSED: list[tuple[str, Step, str]] = [
     (
         "an item has one action: put and check",
         write(ONE_OPERATION, put(NEW), check(NEW, ABSENT)),
-        "judges the check against the put",
+        "evaluates the check against the put item",
     ),
     ("an item has one action: check and check", write(ONE_OPERATION, *[check(NEW, ABSENT)] * 2), ""),
     (
@@ -196,7 +196,7 @@ REFUSED: list[tuple[str, Step, str]] = [
             put({"pk": {"N": "1000"}}, "NumberHash"),
             delete({"pk": {"N": "1e3"}}, "NumberHash"),
         ),
-        "compares numbers as written",
+        "compares numbers as text",
     ),
     (
         "a missing table is not named",
@@ -239,7 +239,7 @@ REFUSED: list[tuple[str, Step, str]] = [
             put(NEW, "Nowhere"),
             ReturnConsumedCapacity="SOME",
         ),
-        "looks the tables up first",
+        "looks up the tables first",
     ),
     (
         "a token has a greatest length",
@@ -257,7 +257,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         OWN_WORDS,
     ),
     (
-        "an undefined name is refused before the transaction",
+        "an undefined name is rejected before the transaction",
         write(
             invalid(
                 "Invalid ConditionExpression: An expression attribute name used in the document path "
@@ -268,7 +268,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "an undefined value is refused before the transaction",
+        "an undefined value is rejected before the transaction",
         write(
             invalid(
                 "Invalid ConditionExpression: An expression attribute value used in expression "
@@ -279,7 +279,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "an unused name is refused before the condition is judged",
+        "an unused name is rejected before the condition is checked",
         write(
             invalid("Value provided in ExpressionAttributeNames unused in expressions: keys: {#x}"),
             put(NEW, ConditionExpression=PRESENT, ExpressionAttributeNames={"#x": "x"}),
@@ -287,7 +287,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "an empty condition is refused",
+        "an empty condition is rejected",
         write(
             invalid("Invalid ConditionExpression: The expression can not be empty;"),
             put(NEW, ConditionExpression=""),
@@ -295,22 +295,22 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "an empty string as a put key is refused before the transaction",
+        "an empty string as a put key is rejected before the transaction",
         write(invalid(EMPTY_KEY), put(key(""))),
         "",
     ),
     (
-        "an empty string as a delete key is refused before the transaction",
+        "an empty string as a delete key is rejected before the transaction",
         write(invalid(EMPTY_KEY), delete(key(""))),
         "",
     ),
     (
-        "an empty set is refused before the transaction",
+        "an empty set is rejected before the transaction",
         write(invalid(INVALID + "An string set  may not be empty"), put(NEW | {"a": {"SS": []}})),
         "",
     ),
     (
-        "a number out of range is refused before the transaction",
+        "a number out of range is rejected before the transaction",
         write(
             invalid(
                 "Number overflow. Attempting to store a number with magnitude larger than supported range"
@@ -320,7 +320,7 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "an item too deep is refused before the transaction",
+        "an item too deep is rejected before the transaction",
         write(
             invalid(
                 "Nesting Levels have exceeded supported limits: "
@@ -331,14 +331,14 @@ REFUSED: list[tuple[str, Step, str]] = [
         "",
     ),
     (
-        "a put too large is refused before the transaction",
+        "a put too large is rejected before the transaction",
         write(
             invalid("Item size has exceeded the maximum allowed size"), put(NEW | {"a": {"S": "x" * 409600}})
         ),
         "",
     ),
     (
-        "more than 4 MB are refused",
+        "more than 4 MB are rejected",
         write(
             Fails("ValidationException"),
             *(put(key(str(place)) | {"a": {"S": "x" * 100000}}) for place in range(50)),
@@ -351,7 +351,7 @@ REFUSED: list[tuple[str, Step, str]] = [
             cancelled(wrong(INVALID + "Type mismatch for key pk expected: S actual: N")),
             put({"pk": {"N": "1"}}),
         ),
-        "leaves the types out of the reason",
+        "omits the types in the reason",
     ),
     (
         "a put without its key cancels",
@@ -390,7 +390,7 @@ REFUSED: list[tuple[str, Step, str]] = [
             put(key("2")),
             update(NEW, "SET a = b"),
         ),
-        "refuses the whole request",
+        "rejects the whole request",
     ),
     (
         "an update too large cancels",
@@ -398,10 +398,10 @@ REFUSED: list[tuple[str, Step, str]] = [
             cancelled(wrong("Item size to update has exceeded the maximum allowed size")),
             update(NEW, "SET a = :v", values={":v": {"S": "x" * 409600}}),
         ),
-        "refuses the whole request",
+        "rejects the whole request",
     ),
     (
-        "the first invalid action is the only one named, and no condition is judged",
+        "the first invalid action is the only one named, and no condition is checked",
         write(
             cancelled(wrong(NO_MATCH), NONE, NONE),
             delete({"pk": {"N": "1"}}),
@@ -411,9 +411,9 @@ REFUSED: list[tuple[str, Step, str]] = [
         ALL_REASONS,
     ),
     (
-        "an unknown ReturnValuesOnConditionCheckFailure is refused",
+        "an unknown ReturnValuesOnConditionCheckFailure is rejected",
         write(invalid(None), put(NEW, ReturnValuesOnConditionCheckFailure="SOME")),
-        "accepts it",
+        "accepts the request",
     ),
 ]
 
@@ -527,7 +527,7 @@ CASES: list[Case] = [
             put(NEW | {"x": {"N": "1"}}, "Typed"),
         ),
         stored(None, "new", "Typed"),
-        local="leaves the types out of the reason",
+        local="omits the types in the reason",
     ),
     case(
         "100 actions are done at once",
@@ -584,7 +584,7 @@ CASES: list[Case] = [
         tables="Hash",
     ),
     case(
-        "a repeated transaction does not judge its conditions again",
+        "a repeated transaction does not check its conditions again",
         write({}, put(key("1"), ConditionExpression=ABSENT), ClientRequestToken=TOKENS[5]),
         write({}, put(key("1"), ConditionExpression=ABSENT), ClientRequestToken=TOKENS[5]),
         tables="Hash",
@@ -624,7 +624,7 @@ CASES: list[Case] = [
             ReturnConsumedCapacity="TOTAL",
         ),
         tables="Hash NumberHash",
-        local="counts one action of each table",
+        local="counts only one action per table",
     ),
     case(
         "stored items do not count towards 4 MB, what the request carries does",

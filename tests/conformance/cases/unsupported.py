@@ -9,7 +9,7 @@ from solotable._protocol.operations import UNSUPPORTED
 
 from ..harness import Case, Fails, Json, Step, case, invalid
 
-LOCAL = "has its own text"
+LOCAL = "has a different text"
 
 
 def text(what: str) -> str:

@@ -229,7 +229,7 @@ FAILURES = [
         update(text, expect, values),
         Step("GetItem", {"TableName": "Hash", "Key": KEY}, {"Item": ITEM}),
         tables="Hash",
-        local="Local tells the precision" if "38 digits" in title else "",
+        local="names the precision" if "38 digits" in title else "",
     )
     for title, text, values, expect in (
         ("a missing attribute cannot be copied", "SET z = nope", None, MISSING),
@@ -316,7 +316,7 @@ ONCE = 'The "{}" section can only be used once in an update expression;'
 COUNT = "Incorrect number of operands for operator or function; operator or function: "
 RULES = [
     case(
-        f"refused: {text or 'an empty expression'}",
+        f"rejected: {text or 'an empty expression'}",
         update(text, refused(message), V if ":v" in text else None),
         tables="Hash",
     )
@@ -412,7 +412,7 @@ OPERANDS = [
         tables="Hash",
     ),
     case(
-        "an expression of 4097 bytes is refused",
+        "an expression of 4097 bytes is rejected",
         update(
             f"SET z ={' ' * 4088}:v",
             refused("Expression size has exceeded the maximum allowed size;", evidence.EXPRESSION_SIZE),
@@ -421,7 +421,7 @@ OPERANDS = [
         tables="Hash",
     ),
     case(
-        "a path of 33 levels is refused",
+        "a path of 33 levels is rejected",
         update(
             f"REMOVE {'.'.join('x' * 33)}",
             refused("The document path has too many nesting levels; nesting levels: 33"),

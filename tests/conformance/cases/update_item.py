@@ -20,10 +20,10 @@ EMPTY_UPDATE = counted(
     "Invalid UpdateExpression: The expression can not be empty;", evidence.EMPTY_EXPRESSION
 )
 EMPTY = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
-LOCAL_TEXT = "Local has its own text"
-LOCAL_TABLE = "Local looks the table up first"
-LOCAL_CREATES = "Local creates the item"
-LOCAL_LEAVES = "Local returns the whole top-level attribute"
+LOCAL_TEXT = "has a different text"
+LOCAL_TABLE = "looks up the table first"
+LOCAL_CREATES = "creates the item"
+LOCAL_LEAVES = "returns the whole top-level attribute"
 
 
 def put(item: Json, table: str = "Hash") -> Step:
@@ -125,12 +125,12 @@ CREATION = [
             local=local,
         )
         for text, local in (
-            ("REMOVE x.y", "Local refuses the path"),
-            ("REMOVE x[0]", "Local refuses the path"),
+            ("REMOVE x.y", "rejects the path"),
+            ("REMOVE x[0]", "rejects the path"),
         )
     ),
-    case("REMOVE x.y on an item without x is refused", put(KEY), update("REMOVE x.y", PATH), tables="Hash"),
-    case("SET x.y on a missing item is refused", update("SET x.y = :v", PATH, V), get({}), tables="Hash"),
+    case("REMOVE x.y on an item without x is rejected", put(KEY), update("REMOVE x.y", PATH), tables="Hash"),
+    case("SET x.y on a missing item is rejected", update("SET x.y = :v", PATH, V), get({}), tables="Hash"),
     case(
         "an update keeps the attributes that it does not touch",
         put(ITEM),
@@ -152,7 +152,7 @@ RETURNS = [
             ReturnValues="UPDATED_NEW",
         ),
         tables="Hash",
-        local="shows the whole map",
+        local="returns the whole map",
     ),
     *(
         case(
@@ -282,7 +282,7 @@ CONDITIONS = [
         tables="Hash",
     ),
     case(
-        "a failed condition is told before an update that cannot be applied",
+        "a failed condition is reported before an update that cannot be applied",
         put(ITEM),
         update("SET nope.x = :v", FAILED, V, ConditionExpression="attribute_exists(nope)"),
         tables="Hash",
@@ -315,7 +315,7 @@ CONDITIONS = [
         tables="Hash",
     ),
     case(
-        "a value that neither expression uses is refused before the condition is checked",
+        "a value that neither expression uses is rejected before the condition is checked",
         update(
             "SET x = :v",
             counted(
@@ -387,7 +387,7 @@ REFUSALS = [
             key=PAIR,
         ),
         tables="Indexed",
-        local="Local names no key, types and index",
+        local="does not name the key, the types and the index",
     ),
     case(
         "an index key cannot be copied from another type",
@@ -429,7 +429,7 @@ REFUSALS = [
         )
     ),
     case(
-        "an empty string is no key to update",
+        "an empty string is not a key to update",
         update(
             "SET x = :v",
             invalid(
@@ -497,17 +497,17 @@ REFUSALS = [
         tables="Hash",
     ),
     case(
-        "a bad key is told before a bad expression",
+        "a bad key is reported before a bad expression",
         update("", invalid(EMPTY), key={"pk": {}}),
         tables="Hash",
     ),
     case(
-        "a bad update expression is told before a bad condition",
+        "a bad update expression is reported before a bad condition",
         update("", EMPTY_UPDATE, ConditionExpression=""),
         tables="Hash",
     ),
     case(
-        "a bad condition is told when the update is sound",
+        "a bad condition is reported when the update is valid",
         update(
             "SET x = :v",
             counted(
@@ -519,7 +519,7 @@ REFUSALS = [
         tables="Hash",
     ),
     case(
-        "a bad expression is told before a missing table",
+        "a bad expression is reported before a missing table",
         update("", EMPTY_UPDATE, table="Nope"),
         local=LOCAL_TABLE,
     ),
@@ -554,7 +554,7 @@ CAPACITY = [
         )
     ),
     case(
-        "INDEXES tells the table's share",
+        "INDEXES reports the table's share",
         update("SET x = :v", capacity(1, Table=units(1)), V, ReturnConsumedCapacity="INDEXES"),
         tables="Hash",
     ),
@@ -589,7 +589,7 @@ CAPACITY = [
         )
     ),
     case(
-        "a change of an attribute in no index tells the table alone",
+        "a change of an attribute in no index reports the table alone",
         put(INDEXED, "Indexed"),
         update(
             "SET misc = :v",
@@ -602,7 +602,7 @@ CAPACITY = [
         tables="Indexed",
     ),
     case(
-        "SIZE tells the item collection of a table with local indexes",
+        "SIZE reports the item collection of a table with local indexes",
         update(
             "SET x = :v",
             {"ItemCollectionMetrics": {"ItemCollectionKey": KEY, "SizeEstimateRangeGB": [0, 1]}},
@@ -612,7 +612,7 @@ CAPACITY = [
             ReturnItemCollectionMetrics="SIZE",
         ),
         tables="Indexed",
-        local="Local tells no item collection metrics",
+        local="returns no item collection metrics",
     ),
 ]
 

@@ -12,7 +12,7 @@ from ..harness import Case, Expectation, Fails, Json, Step, case, invalid
 from ..tables import index, table
 
 INVALID = "One or more parameter values were invalid: "
-OWN_WORDS = "reports the fault in its own words"
+OWN_WORDS = "has a different text"
 BACKGROUND = "builds and drops an index in the background"
 UNITS = {"ReadCapacityUnits": 1, "WriteCapacityUnits": 1}
 NOTHING = (
@@ -110,7 +110,7 @@ CASES: list[Case] = [
         local=OWN_WORDS,
     ),
     case(
-        "an empty list of index updates goes with nothing",
+        "an empty list of index updates cannot accompany another change",
         update(
             expect=invalid(INVALID + "List of GlobalSecondaryIndexUpdates is empty"),
             GlobalSecondaryIndexUpdates=[],
@@ -118,7 +118,7 @@ CASES: list[Case] = [
         ),
         described(lambda got: got["DeletionProtectionEnabled"] is False),
         tables="Hash",
-        local="ignores it",
+        local="ignores the empty list",
     ),
     *(
         case(
@@ -131,7 +131,7 @@ CASES: list[Case] = [
                 ),
                 GlobalSecondaryIndexUpdates=[{action: {"IndexName": "ghost", **members}}],
             ),
-            local="does not name it",
+            local="does not name the index",
         )
         for action, members in (
             ("Delete", {}),
@@ -164,10 +164,10 @@ CASES: list[Case] = [
             ),
             GlobalSecondaryIndexUpdates=[{"Update": {"IndexName": "byx", "WarmThroughput": {}}}],
         ),
-        local="looks the table up first",
+        local="looks up the table first",
     ),
     case(
-        "an unknown table class is refused",
+        "an unknown table class is rejected",
         update(
             expect=invalid(
                 "Invalid table-class parameter provided. Please try again with a valid table-class value: "
@@ -176,7 +176,7 @@ CASES: list[Case] = [
             TableClass="COLD",
         ),
         tables="Hash",
-        local="has no table classes",
+        local="does not support table classes",
     ),
     case(
         "a missing table is named",
@@ -188,9 +188,9 @@ CASES: list[Case] = [
         local=OWN_WORDS,
     ),
     case(
-        "the request is judged before the table is looked up",
+        "the request is checked before the table is looked up",
         update("Nowhere", invalid(NOTHING)),
-        local="looks the table up first",
+        local="looks up the table first",
     ),
     case(
         "an index update needs an action",
@@ -276,7 +276,7 @@ CASES: list[Case] = [
         local=BACKGROUND,
     ),
     case(
-        "a new index judges later writes",
+        "a new index checks later writes",
         indexes(CREATE, x="S"),
         put(
             invalid(INVALID + "Type mismatch for Index Key x Expected: S Actual: N IndexName: byx"),
@@ -343,7 +343,7 @@ CASES: list[Case] = [
         ),
     ),
     case(
-        "a dropped index no longer judges writes",
+        "a dropped index no longer checks writes",
         Step("CreateTable", INDEXED),
         indexes({"Delete": {"IndexName": "byx"}}, name="Typed"),
         Step("PutItem", {"TableName": "Typed", "Item": {"pk": {"S": "1"}, "x": {"N": "1"}}}, {}),
@@ -446,13 +446,13 @@ CASES: list[Case] = [
         local=OWN_WORDS,
     ),
     case(
-        "throughput has an upper bound, judged before the table is looked up",
+        "throughput has an upper bound, checked before the table is looked up",
         update(
             "Nowhere",
             invalid("Given value 1000000000001 for ReadCapacityUnits is out of bounds"),
             ProvisionedThroughput=dict.fromkeys(UNITS, 1000000000001),
         ),
-        local="looks the table up first",
+        local="looks up the table first",
     ),
     case(
         "an index's throughput changes",
@@ -493,7 +493,7 @@ CASES: list[Case] = [
             StreamViewType="OLD_IMAGE",
         ),
         tables="Hash",
-        local="leaves the table's name out",
+        local="omits the table's name",
     ),
     case(
         "a stream that is not there cannot be disabled",
@@ -534,7 +534,7 @@ CASES: list[Case] = [
         update(expect=bounds(None, -1), OnDemandThroughput={"MaxWriteRequestUnits": -1}),
         described(lambda got: "OnDemandThroughput" not in got),
         tables="Hash",
-        local="has no on-demand bounds",
+        local="does not support on-demand limits",
     ),
     case(
         "a table with provisioned capacity has no on-demand bounds",
@@ -549,7 +549,7 @@ CASES: list[Case] = [
             OnDemandThroughput={"MaxReadRequestUnits": 0},
         ),
         tables="Hash",
-        local="has no on-demand bounds",
+        local="does not support on-demand limits",
     ),
     # ack-api-quirks DDB-TABLE-030, verified on 2026-10-08: the text has not changed. moto has another one,
     # in a test that was not verified on AWS.
@@ -573,6 +573,6 @@ CASES: list[Case] = [
         update(TableClass="STANDARD_INFREQUENT_ACCESS"),
         described(lambda got: bool(got["TableClassSummary"]["TableClass"] == "STANDARD_INFREQUENT_ACCESS")),
         tables="Hash",
-        local="has no table classes",
+        local="does not support table classes",
     ),
 ]

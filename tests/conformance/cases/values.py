@@ -20,8 +20,8 @@ NESTING = (
     "Attributes in the item have nested levels beyond supported limit"
 )
 NO_NAME = invalid("Empty attribute name")
-LOCAL_TEXT = "Local has its own text"
-LOCAL_ZERO = "Local takes zero with any exponent"
+LOCAL_TEXT = "has a different text"
+LOCAL_ZERO = "accepts zero with any exponent"
 
 
 def put(value: Any, expect: Expectation | None = None, **more: Any) -> Step:
@@ -85,7 +85,7 @@ NUMBERS = [
     ),
     *(
         case(
-            f"refused: {text!r} is {REASONS.get(why, 'no number')}",
+            f"rejected: {text!r} is {REASONS.get(why, 'not a number')}",
             put({"N": text}, refused(why, evidence.NUMBER)),
             tables="Hash",
             local=local,
@@ -125,7 +125,7 @@ NUMBERS = [
         )
     ),
     case(
-        "a bad number in an expression is refused",
+        "a bad number in an expression is rejected",
         Step(
             "DeleteItem",
             {
@@ -143,7 +143,7 @@ NUMBERS = [
         tables="Hash",
     ),
     case(
-        "a bad number deep in a document is refused",
+        "a bad number deep in a document is rejected",
         put({"M": {"x": {"L": [{"N": "b"}]}}}, refused(f"{NOT_NUMERIC}: b", evidence.NUMBER)),
         tables="Hash",
         local=LOCAL_TEXT,
@@ -203,7 +203,7 @@ DUPLICATES = (
         {"SS": ["b", "a", "b"]},
         '["a", "b", "b"] contains duplicates',
         f"{INVALID}Input collection [b, a, b] contains duplicates.",
-        "Local has no full stop",
+        "omits the final full stop",
     ),
     (
         "a number twice in a set",
@@ -224,7 +224,7 @@ DUPLICATES = (
         {"BS": ["/w==", "AA==", "AA=="]},
         '["AA==","/w==","AA=="]of type BS contains duplicates',
         f"{INVALID}Input collection [/w==, AA==, AA==]of type BS contains duplicates.",
-        "Local does not show the members",
+        "does not show the members",
     ),
 )
 
@@ -257,7 +257,7 @@ SETS = [
     kept("a set of strings may hold the empty one", {"SS": ["", "a"]}),
     kept("a set of binaries may hold the empty one", {"BS": ["", "YQ=="]}),
     *(
-        case(f"refused: {title}", put(value, refused(why, captured)), tables="Hash", local=local)
+        case(f"rejected: {title}", put(value, refused(why, captured)), tables="Hash", local=local)
         for title, value, why, captured, local in (
             (
                 "an empty set of strings",
@@ -293,7 +293,7 @@ SETS = [
     ),
     *(
         case(
-            f"refused: {title}",
+            f"rejected: {title}",
             put(
                 value,
                 counted(f"{INVALID}Input collection {newer}.", evidence.DUPLICATES, older=older),
@@ -307,7 +307,7 @@ SETS = [
     # nothing has changed.
     *(
         case(
-            f"{operation} refuses {title}",
+            f"{operation} rejects {title}",
             Step(operation, request(value), expect),
             tables="Hash",
             local=local,
@@ -350,7 +350,7 @@ SETS = [
 EMPTY_NUMBER = {"N": ""}
 READS = [
     case(
-        f"{operation} refuses the empty number", Step(operation, request, expect), tables="Hash", local=local
+        f"{operation} rejects the empty number", Step(operation, request, expect), tables="Hash", local=local
     )
     for operation, request, expect, local in (
         (
@@ -422,15 +422,15 @@ DOCUMENTS = [
     ),
     kept("a document of 31 maps is kept", nested(31)),
     case(
-        "refused: a document of 32 maps", put(nested(32), counted(NESTING, evidence.NESTING)), tables="Hash"
+        "rejected: a document of 32 maps", put(nested(32), counted(NESTING, evidence.NESTING)), tables="Hash"
     ),
     case(
-        "refused: a document of 32 lists",
+        "rejected: a document of 32 lists",
         put({"L": [nested(31)]}, counted(NESTING, evidence.NESTING)),
         tables="Hash",
     ),
     *(
-        case(f"refused: {title}", put(value, refusal), tables="Hash")
+        case(f"rejected: {title}", put(value, refusal), tables="Hash")
         for title, value, refusal in (
             ("a value without a type", {}, invalid(EMPTY)),
             ("a value of an unknown type", {"X": "a"}, invalid(EMPTY)),
@@ -448,7 +448,7 @@ DOCUMENTS = [
         )
     ),
     case(
-        "refused: an empty attribute name",
+        "rejected: an empty attribute name",
         Step("PutItem", {"TableName": "Hash", "Item": {**KEY, "": {"S": "a"}}}, NO_NAME),
         tables="Hash",
     ),
@@ -458,7 +458,7 @@ DOCUMENTS = [
         tables="Hash",
     ),
     case(
-        "refused: an attribute name of 65536 bytes",
+        "rejected: an attribute name of 65536 bytes",
         Step(
             "PutItem",
             {"TableName": "Hash", "Item": {**KEY, "n" * 65_536: {"S": "a"}}},
@@ -509,13 +509,13 @@ def unreadable(title: str, value: Any, message: str, local: str) -> Case:
     )
 
 
-CONVERTS = "Local converts it"
-FAILS = "Local fails inside"
+CONVERTS = "converts the value"
+FAILS = "fails with an internal error"
 COLLECTION = "Unrecognized collection type "
 MODEL = "com.amazonaws.dynamodb.v20120810.AttributeValue"
 WIRE = [
     unreadable(
-        "a number that is no string", {"N": 123}, "NUMBER_VALUE cannot be converted to String", CONVERTS
+        "a number that is not a string", {"N": 123}, "NUMBER_VALUE cannot be converted to String", CONVERTS
     ),
     unreadable(
         "a decimal where a string should be",
@@ -543,7 +543,7 @@ WIRE = [
         FAILS,
     ),
     unreadable(
-        "base64 of a length that is no multiple of four",
+        "base64 of a length that is not a multiple of four",
         {"B": "23456"},
         "Base64 encoded length is expected a multiple of 4 bytes but found: 5",
         FAILS,
@@ -552,7 +552,7 @@ WIRE = [
         "base64 with bits left over",
         {"B": "+/+="},
         "Invalid last non-pad Base64 character dectected",
-        "Local drops the bits",
+        "ignores the extra bits",
     ),
     unreadable(
         "a number where a boolean should be",
@@ -586,7 +586,7 @@ WIRE = [
     unreadable("a list where a value should be", [], f"{COLLECTION}class {MODEL}", FAILS),
     kept("the words true and false are booleans on the wire", {"BOOL": "true"}, {"BOOL": True}),
     case(
-        "cannot be read: an item that is no map",
+        "cannot be read: an item that is not a map",
         Step(
             "PutItem",
             {"TableName": "Hash", "Item": "23"},
@@ -596,7 +596,7 @@ WIRE = [
         local=FAILS,
     ),
     case(
-        "cannot be read: a table name that is no string",
+        "cannot be read: a table name that is not a string",
         Step(
             "PutItem",
             {"TableName": 23, "Item": KEY},
@@ -605,7 +605,7 @@ WIRE = [
         local=CONVERTS,
     ),
     case(
-        "what cannot be read is told before what is missing",
+        "what cannot be read is reported before what is missing",
         Step(
             "PutItem",
             {"ReturnValues": 23},
