@@ -16,13 +16,15 @@ import solotable.errors
 from solotable.cli.main import every_command
 from tests.closed_network import close_network
 
-from .checkout import PACKAGE, ROOT, name
+from .checkout import PACKAGE, ROOT, files, name
 
 DOCS = ROOT / "docs"
 GUIDES = [ROOT / "README.md", *sorted((DOCS / "guide").glob("*.md"))]
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 ERRORS = DOCS / "reference" / "errors.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+#: A file of this project in backticks: `test_kill.py`, `server/run.py`. `models.py` is the reader's.
+SOURCE_FILE = re.compile(r"`((?:\w+/)+\w+\.py|test_\w+\.py)`")
 LINK = re.compile(r"\]\((?!https?://|#)([^)#\s]+)(?:#[^)]*)?\)")
 
 
@@ -66,6 +68,13 @@ def test_the_tests_in_a_guide_pass(guide: Path, tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_to_files(page: Path) -> None:
     assert [link for link in LINK.findall(text(page)) if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_source_files_named_on_a_page_exist(page: Path) -> None:
+    paths = [f"/{name(path)}" for path in files()]
+    named = SOURCE_FILE.findall(BLOCK.sub("", text(page)))
+    assert [file for file in named if not any(path.endswith(f"/{file}") for path in paths)] == []
 
 
 def test_every_error_is_documented_and_every_documented_error_exists() -> None:
