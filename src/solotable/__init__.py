@@ -10,7 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ._connect import Table, connect, connect_async
+    from ._connect import connect, connect_async
     from ._entities.codecs.loader import is_stored
     from ._entities.declare.entity import Entity
     from ._entities.declare.fields import (
@@ -43,12 +43,13 @@ if TYPE_CHECKING:
     from ._store import AdminStore, AsyncAdminStore, AsyncDatabase, AsyncStore, Database, Store
     from ._store.handles.leases import AsyncLease, Lease
     from ._store.page import Page
+    from ._table import Table
     from .ids import new_id
 
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "_connect": ("Table", "connect", "connect_async"),
+    "_connect": ("connect", "connect_async"),
     "_entities.patterns.conditions": ("between", "contains", "exists", "missing", "one_of", "size", "some"),
     "_entities.traits.counters": ("Counted",),
     "_entities.traits.soft_delete": ("SoftDelete",),
@@ -78,6 +79,7 @@ _ROOMS = {
     "_flows.feed.changes": ("Changed",),
     "_flows.feed.checkpoints": ("Checkpoint",),
     "_flows.transactions.write": ("ANY",),
+    "_table": ("Table",),
     "ids": ("new_id",),
     "_store": ("AdminStore", "AsyncAdminStore", "AsyncDatabase", "AsyncStore", "Database", "Store"),
     "_store.handles.leases": ("AsyncLease", "Lease"),

@@ -319,32 +319,3 @@ def _only(path: str, text: str) -> str | None:
     if "/" in name:
         raise DeclarationError(f"{text!r} has more behind its host than the name of a table.")
     return name or None
-
-
-class Table(declared.Table):
-    """One DynamoDB table and the entities kept in it; `open(url)` gives the store of them.
-
-    See `solotable._entities.declare.table.Table` for what is declared.
-    """
-
-    def open(
-        self,
-        url: str,
-        *,
-        cursor_secrets: Sequence[bytes] = (),
-        clock: Callable[[], float] = time.time,
-        session: Any = None,
-    ) -> Database:
-        """Open a URL for this table alone; see `connect`."""
-        return connect(url, self, cursor_secrets=cursor_secrets, clock=clock, session=session)
-
-    def open_async(
-        self,
-        url: str,
-        *,
-        cursor_secrets: Sequence[bytes] = (),
-        clock: Callable[[], float] = time.time,
-        session: Any = None,
-    ) -> AsyncDatabase:
-        """Open a URL for this table alone, for use with `await`."""
-        return connect_async(url, self, cursor_secrets=cursor_secrets, clock=clock, session=session)

@@ -6,10 +6,10 @@ Nothing here parses, checks or evaluates.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, Union
 
 from solotable._values import AttributeValue
+from solotable._values.lazy_dataclass import dataclass
 
 #: Where an attribute is: a top-level name, then map keys (str) and list places (int).
 Path = tuple[Union[str, int], ...]

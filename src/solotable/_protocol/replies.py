@@ -7,10 +7,11 @@ them for callers who want dicts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Union
 
 from solotable._values import Item
+from solotable._values.lazy_dataclass import dataclass
 
 #: One item as it was stored (JSON bytes), or as a dict. In a list of items, bytes may also be a run:
 #: several items with commas between them.

@@ -7,11 +7,12 @@ name or ARN, whichever the caller gave; the reply names the table in the same wa
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Generic, Literal, TypeVar, Union
 
 from solotable._expressions.ast import Condition, KeyCondition, Projection, Update
 from solotable._values import AttributeValue, Item
+from solotable._values.lazy_dataclass import dataclass
 
 from . import replies  # noqa: F401  # the strings below name its records
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import abc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, cast, get_args
 
 import pydantic
@@ -16,6 +16,7 @@ from pydantic_core import PydanticSerializationError
 
 from solotable import _values
 from solotable._values import AttributeValue, sort_members
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError, ServiceError, StoredDataError
 
 from .scalars import Scalar, plain

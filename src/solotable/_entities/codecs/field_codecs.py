@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections import abc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from decimal import Decimal
 from enum import Enum
@@ -35,6 +35,7 @@ from solotable._entities.declare.annotations import (
 )
 from solotable._entities.declare.fields import TTL, Attr, Counter, Created, Json, Unique, Updated, Version
 from solotable._values import AttributeValue
+from solotable._values.lazy_dataclass import dataclass
 
 from .containers import (
     REFUSALS,

@@ -10,7 +10,6 @@ from base64 import b64decode, b64encode
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -23,6 +22,7 @@ import pydantic_core
 
 from solotable._entities.declare.fields import is_from_scope
 from solotable._values import canonical_number
+from solotable._values.lazy_dataclass import dataclass
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = timedelta(seconds=1)

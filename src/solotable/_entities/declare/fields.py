@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DeclarationError
 
 _LONGEST_NAME = 65535

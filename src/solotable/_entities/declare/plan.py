@@ -7,7 +7,7 @@ between an entity and its stored item.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -21,6 +21,7 @@ from solotable._entities.traits.retention import Retention
 from solotable._entities.traits.soft_delete import SoftDelete
 from solotable._entities.traits.trait import Trait
 from solotable._values import DEEPEST, AttributeValue, Item, item_size, levels, value_size
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, ItemTooLarge, StoredDataError
 
 from .table import Table

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DeclarationError
 
 if TYPE_CHECKING:

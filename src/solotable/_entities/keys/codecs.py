@@ -14,13 +14,14 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from enum import Enum, IntEnum
 from typing import Any, ClassVar
 from uuid import UUID
 
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError
 
 _SURROGATE = re.compile("[\ud800-\udfff]")

@@ -8,13 +8,13 @@ it sends nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from solotable._entities.codecs.field_codecs import Attribute
 from solotable._entities.declare.table import Index, KeyAttribute, Table, suggestion
 from solotable._expressions.ast import KeyTerm
 from solotable._values import Item
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 
 from .layout import Bound, Composed, Native, Side, buckets_of, names_of

@@ -6,12 +6,12 @@ A side turns values into key attributes, and arguments into conditions on them; 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, Union
 
 from solotable._entities.codecs.field_codecs import Attribute
 from solotable._expressions.ast import KeyOperator, KeyTerm
 from solotable._values import AttributeValue, Item, ordered_bytes
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError
 
 from .sharding import Spread

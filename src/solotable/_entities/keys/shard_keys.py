@@ -8,13 +8,14 @@ is sent. Lanes are described, never read.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from typing import Any
 
 from solotable._entities.declare.table import suggestion
 from solotable._expressions.ast import KeyTerm
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 
 from .key import AccessPath, Key

@@ -7,10 +7,10 @@ drawn by lot, and no shard is remembered anywhere.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 from zlib import crc32
 
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 
 FEWEST, MOST = 2, 100

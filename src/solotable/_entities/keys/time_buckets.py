@@ -8,10 +8,10 @@ this module to refuse.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, ClassVar, Literal
 
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DeclarationError
 
 from .codecs import PartCodec

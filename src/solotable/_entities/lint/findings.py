@@ -6,8 +6,9 @@ import linecache
 import re
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
+
+from solotable._values.lazy_dataclass import dataclass
 
 if TYPE_CHECKING:
     from solotable._entities.declare.plan import Plan

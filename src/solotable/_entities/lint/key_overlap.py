@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal
 
 from solotable._entities.declare.plan import Plan
@@ -18,6 +18,7 @@ from solotable._entities.keys.key_codecs import codec_for
 from solotable._entities.keys.layout import Composed, Native, Side
 from solotable._entities.keys.templates import Part
 from solotable._entities.keys.time_buckets import BucketCodec
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 
 from .segments import Segment, begin, meet, segments

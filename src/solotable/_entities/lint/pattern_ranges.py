@@ -8,12 +8,13 @@ that its codec gives. Ranges by since, until and the like are taken as the whole
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from solotable._entities.keys.layout import Composed
 from solotable._entities.keys.templates import Template
 from solotable._entities.patterns.query import Query
+from solotable._values.lazy_dataclass import dataclass
 
 from .key_overlap import Meeting, Pair, Place, sides_meet, solve
 from .segments import Segment

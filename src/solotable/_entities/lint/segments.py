@@ -9,11 +9,11 @@ answers are examples, so that a finding can show the key it is about. They are e
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 
 from solotable._entities.keys.codecs import DecimalCodec, DigitsCodec, PartCodec
 from solotable._entities.keys.templates import Part, Template
+from solotable._values.lazy_dataclass import dataclass
 
 _DIGIT = "0123456789"
 _HEX = "0123456789abcdef"

@@ -7,7 +7,7 @@ a description for people; requests are made by the flows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from solotable._entities.declare.plan import Plan
@@ -16,6 +16,7 @@ from solotable._entities.keys.key import AccessPath
 from solotable._entities.keys.layout import Bound, Composed, Native, buckets_of
 from solotable._entities.keys.templates import Part, Template
 from solotable._expressions.evaluate import paths_of
+from solotable._values.lazy_dataclass import dataclass
 
 from .pattern import BoundPattern, Pattern
 from .query import Query

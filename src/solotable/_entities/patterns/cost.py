@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from solotable._entities.declare.table import Index, Table
 from solotable._protocol.capacity import read_units, write_units
 from solotable._values import Item, item_size
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError
 
 #: A month as Amazon's price calculator counts it.

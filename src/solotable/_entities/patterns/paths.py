@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
@@ -20,6 +20,7 @@ from solotable._entities.codecs.field_codecs import Attribute, attribute_of
 from solotable._entities.declare.table import suggestion
 from solotable._expressions.ast import Path
 from solotable._values import AttributeValue
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 
 if TYPE_CHECKING:

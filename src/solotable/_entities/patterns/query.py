@@ -6,7 +6,7 @@ Each method returns a new query; nothing is sent.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel
@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from solotable._entities.keys.key import AccessPath
 from solotable._entities.keys.layout import Bound, Verb
 from solotable._expressions.ast import And, Condition
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 
 from .conditions import record

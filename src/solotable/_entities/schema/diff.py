@@ -7,8 +7,9 @@ the stream where one is declared. Capacity, backups, other streams and tags are 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from solotable._values.lazy_dataclass import dataclass
 
 Remedy = Literal[
     "create", "add", "replace", "delete", "enable-ttl", "disable-ttl", "enable-stream", "replace-stream"

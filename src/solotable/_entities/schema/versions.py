@@ -9,10 +9,11 @@ behind, until nobody needs it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final, Literal
 
 from solotable._values import AttributeValue, Item, dump, load
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError, NewerShape, StoredDataError
 
 #: The attributes of an item as Python values, by their names in the table; keys and tag are not among them.

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 from solotable._entities.declare.table import suggestion
 from solotable._values import AttributeValue, Item
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DeclarationError
 
 from .trait import Trait

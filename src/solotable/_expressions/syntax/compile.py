@@ -6,11 +6,11 @@ Placeholders that no expression mentions are refused here, whatever the item tur
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Final
 
 from solotable._expressions.ast import Condition, KeyCondition, Projection, Update
 from solotable._values import AttributeValue, canonical
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import ServiceError, invalid
 
 from .bind import bind_condition, bind_projection, bind_update

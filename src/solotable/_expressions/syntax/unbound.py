@@ -5,10 +5,10 @@ A path or operand without placeholders is already the bound tree's own node. Not
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, Union
 
 from solotable._expressions.ast import Attr, Comparator
+from solotable._values.lazy_dataclass import dataclass
 
 
 class Alias(str):

@@ -9,8 +9,9 @@ those that are `alone` it reports nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, Union
+
+from solotable._values.lazy_dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from solotable._connect import Table
+from solotable import Table
 from solotable._entities.declare.table import Index
 from solotable._entities.keys.layout import Composed
 from solotable.errors import DeclarationError

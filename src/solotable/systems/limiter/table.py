@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from solotable._connect import Table
+from solotable import Table
 from solotable._entities.declare.table import Index
 
 limiter = Table(
