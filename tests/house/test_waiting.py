@@ -18,7 +18,7 @@ HELPER = "tests/waiting.py"
 #: Where real time has to pass, and why a loaded machine cannot make the test fail.
 ALLOWED = {
     "tests/store/opening.py sleep": "waits as the engine would, in real time where it has no clock",
-    "tests/systems/limiter/test_faults.py is_available": "its own timeout is what is tested; nothing answers",
+    "tests/systems/limiter/test_faults.py ping": "its own timeout is what is tested; nothing answers",
     "tests/torture/fairness.py sleep": "the pace of a probe; nothing is asserted of it",
     "tests/torture/test_concurrency.py wait": "the pace of a reader; what it asserts is what it has seen",
     "tests/unit/engines/dynamodb/evil.py sleep": "an endpoint that drips; slower still drips",

@@ -17,10 +17,10 @@ import os, sys, threading
 import solotable.boto3.clients, solotable.boto3.routes, solotable.engines.dynamodb.clients
 from solotable import ids
 from solotable.engines.sqlite.maintenance import index_backfill
-from solotable.systems.limiter.buckets.local_cache import Memory
-from solotable.systems.limiter.admin.resolve import SettingsCache
+from solotable.systems.limiter.buckets.local_cache import LocalCache
+from solotable.systems.limiter.admin.resolve import LimitsCache
 
-owners = [Memory(), SettingsCache(1.0, lambda: 0.0), solotable.boto3.routes.Routes()]
+owners = [LocalCache(), LimitsCache(1.0, lambda: 0.0), solotable.boto3.routes.Routes()]
 locks = [owners[0].lock, owners[1]._lock, owners[2]._lock, ids._ulids._lock, index_backfill._lock]
 locks += [solotable.boto3.clients._making, solotable.engines.dynamodb.clients._making]
 held = threading.Event()

@@ -103,28 +103,28 @@ class World:
     def acquire(self, amount: int) -> None:
         """Let one of the processes begin to acquire."""
         who = self.dice.randrange(len(self.clients))
-        room = self.clients[who].room
-        self._begin("acquire", acquire(room, "u", "r", {self.limit.name: amount}), amount, who)
+        context = self.clients[who].context
+        self._begin("acquire", acquire(context, "u", "r", {self.limit.name: amount}), amount, who)
 
     def give_back(self) -> None:
         """Let the process that holds a grant begin to give it back."""
         if self.grants:
             who, grant = self.grants.pop(self.dice.randrange(len(self.grants)))
             amount = sum(grant.amounts.values()) // MILLI
-            self._begin("back", back(self.clients[who].room.desk, [grant]), -amount, who)
+            self._begin("back", back(self.clients[who].context.writer, [grant]), -amount, who)
 
     def adjust(self, amount: int) -> None:
         """Let the process that holds a grant begin to adjust it."""
         if self.grants:
             who, grant = self.grants.pop(self.dice.randrange(len(self.grants)))
-            flow = adjust(self.clients[who].room.desk, grant, {self.limit.name: amount * MILLI})
+            flow = adjust(self.clients[who].context.writer, grant, {self.limit.name: amount * MILLI})
             self._begin("adjust", flow, amount, who)
 
     def forget(self) -> None:
         """Let a process forget what it knows, or start again."""
         who = self.dice.randrange(len(self.clients))
         if self.dice.random() < 0.5:
-            self.clients[who].room.desk.memory.clear()
+            self.clients[who].context.writer.cache.clear()
         else:
             self.clients[who] = self._client(self.skews[who])
 
@@ -225,8 +225,10 @@ class World:
         total = Fraction(0)
         for item in items.values():
             state = read(item, now)
-            gauge = state.rules.gauges[self.limit.name]
-            total += Fraction(gauge.credits(state.used[self.limit.name], now), gauge.price << state.level)
+            token_bucket = state.rules.token_buckets[self.limit.name]
+            total += Fraction(
+                token_bucket.credits(state.used[self.limit.name], now), token_bucket.price << state.level
+            )
         return total
 
     def counted(self, items: dict[int, Item]) -> int:
@@ -254,5 +256,5 @@ class World:
                 "at",
                 "writes",
             } <= item.keys()
-            assert set(state.used) == set(state.rules.gauges)
+            assert set(state.used) == set(state.rules.token_buckets)
             assert ("expires" in item) == (levels[shard] == 0)

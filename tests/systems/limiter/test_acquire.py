@@ -464,4 +464,4 @@ def test_namespaces_do_not_meet(place: Place) -> None:
 
 
 def test_is_available(place: Place, mode: str) -> None:
-    assert known(place, mode).is_available() is True
+    assert known(place, mode).ping() is True

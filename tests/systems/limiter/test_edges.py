@@ -31,8 +31,8 @@ from solotable.systems.limiter import (
 from solotable.systems.limiter.admin.limits import milli
 from solotable.systems.limiter.buckets.acquire import acquire
 from solotable.systems.limiter.buckets.bucket import Bucket
-from solotable.systems.limiter.buckets.local_cache import Memory
-from solotable.systems.limiter.buckets.shards import halve, join, look
+from solotable.systems.limiter.buckets.local_cache import LocalCache
+from solotable.systems.limiter.buckets.shards import join, look, split
 from solotable.testing.engines.faults import Faults
 from solotable.testing.engines.faulty import FaultyEngine
 from tests.waiting import wait_until_async
@@ -54,12 +54,12 @@ def spend(ours: Limiter, amount: float) -> None:
 
 def halved(place: Place, ours: Limiter, *shards: int) -> None:
     """Halve shards, as some process does when they are hot."""
-    desk = ours.room.desk
-    known = desk.memory.of("u", "r")
+    writer = ours.context.writer
+    known = writer.cache.of("u", "r")
     for shard in shards:
         # Past the engine that is watched, as another process.
-        run(look(desk, known, consistent=True), place.engine)
-        run(halve(desk, known, shard, known.shards[shard]), place.engine)
+        run(look(writer, known, consistent=True), place.engine)
+        run(split(writer, known, shard, known.shards[shard]), place.engine)
 
 
 def levels(place: Place) -> dict[int, int]:
@@ -139,14 +139,14 @@ def test_what_all_shards_gave_goes_back_once_whatever_becomes_of_them(place: Pla
     spend(ours, 1)
     halved(place, ours, 0)
     place.clock.seconds += 600
-    desk = ours.room.desk
-    known = desk.memory.of("u", "r")
+    writer = ours.context.writer
+    known = writer.cache.of("u", "r")
     lease = ours.acquire("u", "r", {"rpm": 480})
     lease.__enter__()
     if then == "halved":
         halved(place, ours, 0)
     else:
-        place.run(join(desk, known, 0, known.shards[0]))
+        place.run(join(writer, known, 0, known.shards[0]))
     before = ours.available("u", "r")["rpm"]
     lease.release(rpm=60)
     lease.__exit__(None, None, None)
@@ -232,14 +232,14 @@ def test_a_clock_that_was_far_ahead_is_seen_through_by_whoever_only_looks(place:
 
 
 def test_a_bucket_that_is_forgotten_while_a_lease_has_it_keeps_its_lanes() -> None:
-    memory = Memory(most=1)
-    held = memory.of("u", "r")
+    cache = LocalCache(most=1)
+    held = cache.of("u", "r")
     mine = held.lane(1)
-    memory.of("v", "r")
-    assert memory.of("u", "r").lane(2).name != mine.name
-    memory.of("v", "r")
+    cache.of("v", "r")
+    assert cache.of("u", "r").lane(2).name != mine.name
+    cache.of("v", "r")
     del held
-    assert memory.of("u", "r") is not None
+    assert cache.of("u", "r") is not None
 
 
 def test_a_call_with_limits_of_its_own_leaves_the_parents_as_they_are(place: Place) -> None:
@@ -470,7 +470,7 @@ def test_a_crowd_leaves_no_lanes_behind(place: Place) -> None:
     """An item stays below one unit though a hundred calls came at once just now."""
     ours = made(place)
     spend(ours, 1)
-    flows = [acquire(ours.room, "u", "r", {"rpm": 1}) for _ in range(100)]
+    flows = [acquire(ours.context, "u", "r", {"rpm": 1}) for _ in range(100)]
     for flow, request in [(flow, next(flow)) for flow in flows]:
         with pytest.raises(StopIteration):
             flow.send(place.engine.handle(request))
@@ -488,7 +488,7 @@ def test_a_crowd_leaves_no_lanes_behind(place: Place) -> None:
 def test_a_lane_with_a_write_that_was_not_answered_stays(place: Place) -> None:
     ours = made(place)
     spend(ours, 1)
-    flows = [acquire(ours.room, "u", "r", {"rpm": 1}) for _ in range(8)]
+    flows = [acquire(ours.context, "u", "r", {"rpm": 1}) for _ in range(8)]
     asked = [(flow, next(flow)) for flow in flows]
     lost = [request for _, request in asked[:2]]
     for flow, _ in asked[:2]:

@@ -14,7 +14,7 @@ from solotable._connect import awaited
 from solotable._protocol.requests import Request, UpdateItem
 from solotable._store.runner import Threaded
 from solotable.systems.limiter import AsyncLimiter, Limit, Limiter, LimiterUnavailable, RateLimitExceeded
-from solotable.systems.limiter.buckets.local_cache import Memory
+from solotable.systems.limiter.buckets.local_cache import LocalCache
 from solotable.testing.engines.faults import Faults
 from solotable.testing.engines.faulty import FaultyEngine
 from tests.waiting import HANG_SECONDS, wait_until_async
@@ -123,13 +123,13 @@ def test_lanes_of_processes_that_are_gone_are_swept_out(place: Place) -> None:
 
 
 def test_a_fork_writes_in_lanes_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = Memory()
-    mine = memory.lane_name(0)
-    assert memory.lane_name(0) == mine
+    cache = LocalCache()
+    mine = cache.lane_name(0)
+    assert cache.lane_name(0) == mine
     monkeypatch.setattr("os.getpid", lambda: 4711)
-    theirs = memory.lane_name(0)
+    theirs = cache.lane_name(0)
     assert theirs != mine
-    assert memory.lane_name(0) == theirs
+    assert cache.lane_name(0) == theirs
 
 
 # A table that is down, slow, throttled -----------------------------------------------------
@@ -155,7 +155,7 @@ def test_who_may_go_on_without_a_table_that_just_did_not_answer_does_so_at_once(
     place: Place, ours: Any, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now, tried = 0.0, 0
-    monkeypatch.setattr(ours.room.outage, "_clock", lambda: now)
+    monkeypatch.setattr(ours.context.outage, "_clock", lambda: now)
     due = faults.due
 
     def counted(request: Request[Any]) -> Any:
@@ -227,12 +227,12 @@ def test_settings_that_cannot_be_read_are_unavailable_too(place: Place, ours: An
     ours.available("u", "r")
     place.clock.seconds += 120
     faults.unreachable(times=1000)
-    # The system said to allow, and that is remembered while it cannot be asked.
+    # The system said to allow, and that is cached_refusal while it cannot be asked.
     with ours.acquire("u", "r", {"rpm": 1}) as lease:
         assert not lease.limited
     with pytest.raises(LimiterUnavailable), ours.acquire("u", "r", {"rpm": 1}, on_unavailable="block"):
         pass
-    assert ours.is_available() is False
+    assert ours.ping() is False
 
 
 def test_is_available_ends_in_time_though_the_table_does_not_answer(place: Place, mode: str) -> None:
@@ -251,9 +251,9 @@ def test_is_available_ends_in_time_though_the_table_does_not_answer(place: Place
         place.db = Database(engine, place.db.scope)
         adb = AsyncDatabase(Threaded(engine, pool), place.adb.scope)
         if mode == "sync":
-            answer = Limiter(place.db, ACME).is_available(timeout=0.05)
+            answer = Limiter(place.db, ACME).ping(timeout=0.05)
         else:
-            answer = place.wait(AsyncLimiter(adb, ACME).is_available(timeout=0.05))
+            answer = place.wait(AsyncLimiter(adb, ACME).ping(timeout=0.05))
         released.set()
     assert answer is False
 

@@ -16,7 +16,7 @@ from solotable._values import Item
 from solotable.errors import DeclarationError, ServiceError
 from solotable.systems.limiter import Limit
 from solotable.systems.limiter.buckets.bucket import Bucket
-from solotable.systems.limiter.buckets.flat_update import Flat
+from solotable.systems.limiter.buckets.flat_update import FlatUpdate
 
 from .either import either
 from .ground import Place
@@ -200,17 +200,19 @@ def test_c1_2_the_seeds_own_correction_fails_as_it_is_printed(place: Place) -> N
 
 def test_s1_12_the_builder_cannot_write_a_violation() -> None:
     with pytest.raises(DeclarationError, match="written twice in one update"):
-        Flat().set("data", "x").add("data", 1)
+        FlatUpdate().set("data", "x").add("data", 1)
     with pytest.raises(DeclarationError, match="written twice"):
-        Flat().first("at", 1).remove("at")
+        FlatUpdate().first("at", 1).remove("at")
     with pytest.raises(DeclarationError, match="texts and whole numbers; dict is neither"):
-        Flat().set("data", {})  # type: ignore[arg-type]
+        FlatUpdate().set("data", {})  # type: ignore[arg-type]
     with pytest.raises(DeclarationError, match="bool is neither"):
-        Flat().set("flag", True)
+        FlatUpdate().set("flag", True)
     with pytest.raises(DeclarationError, match="not empty"):
-        Flat().set("", 1)
+        FlatUpdate().set("", 1)
     # A dot is part of a name here: there is no path that could be below another one.
-    assert [action.path for action in Flat().set("data", 1).add("data.counter", 1).update().actions] == [
+    assert [
+        action.path for action in FlatUpdate().set("data", 1).add("data.counter", 1).update().actions
+    ] == [
         ("data",),
         ("data.counter",),
     ]

@@ -15,7 +15,7 @@ import pytest
 from solotable._values import AttributeValue, Item
 from solotable.systems.limiter import AsyncLimiter, Limit, Limiter, LimiterUnavailable, UnreadableBucket
 from solotable.systems.limiter.buckets.bucket import Bucket, read
-from solotable.systems.limiter.http.http_leases import HeldLeases, Wish
+from solotable.systems.limiter.http.http_leases import HttpLeases, LeaseRequest
 from solotable.systems.limiter.http.watch import rendered
 from solotable.systems.limiter.usage import aggregate
 
@@ -164,7 +164,7 @@ def test_s1_2_looking_raises_the_same_error(place: Place, mode: str, foreign: It
         with pytest.raises(UnreadableBucket) as refused:
             look()
         judge(refused)
-    assert ours.is_available()
+    assert ours.ping()
     assert stored(place) == foreign
 
 
@@ -226,13 +226,13 @@ def test_s1_2_a_parents_foreign_bucket_gives_the_child_its_tokens_back(place: Pl
 def test_s1_2_leases_that_are_kept_meet_the_same_error(place: Place, foreign: Item) -> None:
     place.engine.handle(_delete(place))
     limiter = AsyncLimiter(place.adb, ACME, limits=[RPM])
-    leases = HeldLeases(place.adb, limiter)
-    held = place.wait(leases.acquire(Wish(entity="u", resource="r", consume={"rpm": 2})))
+    leases = HttpLeases(place.adb, limiter)
+    held = place.wait(leases.acquire(LeaseRequest(entity="u", resource="r", consume={"rpm": 2})))
     assert held.lease is not None
-    limiter.room.desk.memory.clear()
+    limiter.context.writer.cache.clear()
     place.plant(foreign)
     with pytest.raises(UnreadableBucket):
-        place.wait(leases.acquire(Wish(entity="u", resource="r", consume={"rpm": 2})))
+        place.wait(leases.acquire(LeaseRequest(entity="u", resource="r", consume={"rpm": 2})))
     assert stored(place) == foreign
 
 

@@ -14,8 +14,8 @@ from solotable._connect import awaited
 from solotable._protocol.requests import DeleteItem, PutItem
 from solotable.errors import Corrupt, NotFound, OutcomeUnknown, Throttled, VersionConflict
 from solotable.systems.limiter import AsyncLimiter, LeaseExpired, Limit
-from solotable.systems.limiter.buckets.shards import halve, join, look
-from solotable.systems.limiter.http.http_leases import HeldLeases, StoredLease, Wish
+from solotable.systems.limiter.buckets.shards import join, look, split
+from solotable.systems.limiter.http.http_leases import HttpLeases, LeaseRequest, StoredLease
 
 from .ground import ACME, Place
 
@@ -28,10 +28,10 @@ class Process:
     def __init__(self, place: Place) -> None:
         self.place = place
         self.limiter = AsyncLimiter(place.adb, ACME, limits=LIMITS)
-        self.leases = HeldLeases(place.adb, self.limiter)
+        self.leases = HttpLeases(place.adb, self.limiter)
 
     def acquire(self, *, key: str | None = None, **consume: float) -> StoredLease:
-        wish = Wish(entity="u", resource="r", consume=consume)
+        wish = LeaseRequest(entity="u", resource="r", consume=consume)
         held = self.place.wait(self.leases.acquire(wish, key=key))
         assert held.lease is not None
         return held.lease
@@ -46,7 +46,7 @@ class Process:
         return self.place.wait(self.limiter.available("u", "r"))
 
     def known(self) -> Any:
-        return self.limiter.room.desk.memory.of("u", "r")
+        return self.limiter.context.writer.cache.of("u", "r")
 
 
 def test_what_a_lease_costs(place: Place) -> None:
@@ -72,7 +72,7 @@ def test_what_a_lease_costs(place: Place) -> None:
 def test_a_shard_that_another_process_took_from_is_settled(place: Place) -> None:
     taker, other = Process(place), Process(place)
     taker.acquire(rpm=1, tpm=1_000)
-    place.run(halve(taker.limiter.room.desk, taker.known(), 0, taker.known().shards[0]))
+    place.run(split(taker.limiter.context.writer, taker.known(), 0, taker.known().shards[0]))
     before = other.left()
     lease = taker.acquire(rpm=1, tpm=1_000)
     assert lease.places[0].shards == (0,)
@@ -83,8 +83,8 @@ def test_a_shard_that_another_process_took_from_is_settled(place: Place) -> None
     assert (other.known().shards[1].used["tpm"]) < (other.known().shards[0].used["tpm"])
     # Joined meanwhile, the shard that has all but its highest bit is settled.
     third = Process(place)
-    place.run(look(third.limiter.room.desk, third.known()))
-    place.run(join(third.limiter.room.desk, third.known(), 1, third.known().shards[1]))
+    place.run(look(third.limiter.context.writer, third.known()))
+    place.run(join(third.limiter.context.writer, third.known(), 1, third.known().shards[1]))
     Process(place).end(lease)
     left = Process(place).left()
     assert left["rpm"] in (before["rpm"] - 1, before["rpm"])
@@ -95,7 +95,7 @@ def test_a_shard_that_another_process_took_from_is_settled(place: Place) -> None
 def test_all_shards_of_a_wide_lease_are_settled(place: Place) -> None:
     taker = Process(place)
     taker.acquire(rpm=1)
-    place.run(halve(taker.limiter.room.desk, taker.known(), 0, taker.known().shards[0]))
+    place.run(split(taker.limiter.context.writer, taker.known(), 0, taker.known().shards[0]))
     before = Process(place).left()
     lease = taker.acquire(tpm=6_000)
     assert lease.places[0].shards == (0, 1)
@@ -148,8 +148,8 @@ def test_of_two_requests_with_one_key_at_once_one_is_charged(place: Place) -> No
     def meanwhile() -> None:
         """The same request in another process, while this one has its tokens and no lease yet."""
         db = AsyncDatabase(awaited(place.engine), place.adb.scope)
-        leases = HeldLeases(db, AsyncLimiter(db, ACME, limits=LIMITS))
-        asyncio.run(leases.acquire(Wish(entity="u", resource="r", consume={"tpm": 500}), key="k"))
+        leases = HttpLeases(db, AsyncLimiter(db, ACME, limits=LIMITS))
+        asyncio.run(leases.acquire(LeaseRequest(entity="u", resource="r", consume={"tpm": 500}), key="k"))
 
     def elsewhere() -> None:
         thread = threading.Thread(target=meanwhile)
@@ -157,7 +157,7 @@ def test_of_two_requests_with_one_key_at_once_one_is_charged(place: Place) -> No
         thread.join()
 
     place.watched.slip_in(PutItem, elsewhere)
-    wish = Wish(entity="u", resource="r", consume={"tpm": 500})
+    wish = LeaseRequest(entity="u", resource="r", consume={"tpm": 500})
     held = place.wait(process.leases.acquire(wish, key="k"))
     assert held.repeated
     assert len(place.raw("StoredLease")) == 2

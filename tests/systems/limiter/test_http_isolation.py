@@ -1,7 +1,7 @@
 """Namespaces over HTTP: whatever a caller of one sends, nothing of the other is seen or changed.
 
 All of it is made from the route table: headers, names, leases and cursors of the other namespace, to every
-route with every role. What the other one holds is marked, and is compared before and after.
+route with every role. What the other one holds is marked, and is compare before and after.
 """
 
 from __future__ import annotations

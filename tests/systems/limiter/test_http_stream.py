@@ -20,7 +20,7 @@ from solotable import AsyncDatabase
 from solotable.errors import TransportError
 from solotable.systems.limiter import AsyncLimiter, Limit, limiter
 from solotable.systems.limiter.http.app import server_of
-from solotable.systems.limiter.http.watch import StreamSettings, Watch, events
+from solotable.systems.limiter.http.watch import BucketFeed, StreamSettings, events
 from tests.waiting import HANG_SECONDS, wait_until, wait_until_async
 
 from .api import MODEL, headers, made_app, running
@@ -100,12 +100,12 @@ def watching(work: Any) -> Any:
     async def all_of_it() -> Any:
         async with limiter.open_async("sqlite://") as db:
             limits = [Limit.per_minute("rpm", 1_000_000)]
-            return await work(db, AsyncLimiter(db, "acme", limits=limits), Watch(db, poll_seconds=0.01))
+            return await work(db, AsyncLimiter(db, "acme", limits=limits), BucketFeed(db, poll_seconds=0.01))
 
     return asyncio.run(all_of_it())
 
 
-def is_reading(watch: Watch) -> bool:
+def is_reading(watch: BucketFeed) -> bool:
     return watch._task is not None
 
 
@@ -116,7 +116,7 @@ async def take(limits: AsyncLimiter, times: int = 1) -> None:
 
 
 def test_one_reader_serves_all_and_ends_with_the_last() -> None:
-    async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: Watch) -> None:
+    async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: BucketFeed) -> None:
         await take(limits)  # before anybody looked
         async with watch.looking("acme") as first:
             async with watch.looking("acme") as second, watch.looking("zeta") as other:
@@ -136,7 +136,7 @@ def test_one_reader_serves_all_and_ends_with_the_last() -> None:
 
 
 def test_who_is_too_slow_is_sent_away() -> None:
-    async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: Watch) -> None:
+    async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: BucketFeed) -> None:
         async with watch.looking("acme") as slow:
             while not slow.full():
                 told = slow.qsize()
@@ -150,7 +150,7 @@ def test_who_is_too_slow_is_sent_away() -> None:
 
 
 def test_who_was_sent_away_leaves_in_peace_after_all_others() -> None:
-    async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: Watch) -> None:
+    async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: BucketFeed) -> None:
         async with contextlib.AsyncExitStack() as slow_one:
             slow = await slow_one.enter_async_context(watch.looking("acme"))
             async with watch.looking("acme"):
@@ -165,7 +165,7 @@ def test_who_was_sent_away_leaves_in_peace_after_all_others() -> None:
 
 
 def test_streams_end_when_the_changes_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: Watch) -> None:
+    async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: BucketFeed) -> None:
         stream = events(watch, "acme", StreamSettings())
         assert await anext(stream) == "retry: 2000\n\n"
 

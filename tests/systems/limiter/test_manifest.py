@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from solotable.errors import DataError
 from solotable.systems.limiter import Limit
 from solotable.systems.limiter.manifest import (
-    Content,
     Level,
+    LevelContent,
     Manifest,
     ManifestError,
-    compared,
+    compare,
+    format_limit,
+    parse_limit,
     read_manifest,
-    spelled,
-    spelling,
 )
 
 RPM = Limit("rpm", 100, 100, 60)
@@ -70,11 +70,11 @@ def test_sections_are_levels() -> None:
     )
     assert found.namespace == "eu"
     assert found.levels == {
-        Level(None, None): Content(None, "block"),
-        Level(None, "gpt-4"): Content((RPM,)),
-        Level("u-1", None): Content((RPM,)),
-        Level("u-1", "gpt-4"): Content((RPM,)),
-        Level("u-2", None): Content((RPM,)),
+        Level(None, None): LevelContent(None, "block"),
+        Level(None, "gpt-4"): LevelContent((RPM,)),
+        Level("u-1", None): LevelContent((RPM,)),
+        Level("u-1", "gpt-4"): LevelContent((RPM,)),
+        Level("u-2", None): LevelContent((RPM,)),
     }
     assert [str(level) for level in sorted(found.levels, key=lambda level: level.order)] == [
         "system",
@@ -203,14 +203,14 @@ limits = st.builds(
 
 @given(limits)
 def test_a_limit_is_read_as_it_is_written(limit: Limit) -> None:
-    assert spelled(spelling(limit)) == limit
-    assert spelled(str(limit)) == limit
+    assert parse_limit(format_limit(limit)) == limit
+    assert parse_limit(str(limit)) == limit
 
 
 @given(st.text(max_size=30))
 def test_any_text_is_a_limit_or_refused(text: str) -> None:
     try:
-        assert isinstance(spelled(text), Limit)
+        assert isinstance(parse_limit(text), Limit)
     except DataError as refused:
         assert str(refused)
 
@@ -254,22 +254,22 @@ def test_json_and_yaml_are_judged_alike(tree: object) -> None:
 
 levels = st.dictionaries(
     st.builds(Level, st.none() | st.sampled_from(["u", "v"]), st.none() | st.sampled_from(["r", "s"])),
-    st.builds(Content, st.sampled_from([(RPM,), (Limit("rpm", 1, 1, 1),)])),
+    st.builds(LevelContent, st.sampled_from([(RPM,), (Limit("rpm", 1, 1, 1),)])),
 )
 
 
 @given(levels, levels, st.booleans())
 def test_a_plan_that_is_done_leaves_nothing_to_do(
-    wanted: dict[Level, Content], stored: dict[Level, Content], prune: bool
+    wanted: dict[Level, LevelContent], stored: dict[Level, LevelContent], prune: bool
 ) -> None:
     manifest = Manifest(namespace=None, levels=wanted)
-    plan = compared(manifest, stored, prune=prune)
+    plan = compare(manifest, stored, prune=prune)
     after = dict(stored)
     for change in plan.changes:
         assert change.before == after.pop(change.level, None)
         if change.after is not None:
             after[change.level] = change.after
     assert after == (wanted if prune else stored | wanted)
-    assert compared(manifest, after, prune=prune).changes == ()
+    assert compare(manifest, after, prune=prune).changes == ()
     assert plan.same + plan.count("add") + plan.count("change") == len(wanted)
     assert set(plan.unnamed) == (set() if prune else stored.keys() - wanted.keys())

@@ -21,7 +21,7 @@ from solotable.errors import NotFound, TransportError
 from solotable.systems.limiter import AsyncLease, AsyncLimiter, Limit, NoLimits
 from solotable.systems.limiter.admin.names import entity_name
 from solotable.systems.limiter.http.dependency import by_principal, limit_problems, rate_limited
-from solotable.systems.limiter.http.http_errors import headers_of, refusal_of
+from solotable.systems.limiter.http.http_errors import headers_of, problem_response
 from solotable.systems.limiter.http.identity import by_address, by_header, entity_of
 from solotable.systems.limiter.http.middleware import RateLimitMiddleware
 from solotable.web import ApiKey, Auth, install
@@ -272,7 +272,7 @@ def test_a_refusal_has_the_form_of_every_other_problem() -> None:
         except Exception as error:  # noqa: BLE001 - whatever it is, it is looked at
             return error
 
-    refusal = refusal_of(asyncio.run(refused()))
+    refusal = problem_response(asyncio.run(refused()))
     kind = Kind(status=429, slug=refusal.slug, title=refusal.title, detail=refusal.detail)
     scope = {"type": "http", "path": "/ä", "headers": [], "state": {"request_id": "r-1"}, "query_string": b""}
     scope["server"] = ("x.example", 80)

@@ -147,7 +147,7 @@ def test_a_purge_removes_every_item_of_a_namespace_and_of_no_other(place: Place,
     assert (done.done, done.removed) == (True, count)
     assert owned(place, made.id) == []
     assert owned(place, kept.id) == before
-    assert place.raw("PurgePlace") == []
+    assert place.raw("PurgeCheckpoint") == []
     with pytest.raises(NotFound):
         drive(registry.show(place.base, "prod"))
     assert drive(registry.register(place.base, "prod")).id != made.id
@@ -162,7 +162,7 @@ def test_a_purge_goes_on_where_it_was_broken_off(
     fill(place, drive(registry.enter(place.base, "prod")), count=30)
     count = len(owned(place, made.id))
     drive(registry.delete(place.base, "prod"))
-    steps: list[registry.Purging] = []
+    steps: list[registry.PurgeProgress] = []
 
     class Killed(BaseException):
         pass
@@ -170,7 +170,7 @@ def test_a_purge_goes_on_where_it_was_broken_off(
     def kill() -> None:
         raise Killed
 
-    def note(step: registry.Purging) -> None:
+    def note(step: registry.PurgeProgress) -> None:
         steps.append(step)
         if len(steps) == 2:
             place.watched.slip_in(PutItem, kill)  # removed, and the place not kept

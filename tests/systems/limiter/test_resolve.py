@@ -10,7 +10,13 @@ import pytest
 from solotable._protocol.requests import BatchGetItem
 from solotable._store.runner import run
 from solotable.systems.limiter.admin.limits import Limit
-from solotable.systems.limiter.admin.resolve import Settings, SettingsCache, Source, effective_limits, resolve
+from solotable.systems.limiter.admin.resolve import (
+    EffectiveLimits,
+    LimitsCache,
+    Source,
+    effective_limits,
+    resolve,
+)
 from solotable.systems.limiter.admin.settings import create_entity, delete_limits, set_limits
 from tests.store.opening import START, Clock
 
@@ -22,7 +28,7 @@ RPM, TPM = Limit.per_minute("rpm", 100), Limit.per_minute("tpm", 10_000, burst=1
 
 def test_a_level_replaces_and_never_merges(place: Place, drive: Drive) -> None:
     scope = place.scope
-    assert drive(effective_limits(scope, "acct", "gpt-4")) == Settings()
+    assert drive(effective_limits(scope, "acct", "gpt-4")) == EffectiveLimits()
     levels: list[tuple[Source, dict[str, Any]]] = [
         ("system", {}),
         ("resource", {"resource": "gpt-4"}),
@@ -32,13 +38,13 @@ def test_a_level_replaces_and_never_merges(place: Place, drive: Drive) -> None:
     for source, level in levels:
         stored = drive(set_limits(scope, [Limit.per_minute(source, 5)], **level))
         found = drive(effective_limits(scope, "acct", "gpt-4"))
-        assert found == Settings(limits=stored.limits, source=source, revision=stored.revision)
+        assert found == EffectiveLimits(limits=stored.limits, source=source, revision=stored.revision)
         assert found.limits is not None
         assert [limit.name for limit in found.limits] == [source]
     assert drive(effective_limits(scope, "acct", "other")).source == "entity"
     assert drive(effective_limits(scope, "else", "gpt-4")).source == "resource"
     assert drive(effective_limits(scope, "else", "other")).source == "system"
-    assert drive(effective_limits(place.other, "acct", "gpt-4")) == Settings()
+    assert drive(effective_limits(place.other, "acct", "gpt-4")) == EffectiveLimits()
 
 
 def test_a_setting_tells_of_the_parent_and_the_system(place: Place, drive: Drive) -> None:
@@ -78,7 +84,7 @@ def test_a_lookup_is_one_batch_of_at_most_five_small_items(place: Place, drive: 
     assert len(record.request.tables[0].keys) == 5
     # Each item is at most 4 KB, whatever the limits and the metadata: half a unit.
     assert place.spent() == (2.5, 0)
-    cache = SettingsCache(60, place.clock)
+    cache = LimitsCache(60, place.clock)
     drive(resolve(scope, "acct", "gpt-4", cache=cache))
     place.sent()
     drive(resolve(scope, "other", "gpt-4", cache=cache))
@@ -117,12 +123,12 @@ def test_a_revision_goes_up_with_every_change_though_the_clock_stands_or_goes_ba
 
 
 def test_a_hit_asks_nobody_and_there_is_nothing_is_kept_too(place: Place, drive: Drive) -> None:
-    cache = SettingsCache(60, place.clock)
+    cache = LimitsCache(60, place.clock)
     assert cache.get("acct", "gpt-4") is None
     drive(resolve(place.scope, "acct", "gpt-4", cache=cache))
     place.sent()
     place.clock.seconds += 59.9
-    assert cache.get("acct", "gpt-4") == Settings()
+    assert cache.get("acct", "gpt-4") == EffectiveLimits()
     assert place.sent() == []
     place.clock.seconds += 0.2
     assert cache.get("acct", "gpt-4") is None
@@ -130,7 +136,7 @@ def test_a_hit_asks_nobody_and_there_is_nothing_is_kept_too(place: Place, drive:
 
 
 def test_what_is_shared_never_makes_an_answer_older_than_it_may_be(place: Place, drive: Drive) -> None:
-    cache = SettingsCache(60, place.clock)
+    cache = LimitsCache(60, place.clock)
     drive(resolve(place.scope, "first", "gpt-4", cache=cache))
     drive(set_limits(place.scope, [RPM]))
     place.clock.seconds += 59
@@ -142,7 +148,7 @@ def test_what_is_shared_never_makes_an_answer_older_than_it_may_be(place: Place,
 
 
 def test_after_a_change_of_our_own_the_cache_asks_consistently(place: Place, drive: Drive) -> None:
-    cache = SettingsCache(60, place.clock)
+    cache = LimitsCache(60, place.clock)
     drive(resolve(place.scope, "acct", "gpt-4", cache=cache))
     drive(set_limits(place.scope, [RPM], entity="acct"))
     cache.invalidate("acct")
@@ -161,7 +167,7 @@ def test_after_a_change_of_our_own_the_cache_asks_consistently(place: Place, dri
 
 
 def test_one_entity_that_is_forgotten_sees_the_levels_of_all_anew(place: Place, drive: Drive) -> None:
-    cache = SettingsCache(60, place.clock)
+    cache = LimitsCache(60, place.clock)
     drive(resolve(place.scope, "acct", "gpt-4", cache=cache))
     run(set_limits(place.scope, [RPM], resource="gpt-4"), place.beside().engine)
     cache.invalidate("acct")  # its bucket showed a higher revision
@@ -169,7 +175,7 @@ def test_one_entity_that_is_forgotten_sees_the_levels_of_all_anew(place: Place, 
 
 
 def test_an_answer_that_was_asked_for_before_an_invalidation_is_not_kept(place: Place) -> None:
-    cache = SettingsCache(60, place.clock)
+    cache = LimitsCache(60, place.clock)
 
     def change() -> None:
         run(set_limits(place.scope, [RPM]), place.beside().engine)
@@ -180,51 +186,51 @@ def test_an_answer_that_was_asked_for_before_an_invalidation_is_not_kept(place: 
     change()
     with pytest.raises(StopIteration) as done:
         flow.send(reply)
-    assert done.value.value == Settings()
+    assert done.value.value == EffectiveLimits()
     assert cache.get("acct", "gpt-4") is None
     assert place.run(resolve(place.scope, "acct", "gpt-4", cache=cache)).limits == (RPM,)
 
 
 def test_the_cache_is_bounded_and_forgets_the_oldest_first() -> None:
     clock = Clock()
-    cache = SettingsCache(60, clock, most=100)
+    cache = LimitsCache(60, clock, most=100)
     for number in range(1000):
-        cache.keep(f"e{number}", "r", Settings(revision=number), levels={f"r{number}": None})
-    cache.keep("e950", "r", Settings(revision=1))
-    cache.keep("new", "r", Settings())
+        cache.keep(f"e{number}", "r", EffectiveLimits(revision=number), levels={f"r{number}": None})
+    cache.keep("e950", "r", EffectiveLimits(revision=1))
+    cache.keep("new", "r", EffectiveLimits())
     assert cache.stats().entries == 100
     assert cache.get("e900", "r") is None
     assert cache.get("e901", "r") is not None
-    assert cache.get("e950", "r") == Settings(revision=1)
+    assert cache.get("e950", "r") == EffectiveLimits(revision=1)
     assert cache.shared("r899") is None
     assert cache.shared("r999") is not None
 
 
 def test_an_entity_is_forgotten_alone_or_with_all() -> None:
-    cache = SettingsCache(60, Clock())
+    cache = LimitsCache(60, Clock())
     for entity, resource in (("a", "x"), ("a", "y"), ("b", "x")):
-        cache.keep(entity, resource, Settings(), levels={resource: None})
+        cache.keep(entity, resource, EffectiveLimits(), levels={resource: None})
     cache.invalidate("a")
     assert cache.get("a", "x") is cache.get("a", "y") is None
     assert cache.get("b", "x") is not None
     assert cache.shared("x") is None  # what it shares may be what has changed
     cache.invalidate("nobody")
-    cache.keep("a", "x", Settings(), levels={"x": None})
+    cache.keep("a", "x", EffectiveLimits(), levels={"x": None})
     cache.invalidate()
     assert cache.get("b", "x") is None
     assert cache.shared("x") is None
 
 
 def test_threads_share_a_cache() -> None:
-    cache = SettingsCache(60, Clock(), most=50)
+    cache = LimitsCache(60, Clock(), most=50)
 
     def work(seed: int) -> None:
         for number in range(2000):
             name = f"e{(seed * 7 + number) % 80}"
             found = cache.get(name, "r")
-            assert found is None or found == Settings(parent=name)
+            assert found is None or found == EffectiveLimits(parent=name)
             if found is None:
-                cache.keep(name, "r", Settings(parent=name), levels={name: None})
+                cache.keep(name, "r", EffectiveLimits(parent=name), levels={name: None})
             if number % 500 == 0:
                 cache.invalidate(name if number % 1000 else None)
 

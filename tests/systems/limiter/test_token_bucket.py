@@ -17,7 +17,7 @@ from solotable._values import Item
 from solotable.engines import sqlite
 from solotable.systems.limiter import Limit, Limiter, RateLimitExceeded
 from solotable.systems.limiter.admin.limits import LONGEST_PERIOD_SECONDS, MOST_TOKENS, limits_of
-from solotable.systems.limiter.buckets.token_bucket import Gauge, rules_from, rules_of
+from solotable.systems.limiter.buckets.token_bucket import TokenBucket, rules_from, rules_of
 from solotable.systems.limiter.table import limiter
 from tests.store.opening import START, Clock
 
@@ -119,40 +119,40 @@ def _items(db: Database) -> list[Item]:
 
 def test_c1_8_no_remainder_is_lost_however_often_a_slow_limit_is_written() -> None:
     """100 a day, written each 500 ms for a day: 100 tokens come, not 0."""
-    gauge = Gauge.of(Limit.per_day("x", 100))
+    token_bucket = TokenBucket.of(Limit.per_day("x", 100))
     now = int(START) * SECOND
-    used = gauge.full(now) + gauge.cost(100_000)
-    assert gauge.tokens(used, now) == 0
+    used = token_bucket.full(now) + token_bucket.cost(100_000)
+    assert token_bucket.tokens(used, now) == 0
     taken = 0
     for _ in range(DAY * 2):
         now += SECOND // 2
-        while gauge.tokens(used, now) >= 1000:
-            used += gauge.cost(1000)
+        while token_bucket.tokens(used, now) >= 1000:
+            used += token_bucket.cost(1000)
             taken += 1
         # A write that takes nothing moves nothing.
-        assert gauge.moved(used, now, gauge, now) >= used
+        assert token_bucket.moved(used, now, token_bucket, now) >= used
     assert taken == 100
 
 
 def test_every_number_fits_into_the_38_digits_of_dynamodb() -> None:
-    gauge = Gauge.of(
+    token_bucket = TokenBucket.of(
         Limit.custom("x", capacity=MOST_TOKENS, refill=MOST_TOKENS, period_seconds=LONGEST_PERIOD_SECONDS)
     )
     in_the_year_9999 = 253_402_300_799 * SECOND
     for level in range(7):
-        largest = in_the_year_9999 * gauge.rate + gauge.cost(MOST_TOKENS * 1000, level)
+        largest = in_the_year_9999 * token_bucket.rate + token_bucket.cost(MOST_TOKENS * 1000, level)
         assert len(str(largest)) <= 38
-        assert len(str(gauge.full(0))) - 1 <= 38
+        assert len(str(token_bucket.full(0))) - 1 <= 38
 
 
 @given(st.integers(0, 10**17), st.integers(0, 6), LIMITS)
 def test_shards_have_what_the_whole_has(used_part: int, level: int, limit: Limit) -> None:
-    gauge = Gauge.of(limit)
+    token_bucket = TokenBucket.of(limit)
     now = int(START) * SECOND
-    used = gauge.full(now) + used_part % (gauge.depth + 1)
-    whole = gauge.credits(used, now)
+    used = token_bucket.full(now) + used_part % (token_bucket.depth + 1)
+    whole = token_bucket.credits(used, now)
     # A shard's part, by what it can hand out, times the number of shards is never more than the whole.
-    part = whole // (gauge.price << level) * gauge.price
+    part = whole // (token_bucket.price << level) * token_bucket.price
     assert part << level <= whole
 
 

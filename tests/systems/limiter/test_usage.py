@@ -17,7 +17,7 @@ from solotable.errors import CursorRejected, DataError, FeedTrimmed, OutcomeUnkn
 from solotable.systems.limiter import Limit, RateLimitExceeded
 from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import (
-    Booked,
+    AggregateResult,
     UsagePage,
     UsageSummary,
     aggregate,
@@ -67,7 +67,7 @@ class Counting:
         """Remove a bucket, as its time to live does."""
         self.place.engine.handle(DeleteItem(table=self.place.table, key=bucket_key(entity, resource)))
 
-    def count(self, **settings: Any) -> Booked:
+    def count(self, **settings: Any) -> AggregateResult:
         """Run the job."""
         if self._mode == "sync":
             return aggregate(self.place.db, **settings)
@@ -95,7 +95,7 @@ def counting(place: Place, mode: Mode, drive: Drive) -> Counting:
 def test_c1_9_hours_and_days_that_begin_together_are_counted_apart(counting: Counting) -> None:
     counting.consume(DAY + HOUR / 2, rpm=10_000)
     counting.consume(DAY + 5.5 * HOUR, rpm=7_000)
-    assert counting.count() == Booked(records=2, rows=4, transactions=1)
+    assert counting.count() == AggregateResult(records=2, rows=4, transactions=1)
     assert counting.rows("hour") == {
         DAY: {"events": 1, "rpm": 10_000},
         DAY + 5 * HOUR: {"events": 1, "rpm": 7_000},
@@ -162,7 +162,7 @@ def test_c1_5_a_worker_that_dies_before_its_commit_counts_nothing_twice(counting
 def test_c1_5_two_workers_at_once_count_once(counting: Counting) -> None:
     for n in range(3):
         counting.consume(DAY, rpm=1_000 + n)
-    other: list[Booked] = []
+    other: list[AggregateResult] = []
 
     def meanwhile() -> None:
         counting.consume(DAY, rpm=500)
@@ -263,7 +263,7 @@ def test_more_rows_than_a_transaction_has_are_several(counting: Counting) -> Non
     counting.consume(DAY, "user-00", rpm=5)
     done = counting.count()
     # The first consumes nothing; 70 x 3 rows, 33 entities to each transaction.
-    assert done == Booked(records=70, rows=210, transactions=3)
+    assert done == AggregateResult(records=70, rows=210, transactions=3)
     found = counting.read(resource="gpt", window="hour", limit=100)
     assert {row.entity: row.millitokens["rpm"] for row in found} == {
         f"user-{n:02d}": n or 5 for n in range(70)
@@ -274,7 +274,7 @@ def test_more_limits_than_an_update_takes_are_several(counting: Counting) -> Non
     # Names of limits are whatever calls give, ten at a time.
     for n in range(0, 150, 10):
         counting.consume(DAY, more={f"a-rather-long-name-of-a-limit-{n + each}": 1_000 for each in range(10)})
-    assert counting.count() == Booked(records=15, rows=6, transactions=2)
+    assert counting.count() == AggregateResult(records=15, rows=6, transactions=2)
     (row,) = counting.rows("hour").values()
     assert row.pop("events") == 15
     assert list(row.values()) == [1_000] * 150
@@ -286,7 +286,7 @@ def test_with_nothing_new_nothing_is_written(counting: Counting) -> None:
     counting.count()
     counting.place.sent()
     # What the job has written itself is in the stream, too.
-    assert counting.count() == Booked()
+    assert counting.count() == AggregateResult()
     assert set(counting.place.sent()) <= {
         "Query",
         "DescribeTable",
@@ -460,7 +460,7 @@ def test_a_job_that_follows_counts_what_comes_later(counting: Counting) -> None:
     counting.consume(DAY, rpm=1_000)
     seen: list[int] = []
 
-    def progress(done: Booked) -> None:
+    def progress(done: AggregateResult) -> None:
         seen.append(done.records)
         if len(seen) == 3:
             raise Enough

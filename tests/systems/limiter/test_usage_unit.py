@@ -20,13 +20,13 @@ from solotable._values import Item
 from solotable.engines import sqlite
 from solotable.errors import DataError
 from solotable.systems.limiter.admin.limits import Limit
-from solotable.systems.limiter.buckets.token_bucket import Gauge
+from solotable.systems.limiter.buckets.token_bucket import TokenBucket
 from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import Usage, UsageRow, UsageSummary, Window
 from solotable.systems.limiter.usage import windows as w
 from solotable.systems.limiter.usage.chart import chart
-from solotable.systems.limiter.usage.deltas import Slot, fold, is_consumption
-from solotable.systems.limiter.usage.ledger import ShardPlace, book, fitting
+from solotable.systems.limiter.usage.deltas import RowKey, fold, is_consumption
+from solotable.systems.limiter.usage.ledger import StreamShard, book, fitting
 
 from .consuming import RULES, bucket_key, micros
 
@@ -66,8 +66,8 @@ def record(sequence: int, before: Item | None, after: Item | None) -> Record:
     )
 
 
-def slot(window: Window, start: datetime, entity: str = "ann", resource: str = "gpt") -> Slot:
-    return Slot("acme", entity, resource, window, start)
+def slot(window: Window, start: datetime, entity: str = "ann", resource: str = "gpt") -> RowKey:
+    return RowKey("acme", entity, resource, window, start)
 
 
 def folded(*records: Record) -> dict[tuple[str, datetime], dict[str, int]]:
@@ -184,11 +184,11 @@ def test_c1_11_a_bucket_counts_from_its_first_image_and_again_after_it_expired()
 
 def test_s1_10_consumption_is_the_counters_never_a_difference_of_tokens() -> None:
     # 10M tokens a minute; 100 ms pass, in which 1,000 tokens are consumed and 16,667 flow in.
-    gauge = Gauge.of(Limit.per_minute("tpm", 10_000_000))
+    token_bucket = TokenBucket.of(Limit.per_minute("tpm", 10_000_000))
     start, end = micros(DAY), micros(DAY) + 100_000
-    used = start * gauge.rate - gauge.depth // 2
-    after_use = used + gauge.cost(1_000_000)
-    naive = gauge.tokens(used, start) - gauge.tokens(after_use, end)
+    used = start * token_bucket.rate - token_bucket.depth // 2
+    after_use = used + token_bucket.cost(1_000_000)
+    naive = token_bucket.tokens(used, start) - token_bucket.tokens(after_use, end)
     assert round(naive / 1000) == -15_667
     before = image(DAY, used_tpm=used, consumed_tpm=5_000_000)
     after = image(DAY + timedelta(milliseconds=100), used_tpm=after_use, consumed_tpm=6_000_000)
@@ -322,7 +322,7 @@ def test_c1_5_any_batching_and_any_redelivery_give_the_plain_sum(
 ) -> None:
     records, total = history(played)
     records = [each for each in records if is_consumption(each)]
-    place = ShardPlace("arn:aws:dynamodb:us-east-1:1:table/Limiter/stream/x", "s1")
+    place = StreamShard("arn:aws:dynamodb:us-east-1:1:table/Limiter/stream/x", "s1")
     with sqlite.open(sqlite.MEMORY, clock=CLOCK) as engine:
         found = over(engine, [limiter], Url("sqlite", "test"), clock=CLOCK)
         scope = found.scope.of_admin()
@@ -342,7 +342,7 @@ def test_c1_5_any_batching_and_any_redelivery_give_the_plain_sum(
 
 def test_c1_5_a_mark_is_of_one_shard_of_one_stream() -> None:
     records = [record(1, None, image(DAY, consumed_rpm=5))]
-    places = [ShardPlace("stream/1", "s1"), ShardPlace("stream/1", "s2"), ShardPlace("stream/2", "s1")]
+    places = [StreamShard("stream/1", "s1"), StreamShard("stream/1", "s2"), StreamShard("stream/2", "s1")]
     with sqlite.open(sqlite.MEMORY, clock=CLOCK) as engine:
         scope = over(engine, [limiter], Url("sqlite", "test"), clock=CLOCK).scope.of_admin()
         done = [run(book(scope, place, records), engine).records for place in (*places, *places)]

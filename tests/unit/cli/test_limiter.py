@@ -262,7 +262,7 @@ def test_a_bucket_is_shown_shard_by_shard(lim: Run) -> None:
     assert (limit["limit"], limit["consumed"]) == ("rpm", 30)
     assert 50 <= limit["available"] < 51
 
-    halve("sqlite:///l.db", "u-1", "gpt-4")
+    split("sqlite:///l.db", "u-1", "gpt-4")
     shards = lim("bucket", "show", "u-1", "gpt-4", "--json").json
     assert [(each["shard"], each["level"]) for each in shards] == [(0, 1), (1, 1)]
     assert sum(each["limits"][0]["available"] for each in shards) <= 51
@@ -271,16 +271,16 @@ def test_a_bucket_is_shown_shard_by_shard(lim: Run) -> None:
     assert len(table) == 4
 
 
-def halve(url: str, entity: str, resource: str) -> None:
+def split(url: str, entity: str, resource: str) -> None:
     """Halve a bucket's only shard, as load does."""
     from solotable._store.runner import run
     from solotable.systems.limiter.buckets import shards
 
     limiter = Limiter.open(url, limits=[Limit.per_day("rpm", 80)])
-    desk = limiter._room.desk
-    known = desk.memory.of(entity, resource)
-    run(shards.look(desk, known), limiter._engine)
-    run(shards.halve(desk, known, 0, known.shards[0]), limiter._engine)
+    writer = limiter._context.writer
+    known = writer.cache.of(entity, resource)
+    run(shards.look(writer, known), limiter._engine)
+    run(shards.split(writer, known, 0, known.shards[0]), limiter._engine)
     limiter.close()
 
 

@@ -14,7 +14,7 @@ from solotable.cli.options.database import db_option
 from solotable.cli.output import json_option, output_options, print_json, print_rows, say
 from solotable.errors import FeedTrimmed
 
-from .session import Wrong, list_options, moment, opened, paged, place_options, shown
+from .session import InvalidRequest, list_options, moment, opened, paged, shown, table_options
 
 if TYPE_CHECKING:
     from solotable.systems.limiter.admin.audit import AuditRecord
@@ -30,7 +30,7 @@ def audit() -> None:
 
 
 @audit.command("list", epilog="Example: solotable limiter audit list --entity u-1 -d sqlite:///l.db")
-@place_options
+@table_options
 @click.option("--entity", metavar="E", help="Of this entity and its limits.")
 @click.option("--registry", is_flag=True, help="What was done to namespaces themselves.")
 @list_options
@@ -106,7 +106,7 @@ def deliver(db: str | None, follow: bool, recover: bool, as_json: bool) -> int:
     epilog="Example: solotable limiter audit archive march.jsonl.gz --since 2030-03-01 --before 2030-04-01",
 )
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@place_options
+@table_options
 @click.option("--since", metavar="TIME", help="From this time on, in UTC: 2030-01-31, 36h or 7d ago.")
 @click.option("--before", metavar="TIME", help="Up to this time; up to now unless given.")
 @click.option("--force", is_flag=True, help="Replace a file that is there.")
@@ -127,7 +127,7 @@ def archive(
     from solotable.systems.limiter.admin import audit as trail
 
     if file.exists() and not force:
-        raise Wrong(f"{file} is there already; --force replaces it.")
+        raise InvalidRequest(f"{file} is there already; --force replaces it.")
     start, end = moment(since, "--since"), moment(before, "--before") or moment("0h", "--before")
     assert end is not None
     with opened(db) as table:
@@ -144,7 +144,7 @@ def _whole(file: Path, write: Any) -> int:
     try:
         handle, name = tempfile.mkstemp(prefix=f".{file.name}.", dir=file.parent)
     except OSError as error:
-        raise Wrong(f"{file} cannot be written: {error.strerror}.") from error
+        raise InvalidRequest(f"{file} cannot be written: {error.strerror}.") from error
     part = Path(name)
     try:
         with os.fdopen(handle, "wb") as into:

@@ -14,7 +14,7 @@ from solotable.cli.options.database import NotThere
 from solotable.cli.output import json_option, print_json, print_table, say
 from solotable.errors import UnknownEntity
 
-from .session import Table, opened, place_options, shown
+from .session import Table, opened, shown, table_options
 
 if TYPE_CHECKING:
     from solotable.systems.limiter import Bucket, LimitStatus
@@ -27,7 +27,7 @@ _resource = click.argument("resource", metavar="RESOURCE")
 @click.command("available", epilog="Example: solotable limiter available u-1 gpt-4 -d sqlite:///l.db")
 @_entity
 @_resource
-@place_options
+@table_options
 @json_option
 def available(entity: str, resource: str, db: str | None, namespace: str | None, as_json: bool) -> None:
     """Print the tokens that an ENTITY has for a RESOURCE."""
@@ -51,7 +51,7 @@ def available(entity: str, resource: str, db: str | None, namespace: str | None,
 @_entity
 @_resource
 @click.argument("amounts", nargs=-1, required=True, metavar="AMOUNTS...")
-@place_options
+@table_options
 @json_option
 def acquire(
     entity: str,
@@ -98,7 +98,7 @@ def bucket() -> None:
 @bucket.command("show", epilog="Example: solotable limiter bucket show u-1 gpt-4 -d sqlite:///l.db")
 @_entity
 @_resource
-@place_options
+@table_options
 @json_option
 def show(entity: str, resource: str, db: str | None, namespace: str | None, as_json: bool) -> None:
     """Print the shards of a bucket: their levels, tokens, and what was consumed from each."""
@@ -170,12 +170,14 @@ def _contents(found: Bucket, now: int) -> list[dict[str, Any]]:
     from solotable.systems.limiter.buckets.token_bucket import rules_from
 
     rows = []
-    for name, gauge in rules_from(found.rules, found.revision).gauges.items():
-        used, consumed = found.amount(gauge.used), found.amount(gauge.consumed) or 0
+    for name, token_bucket in rules_from(found.rules, found.revision).token_buckets.items():
+        used, consumed = found.amount(token_bucket.used), found.amount(token_bucket.consumed) or 0
         rows.append(
             {
                 "limit": name,
-                "available": gauge.tokens(gauge.full(now) if used is None else used, now, found.level)
+                "available": token_bucket.tokens(
+                    token_bucket.full(now) if used is None else used, now, found.level
+                )
                 / _MILLI,
                 "consumed": consumed / _MILLI,
             }

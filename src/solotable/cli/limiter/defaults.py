@@ -10,7 +10,7 @@ from solotable.cli.options.database import NotThere
 from solotable.cli.output import json_option, say
 
 from .entity import print_stored
-from .session import limits_given, opened, place_options, shown
+from .session import limits_given, opened, shown, table_options
 
 if TYPE_CHECKING:
     from solotable.systems.limiter.admin.entities import OnUnavailable
@@ -32,7 +32,7 @@ def system() -> None:
 )
 @click.argument("name", metavar="RESOURCE")
 @click.argument("limits", nargs=-1, required=True, metavar="LIMITS...")
-@place_options
+@table_options
 @json_option
 def set_resource(
     name: str, limits: tuple[str, ...], db: str | None, namespace: str | None, as_json: bool
@@ -46,7 +46,7 @@ def set_resource(
 
 @resource.command("get-defaults", epilog="Example: solotable limiter resource get-defaults gpt-4 --json")
 @click.argument("name", required=False, metavar="[RESOURCE]")
-@place_options
+@table_options
 @json_option
 def get_resource(name: str | None, db: str | None, namespace: str | None, as_json: bool) -> None:
     """Print the limits of a RESOURCE, or of every one that has some."""
@@ -66,7 +66,7 @@ def get_resource(name: str | None, db: str | None, namespace: str | None, as_jso
 
 @resource.command("delete-defaults", epilog="Example: solotable limiter resource delete-defaults gpt-4")
 @click.argument("name", metavar="RESOURCE")
-@place_options
+@table_options
 def delete_resource(name: str, db: str | None, namespace: str | None) -> None:
     """Remove the limits of a RESOURCE; the system's hold then."""
     with opened(db) as table:
@@ -80,7 +80,7 @@ def delete_resource(name: str, db: str | None, namespace: str | None) -> None:
     "set-defaults", epilog="Example: solotable limiter system set-defaults rpm=100/minute -d sqlite:///l.db"
 )
 @click.argument("limits", nargs=-1, metavar="[LIMITS]...")
-@place_options
+@table_options
 @click.option(
     "--on-unavailable",
     type=click.Choice(["block", "allow"]),
@@ -110,7 +110,7 @@ def set_system(
 
 
 @system.command("get-defaults", epilog="Example: solotable limiter system get-defaults -d sqlite:///l.db")
-@place_options
+@table_options
 @json_option
 def get_system(db: str | None, namespace: str | None, as_json: bool) -> None:
     """Print the limits of the system."""
@@ -124,7 +124,7 @@ def get_system(db: str | None, namespace: str | None, as_json: bool) -> None:
 @system.command(
     "delete-defaults", epilog="Example: solotable limiter system delete-defaults -d sqlite:///l.db"
 )
-@place_options
+@table_options
 def delete_system(db: str | None, namespace: str | None) -> None:
     """Remove the limits of the system; entities and resources keep their own."""
     with opened(db) as table:

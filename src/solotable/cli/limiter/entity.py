@@ -18,7 +18,7 @@ from solotable.cli.output import (
     row_of,
 )
 
-from .session import confirm, limits_given, list_options, opened, paged, place_options, shown
+from .session import confirm, limits_given, list_options, opened, paged, shown, table_options
 
 if TYPE_CHECKING:
     from solotable.systems.limiter import LimitedEntity, Limiter, StoredLimits
@@ -46,7 +46,7 @@ def entity() -> None:
     epilog="Example: solotable limiter entity create key-7 --parent acme --cascade -d sqlite:///l.db",
 )
 @click.argument("entity_id", metavar="ENTITY")
-@place_options
+@table_options
 @click.option("--name", help="What people call it; its id unless given.")
 @click.option("--parent", metavar="ENTITY", help="Whom it belongs to; that one has to be there.")
 @click.option("--cascade", is_flag=True, help="Charge the parent too with whatever is charged here.")
@@ -84,7 +84,7 @@ def create(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opti
 
 @entity.command("show", epilog="Example: solotable limiter entity show key-7 -d sqlite:///l.db")
 @click.argument("entity_id", metavar="ENTITY")
-@place_options
+@table_options
 @_resource
 @json_option
 def show(entity_id: str, db: str | None, namespace: str | None, resource: str | None, as_json: bool) -> None:
@@ -113,7 +113,7 @@ def show(entity_id: str, db: str | None, namespace: str | None, resource: str | 
 
 
 @entity.command("list", epilog="Example: solotable limiter entity list --all --jsonl -d sqlite:///l.db")
-@place_options
+@table_options
 @list_options
 @output_options
 def list_(db: str | None, namespace: str | None, most: int, everything: bool, shape: str | None) -> None:
@@ -126,7 +126,7 @@ def list_(db: str | None, namespace: str | None, most: int, everything: bool, sh
 
 @entity.command("children", epilog="Example: solotable limiter entity children acme -d sqlite:///l.db")
 @click.argument("entity_id", metavar="ENTITY")
-@place_options
+@table_options
 @list_options
 @output_options
 def children(
@@ -147,7 +147,7 @@ def children(
 
 @entity.command("delete", epilog="Example: solotable limiter entity delete key-7 --yes -d sqlite:///l.db")
 @click.argument("entity_id", metavar="ENTITY")
-@place_options
+@table_options
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 def delete(entity_id: str, db: str | None, namespace: str | None, yes: bool) -> int:
     """Remove an ENTITY that has no children, and its limits."""
@@ -169,7 +169,7 @@ def delete(entity_id: str, db: str | None, namespace: str | None, yes: bool) -> 
 )
 @click.argument("entity_id", metavar="ENTITY")
 @click.argument("limits", nargs=-1, required=True, metavar="LIMITS...")
-@place_options
+@table_options
 @_resource
 @json_option
 def set_limits(
@@ -193,7 +193,7 @@ def set_limits(
 
 @entity.command("get-limits", epilog="Example: solotable limiter entity get-limits u-1 -d sqlite:///l.db")
 @click.argument("entity_id", metavar="ENTITY")
-@place_options
+@table_options
 @_resource
 @json_option
 def get_limits(
@@ -220,7 +220,7 @@ def get_limits(
     "delete-limits", epilog="Example: solotable limiter entity delete-limits u-1 --resource gpt-4"
 )
 @click.argument("entity_id", metavar="ENTITY")
-@place_options
+@table_options
 @_resource
 def delete_limits(entity_id: str, db: str | None, namespace: str | None, resource: str | None) -> None:
     """Remove the limits of an ENTITY; inherited ones hold then.

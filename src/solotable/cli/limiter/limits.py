@@ -13,18 +13,18 @@ import click
 from solotable.cli.exit_codes import FAILED, USAGE
 from solotable.cli.output import json_option, print_json, print_table, say
 
-from .session import DEFAULT_NAMESPACE, Table, confirm, opened, place_options
+from .session import DEFAULT_NAMESPACE, Table, confirm, opened, table_options
 
 if TYPE_CHECKING:
     from solotable.systems.limiter import Limiter
-    from solotable.systems.limiter.manifest import Change, Content, Level, Manifest, Plan
+    from solotable.systems.limiter.manifest import Change, Level, LevelContent, Manifest, Plan
 
 _SIGNS = {"add": "+", "change": "~", "remove": "-"}
 _file = click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 _prune = click.option("--prune", is_flag=True, help="Also remove limits that the file does not name.")
 
 
-class Mistaken(click.ClickException):
+class InvalidManifest(click.ClickException):
     """A file of limits cannot be used; every line says why."""
 
     exit_code = USAGE
@@ -41,7 +41,7 @@ def limits() -> None:
 
 @limits.command("plan", epilog="Example: solotable limiter limits plan limits.yaml -d sqlite:///l.db")
 @_file
-@place_options
+@table_options
 @_prune
 @json_option
 def plan(file: Path, db: str | None, namespace: str | None, prune: bool, as_json: bool) -> None:
@@ -58,7 +58,7 @@ def plan(file: Path, db: str | None, namespace: str | None, prune: bool, as_json
 
 @limits.command("diff", epilog="Example: solotable limiter limits diff limits.yaml -d sqlite:///l.db")
 @_file
-@place_options
+@table_options
 @_prune
 @json_option
 def diff(file: Path, db: str | None, namespace: str | None, prune: bool, as_json: bool) -> int:
@@ -82,7 +82,7 @@ def diff(file: Path, db: str | None, namespace: str | None, prune: bool, as_json
 
 @limits.command("apply", epilog="Example: solotable limiter limits apply limits.yaml --yes -d sqlite:///l.db")
 @_file
-@place_options
+@table_options
 @_prune
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @json_option
@@ -114,7 +114,7 @@ def apply(file: Path, db: str | None, namespace: str | None, prune: bool, yes: b
 def read(file: Path) -> Manifest:
     """Read a file, or say by line what is wrong with it."""
     from solotable.systems.limiter.manifest import ManifestError, read_manifest
-    from solotable.systems.limiter.manifest.source import NoYaml
+    from solotable.systems.limiter.manifest.source import YamlNotInstalled
 
     try:
         text = file.read_text(encoding="utf-8")
@@ -126,8 +126,8 @@ def read(file: Path) -> Manifest:
     try:
         return read_manifest(text, str(file))
     except ManifestError as refused:
-        raise Mistaken(str(refused)) from refused
-    except NoYaml as refused:
+        raise InvalidManifest(str(refused)) from refused
+    except YamlNotInstalled as refused:
         raise click.UsageError(str(refused)) from refused
 
 
@@ -136,24 +136,24 @@ def planned(limiter: Limiter, manifest: Manifest, *, prune: bool) -> Plan:
 
     All levels are listed from an index, which may lag behind; so whatever seems to differ is read again.
     """
-    from solotable.systems.limiter.manifest import compared
+    from solotable.systems.limiter.manifest import compare
     from solotable.systems.limiter.manifest.plan import content_of
 
     stored = _stored(limiter)
-    seen = compared(manifest, stored, prune=prune)
+    seen = compare(manifest, stored, prune=prune)
     for change in seen.changes:
         level = change.level
         now = content_of(limiter.get_limits(entity=level.entity, resource=level.resource))
         stored.pop(level, None)
         if now is not None:
             stored[level] = now
-    return compared(manifest, stored, prune=prune)
+    return compare(manifest, stored, prune=prune)
 
 
-def _stored(limiter: Limiter) -> dict[Level, Content]:
+def _stored(limiter: Limiter) -> dict[Level, LevelContent]:
     from solotable.systems.limiter.manifest.plan import content_of, level_of
 
-    found: dict[Level, Content] = {}
+    found: dict[Level, LevelContent] = {}
     cursor = None
     while True:
         page = limiter.stored_limits(limit=1_000, cursor=cursor)

@@ -13,10 +13,10 @@ from solotable.cli.exit_codes import FAILED
 from solotable.cli.options.database import db_option
 from solotable.cli.output import json_option, output_options, print_json, print_one, print_rows, row_of, say
 
-from .session import Wrong, confirm, list_options, opened, paged
+from .session import InvalidRequest, confirm, list_options, opened, paged
 
 if TYPE_CHECKING:
-    from solotable.systems.limiter.admin.namespaces import Namespace, Purging
+    from solotable.systems.limiter.admin.namespaces import Namespace, PurgeProgress
 
 _COLUMNS = ("name", "id", "status", "created", "deleted")
 _name = click.argument("name", metavar="NAME")
@@ -123,7 +123,7 @@ def purge(name: str, db: str | None, yes: bool, as_json: bool) -> int:
         scope = table.db.scope.acting(table.actor, None)
         found = table.run(namespaces.show(scope, name))
         if found.status == "active":
-            raise Wrong(
+            raise InvalidRequest(
                 f"Namespace {name!r} is active; delete it first: solotable limiter namespace delete {name}"
             )
         if not confirm(f"Remove everything in {name} for good?", yes=yes):
@@ -188,7 +188,7 @@ def _row(found: Namespace) -> dict[str, Any]:
 
 
 @contextmanager
-def _showing(*, quiet: bool) -> Iterator[Callable[[Purging], None] | None]:
+def _showing(*, quiet: bool) -> Iterator[Callable[[PurgeProgress], None] | None]:
     """Show on a terminal how far a purge is."""
     if quiet or not sys.stderr.isatty():
         yield None

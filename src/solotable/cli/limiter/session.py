@@ -34,13 +34,13 @@ MODELS = "solotable.systems.limiter:limiter"
 _PAGE = 200
 
 
-class Unreachable(click.ClickException):
+class TableUnavailable(click.ClickException):
     """The table could not be asked."""
 
     exit_code = UNAVAILABLE
 
 
-class Wrong(click.ClickException):
+class InvalidRequest(click.ClickException):
     """What was asked for cannot be: a name, a number, a relation."""
 
     exit_code = USAGE
@@ -52,7 +52,7 @@ class Pages(Protocol):
     def __call__(self, *, limit: int, cursor: str | None) -> Any: ...
 
 
-def place_options(command: CommandT) -> CommandT:
+def table_options(command: CommandT) -> CommandT:
     """Give a command `-d/--db` and `-N/--namespace` as its parameters `db` and `namespace`."""
     command = click.option(
         "-N",
@@ -135,14 +135,14 @@ def opened(db: str | None, *, makes: bool = False) -> Iterator[Table]:
         told = str(refused).partition(";")[0]
         raise NotThere(f"{told}; set some: solotable limiter system set-defaults rpm=100/minute") from refused
     except errors.UnreadableBucket as refused:
-        raise Unreachable(str(refused)) from refused
+        raise TableUnavailable(str(refused)) from refused
     except errors.LimiterUnavailable as refused:
         told = (
             str(refused) if refused.__cause__ is None else f"The table does not answer: {refused.__cause__}"
         )
-        raise Unreachable(told) from refused
+        raise TableUnavailable(told) from refused
     except (DataError, errors.NeverSatisfiable) as refused:
-        raise Wrong(str(refused)) from refused
+        raise InvalidRequest(str(refused)) from refused
     finally:
         engine.close()
 
@@ -169,19 +169,19 @@ def paged(
 def limits_given(texts: tuple[str, ...]) -> list[Limit]:
     """Read limits as they are written on the command line."""
     from solotable.systems.limiter.admin.limits import limits_of
-    from solotable.systems.limiter.manifest import spelled
+    from solotable.systems.limiter.manifest import parse_limit
 
     try:
-        return list(limits_of(map(spelled, texts)))
+        return list(limits_of(map(parse_limit, texts)))
     except DataError as refused:
         raise click.BadParameter(str(refused), param_hint="LIMITS") from None
 
 
 def shown(limits: Any) -> str:
     """Return limits on one line, as they are written on the command line."""
-    from solotable.systems.limiter.manifest import spelling
+    from solotable.systems.limiter.manifest import format_limit
 
-    return " ".join(map(spelling, limits or ()))
+    return " ".join(map(format_limit, limits or ()))
 
 
 def moment(text: str | None, hint: str, now: datetime | None = None) -> datetime | None:
@@ -208,7 +208,7 @@ def confirm(question: str, *, yes: bool) -> bool:
     try:
         return click.confirm(question, err=True)
     except click.exceptions.Abort:
-        raise Wrong("Nobody answered; say --yes to do it without being asked.") from None
+        raise InvalidRequest("Nobody answered; say --yes to do it without being asked.") from None
 
 
 def _actor() -> Actor:

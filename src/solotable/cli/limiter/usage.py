@@ -14,12 +14,12 @@ from solotable.cli.options.database import db_option
 from solotable.cli.output import json_option, output_options, print_json, print_rows, print_table
 from solotable.errors import FeedTrimmed
 
-from .session import list_options, moment, opened, paged, place_options
+from .session import list_options, moment, opened, paged, table_options
 
 if TYPE_CHECKING:
     from solotable.systems.limiter import Limiter
-    from solotable.systems.limiter.core import UsageAsked
-    from solotable.systems.limiter.usage import Booked, Usage
+    from solotable.systems.limiter.core import UsageFilter
+    from solotable.systems.limiter.usage import AggregateResult, Usage
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 _MOST_ROWS = 100_000
@@ -50,7 +50,7 @@ def usage() -> None:
 
 
 @usage.command("list", epilog="Example: solotable limiter usage list --entity u-1 --window day --since 7d")
-@place_options
+@table_options
 @_range_options
 @list_options
 @output_options
@@ -86,7 +86,7 @@ def list_(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
 
 
 @usage.command("summary", epilog="Example: solotable limiter usage summary --resource gpt-4 --since 24h")
-@place_options
+@table_options
 @_range_options
 @click.option("--chart/--no-chart", "charted", default=True, help="Draw a bar for every window.")
 @json_option
@@ -192,7 +192,7 @@ def drawn(rows: list[Usage], width: int = 40) -> str:
 
 def _asked(
     entity: str | None, resource: str | None, window: str, since: str | None, until: str | None
-) -> UsageAsked:
+) -> UsageFilter:
     if entity is None and resource is None:
         raise click.UsageError("Usage of whom or of what? Give --entity E, --resource R, or both.")
     return {
@@ -204,7 +204,7 @@ def _asked(
     }
 
 
-def _rows(limiter: Limiter, asked: UsageAsked) -> Iterator[Usage]:
+def _rows(limiter: Limiter, asked: UsageFilter) -> Iterator[Usage]:
     cursor, count = None, 0
     while count < _MOST_ROWS:
         page = limiter.usage(**asked, limit=1_000, cursor=cursor)
@@ -231,7 +231,7 @@ def _say_none() -> None:
 
 
 @contextmanager
-def _showing(*, quiet: bool) -> Iterator[Callable[[Booked], None] | None]:
+def _showing(*, quiet: bool) -> Iterator[Callable[[AggregateResult], None] | None]:
     """Show on a terminal how many changes were counted."""
     if quiet or not sys.stderr.isatty():
         yield None

@@ -8,7 +8,7 @@
 
 Start at `blocking` (or `awaiting`) and `lease`. Where things are:
 
-    gauge, limits, names            the arithmetic: pure
+    token_bucket, limits, names            the arithmetic: pure
     bucket, flat, charge, memory    a bucket's item, and the one write of it
     shards, acquire                 several items of a hot bucket; all limits of a call, and its parent
     entities, settings, resolve     who is limited and by what, and which level counts
@@ -32,7 +32,7 @@ from .errors import (
     RateLimitExceeded,
     UnreadableBucket,
 )
-from .http.http_leases import HeldLeases, StoredLease
+from .http.http_leases import HttpLeases, StoredLease
 from .lease import AsyncLease, Lease
 from .rate_limiter import Limiter
 from .table import limiter
@@ -42,7 +42,7 @@ __all__ = [
     "AsyncLease",
     "AsyncLimiter",
     "Bucket",
-    "HeldLeases",
+    "HttpLeases",
     "Lease",
     "LeaseExpired",
     "Limit",

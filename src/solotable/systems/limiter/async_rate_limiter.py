@@ -15,16 +15,16 @@ from .admin import settings
 from .admin.audit import AuditRecord
 from .admin.entities import LimitedEntity, OnUnavailable, StoredLimits
 from .admin.limits import Amount, Limit
-from .admin.resolve import Settings, effective_limits
+from .admin.resolve import EffectiveLimits, effective_limits
 from .buckets.acquire import levels
-from .core import Core, NewEntity, Options, UsageAsked, UsagePageAsked
+from .core import EntityFields, LimiterCore, LimiterOptions, UsageFilter, UsagePageFilter
 from .errors import LimitStatus
 from .lease import AsyncLease
 from .table import limiter
 from .usage.report import UsagePage, UsageSummary, usage, usage_summary
 
 
-class AsyncLimiter(Core):
+class AsyncLimiter(LimiterCore):
     """Token buckets on a table: `async with limiter.acquire("user-1", "gpt-4", {"rpm": 1}) as lease`.
 
     `limits` hold where none are stored. `cache_seconds` is how long stored limits are believed, and
@@ -32,12 +32,14 @@ class AsyncLimiter(Core):
     second is spread over up to `most_shards` items; None never does.
     """
 
-    def __init__(self, db: AsyncDatabase, namespace: str = "default", **options: Unpack[Options]) -> None:
+    def __init__(
+        self, db: AsyncDatabase, namespace: str = "default", **options: Unpack[LimiterOptions]
+    ) -> None:
         super().__init__(db.scope.of_tenant(namespace), **options)
         self._engine = db.engine
 
     @classmethod
-    def open(cls, url: str, namespace: str = "default", **options: Unpack[Options]) -> Self:
+    def open(cls, url: str, namespace: str = "default", **options: Unpack[LimiterOptions]) -> Self:
         """Open a URL for the limiter's table alone."""
         return cls(limiter.open_async(url), namespace, **options)
 
@@ -64,7 +66,7 @@ class AsyncLimiter(Core):
         waiting would not help.
         """
         return AsyncLease(
-            self._engine, self._room, self._order(entity, resource, consume, limits, on_unavailable)
+            self._engine, self._context, self._order(entity, resource, consume, limits, on_unavailable)
         )
 
     async def available(
@@ -86,17 +88,17 @@ class AsyncLimiter(Core):
 
     async def statuses(self, entity: str, resource: str) -> list[LimitStatus]:
         """Return every limit of an entity, and of a parent that is charged too."""
-        return await arun(levels(self._room, entity, resource, {}), self._engine)
+        return await arun(levels(self._context, entity, resource, {}), self._engine)
 
-    async def is_available(self, timeout: float = 1.0) -> bool:  # noqa: ASYNC109 - the question is about time
+    async def ping(self, timeout: float = 1.0) -> bool:  # noqa: ASYNC109 - the question is about time
         """Whether the table answers in time; never raises."""
         try:
-            await asyncio.wait_for(arun(self._ping(), self._engine), timeout)
+            await asyncio.wait_for(arun(self._read_system_limits(), self._engine), timeout)
         except (SolotableError, TimeoutError, OSError):
             return False
         return True
 
-    async def create_entity(self, entity_id: str, **given: Unpack[NewEntity]) -> LimitedEntity:
+    async def create_entity(self, entity_id: str, **given: Unpack[EntityFields]) -> LimitedEntity:
         """Make an entity; only one with a parent, cascading, or with a name needs to be made."""
         return await arun(self._create_entity(entity_id, given), self._engine)
 
@@ -152,15 +154,15 @@ class AsyncLimiter(Core):
         """Return the levels that are set for an entity, or for all, by resource."""
         return await arun(settings.limited_resources(self._scope, entity=entity), self._engine)
 
-    async def effective_limits(self, entity: str, resource: str) -> Settings:
+    async def effective_limits(self, entity: str, resource: str) -> EffectiveLimits:
         """Return which limits hold, and by which level; past every cache."""
         return await arun(effective_limits(self._scope, entity, resource), self._engine)
 
-    async def usage(self, **asked: Unpack[UsagePageAsked]) -> UsagePage:
+    async def usage(self, **asked: Unpack[UsagePageFilter]) -> UsagePage:
         """Return a page of usage by hour, day or month, oldest first."""
         return await arun(usage(self._scope, **asked), self._engine)
 
-    async def usage_summary(self, **asked: Unpack[UsageAsked]) -> UsageSummary:
+    async def usage_summary(self, **asked: Unpack[UsageFilter]) -> UsageSummary:
         """Return totals, means and peaks by limit."""
         return await arun(usage_summary(self._scope, **asked), self._engine)
 

@@ -14,7 +14,7 @@ from solotable.errors import SolotableError, TransportError
 SECONDS = 1.0
 
 
-class Outage:
+class CircuitBreaker:
     """Remembers, in this process, that nobody answered."""
 
     __slots__ = ("_clock", "_until")

@@ -15,18 +15,18 @@ from solotable.errors import DataError
 from .admin import settings
 from .admin.entities import LimitedEntity, OnUnavailable, StoredLimits
 from .admin.limits import MICROSECONDS, Amount, Limit, limits_of
-from .admin.resolve import CacheStats, SettingsCache
-from .buckets.acquire import Room, levels, refresh
+from .admin.resolve import CacheStats, LimitsCache
+from .buckets.acquire import LimiterContext, levels, refresh
 from .buckets.bucket import HIGHEST_LEVEL
-from .buckets.charge import Desk
-from .buckets.local_cache import Memory
+from .buckets.charge import BucketWriter
+from .buckets.local_cache import LocalCache
 from .errors import NoLimits, UnreadableBucket
-from .lease import Order
+from .lease import AcquireRequest
 
 log = logging.getLogger("solotable.limiter")
 
 
-class Options(TypedDict, total=False):
+class LimiterOptions(TypedDict, total=False):
     """What an installation decides; see `Limiter`."""
 
     limits: Iterable[Limit]
@@ -37,7 +37,7 @@ class Options(TypedDict, total=False):
     most_shards: int
 
 
-class NewEntity(TypedDict, total=False):
+class EntityFields(TypedDict, total=False):
     """What an entity is made of."""
 
     name: str | None
@@ -46,7 +46,7 @@ class NewEntity(TypedDict, total=False):
     metadata: dict[str, Any] | None
 
 
-class UsageAsked(TypedDict, total=False):
+class UsageFilter(TypedDict, total=False):
     """Whose usage, of what and when: `since` counts, `until` does not any more."""
 
     entity: str | None
@@ -56,14 +56,14 @@ class UsageAsked(TypedDict, total=False):
     until: datetime | None
 
 
-class UsagePageAsked(UsageAsked, total=False):
+class UsagePageFilter(UsageFilter, total=False):
     """And how much of it at once."""
 
     limit: int
     cursor: str | None
 
 
-class Core:
+class LimiterCore:
     """What both limiters have."""
 
     def __init__(
@@ -88,16 +88,16 @@ class Core:
                 f"shard_above is a number of writes a second, or None; {shard_above!r} was given."
             )
         given = tuple(limits)
-        desk = Desk(
+        writer = BucketWriter(
             scope=scope,
-            memory=Memory(),
+            cache=LocalCache(),
             remember=int(remember_rejections * MICROSECONDS),
             shard_above=shard_above,
             most_level=most_shards.bit_length() - 1,
         )
-        self._room = Room(
-            desk=desk,
-            cache=SettingsCache(cache_seconds, scope.clock),
+        self._context = LimiterContext(
+            writer=writer,
+            cache=LimitsCache(cache_seconds, scope.clock),
             limits=limits_of(given) if given else (),
             on_unavailable=on_unavailable,
         )
@@ -109,17 +109,17 @@ class Core:
         return self._scope.tenant or ""
 
     @property
-    def room(self) -> Room:
+    def context(self) -> LimiterContext:
         """Its parts, for flows of one's own."""
-        return self._room
+        return self._context
 
     def invalidate_config_cache(self) -> None:
         """Forget which limits hold; they are read again at the next call."""
-        self._room.cache.invalidate()
+        self._context.cache.invalidate()
 
     def cache_stats(self) -> CacheStats:
         """Return how often the limits of a call were known, and how often they were read."""
-        return self._room.cache.stats()
+        return self._context.cache.stats()
 
     def _order(
         self,
@@ -128,14 +128,14 @@ class Core:
         consume: Mapping[str, Amount],
         limits: Iterable[Limit] | None,
         on_unavailable: OnUnavailable | None,
-    ) -> Order:
+    ) -> AcquireRequest:
         if on_unavailable not in (None, "block", "allow"):
             raise DataError(f'on_unavailable is "block" or "allow"; {on_unavailable!r} was given.')
-        return Order(entity, resource, consume, limits, on_unavailable)
+        return AcquireRequest(entity, resource, consume, limits, on_unavailable)
 
     def _available(self, entity: str, resource: str, limits: Iterable[Limit] | None) -> Flow[dict[str, int]]:
         found: dict[str, int] = {}
-        for status in (yield from levels(self._room, entity, resource, {}, limits)):
+        for status in (yield from levels(self._context, entity, resource, {}, limits)):
             if status.available is not None:
                 left = found.get(status.limit.name)
                 found[status.limit.name] = status.available if left is None else min(left, status.available)
@@ -144,7 +144,7 @@ class Core:
     def _time_until(
         self, entity: str, resource: str, consume: Mapping[str, Amount], limits: Iterable[Limit] | None
     ) -> Flow[float]:
-        statuses = yield from levels(self._room, entity, resource, consume, limits)
+        statuses = yield from levels(self._context, entity, resource, consume, limits)
         return max((status.retry_after_seconds for status in statuses), default=0.0)
 
     def _set_limits(
@@ -167,10 +167,10 @@ class Core:
 
     def _changed(self, entity: str | None, resource: str | None) -> Flow[None]:
         """Bring the one bucket that a level is of under its limits; others follow at their next use."""
-        self._room.cache.invalidate(entity)
+        self._context.cache.invalidate(entity)
         if entity is not None and resource is not None:
             try:
-                yield from refresh(self._room, entity, resource)
+                yield from refresh(self._context, entity, resource)
             except NoLimits:
                 return
             except UnreadableBucket as error:
@@ -179,15 +179,15 @@ class Core:
 
     def _create_entity(self, entity_id: str, given: Mapping[str, Any]) -> Flow[LimitedEntity]:
         made = yield from settings.create_entity(self._scope, entity_id, **given)
-        self._room.cache.invalidate(entity_id)
+        self._context.cache.invalidate(entity_id)
         return made
 
     def _delete_entity(self, entity_id: str) -> Flow[LimitedEntity]:
         removed = yield from settings.delete_entity(self._scope, entity_id)
-        self._room.cache.invalidate(entity_id)
+        self._context.cache.invalidate(entity_id)
         return removed
 
-    def _ping(self) -> Flow[None]:
+    def _read_system_limits(self) -> Flow[None]:
         yield from settings.get_limits(self._scope)
 
     def _as(self, actor: Actor, request_id: str | None) -> Self:

@@ -23,7 +23,7 @@ from solotable.errors import DataError, EngineError, ServiceError, SolotableErro
 
 from .admin.entities import OnUnavailable
 from .admin.limits import MILLI, Amount, Limit, in_tokens, wanted
-from .buckets.acquire import Grant, Room, acquire, adjust, back
+from .buckets.acquire import Grant, LimiterContext, acquire, adjust, back
 from .errors import LeaseExpired, LimiterUnavailable, LimitStatus
 
 ResultT = TypeVar("ResultT")
@@ -34,7 +34,7 @@ _going_on: set[asyncio.Future[Any]] = set()
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class AcquireRequest:
     """What a call asks for."""
 
     entity: str
@@ -55,8 +55,8 @@ def is_unavailable(error: BaseException) -> bool:
 class _Lease:
     """What both kinds of leases know."""
 
-    def __init__(self, room: Room, order: Order) -> None:
-        self._room = room
+    def __init__(self, context: LimiterContext, order: AcquireRequest) -> None:
+        self._context = context
         self._order = order
         #: What was taken, the first for the call itself; none where no limits could be asked.
         self._grants: list[Grant] = []
@@ -83,7 +83,7 @@ class _Lease:
     @property
     def statuses(self) -> list[LimitStatus]:
         """Every limit of the call as it was left, and those of a parent that is charged too."""
-        return self._grants[-1].statuses(self._room.desk.now()) if self._grants else []
+        return self._grants[-1].statuses(self._context.writer.now()) if self._grants else []
 
     def adjust(self, **amounts: Amount) -> None:
         """Take more than was asked for, or less; never refused. Written when the block ends."""
@@ -120,19 +120,19 @@ class _Lease:
 
     def _passes(self) -> bool:
         """Whether to go on without asking: nobody answered a moment ago, and that is allowed."""
-        if not self._room.outage.is_on() or self._choice() != "allow" or self._begun:
+        if not self._context.outage.is_on() or self._choice() != "allow" or self._begun:
             return False
         self._begun = True
         return True
 
     def _asking(self, amounts: Mapping[str, Amount]) -> Flow[Grant]:
         order = self._order
-        return acquire(self._room, order.entity, order.resource, amounts, order.limits)
+        return acquire(self._context, order.entity, order.resource, amounts, order.limits)
 
     def _began(self, grant: Grant | None) -> None:
         self._open = True
         if grant is not None:
-            self._room.outage.end()
+            self._context.outage.end()
             self._took(grant)
 
     def _more(self, amounts: Mapping[str, Amount]) -> Flow[Grant] | None:
@@ -151,18 +151,18 @@ class _Lease:
         """Return what is still to be written: everything back, or what was adjusted."""
         self._open = False
         pending, self._pending = self._pending, {}
-        desk = self._room.desk
+        writer = self._context.writer
         if failed:
             self._consumed = {}
-            return back(desk, self._grants) if self._grants else None
+            return back(writer, self._grants) if self._grants else None
         self._add(pending)
-        return adjust(desk, self._grants[0], pending) if any(pending.values()) else None
+        return adjust(writer, self._grants[0], pending) if any(pending.values()) else None
 
     def _allows(self, error: SolotableError) -> bool:
         """Whether to go on without limits; otherwise it is raised what a caller sees."""
         if not is_unavailable(error):
             raise error from None
-        self._room.outage.note(error)
+        self._context.outage.note(error)
         if self._choice() == "allow":
             log.warning("The limiter is unavailable, and calls are allowed: %s", error)
             return True
@@ -173,14 +173,16 @@ class _Lease:
         ) from error
 
     def _choice(self) -> OnUnavailable:
-        return self._order.on_unavailable or self._room.cache.on_unavailable or self._room.on_unavailable
+        return (
+            self._order.on_unavailable or self._context.cache.on_unavailable or self._context.on_unavailable
+        )
 
 
 class Lease(_Lease):
     """What a call has taken: `with limiter.acquire(...) as lease`."""
 
-    def __init__(self, engine: Engine, room: Room, order: Order) -> None:
-        super().__init__(room, order)
+    def __init__(self, engine: Engine, context: LimiterContext, order: AcquireRequest) -> None:
+        super().__init__(context, order)
         self._engine = engine
 
     def __enter__(self) -> Self:
@@ -219,8 +221,8 @@ class Lease(_Lease):
 class AsyncLease(_Lease):
     """What a call has taken: `async with limiter.acquire(...) as lease`."""
 
-    def __init__(self, engine: AsyncEngine, room: Room, order: Order) -> None:
-        super().__init__(room, order)
+    def __init__(self, engine: AsyncEngine, context: LimiterContext, order: AcquireRequest) -> None:
+        super().__init__(context, order)
         self._engine = engine
 
     async def __aenter__(self) -> Self:
@@ -263,7 +265,7 @@ class AsyncLease(_Lease):
             self._took(taken)
 
     def _back(self, grant: Grant) -> Flow[None]:
-        return back(self._room.desk, [grant])
+        return back(self._context.writer, [grant])
 
     async def _whole(
         self, flow: Flow[ResultT], undo: Callable[[ResultT], Flow[None]] | None = None

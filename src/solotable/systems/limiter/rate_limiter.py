@@ -16,16 +16,16 @@ from .admin import settings
 from .admin.audit import AuditRecord
 from .admin.entities import LimitedEntity, OnUnavailable, StoredLimits
 from .admin.limits import Amount, Limit
-from .admin.resolve import Settings, effective_limits
+from .admin.resolve import EffectiveLimits, effective_limits
 from .buckets.acquire import levels
-from .core import Core, NewEntity, Options, UsageAsked, UsagePageAsked
+from .core import EntityFields, LimiterCore, LimiterOptions, UsageFilter, UsagePageFilter
 from .errors import LimitStatus
 from .lease import Lease
 from .table import limiter
 from .usage.report import UsagePage, UsageSummary, usage, usage_summary
 
 
-class Limiter(Core):
+class Limiter(LimiterCore):
     """Token buckets on a table: `with limiter.acquire("user-1", "gpt-4", {"rpm": 1}) as lease`.
 
     `limits` hold where none are stored. `cache_seconds` is how long stored limits are believed, and
@@ -33,12 +33,12 @@ class Limiter(Core):
     second is spread over up to `most_shards` items; None never does.
     """
 
-    def __init__(self, db: Database, namespace: str = "default", **options: Unpack[Options]) -> None:
+    def __init__(self, db: Database, namespace: str = "default", **options: Unpack[LimiterOptions]) -> None:
         super().__init__(db.scope.of_tenant(namespace), **options)
         self._engine = db.engine
 
     @classmethod
-    def open(cls, url: str, namespace: str = "default", **options: Unpack[Options]) -> Self:
+    def open(cls, url: str, namespace: str = "default", **options: Unpack[LimiterOptions]) -> Self:
         """Open a URL for the limiter's table alone."""
         return cls(limiter.open(url), namespace, **options)
 
@@ -64,7 +64,9 @@ class Limiter(Core):
         `limits` hold instead of the stored ones. Raises RateLimitExceeded, or NeverSatisfiable where
         waiting would not help.
         """
-        return Lease(self._engine, self._room, self._order(entity, resource, consume, limits, on_unavailable))
+        return Lease(
+            self._engine, self._context, self._order(entity, resource, consume, limits, on_unavailable)
+        )
 
     def available(
         self, entity: str, resource: str, *, limits: Iterable[Limit] | None = None
@@ -85,21 +87,21 @@ class Limiter(Core):
 
     def statuses(self, entity: str, resource: str) -> list[LimitStatus]:
         """Return every limit of an entity, and of a parent that is charged too."""
-        return run(levels(self._room, entity, resource, {}), self._engine)
+        return run(levels(self._context, entity, resource, {}), self._engine)
 
-    def is_available(self, timeout: float = 1.0) -> bool:
+    def ping(self, timeout: float = 1.0) -> bool:
         """Whether the table answers in time; never raises."""
         answered = threading.Event()
 
         def ping() -> None:
             with contextlib.suppress(SolotableError, OSError):
-                run(self._ping(), self._engine)
+                run(self._read_system_limits(), self._engine)
                 answered.set()
 
         threading.Thread(target=ping, daemon=True).start()
         return answered.wait(timeout)
 
-    def create_entity(self, entity_id: str, **given: Unpack[NewEntity]) -> LimitedEntity:
+    def create_entity(self, entity_id: str, **given: Unpack[EntityFields]) -> LimitedEntity:
         """Make an entity; only one with a parent, cascading, or with a name needs to be made."""
         return run(self._create_entity(entity_id, given), self._engine)
 
@@ -149,15 +151,15 @@ class Limiter(Core):
         """Return the levels that are set for an entity, or for all, by resource."""
         return run(settings.limited_resources(self._scope, entity=entity), self._engine)
 
-    def effective_limits(self, entity: str, resource: str) -> Settings:
+    def effective_limits(self, entity: str, resource: str) -> EffectiveLimits:
         """Return which limits hold, and by which level; past every cache."""
         return run(effective_limits(self._scope, entity, resource), self._engine)
 
-    def usage(self, **asked: Unpack[UsagePageAsked]) -> UsagePage:
+    def usage(self, **asked: Unpack[UsagePageFilter]) -> UsagePage:
         """Return a page of usage by hour, day or month, oldest first."""
         return run(usage(self._scope, **asked), self._engine)
 
-    def usage_summary(self, **asked: Unpack[UsageAsked]) -> UsageSummary:
+    def usage_summary(self, **asked: Unpack[UsageFilter]) -> UsageSummary:
         """Return totals, means and peaks by limit."""
         return run(usage_summary(self._scope, **asked), self._engine)
 

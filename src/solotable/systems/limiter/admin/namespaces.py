@@ -78,7 +78,7 @@ class Namespace(FlatEntity, table=limiter, scope="global"):
         return cls.by_id.query(id=id)
 
 
-class PurgePlace(FlatEntity, table=limiter, scope="global"):
+class PurgeCheckpoint(FlatEntity, table=limiter, scope="global"):
     """How far the purge of a namespace is; `place` is the last key that was looked at, as JSON."""
 
     key = Key("NAMESPACES", "PURGE#{id}")
@@ -90,7 +90,7 @@ class PurgePlace(FlatEntity, table=limiter, scope="global"):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Purging:
+class PurgeProgress:
     """How far a purge is: how many items of the table it has looked at, and how many it removed."""
 
     namespace: str
@@ -100,14 +100,14 @@ class Purging:
 
 
 @dataclass(slots=True, kw_only=True)
-class Orphans:
+class OrphanCount:
     """Items by the id of a namespace that is not registered."""
 
     looked_at: int = 0
     items: Counter[str] = field(default_factory=Counter)
 
 
-Progress = Callable[[Purging], None]
+Progress = Callable[[PurgeProgress], None]
 
 
 def register(scope: Scope, name: str) -> Flow[Namespace]:
@@ -154,16 +154,16 @@ def namespaces(scope: Scope, *, limit: int = 50, cursor: str | None = None) -> F
 def delete(scope: Scope, name: str) -> Flow[Namespace]:
     """Close a namespace; its items stay until it is purged, and it can be recovered until then."""
     changes = Changes(set={"status": "deleted", "deleted": scope.now()})
-    return (yield from _turned(scope, name, "active", "deleted", changes))
+    return (yield from _change_status(scope, name, "active", "deleted", changes))
 
 
 def recover(scope: Scope, name: str) -> Flow[Namespace]:
     """Open a deleted namespace again; one whose purge has begun is beyond recovery."""
     changes = Changes(set={"status": "active"}, remove=("deleted",))
-    return (yield from _turned(scope, name, "deleted", "active", changes))
+    return (yield from _change_status(scope, name, "deleted", "active", changes))
 
 
-def purge(scope: Scope, name: str, *, progress: Progress | None = None) -> Flow[Purging]:
+def purge(scope: Scope, name: str, *, progress: Progress | None = None) -> Flow[PurgeProgress]:
     """Remove every item of a deleted namespace, and then its name; broken off, it is begun again."""
     while True:
         step = yield from purge_step(scope, name)
@@ -173,32 +173,34 @@ def purge(scope: Scope, name: str, *, progress: Progress | None = None) -> Flow[
             return step
 
 
-def purge_step(scope: Scope, name: str) -> Flow[Purging]:
+def purge_step(scope: Scope, name: str) -> Flow[PurgeProgress]:
     """Look at the next part of the table for a purge; the place is kept, so that the next step goes on."""
     changes = Changes(set={"status": "purging"})
-    there = yield from _turned(scope, name, "deleted", "purging", changes)
-    before = yield from get.get(scope, PurgePlace, {"id": there.id}, consistent=True)
-    place = before or PurgePlace(id=there.id)
+    there = yield from _change_status(scope, name, "deleted", "purging", changes)
+    before = yield from get.get(scope, PurgeCheckpoint, {"id": there.id}, consistent=True)
+    place = before or PurgeCheckpoint(id=there.id)
     part = yield from _part(scope, None if place.place is None else json.loads(place.place))
     keys = [key for key, owner in part.owned if owner == there.id]
     yield from batch.write_batch(scope, [_removal(scope, key) for key in keys])
     looked_at, removed = place.looked_at + part.looked_at, place.removed + len(keys)
     if part.last_key is not None:
-        after = PurgePlace(id=there.id, place=json.dumps(part.last_key), looked_at=looked_at, removed=removed)
+        after = PurgeCheckpoint(
+            id=there.id, place=json.dumps(part.last_key), looked_at=looked_at, removed=removed
+        )
         intent = put.intend(scope, after)
         yield from commit.perform(scope, lambda: put.plan_put(scope, intent))
-        return Purging(namespace=name, looked_at=looked_at, removed=removed, done=False)
+        return PurgeProgress(namespace=name, looked_at=looked_at, removed=removed, done=False)
     planners: list[commit.Planner] = [
         lambda: put.plan_delete(scope, Namespace.plan(), {"name": name}, version=there.version),
-        lambda: put.plan_delete(scope, PurgePlace.plan(), {"id": there.id}),
+        lambda: put.plan_delete(scope, PurgeCheckpoint.plan(), {"id": there.id}),
     ]
     yield from commit.transact(scope, planners)
-    return Purging(namespace=name, looked_at=looked_at, removed=removed, done=True)
+    return PurgeProgress(namespace=name, looked_at=looked_at, removed=removed, done=True)
 
 
-def orphans(scope: Scope) -> Flow[Orphans]:
+def orphans(scope: Scope) -> Flow[OrphanCount]:
     """Count the items of namespaces that are not registered, by reading the whole table."""
-    found = Orphans()
+    found = OrphanCount()
     start: Item | None = None
     while True:
         part = yield from _part(scope, start)
@@ -244,7 +246,9 @@ def _ids(scope: Scope) -> Flow[set[str]]:
     return {RESERVED, *(each.id for each in known)}
 
 
-def _turned(scope: Scope, name: str, before: Status, after: Status, changes: Changes) -> Flow[Namespace]:
+def _change_status(
+    scope: Scope, name: str, before: Status, after: Status, changes: Changes
+) -> Flow[Namespace]:
     """Return a namespace with another status, if it has the one before it; if it has it already, as it is."""
     found = yield from show(scope, name)
     if found.status == after:
@@ -270,7 +274,7 @@ _UNFIT: dict[Status, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _TablePage:
     """Some items of the table: their keys with the namespace that each belongs to, and where it went on."""
 
     owned: list[tuple[Item, str | None]]
@@ -278,13 +282,13 @@ class _Part:
     last_key: Item | None
 
 
-def _part(scope: Scope, start: Item | None) -> Flow[_Part]:
+def _part(scope: Scope, start: Item | None) -> Flow[_TablePage]:
     names = Namespace.plan().primary.names
     projection = tuple((name,) for name in (*names, limiter.tenant or "namespace"))
     request = Scan(table=scope.table(limiter), projection=projection, start=start, limit=_AT_ONCE)
     reply = yield from send(request, scope.retries)
     found = [({name: item[name] for name in names}, _owner(item)) for item in decode_items(reply.items or ())]
-    return _Part(found, reply.scanned, reply.last_key or None)
+    return _TablePage(found, reply.scanned, reply.last_key or None)
 
 
 def _owner(item: Item) -> str | None:

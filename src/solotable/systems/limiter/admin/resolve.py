@@ -31,7 +31,7 @@ _SETTLING_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class EffectiveLimits:
     """What counts for an entity on a resource.
 
     `revision` is the highest of all levels, also of those that were deleted or count for less: it goes up
@@ -55,7 +55,7 @@ class CacheStats:
     entries: int
 
 
-class SettingsCache:
+class LimitsCache:
     """The settings that were looked up lately; safe for threads, never more than `most` entries.
 
     `get` takes no lock: a dict answers whole or not at all. Levels that all entities share (resource and
@@ -66,7 +66,7 @@ class SettingsCache:
         self.seconds = seconds
         self._clock = clock
         self._most = most
-        self._kept: dict[tuple[str, str], tuple[float, Settings]] = {}
+        self._kept: dict[tuple[str, str], tuple[float, EffectiveLimits]] = {}
         #: By entity, the resources that are kept: one entity is forgotten without looking at all of them.
         self._resources: dict[str, set[str]] = {}
         self._shared: dict[str, tuple[float, StoredLimits | None]] = {}
@@ -79,7 +79,7 @@ class SettingsCache:
         #: Goes up with each invalidation: what was asked for before one is not kept after it.
         self._era = 0
 
-    def get(self, entity: str, resource: str) -> Settings | None:
+    def get(self, entity: str, resource: str) -> EffectiveLimits | None:
         """Return what is known and not too old."""
         found = self._kept.get((entity, resource))
         if found is not None and found[0] > self._clock():
@@ -98,7 +98,7 @@ class SettingsCache:
         self,
         entity: str,
         resource: str,
-        settings: Settings,
+        settings: EffectiveLimits,
         *,
         levels: Mapping[str, StoredLimits | None] | None = None,
         until: float = float("inf"),
@@ -158,9 +158,9 @@ def resolve(
     entity: str,
     resource: str,
     *,
-    cache: SettingsCache | None = None,
+    cache: LimitsCache | None = None,
     consistent: bool = False,
-) -> Flow[Settings]:
+) -> Flow[EffectiveLimits]:
     """Return what counts, by one BatchGetItem of at most five items, and keep it in the cache.
 
     The cache is filled and asked for shared levels; whether it knows the answer whole is for callers to ask
@@ -187,7 +187,7 @@ def resolve(
     return settings
 
 
-def effective_limits(scope: Scope, entity: str, resource: str) -> Flow[Settings]:
+def effective_limits(scope: Scope, entity: str, resource: str) -> Flow[EffectiveLimits]:
     """Return what counts as it is stored now, past every cache."""
     return (yield from resolve(scope, entity, resource, consistent=True))
 
@@ -210,11 +210,11 @@ def _looked_up(
 _SOURCES: tuple[Source, ...] = ("entity-resource", "entity", "resource", "system")
 
 
-def _composed(entity: LimitedEntity | None, levels: tuple[_Level, ...]) -> Settings:
+def _composed(entity: LimitedEntity | None, levels: tuple[_Level, ...]) -> EffectiveLimits:
     there = [(source, each) for source, each in zip(_SOURCES, levels, strict=True) if each is not None]
     chosen = next(((source, each.limits) for source, each in there if each.limits is not None), None)
     system = levels[-1]
-    return Settings(
+    return EffectiveLimits(
         limits=None if chosen is None else chosen[1],
         revision=max((each.revision for _, each in there), default=0),
         source=None if chosen is None else chosen[0],

@@ -20,7 +20,7 @@ from solotable.systems.limiter.admin.limits import MICROSECONDS
 from solotable.systems.limiter.errors import UnreadableBucket
 from solotable.systems.limiter.table import limiter
 
-from .token_bucket import Gauge, Rules, rules_from
+from .token_bucket import Rules, TokenBucket, rules_from
 
 #: How the attributes of writers begin.
 LANE = "~"
@@ -66,7 +66,7 @@ class Bucket(Entity, table=limiter):
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ShardState:
     """What is known of a shard's item."""
 
     level: int
@@ -92,16 +92,16 @@ class State:
 
     def moved(self, name: str, rules: Rules, now: int) -> int:
         """Return what a limit of the rules has used, with the tokens that there are under the item's own."""
-        gauge = rules.gauges[name]
+        token_bucket = rules.token_buckets[name]
         if name not in self.used:
-            return gauge.full(now)
+            return token_bucket.full(now)
         then = self.at if self.is_ahead(now) else now
-        return self.gauge(name).moved(self.used[name], then, gauge, now)
+        return self.token_bucket(name).moved(self.used[name], then, token_bucket, now)
 
-    def gauge(self, name: str) -> Gauge:
+    def token_bucket(self, name: str) -> TokenBucket:
         """Return how a limit is reckoned, also one of the past."""
-        found = self.rules.gauges.get(name)
-        return rules_from(self.past, 0).gauges[name] if found is None else found
+        found = self.rules.token_buckets.get(name)
+        return rules_from(self.past, 0).token_buckets[name] if found is None else found
 
     def expires(self, now: int, used: Mapping[str, int]) -> int:
         """Return when the item may be forgotten, in seconds, if this is what is used."""
@@ -112,14 +112,14 @@ class State:
         """Return the limits that do not have enough now."""
         found = []
         for name, cost in costs.items():
-            gauge = rules.gauges[name]
+            token_bucket = rules.token_buckets[name]
             used = self.used.get(name)
-            if used is not None and max(used, gauge.full(now)) + cost > now * gauge.rate:
+            if used is not None and max(used, token_bucket.full(now)) + cost > now * token_bucket.rate:
                 found.append(name)
         return found
 
 
-def read(item: Item, now: int) -> State:
+def read(item: Item, now: int) -> ShardState:
     """Decode a stored item, or raise UnreadableBucket for one of another layout."""
     used: dict[str, int] = {}
     lanes: dict[str, int] = {}
@@ -129,7 +129,7 @@ def read(item: Item, now: int) -> State:
                 used[name[5:]] = int(value["N"])
             elif name[0] == LANE:
                 lanes[name] = int(value["N"])
-        state = State(
+        state = ShardState(
             level=int(item["level"]["N"]),
             text=item["rules"]["S"],
             revision=int(item["revision"]["N"]),
@@ -140,8 +140,8 @@ def read(item: Item, now: int) -> State:
             lanes=lanes,
             past=item["past"]["S"] if "past" in item else "",
         )
-        limits = set(rules_from(state.text, state.revision).gauges)
-        known = limits.union(rules_from(state.past, 0).gauges) if state.past else limits
+        limits = set(rules_from(state.text, state.revision).token_buckets)
+        known = limits.union(rules_from(state.past, 0).token_buckets) if state.past else limits
     except (KeyError, ValueError, DataError):
         raise unreadable(item) from None
     if not (limits <= used.keys() <= known and 0 <= state.level <= HIGHEST_LEVEL):
@@ -167,11 +167,11 @@ def flaw(item: Item) -> str | None:
             return f"attribute {name!r} is not a whole number"
     if not 0 <= int(item["level"]["N"]) <= HIGHEST_LEVEL:
         return f"attribute 'level' is not between 0 and {HIGHEST_LEVEL}"
-    limits = set(rules_from(item["rules"]["S"], 0).gauges)
+    limits = set(rules_from(item["rules"]["S"], 0).token_buckets)
     used = {name[5:] for name in item if name.startswith("used_")}
     if missing := sorted(limits - used):
         return f"attribute 'used_{missing[0]}' is missing"
-    past = rules_from(item["past"]["S"], 0).gauges if "past" in item else {}
+    past = rules_from(item["past"]["S"], 0).token_buckets if "past" in item else {}
     if unknown := sorted(used - limits - past.keys()):
         return f"attribute 'used_{unknown[0]}' belongs to no limit of 'rules' or 'past'"
     return None

@@ -1,4 +1,4 @@
-"""Flat updates: a builder that cannot write what DynamoDB refuses, or what a flat item must not have.
+"""FlatUpdate updates: a builder that cannot write what DynamoDB refuses, or what a flat item must not have.
 
 The four checks before any UpdateExpression (S1.12), and how each is kept:
 
@@ -32,7 +32,7 @@ def scalar(value: str | int) -> AttributeValue:
     raise DeclarationError(f"A flat item has texts and whole numbers; {type(value).__name__} is neither.")
 
 
-class Flat:
+class FlatUpdate:
     """The actions of one update of one flat item."""
 
     __slots__ = ("_actions", "_taken")

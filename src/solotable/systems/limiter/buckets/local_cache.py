@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 from solotable._values import Item
 from solotable.fork_safe import new_lock
 
-from .bucket import LANE, State
+from .bucket import LANE, ShardState
 
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 #: After so many microseconds no write is on its way any more; lanes that are older go, some at a time.
@@ -28,20 +28,20 @@ _MOST_GONE = 20
 
 
 @dataclass(slots=True)
-class Anchor:
+class RateSample:
     """A moment to measure the rate of writes from."""
 
     at: int
     writes: int
 
 
-class Known:
+class CachedBucket:
     """One bucket as this process knows it."""
 
     __slots__ = (
         "__weakref__",
         "_busy",
-        "_memory",
+        "_cache",
         "_unsure",
         "anchors",
         "depth",
@@ -51,20 +51,20 @@ class Known:
         "shards",
     )
 
-    def __init__(self, memory: Memory, entity: str, resource: str) -> None:
-        self._memory = memory
+    def __init__(self, cache: LocalCache, entity: str, resource: str) -> None:
+        self._cache = cache
         self.entity = entity
         self.resource = resource
-        self.shards: dict[int, State] = {}
+        self.shards: dict[int, ShardState] = {}
         self.keys: dict[int, Item] = {}
-        self.anchors: dict[int, Anchor] = {}
+        self.anchors: dict[int, RateSample] = {}
         #: The highest level that was seen: which shards to choose among.
         self.depth = 0
         self._busy: set[int] = set()
         #: Places of lanes with a write that was not answered, and its number: it may arrive yet.
         self._unsure: dict[int, int] = {}
 
-    def learn(self, number: int, state: State) -> None:
+    def learn(self, number: int, state: ShardState) -> None:
         """Keep what a shard's item says."""
         self.shards[number] = state
         self.depth = max(self.depth, state.level) if number or state.level else 0
@@ -76,17 +76,17 @@ class Known:
 
     def lane(self, now: int) -> Lane:
         """Take a lane for one write, however often that is sent; `leave` it afterwards."""
-        memory = self._memory
-        with memory.lock:
+        cache = self._cache
+        with cache.lock:
             place = 0
             while place in self._busy:
                 place += 1
             self._busy.add(place)
-            return Lane(self, memory, place, memory.lane_name(place), memory.number(now))
+            return Lane(self, cache, place, cache.lane_name(place), cache.number(now))
 
     def leave(self, lane: Lane) -> None:
         """Let others have a lane."""
-        with self._memory.lock:
+        with self._cache.lock:
             if lane.lost or not lane.answered:
                 self._unsure[lane.place] = lane.number
             self._busy.discard(lane.place)
@@ -94,11 +94,11 @@ class Known:
 
     def clear(self, lanes: Mapping[str, int], most: int, now: int) -> dict[int, str]:
         """Take lanes of ours, of these, that nobody is in and no write is on its way to."""
-        memory = self._memory
+        cache = self._cache
         found: dict[int, str] = {}
-        with memory.lock:
+        with cache.lock:
             for name in lanes:
-                place = memory.place(name)
+                place = cache.place(name)
                 if place is None or place in self._busy:
                     continue
                 if self._unsure.get(place, 0) < now - _LANE_MICROSECONDS:
@@ -114,8 +114,8 @@ class Known:
 class Lane:
     """A lane that is taken, and the number of the write in it."""
 
-    known: Known
-    memory: Memory
+    known: CachedBucket
+    cache: LocalCache
     place: int
     name: str
     number: int
@@ -127,10 +127,10 @@ class Lane:
 
     def renumber(self, above: int) -> None:
         """Take a number above the one that was met in our own lane: our clock went back meanwhile."""
-        with self.memory.lock:
-            self.number = self.memory.number(above + 1)
+        with self.cache.lock:
+            self.number = self.cache.number(above + 1)
 
-    def stale(self, state: State | None, now: int) -> list[str]:
+    def stale(self, state: ShardState | None, now: int) -> list[str]:
         """Return lanes that nobody needs any more, once there are some, so that the item stays small."""
         if state is None or len(state.lanes) <= _TOLERATED_LANES:
             return []
@@ -147,25 +147,25 @@ def fresh(lanes: Mapping[str, int], now: int) -> dict[str, int]:
     return {name: number for name, number in lanes.items() if number >= oldest}
 
 
-class Memory:
+class LocalCache:
     """Every bucket that this process knows, up to a bound: the first that were learnt are forgotten first."""
 
     def __init__(self, *, most: int = 50_000) -> None:
         self.lock = new_lock()
         self._most = most
-        self._known: dict[tuple[str, str], Known] = {}
+        self._known: dict[tuple[str, str], CachedBucket] = {}
         #: Also those that were forgotten while a lease had them: which lanes are taken is known there alone.
-        self._held: WeakValueDictionary[tuple[str, str], Known] = WeakValueDictionary()
+        self._held: WeakValueDictionary[tuple[str, str], CachedBucket] = WeakValueDictionary()
         self._process = 0
         self._lanes: list[str] = []
         self._number = 0
 
-    def of(self, entity: str, resource: str) -> Known:
+    def of(self, entity: str, resource: str) -> CachedBucket:
         """Return what is known of a bucket."""
         found = self._known.get((entity, resource))
         if found is None:
             with self.lock:
-                found = self._held.get((entity, resource)) or Known(self, entity, resource)
+                found = self._held.get((entity, resource)) or CachedBucket(self, entity, resource)
                 self._known[entity, resource] = self._held[entity, resource] = found
                 while len(self._known) > self._most:
                     self._known.pop(next(iter(self._known)))

@@ -33,7 +33,7 @@ _MOST_KEPT_SECONDS = 100 * 366 * 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Gauge:
+class TokenBucket:
     """One limit in a bucket's own units."""
 
     limit: Limit
@@ -46,8 +46,8 @@ class Gauge:
     depth: int
 
     @classmethod
-    def of(cls, limit: Limit) -> Gauge:
-        """Return the gauge of a limit."""
+    def of(cls, limit: Limit) -> TokenBucket:
+        """Return the token_bucket of a limit."""
         price = limit.period_seconds * MICROSECONDS
         return cls(
             limit=limit,
@@ -79,7 +79,7 @@ class Gauge:
         missing = max(used, self.full(now)) + cost - now * self.rate
         return -(-missing // self.rate) if missing > 0 else 0
 
-    def moved(self, used: int, now: int, new: Gauge, at: int) -> int:
+    def moved(self, used: int, now: int, new: TokenBucket, at: int) -> int:
         """Return `used` in another limit's units, or at another time, with the same tokens if they fit."""
         held = min(self.credits(used, now) * new.price // self.price, new.depth)
         return at * new.rate - held
@@ -97,33 +97,35 @@ class Rules:
     text: str
     #: When the stored limits were set; 0 for those that a call or the constructor gave.
     revision: int
-    gauges: Mapping[str, Gauge]
+    token_buckets: Mapping[str, TokenBucket]
     kept_seconds: int
 
     @property
     def limits(self) -> Limits:
         """The limits themselves."""
-        return tuple(gauge.limit for gauge in self.gauges.values())
+        return tuple(token_bucket.limit for token_bucket in self.token_buckets.values())
 
     def expires(self, now: int, used: Mapping[str, int]) -> int:
         """Return when the bucket may be forgotten, in seconds: when it was full for long."""
         kept = self.kept_seconds
-        for name, gauge in self.gauges.items():
+        for name, token_bucket in self.token_buckets.items():
             # A debt that takes longer than everything else is kept anyway?
-            if (line := used.get(name)) is not None and line > now * gauge.rate + gauge.depth:
-                kept = max(kept, gauge.wait(line, now, gauge.depth) // MICROSECONDS + _KEPT_SECONDS)
+            if (line := used.get(name)) is not None and line > now * token_bucket.rate + token_bucket.depth:
+                kept = max(
+                    kept, token_bucket.wait(line, now, token_bucket.depth) // MICROSECONDS + _KEPT_SECONDS
+                )
         return now // MICROSECONDS + min(kept, _MOST_KEPT_SECONDS)
 
 
 @lru_cache(maxsize=4096)
 def rules_of(limits: Limits, revision: int) -> Rules:
     """Return the rules of some limits."""
-    gauges = {limit.name: Gauge.of(limit) for limit in limits}
-    longest = max(gauge.fill_seconds for gauge in gauges.values())
+    token_buckets = {limit.name: TokenBucket.of(limit) for limit in limits}
+    longest = max(token_bucket.fill_seconds for token_bucket in token_buckets.values())
     return Rules(
         text=render(limits),
         revision=revision,
-        gauges=gauges,
+        token_buckets=token_buckets,
         kept_seconds=_KEPT_FILLS * longest + _KEPT_SECONDS,
     )
 

@@ -17,7 +17,7 @@ from solotable import AsyncDatabase, connect
 from solotable.errors import SolotableError
 from solotable.jobs.deliver import deliver
 from solotable.systems.limiter.admin.audit import audit_sink
-from solotable.systems.limiter.core import Options
+from solotable.systems.limiter.core import LimiterOptions
 from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import aggregate
 from solotable.web import Auth, install, lifespan
@@ -27,8 +27,8 @@ from solotable.web.periodic import every
 from .dependency import limit_problems
 from .routes import ROUTERS
 from .routes.access import PROBLEMS
-from .routes.dependencies import OpenNamespaces
-from .watch import StreamSettings, Watch
+from .routes.dependencies import NamespaceLimiters
+from .watch import BucketFeed, StreamSettings
 
 if TYPE_CHECKING:
     import socket
@@ -50,7 +50,7 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     stream: StreamSettings | None = None,
     trusted_hosts: Iterable[str] = (),
     cors_origins: Iterable[str] = (),
-    **options: Unpack[Options],
+    **options: Unpack[LimiterOptions],
 ) -> FastAPI:
     """Return the limiter over a URL, or over a database that is open; options are those of AsyncLimiter.
 
@@ -66,7 +66,7 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
         summary="Rate limits of many namespaces on one table.",
         lifespan=lifespan(source, limiter, cursor_secrets=cursor_secrets, during=during),
     )
-    app.state.open_namespaces = OpenNamespaces(options)
+    app.state.namespace_limiters = NamespaceLimiters(options)
     app.state.lease_seconds = lease_seconds
     app.state.stream = stream or StreamSettings()
     for router in ROUTERS:
@@ -109,7 +109,7 @@ def _during(url: str | None, seconds: float) -> Lifespan:
 
     @asynccontextmanager
     async def span(app: FastAPI) -> AsyncIterator[None]:
-        app.state.watch = Watch(app.state.database)
+        app.state.watch = BucketFeed(app.state.database)
         try:
             if url is None:
                 yield

@@ -21,7 +21,7 @@ from solotable.systems.limiter.lease import AsyncLease
 from solotable.web import anyone
 from solotable.web.http.problems import kind_of
 
-from .http_errors import MEDIA_TYPE, REFUSALS, headers_of, refusal_of
+from .http_errors import LIMIT_ERRORS, MEDIA_TYPE, headers_of, problem_response
 from .identity import by_address, entity_of
 
 Dependency = Callable[[Request, Response], AsyncIterator[AsyncLease]]
@@ -80,15 +80,15 @@ def limit_problems(app: FastAPI) -> None:
     """Have an app answer refusals of the limiter as problems, with the headers of limits."""
 
     async def refused(request: Request, error: Exception) -> Response:
-        refusal = refusal_of(error)
+        refusal = problem_response(error)
         body = refusal.body(request.url.path, request.scope.get("state", {}).get("request_id"))
         return Response(body, refusal.status, refusal.headers, MEDIA_TYPE)
 
-    for each in REFUSALS:
+    for each in LIMIT_ERRORS:
         app.add_exception_handler(each, refused)
 
 
 def _status(error: HTTPException | SolotableError) -> int:
     if isinstance(error, HTTPException):
         return error.status_code
-    return refusal_of(error).status if isinstance(error, REFUSALS) else kind_of(error).status
+    return problem_response(error).status if isinstance(error, LIMIT_ERRORS) else kind_of(error).status

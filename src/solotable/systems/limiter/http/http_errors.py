@@ -22,11 +22,11 @@ from solotable.systems.limiter.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 #: What becomes an answer of its own; every other error is the application's.
-REFUSALS = (RateLimitExceeded, NeverSatisfiable, LimiterUnavailable)
+LIMIT_ERRORS = (RateLimitExceeded, NeverSatisfiable, LimiterUnavailable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Refusal:
+class ProblemResponse:
     """The answer to a call that was refused."""
 
     status: int
@@ -50,11 +50,11 @@ class Refusal:
         return json.dumps(told, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
 
 
-def refusal_of(error: Exception) -> Refusal:
-    """Return the answer to one of REFUSALS."""
+def problem_response(error: Exception) -> ProblemResponse:
+    """Return the answer to one of LIMIT_ERRORS."""
     if isinstance(error, RateLimitExceeded):
         told = error.as_dict()
-        return Refusal(
+        return ProblemResponse(
             status=429,
             slug="rate-limit-exceeded",
             title="Rate limit exceeded",
@@ -64,14 +64,14 @@ def refusal_of(error: Exception) -> Refusal:
         )
     if isinstance(error, NeverSatisfiable):
         # No Retry-After, and not a 429: whoever waits and repeats it waits for ever (C1.13).
-        return Refusal(
+        return ProblemResponse(
             status=422,
             slug="never-satisfiable",
             title="More than the limit ever holds",
             detail=str(error),
             members={"limit": error.limit.as_dict()},
         )
-    return Refusal(
+    return ProblemResponse(
         status=503,
         slug="limiter-unavailable",
         title="Temporarily unavailable",
@@ -88,18 +88,18 @@ def headers_of(statuses: Iterable[LimitStatus]) -> dict[str, str]:
     found: dict[str, LimitStatus] = {}
     for status in statuses:
         name = status.limit.name.lower()
-        if status.available is not None and (name not in found or _room(status) < _room(found[name])):
+        if status.available is not None and (name not in found or _headroom(status) < _headroom(found[name])):
             found[name] = status
     if not found:
         return {}
-    headers = _three(min(found.values(), key=_room), "")
+    headers = _three(min(found.values(), key=_headroom), "")
     if len(found) > 1:
         for name, status in found.items():
             headers |= _three(status, f"-{name}")
     return headers
 
 
-def _room(status: LimitStatus) -> tuple[bool, Fraction]:
+def _headroom(status: LimitStatus) -> tuple[bool, Fraction]:
     """How tight a limit is: what refuses first, then the smallest part that is left."""
     return not status.exceeded, Fraction(status.available or 0, status.limit.capacity)
 

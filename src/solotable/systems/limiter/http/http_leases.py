@@ -29,9 +29,9 @@ from solotable.ids import new_id
 from solotable.systems.limiter.admin.entities import FlatEntity, OnUnavailable
 from solotable.systems.limiter.admin.limits import Amount, Limit, in_tokens, wanted
 from solotable.systems.limiter.async_rate_limiter import AsyncLimiter
-from solotable.systems.limiter.buckets.acquire import Grant, Room, adjust
-from solotable.systems.limiter.buckets.charge import Ask
-from solotable.systems.limiter.buckets.shards import Taken, look
+from solotable.systems.limiter.buckets.acquire import Grant, LimiterContext, adjust
+from solotable.systems.limiter.buckets.charge import Charge
+from solotable.systems.limiter.buckets.shards import TakenTokens, look
 from solotable.systems.limiter.buckets.token_bucket import rules_from
 from solotable.systems.limiter.errors import LeaseExpired, LimitStatus
 from solotable.systems.limiter.table import limiter as table
@@ -76,7 +76,7 @@ class StoredLease(FlatEntity, table=table):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class AcquiredLease:
     """The answer to an acquire: the lease, None where no limits could be asked, and every limit."""
 
     lease: StoredLease | None
@@ -86,7 +86,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
+class LeaseRequest:
     """What a lease is asked for."""
 
     entity: str
@@ -103,7 +103,7 @@ class Wish:
         return hashlib.sha256(told.encode()).hexdigest()[:32]
 
 
-class HeldLeases:
+class HttpLeases:
     """The leases of a namespace that are kept in the table."""
 
     def __init__(self, db: AsyncDatabase, limiter: AsyncLimiter, *, seconds: float = 3600.0) -> None:
@@ -112,7 +112,7 @@ class HeldLeases:
         self._limiter = limiter
         self._kept = timedelta(seconds=seconds)
 
-    async def acquire(self, wish: Wish, *, key: str | None = None) -> Held:
+    async def acquire(self, wish: LeaseRequest, *, key: str | None = None) -> AcquiredLease:
         """Take tokens and keep the lease, or raise RateLimitExceeded.
 
         The same `key` again gives the lease that is there, and takes nothing.
@@ -130,7 +130,7 @@ class HeldLeases:
             # Whatever fails in the block gives the tokens back.
             async with lease:
                 if lease.grant is None:
-                    return Held(lease=None, statuses=[])
+                    return AcquiredLease(lease=None, statuses=[])
                 made = self._made(lease_id, wish, lease.grant)
                 if there is not None:
                     made = made.model_copy(update={"version": there.version})
@@ -146,7 +146,7 @@ class HeldLeases:
             return _again(await self.get(lease_id), wish)
         if unsure is not None:
             raise unsure
-        return Held(lease=kept, statuses=lease.statuses)
+        return AcquiredLease(lease=kept, statuses=lease.statuses)
 
     async def get(self, lease_id: str) -> StoredLease:
         """Return a lease, ended or not, or raise NotFound."""
@@ -181,7 +181,7 @@ class HeldLeases:
             if found.ended is not None:
                 return found
             after = found.consumed if keep else dict.fromkeys(found.consumed, 0)
-            now = self._limiter.room.desk.scope.now()
+            now = self._limiter.context.writer.scope.now()
             changed = await self._changed(found, {"consumed": after, "ended": now}, version)
             if changed is not None:
                 await self._settled(found, after)
@@ -214,12 +214,12 @@ class HeldLeases:
         owed = {name: amount - before.consumed.get(name, 0) for name, amount in after.items()}
         owed = {name: amount for name, amount in owed.items() if amount}
         if owed:
-            await arun(_settling(self._limiter.room, before, owed), self._engine)
+            await arun(_settling(self._limiter.context, before, owed), self._engine)
 
     def _is_current(self, lease: StoredLease) -> bool:
-        return lease.expires > self._limiter.room.desk.scope.now()
+        return lease.expires > self._limiter.context.writer.scope.now()
 
-    def _made(self, lease_id: str, wish: Wish, grant: Grant) -> StoredLease:
+    def _made(self, lease_id: str, wish: LeaseRequest, grant: Grant) -> StoredLease:
         places = [
             Place(
                 entity=each.known.entity,
@@ -236,14 +236,14 @@ class HeldLeases:
             places=places,
             consumed=dict(grant.amounts),
             asked=wish.digest(),
-            expires=(self._limiter.room.desk.scope.now() + self._kept).replace(microsecond=0),
+            expires=(self._limiter.context.writer.scope.now() + self._kept).replace(microsecond=0),
         )
 
 
-def _again(there: StoredLease, wish: Wish) -> Held:
+def _again(there: StoredLease, wish: LeaseRequest) -> AcquiredLease:
     if there.asked != wish.digest():
         raise DataError("The key was used for another request; use a new one for each.")
-    return Held(lease=there, statuses=[], repeated=True)
+    return AcquiredLease(lease=there, statuses=[], repeated=True)
 
 
 def _may_be_kept(error: BaseException) -> bool:
@@ -261,19 +261,19 @@ def _busy(lease_id: str) -> VersionConflict:
     return _conflict(f"Lease {lease_id!r} is being changed by many at once; try again.")
 
 
-def _settling(room: Room, lease: StoredLease, owed: Mapping[str, int]) -> Flow[None]:
+def _settling(context: LimiterContext, lease: StoredLease, owed: Mapping[str, int]) -> Flow[None]:
     """Settle a lease's buckets, which another process may have charged."""
-    taken: list[Taken] = []
+    taken: list[TakenTokens] = []
     for place in lease.places:
-        known = room.desk.memory.of(place.entity, lease.resource)
+        known = context.writer.cache.of(place.entity, lease.resource)
         if any(shard not in known.shards for shard in place.shards):
-            yield from look(room.desk, known, consistent=True)
+            yield from look(context.writer, known, consistent=True)
         if not known.shards and all(amount < 0 for amount in owed.values()):
             # C1.6: a bucket that is gone is full; nothing is given back to it.
             continue
         shards = dict.fromkeys(_standing(shard, known.shards) for shard in place.shards)
-        taken.append(Taken(known, Ask(rules_from(place.rules, place.revision), {}), tuple(shards)))
-    yield from adjust(room.desk, Grant(tuple(taken), {}), owed)
+        taken.append(TakenTokens(known, Charge(rules_from(place.rules, place.revision), {}), tuple(shards)))
+    yield from adjust(context.writer, Grant(tuple(taken), {}), owed)
 
 
 def _standing(shard: int, there: Iterable[int]) -> int:

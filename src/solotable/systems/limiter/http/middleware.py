@@ -20,7 +20,7 @@ from solotable.systems.limiter.admin.limits import Amount
 from solotable.systems.limiter.async_rate_limiter import AsyncLimiter
 from solotable.systems.limiter.lease import AsyncLease
 
-from .http_errors import MEDIA_TYPE, REFUSALS, Refusal, headers_of, refusal_of
+from .http_errors import LIMIT_ERRORS, MEDIA_TYPE, ProblemResponse, headers_of, problem_response
 from .identity import AsgiScope, Identify, by_address, entity_of
 
 Message = dict[str, Any]
@@ -63,7 +63,7 @@ class RateLimitMiddleware:
         if caller is None:
             await self._app(scope, receive, send)
             return
-        answer = _Answer(receive, send, self._ask(scope, caller))
+        answer = _ResponseMonitor(receive, send, self._ask(scope, caller))
         lease = answer.lease
         charged: BaseException | None = None
         try:
@@ -72,15 +72,15 @@ class RateLimitMiddleware:
                 try:
                     await self._app(scope, answer.receive, answer.send)
                 except BaseException as error:
-                    if not answer.is_callers or (isinstance(error, REFUSALS) and not answer.status):
+                    if not answer.is_callers or (isinstance(error, LIMIT_ERRORS) and not answer.status):
                         raise
                     charged = error
                 if answer.status in self._give_back_on:
                     lease.release(**lease.consumed)
-        except REFUSALS as error:
+        except LIMIT_ERRORS as error:
             if not answer.status:
-                await _refuse(refusal_of(error), scope, send)
-            elif isinstance(error, REFUSALS[-1]):
+                await _refuse(problem_response(error), scope, send)
+            elif isinstance(error, LIMIT_ERRORS[-1]):
                 # The caller has the answer; what is not settled stays taken.
                 log.warning("A request of %s was not settled: %s", caller, error)
             else:
@@ -103,7 +103,7 @@ class RateLimitMiddleware:
         )
 
 
-class _Answer:
+class _ResponseMonitor:
     """How far the answer to a request is, and whether its caller is still there."""
 
     def __init__(self, receive: Receive, send: Send, lease: AsyncLease) -> None:
@@ -138,7 +138,7 @@ def _raw(lease: AsyncLease) -> list[tuple[bytes, bytes]]:
     return [(name.encode(), value.encode()) for name, value in headers_of(lease.statuses).items()]
 
 
-async def _refuse(refusal: Refusal, scope: AsgiScope, send: Send) -> None:
+async def _refuse(refusal: ProblemResponse, scope: AsgiScope, send: Send) -> None:
     body = refusal.body(scope["path"], scope.get("state", {}).get("request_id"))
     headers = {
         **refusal.headers,

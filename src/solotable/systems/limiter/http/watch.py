@@ -37,7 +37,7 @@ class StreamSettings:
     most_seconds: float = 600.0
 
 
-class Watch:
+class BucketFeed:
     """Reads the changes of buckets while somebody looks on."""
 
     def __init__(self, db: AsyncDatabase, *, poll_seconds: float = 0.5) -> None:
@@ -125,14 +125,14 @@ def _drained(queue: Queue) -> None:
 def rendered(bucket: Bucket, sequence: str) -> str:
     """Return a bucket as a server-sent event; of a sharded one, as if all its shards were like this one."""
     limits = []
-    for name, gauge in rules_from(bucket.rules, bucket.revision).gauges.items():
-        used, consumed = bucket.amount(gauge.used), bucket.amount(gauge.consumed)
+    for name, token_bucket in rules_from(bucket.rules, bucket.revision).token_buckets.items():
+        used, consumed = bucket.amount(token_bucket.used), bucket.amount(token_bucket.consumed)
         if used is not None:
             limits.append(
                 {
                     "limit": name,
-                    "capacity": gauge.limit.capacity,
-                    "available": gauge.tokens(used, bucket.at) // MILLI,
+                    "capacity": token_bucket.limit.capacity,
+                    "available": token_bucket.tokens(used, bucket.at) // MILLI,
                     "consumed": in_tokens(consumed or 0),
                 }
             )
@@ -146,7 +146,7 @@ def rendered(bucket: Bucket, sequence: str) -> str:
     return f"event: bucket\nid: {sequence}\ndata: {json.dumps(told)}\n\n"
 
 
-async def events(watch: Watch, namespace: str, settings: StreamSettings) -> AsyncIterator[str]:
+async def events(watch: BucketFeed, namespace: str, settings: StreamSettings) -> AsyncIterator[str]:
     """Give the events of a namespace until it is time to connect again."""
     end = time.monotonic() + settings.most_seconds
     async with watch.looking(namespace) as queue:

@@ -14,20 +14,20 @@
 `source` reads a text with its lines, `reading` judges it, `planning` compares. Nothing here writes.
 """
 
-from .notation import spelled, spelling
-from .parse import Content, Level, Manifest, ManifestError, Problem, read_manifest
-from .plan import Change, Plan, compared
+from .notation import format_limit, parse_limit
+from .parse import Level, LevelContent, Manifest, ManifestError, Problem, read_manifest
+from .plan import Change, Plan, compare
 
 __all__ = [
     "Change",
-    "Content",
     "Level",
+    "LevelContent",
     "Manifest",
     "ManifestError",
     "Plan",
     "Problem",
-    "compared",
+    "compare",
+    "format_limit",
+    "parse_limit",
     "read_manifest",
-    "spelled",
-    "spelling",
 ]

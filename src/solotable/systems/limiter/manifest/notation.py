@@ -22,19 +22,19 @@ _NAMES = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
 FORM = "name=tokens/period, as in rpm=100/minute or rpm=100/60; +150 behind it is the most it ever holds"
 
 
-def spelled(text: str) -> Limit:
+def parse_limit(text: str) -> Limit:
     """Read a limit as people write it.
 
-    >>> str(spelled("rpm=100/min")), str(spelled("tpm=60000/60+90000")), str(spelled("rpd = 1_000 / day"))
-    ('rpm=100/60', 'tpm=60000/60+90000', 'rpd=1000/86400')
+    >>> str(parse_limit("rpm=100/min")), str(parse_limit("rpd = 1_000 / day+2000"))
+    ('rpm=100/60', 'rpd=1000/86400+2000')
     """
     name, equals, rate = text.partition("=")
     if not equals:
         raise DataError(f"{text!r} is no limit; write {FORM}.")
-    return spelled_rate(name.strip(), rate)
+    return parse_rate(name.strip(), rate)
 
 
-def spelled_rate(name: str, rate: str) -> Limit:
+def parse_rate(name: str, rate: str) -> Limit:
     """Read what stands behind the name; a rate without a period is by the minute."""
     tokens, slash, rest = rate.partition("/")
     period, plus, burst = rest.partition("+")
@@ -60,10 +60,10 @@ def seconds_of(period: str) -> int | None:
     return _whole(name) if found is None else found
 
 
-def spelling(limit: Limit) -> str:
+def format_limit(limit: Limit) -> str:
     """Return a limit as people write it.
 
-    >>> spelling(Limit("rpm", 150, 100, 60)), spelling(Limit("rpm", 10, 10, 90))
+    >>> format_limit(Limit("rpm", 150, 100, 60)), format_limit(Limit("rpm", 10, 10, 90))
     ('rpm=100/minute+150', 'rpm=10/90')
     """
     burst = "" if limit.capacity == limit.refill else f"+{limit.capacity}"

@@ -17,8 +17,8 @@ from solotable.systems.limiter.admin.limits import Limit, Limits, limits_of
 from solotable.systems.limiter.admin.names import DEFAULT, entity_name, resource_name
 from solotable.systems.limiter.admin.namespaces import namespace_name
 
-from .notation import seconds_of, spelled_rate
-from .source import Entry, Malformed, Node, parsed
+from .notation import parse_rate, seconds_of
+from .source import Entry, MalformedText, Node, parsed
 
 MadeT = TypeVar("MadeT")
 
@@ -49,7 +49,7 @@ class Level(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Content:
+class LevelContent:
     """What a level has; a level of limits None is the system's, for its `on_unavailable`."""
 
     limits: Limits | None
@@ -78,14 +78,14 @@ class Manifest:
     """What a file says."""
 
     namespace: str | None
-    levels: Mapping[Level, Content]
+    levels: Mapping[Level, LevelContent]
 
 
 def read_manifest(text: str, name: str) -> Manifest:
     """Return what a file says, or raise ManifestError; one that is named *.json is JSON, any other YAML."""
     try:
         root = parsed(text, is_json=name.lower().endswith(".json"))
-    except Malformed as refused:
+    except MalformedText as refused:
         raise ManifestError(name, [Problem(refused.line, refused.told)]) from refused
     reader = _Reader()
     namespace = reader.document(root)
@@ -101,7 +101,7 @@ class _Stop(Exception):
 
 @dataclass(slots=True)
 class _Reader:
-    levels: dict[Level, Content] = field(default_factory=dict)
+    levels: dict[Level, LevelContent] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
     def document(self, root: Node) -> str | None:
@@ -174,7 +174,7 @@ class _Reader:
             self._problem(line, f"A file has at most {MOST_LEVELS:,} levels.")
             raise _Stop
         if limits is not None or choice is not None:
-            self.levels[level] = Content(limits, choice)
+            self.levels[level] = LevelContent(limits, choice)
 
     def _limits(self, entry: Entry) -> Limits | None:
         members = self._members(entry.node, "limits")
@@ -190,7 +190,7 @@ class _Reader:
         if type(value) is int:
             return self._judged(entry.line, lambda: Limit(name, value, value, _PERIOD_SECONDS))
         if isinstance(value, str):
-            return self._judged(entry.line, lambda: spelled_rate(name, value))
+            return self._judged(entry.line, lambda: parse_rate(name, value))
         members = self._members(entry.node, f"limit {name}", _LIMIT)
         if members is None:
             return None

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from solotable.systems.limiter.admin.entities import StoredLimits
 from solotable.systems.limiter.admin.names import DEFAULT
 
-from .notation import spelling
-from .parse import Content, Level, Manifest
+from .notation import format_limit
+from .parse import Level, LevelContent, Manifest
 
 Action = Literal["add", "change", "remove"]
 
@@ -20,8 +20,8 @@ class Change:
     """One level that differs: what is stored and what the file says, None where there is nothing."""
 
     level: Level
-    before: Content | None
-    after: Content | None
+    before: LevelContent | None
+    after: LevelContent | None
 
     @property
     def action(self) -> Action:
@@ -62,7 +62,7 @@ class Plan:
         }
 
 
-def compared(manifest: Manifest, stored: Mapping[Level, Content], *, prune: bool) -> Plan:
+def compare(manifest: Manifest, stored: Mapping[Level, LevelContent], *, prune: bool) -> Plan:
     """Return what differs between a file and what is stored; `prune` also removes what it does not name."""
     wanted = dict(manifest.levels)
     changes = [
@@ -85,22 +85,22 @@ def level_of(stored: StoredLimits) -> Level:
     return Level(stored.entity, None if stored.resource == DEFAULT else stored.resource)
 
 
-def content_of(stored: StoredLimits | None) -> Content | None:
+def content_of(stored: StoredLimits | None) -> LevelContent | None:
     """Return what is stored at a level, None where it is not set."""
     if stored is None or stored.state is None:
         return None
-    return Content(stored.limits, stored.on_unavailable)
+    return LevelContent(stored.limits, stored.on_unavailable)
 
 
-def lines(content: Content | None) -> list[str]:
+def lines(content: LevelContent | None) -> list[str]:
     """Return what a level has as lines that people can compare."""
     if content is None:
         return []
-    found = [spelling(limit) for limit in content.limits or ()]
+    found = [format_limit(limit) for limit in content.limits or ()]
     return found if content.on_unavailable is None else [*found, f"on_unavailable={content.on_unavailable}"]
 
 
-def _as_dict(content: Content | None) -> dict[str, Any] | None:
+def _as_dict(content: LevelContent | None) -> dict[str, Any] | None:
     if content is None:
         return None
     limits = None if content.limits is None else [limit.as_dict() for limit in content.limits]

@@ -34,7 +34,7 @@ class Entry:
     node: Node
 
 
-class Malformed(DataError):
+class MalformedText(DataError):
     """A text is no YAML or no JSON, or says a thing twice."""
 
     told: str
@@ -44,21 +44,21 @@ class Malformed(DataError):
         self.line = line
 
 
-class NoYaml(DataError):
+class YamlNotInstalled(DataError):
     """PyYAML is not installed."""
 
 
 def parsed(text: str, *, is_json: bool) -> Node:
     """Return the tree of a text."""
     if len(text) > MOST_CHARACTERS:
-        raise Malformed(1, f"The file has more than {MOST_CHARACTERS:,} characters.")
+        raise MalformedText(1, f"The file has more than {MOST_CHARACTERS:,} characters.")
     try:
-        return _Json(text).document() if is_json else _yaml(text)
+        return _JsonParser(text).document() if is_json else _yaml(text)
     except RecursionError:
-        raise Malformed(1, "The file is nested too deeply.") from None
+        raise MalformedText(1, "The file is nested too deeply.") from None
 
 
-class _Json:
+class _JsonParser:
     """JSON, read by hand: the standard library keeps no lines."""
 
     def __init__(self, text: str) -> None:
@@ -138,7 +138,7 @@ class _Json:
         try:
             text, self._at = scanstring(self._text, self._at + 1)
         except ValueError as error:
-            raise Malformed(self._line(), f"This is no JSON text ({_first(str(error))}).") from None
+            raise MalformedText(self._line(), f"This is no JSON text ({_first(str(error))}).") from None
         return str(text)
 
     def _skip(self) -> None:
@@ -150,9 +150,9 @@ class _Json:
         self._known = (self._at, line + self._text.count("\n", at, self._at))
         return self._known[1]
 
-    def _unexpected(self) -> Malformed:
+    def _unexpected(self) -> MalformedText:
         met = self._text[self._at : self._at + 1]
-        return Malformed(
+        return MalformedText(
             self._line(), f"JSON does not go on with {met!r} here." if met else "The JSON ends too soon."
         )
 
@@ -168,23 +168,25 @@ def _yaml(text: str) -> Node:
     try:
         import yaml  # type: ignore[import-untyped]  # ships no types
     except ImportError:
-        raise NoYaml(
+        raise YamlNotInstalled(
             'Limits in YAML need PyYAML: pip install "solotable[limiter]", or write the file as JSON.'
         ) from None
     try:
         loader = yaml.SafeLoader(text)
         root = loader.get_single_node()
-        return Node(1, None) if root is None else _Composed(loader).node(root)
+        return Node(1, None) if root is None else _YamlTree(loader).node(root)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         told = error.problem or error.context or "it cannot be read"
-        raise Malformed(1 if mark is None else mark.line + 1, f"This is no YAML: {_first(told)}.") from None
+        raise MalformedText(
+            1 if mark is None else mark.line + 1, f"This is no YAML: {_first(told)}."
+        ) from None
     except yaml.YAMLError as error:
         line = text.count("\n", 0, getattr(error, "position", 0)) + 1
-        raise Malformed(line, f"This is no YAML: {_first(str(error))}.") from None
+        raise MalformedText(line, f"This is no YAML: {_first(str(error))}.") from None
 
 
-class _Composed:
+class _YamlTree:
     """YAML's own tree as ours. What an alias names is made once, however often it is named."""
 
     def __init__(self, loader: Any) -> None:
@@ -198,7 +200,7 @@ class _Composed:
             return found
         line = given.start_mark.line + 1
         if id(given) in self._open:
-            raise Malformed(line, "An alias leads back into itself.")
+            raise MalformedText(line, "An alias leads back into itself.")
         self._open.add(id(given))
         found = self._made[id(given)] = Node(line, self._value(given))
         self._open.discard(id(given))
@@ -230,7 +232,7 @@ class _Composed:
         found: dict[str, Entry] = {}
         for each in reversed(node.value if isinstance(node.value, list) else [node]):
             if not isinstance(each.value, dict):
-                raise Malformed(line, "Only a mapping, or a list of mappings, is merged in by `<<`.")
+                raise MalformedText(line, "Only a mapping, or a list of mappings, is merged in by `<<`.")
             found |= each.value
         return found
 
@@ -238,7 +240,7 @@ class _Composed:
 def _key(key: Any) -> str:
     # A name such as 2024-01 or `on` stays the text that was written.
     if key.id != "scalar":
-        raise Malformed(key.start_mark.line + 1, "A key is a plain text.")
+        raise MalformedText(key.start_mark.line + 1, "A key is a plain text.")
     return str(key.value)
 
 
@@ -257,7 +259,7 @@ def _scalar(loader: Any, given: Any) -> Any:
 
 def _add(found: dict[str, Entry], name: str, line: int, node: Node) -> None:
     if name in found:
-        raise Malformed(line, f"{name!r} is there twice in one mapping.")
+        raise MalformedText(line, f"{name!r} is there twice in one mapping.")
     found[name] = Entry(line, node)
 
 

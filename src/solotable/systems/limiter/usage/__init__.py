@@ -5,13 +5,13 @@ by as much as the job is behind, and are exact: nothing is counted twice or left
 """
 
 from .job import aggregate, aggregate_async
-from .ledger import Booked
+from .ledger import AggregateResult
 from .report import LimitUsage, UsagePage, UsageSummary, usage, usage_summary
 from .rows import Usage, UsageRow
 from .windows import Window
 
 __all__ = [
-    "Booked",
+    "AggregateResult",
     "LimitUsage",
     "Usage",
     "UsagePage",

@@ -26,7 +26,7 @@ _BUCKET = Bucket.plan().tag_value
 _NONE: Item = {}
 
 
-class Slot(NamedTuple):
+class RowKey(NamedTuple):
     """Which row it is."""
 
     namespace: str
@@ -37,7 +37,7 @@ class Slot(NamedTuple):
 
 
 #: What is added to rows, by attribute. A zero stays: so rows do not depend on what was folded together.
-Additions = dict[Slot, dict[str, int]]
+Additions = dict[RowKey, dict[str, int]]
 
 
 def is_consumption(record: Record) -> bool:
@@ -56,7 +56,7 @@ def fold(records: Iterable[Record]) -> Additions:
     return total
 
 
-def additions(record: Record) -> Sequence[tuple[Slot, dict[str, int]]]:
+def additions(record: Record) -> Sequence[tuple[RowKey, dict[str, int]]]:
     """Return what one record adds to its hour, its day and its month; nothing where it consumed nothing."""
     if not _is_bucket(record.after):
         return ()
@@ -69,7 +69,7 @@ def additions(record: Record) -> Sequence[tuple[Slot, dict[str, int]]]:
         windows = starts_at(int(after["at"]["N"]))
     except (KeyError, ValueError, OverflowError, OSError) as error:
         raise _unreadable(record, error) from error
-    return [(Slot(*who, window, start), {EVENTS: 1, **amounts}) for window, start in windows]
+    return [(RowKey(*who, window, start), {EVENTS: 1, **amounts}) for window, start in windows]
 
 
 def _is_bucket(item: Item | None) -> bool:

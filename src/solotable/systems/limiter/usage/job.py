@@ -19,17 +19,17 @@ from solotable.errors import FeedTrimmed
 from solotable.systems.limiter.table import limiter
 
 from .deltas import is_consumption
-from .ledger import Booked, ShardPlace, book
+from .ledger import AggregateResult, StreamShard, book
 
 #: Records that are folded together, over pages: the more, the fewer writes of rows.
 _MOST_RECORDS = 5_000
 _POLL_SECONDS = 1.0
 
-Progress = Callable[[Booked], None]
+Progress = Callable[[AggregateResult], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Settings:
+class _AggregateOptions:
     consumer: str
     follow: bool
     poll_seconds: float
@@ -45,13 +45,13 @@ def aggregate(
     poll_seconds: float = _POLL_SECONDS,
     recover: bool = False,
     progress: Progress | None = None,
-) -> Booked:
+) -> AggregateResult:
     """Count every consumption that was not counted yet, and return how much that was.
 
     `follow` waits for more. After a FeedTrimmed, `recover` goes on with what the stream still has: what
     it has dropped stays uncounted.
     """
-    settings = _Settings(
+    settings = _AggregateOptions(
         consumer=consumer, follow=follow, poll_seconds=poll_seconds, recover=recover, progress=progress
     )
     return run(_aggregating(db.scope.of_admin(), settings), db.engine)
@@ -65,17 +65,17 @@ async def aggregate_async(
     poll_seconds: float = _POLL_SECONDS,
     recover: bool = False,
     progress: Progress | None = None,
-) -> Booked:
+) -> AggregateResult:
     """Count every consumption that was not counted yet; as `aggregate`, awaited."""
-    settings = _Settings(
+    settings = _AggregateOptions(
         consumer=consumer, follow=follow, poll_seconds=poll_seconds, recover=recover, progress=progress
     )
     return await arun(_aggregating(db.scope.of_admin(), settings), db.engine)
 
 
-def _aggregating(scope: Scope, settings: _Settings) -> Flow[Booked]:
+def _aggregating(scope: Scope, settings: _AggregateOptions) -> Flow[AggregateResult]:
     feed = Feed(scope, [limiter], _consumptions, consumer=settings.consumer, restart=settings.recover)
-    done = Booked()
+    done = AggregateResult()
     while True:
         try:
             at_end, pending = yield from _gathered(feed)
@@ -97,7 +97,7 @@ def _aggregating(scope: Scope, settings: _Settings) -> Flow[Booked]:
             yield Sleep(settings.poll_seconds)
 
 
-def _gathered(feed: Feed[Record]) -> Flow[tuple[bool, dict[ShardPlace, list[Record]]]]:
+def _gathered(feed: Feed[Record]) -> Flow[tuple[bool, dict[StreamShard, list[Record]]]]:
     """Read on; return whether that is all there is now, and the records by their shards."""
     found: dict[str, list[Record]] = {}
     count, at_end = 0, False
@@ -107,7 +107,7 @@ def _gathered(feed: Feed[Record]) -> Flow[tuple[bool, dict[ShardPlace, list[Reco
             found.setdefault(record.shard, []).append(record)
             count += 1
     streams = {mark.shard: mark.stream for mark in feed.checkpoint.marks}
-    return at_end, {ShardPlace(streams[shard], shard): records for shard, records in found.items()}
+    return at_end, {StreamShard(streams[shard], shard): records for shard, records in found.items()}
 
 
 def _consumptions(record: Record) -> Iterator[Record]:

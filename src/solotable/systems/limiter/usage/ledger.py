@@ -24,10 +24,10 @@ from solotable._protocol.limits import MOST_TRANSACTION_ACTIONS
 from solotable._protocol.requests import PutItem, TransactWriteItems, UpdateItem, WriteAction
 from solotable._values import Item
 from solotable.errors import TransactionCancelled
-from solotable.systems.limiter.buckets.flat_update import Flat
+from solotable.systems.limiter.buckets.flat_update import FlatUpdate
 from solotable.systems.limiter.table import limiter
 
-from .deltas import EVENTS, Additions, Slot, additions
+from .deltas import EVENTS, Additions, RowKey, additions
 from .rows import UsageRow
 from .windows import expiry
 
@@ -36,7 +36,7 @@ TAG = "_usage"
 _MOST_ROWS = MOST_TRANSACTION_ACTIONS - 1
 #: DynamoDB: an update has at most 300 operators and 4 KB of text; names of limits are whatever calls gave.
 _MOST_ATTRIBUTES = 100
-#: DynamoDB: a sequence number has up to 40 digits, which no number holds: it is compared as text.
+#: DynamoDB: a sequence number has up to 40 digits, which no number holds: it is compare as text.
 _DIGITS = 40
 #: A mark outlives every record of its shard, which a stream keeps for a day, by far.
 _MARK_KEPT_SECONDS = timedelta(days=30).total_seconds()
@@ -45,7 +45,7 @@ _ORDER = "order"
 
 
 @dataclass(frozen=True, slots=True)
-class ShardPlace:
+class StreamShard:
     """A shard of a stream; shards of different streams may have the same id."""
 
     stream: str
@@ -60,7 +60,7 @@ class ShardPlace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Booked:
+class AggregateResult:
     """How many records were booked, in how many rows and transactions; skipped: they were already."""
 
     records: int = 0
@@ -68,8 +68,8 @@ class Booked:
     rows: int = 0
     transactions: int = 0
 
-    def __add__(self, other: Booked) -> Booked:
-        return Booked(
+    def __add__(self, other: AggregateResult) -> AggregateResult:
+        return AggregateResult(
             records=self.records + other.records,
             skipped=self.skipped + other.skipped,
             rows=self.rows + other.rows,
@@ -77,9 +77,9 @@ class Booked:
         )
 
 
-def book(scope: Scope, place: ShardPlace, records: Sequence[Record]) -> Flow[Booked]:
+def book(scope: Scope, place: StreamShard, records: Sequence[Record]) -> Flow[AggregateResult]:
     """Add what records of one shard, in their order, consumed to their rows, each of them once."""
-    done = Booked()
+    done = AggregateResult()
     at, attempt = 0, 0
     while at < len(records):
         rows, end = fitting(records, at)
@@ -95,9 +95,9 @@ def book(scope: Scope, place: ShardPlace, records: Sequence[Record]) -> Flow[Boo
                 continue
             behind = next((n for n in range(at, len(records)) if _order(records[n].sequence) > met), None)
             end = len(records) if behind is None else behind
-            done += Booked(skipped=end - at)
+            done += AggregateResult(skipped=end - at)
         else:
-            done += Booked(records=end - at, rows=len(rows), transactions=1)
+            done += AggregateResult(records=end - at, rows=len(rows), transactions=1)
         at, attempt = end, 0
     return done
 
@@ -118,7 +118,7 @@ def fitting(records: Sequence[Record], at: int) -> tuple[Additions, int]:
     return rows, len(records)
 
 
-def _send(scope: Scope, place: ShardPlace, rows: Additions, first: str, last: str) -> Flow[None]:
+def _send(scope: Scope, place: StreamShard, rows: Additions, first: str, last: str) -> Flow[None]:
     actions: tuple[WriteAction, ...] = (
         _mark(scope, place, first, last),
         *(_addition(scope, slot, amounts) for slot, amounts in rows.items()),
@@ -132,7 +132,7 @@ def _send(scope: Scope, place: ShardPlace, rows: Additions, first: str, last: st
     yield from send(request, scope.retries)
 
 
-def _mark(scope: Scope, place: ShardPlace, first: str, last: str) -> PutItem:
+def _mark(scope: Scope, place: StreamShard, first: str, last: str) -> PutItem:
     before = Compare("<", Attr((_ORDER,)), Const({"S": _order(first)}))
     item: Item = {
         **place.key,
@@ -148,13 +148,13 @@ def _mark(scope: Scope, place: ShardPlace, first: str, last: str) -> PutItem:
     )
 
 
-def _addition(scope: Scope, slot: Slot, amounts: dict[str, int]) -> UpdateItem:
+def _addition(scope: Scope, slot: RowKey, amounts: dict[str, int]) -> UpdateItem:
     row = UsageRow(**slot._asdict(), expires=expiry(slot.window, slot.start))
     plan = UsageRow.plan()
     item = plan.dump(row.__dict__, {})
     del item[plan.attributes[EVENTS].wire]
     key = {name: item.pop(name) for name in plan.primary.names}
-    update = Flat()
+    update = FlatUpdate()
     for name, value in item.items():
         update.first(name, int(value["N"]) if "N" in value else value["S"])
     for name, amount in amounts.items():

@@ -19,9 +19,9 @@ from solotable.systems.limiter.admin.limits import (
     Limits,
 )
 from solotable.systems.limiter.admin.names import DEFAULT
-from solotable.systems.limiter.admin.resolve import Settings, Source
+from solotable.systems.limiter.admin.resolve import EffectiveLimits, Source
 from solotable.systems.limiter.errors import LimitStatus
-from solotable.systems.limiter.http.http_leases import Held, StoredLease
+from solotable.systems.limiter.http.http_leases import AcquiredLease, StoredLease
 
 from .dependencies import ENTITY, LIMIT, RESOURCE
 
@@ -184,7 +184,7 @@ class AcquireOut(BaseModel):
     limits: list[StatusOut]
 
     @classmethod
-    def of(cls, held: Held) -> Self:
+    def of(cls, held: AcquiredLease) -> Self:
         """Return the answer to an acquire."""
         return cls(
             limited=held.lease is not None,
@@ -321,7 +321,7 @@ class EffectiveOut(BaseModel):
     cascade: bool
 
     @classmethod
-    def of(cls, settings: Settings) -> Self:
+    def of(cls, settings: EffectiveLimits) -> Self:
         """Return settings as they are answered."""
         return cls(
             limits=limits_out(settings.limits),

@@ -13,7 +13,7 @@ from solotable.systems.limiter.admin.limits import Amount
 from solotable.systems.limiter.admin.namespaces import namespaces
 from solotable.systems.limiter.async_rate_limiter import AsyncLimiter
 from solotable.systems.limiter.errors import LimitStatus, NoLimits
-from solotable.systems.limiter.http.watch import StreamSettings, Watch, events
+from solotable.systems.limiter.http.watch import BucketFeed, StreamSettings, events
 from solotable.web import DatabaseDep, Page, Paging
 
 from .access import APPS, OPERATORS, PUBLIC, allow
@@ -83,7 +83,7 @@ async def stream(request: Request, limiter: LimiterDep) -> StreamingResponse:
 
     A stream ends after some minutes, and browsers connect again; what happened between is not told.
     """
-    watch = cast(Watch, request.app.state.watch)
+    watch = cast(BucketFeed, request.app.state.watch)
     settings = cast(StreamSettings, request.app.state.stream)
     return StreamingResponse(
         events(watch, limiter.namespace, settings),

@@ -18,8 +18,8 @@ from solotable import AsyncDatabase
 from solotable._store.runner import arun
 from solotable.systems.limiter.admin.namespaces import show
 from solotable.systems.limiter.async_rate_limiter import AsyncLimiter
-from solotable.systems.limiter.core import Options
-from solotable.systems.limiter.http.http_leases import HeldLeases
+from solotable.systems.limiter.core import LimiterOptions
+from solotable.systems.limiter.http.http_leases import HttpLeases
 from solotable.web import Caller, TenantId, database, request_id
 from solotable.web.ttl_cache import Kept
 
@@ -39,12 +39,12 @@ OneResource = Annotated[str | None, Query(pattern=RESOURCE, description="Without
 OneEntity = Annotated[str | None, Query(pattern=ENTITY)]
 
 
-class OpenNamespaces:
-    """The limiters of namespaces that are there and open; whether they are is remembered for a while."""
+class NamespaceLimiters:
+    """The limiters of namespaces that are there and open; whether they are is cached_refusal for a while."""
 
     def __init__(
         self,
-        options: Options,
+        options: LimiterOptions,
         *,
         ttl_seconds: float = 30.0,
         most: int = 1024,
@@ -79,24 +79,24 @@ class OpenNamespaces:
         self._ids.forget(lambda each: each == name)
 
 
-def open_namespaces(request: Request) -> OpenNamespaces:
+def namespace_limiters(request: Request) -> NamespaceLimiters:
     """Return what the app knows of namespaces."""
-    return cast(OpenNamespaces, request.app.state.open_namespaces)
+    return cast(NamespaceLimiters, request.app.state.namespace_limiters)
 
 
 async def namespace_limiter(request: Request, namespace: TenantId, principal: Caller) -> AsyncLimiter:
     """Return the limiter of the request's namespace; what it changes is recorded as the caller's."""
-    limiter = await open_namespaces(request).limiter(await database(request), namespace)
+    limiter = await namespace_limiters(request).limiter(await database(request), namespace)
     return limiter.acting(principal.actor(), request_id=request_id(request))
 
 
 LimiterDep = Annotated[AsyncLimiter, Depends(namespace_limiter)]
 
 
-async def held_leases(request: Request, limiter: LimiterDep) -> HeldLeases:
+async def http_leases(request: Request, limiter: LimiterDep) -> HttpLeases:
     """Return the leases of the request's namespace."""
     seconds: float = request.app.state.lease_seconds
-    return HeldLeases(await database(request), limiter, seconds=seconds)
+    return HttpLeases(await database(request), limiter, seconds=seconds)
 
 
 async def acting_database(request: Request, principal: Caller) -> AsyncDatabase:
@@ -109,5 +109,5 @@ async def acting_database(request: Request, principal: Caller) -> AsyncDatabase:
     return (await database(request)).acting(principal.actor(), request_id=request_id(request))
 
 
-Leases = Annotated[HeldLeases, Depends(held_leases)]
+Leases = Annotated[HttpLeases, Depends(http_leases)]
 ActingDatabase = Annotated[AsyncDatabase, Depends(acting_database)]

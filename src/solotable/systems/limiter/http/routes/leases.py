@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, HTTPException, Query, Response
 
 from solotable.systems.limiter.http.http_errors import headers_of
-from solotable.systems.limiter.http.http_leases import Wish
+from solotable.systems.limiter.http.http_leases import LeaseRequest
 from solotable.web import Caller, IfMatch, etag
 
 from .access import APPS, OPERATORS, allow
@@ -34,7 +34,7 @@ async def acquire(
     """Take tokens from every limit that is named, or from none and answer with 429."""
     if body.limits is not None and not principal.has(*OPERATORS):
         raise HTTPException(403, "Limits of a call's own are for operators.")
-    wish = Wish(
+    wish = LeaseRequest(
         entity=body.entity,
         resource=body.resource,
         consume=body.consume,

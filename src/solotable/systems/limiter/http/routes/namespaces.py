@@ -12,7 +12,7 @@ from solotable.systems.limiter.admin import namespaces as registry
 from solotable.web import Page, Paging
 
 from .access import GLOBAL, allow
-from .dependencies import ActingDatabase, NamespacePath, open_namespaces
+from .dependencies import ActingDatabase, NamespacePath, namespace_limiters
 from .report_bodies import NamespaceBody, NamespaceOut, PurgeOut
 
 router = APIRouter(prefix="/namespaces", tags=["namespaces"])
@@ -44,7 +44,7 @@ async def get_namespace(name: NamespacePath, db: ActingDatabase) -> NamespaceOut
 async def delete_namespace(name: NamespacePath, db: ActingDatabase, request: Request) -> NamespaceOut:
     """Close a namespace; it can be recovered until it is purged."""
     found = await arun(registry.delete(db.scope, name), db.engine)
-    open_namespaces(request).forget(name)
+    namespace_limiters(request).forget(name)
     return NamespaceOut.of(found)
 
 
