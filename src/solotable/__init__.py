@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from ._entities.patterns.conditions import between, contains, exists, missing, one_of, size, some
     from ._entities.patterns.pattern import pattern
     from ._entities.patterns.query import Query
-    from ._entities.schema.versions import downgrade, upgrade
+    from ._entities.schema.upgrades import downgrade, upgrade
     from ._entities.traits.counters import Counted
     from ._entities.traits.events import Actor, Event
     from ._entities.traits.history import History
@@ -74,7 +74,7 @@ _ROOMS = {
     "_entities.patterns.query": ("Query",),
     "_entities.codecs.loader": ("is_stored",),
     "_entities.traits.retention": ("Retention",),
-    "_entities.schema.versions": ("downgrade", "upgrade"),
+    "_entities.schema.upgrades": ("downgrade", "upgrade"),
     "_entities.declare.table": ("Index",),
     "_flows.feed.changes": ("Changed",),
     "_flows.feed.checkpoints": ("Checkpoint",),

@@ -9,7 +9,8 @@ from pydantic import BaseModel
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
-from solotable._entities.keys.key import AccessPath, BoundKey
+from solotable._entities.keys.access_path import AccessPath
+from solotable._entities.keys.key import BoundKey
 from solotable._entities.patterns.conditions import record
 from solotable._entities.patterns.pattern import BoundPattern
 from solotable._entities.patterns.query import Query

@@ -14,7 +14,8 @@ from typing import Any
 from solotable._entities.declare.children import path_to
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
-from solotable._entities.keys.key import AccessPath, BoundKey
+from solotable._entities.keys.access_path import AccessPath
+from solotable._entities.keys.key import BoundKey
 from solotable._entities.traits.counters import Counted
 from solotable._expressions.ast import Assign, Attr, Compare, Condition, Const, Exists, Not, Or, Update
 from solotable._protocol.requests import UpdateItem

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from solotable._entities.codecs.field_codecs import Attribute, attribute_of
 from solotable._entities.codecs.loader import Reading
-from solotable._entities.keys.key import AccessPath, Key, compile_key
+from solotable._entities.keys.access_path import AccessPath, compile_key
+from solotable._entities.keys.key import Key
 from solotable._entities.keys.layout import Composed, Native
 from solotable._entities.keys.shard_keys import settle_keys
-from solotable._entities.schema.versions import Newer, build_shapes
+from solotable._entities.schema.upgrades import Newer
+from solotable._entities.schema.versions import build_shapes
 from solotable._entities.traits.retention import Retention
 from solotable._entities.traits.soft_delete import HIDING, SoftDelete
 from solotable._entities.traits.trait import Trait

@@ -5,20 +5,22 @@ There is no save() and no client in it; a store takes it.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from pydantic import BaseModel, ConfigDict
 
 from solotable._entities.keys.key import Key
 from solotable._entities.patterns.pattern import Pattern
-from solotable._entities.schema.versions import Downgrade, Newer, Upgrade
+from solotable._entities.schema.upgrades import Downgrade, Newer, Upgrade
 from solotable._entities.traits.trait import Trait
-from solotable._values import Item
 from solotable.errors import DeclarationError
 
-from .build import build_plan
-from .plan import Plan
 from .table import Table
+
+if TYPE_CHECKING:
+    from solotable._values import Item
+
+    from .plan import Plan
 
 
 class Entity(BaseModel):
@@ -37,9 +39,12 @@ class Entity(BaseModel):
         extra="forbid",
         validate_assignment=True,
         populate_by_name=True,
+        # Of this class only, see below.
+        defer_build=True,
     )
 
-    _plan: ClassVar[Plan | None] = None
+    #: The compiled entity; None until it is first needed. `typing.get_type_hints` cannot import Plan here.
+    _plan: ClassVar[Any] = None
     _declared: ClassVar[tuple[Table, str, bool, bool, int | None, Newer] | None] = None
 
     def __init_subclass__(
@@ -91,21 +96,29 @@ class Entity(BaseModel):
                 )
             if not cls.__pydantic_complete__:
                 cls.model_rebuild()
+            # A program that only imports Entity does not load the codecs.
+            from .build import build_plan
+
             table, tag, flat, is_global, shape, newer = cls._declared
             cls._plan = build_plan(
                 cls, table, tag=tag, flat=flat, is_global=is_global, shape=shape, newer=newer
             )
             table.register(cls._plan)
-        return cls._plan
+        return cast("Plan", cls._plan)
 
     @property
     def unknown_attributes(self) -> Item:
         """The attributes of the stored item that this model has no field for; a put keeps them."""
         kept = self.__pydantic_private__
-        return cast(Item, kept.get("unknown", {})) if kept else {}
+        return cast("Item", kept.get("unknown", {})) if kept else {}
 
     def keep_unknown(self, attributes: Item) -> None:
         """Keep attributes that the model has no field for."""
         # Pydantic copies, pickles and compares its private attributes; a declared one would cost
         # every instance an initialiser, and hardly any item has unknown attributes.
         object.__setattr__(self, "__pydantic_private__", {"unknown": attributes} if attributes else None)
+
+
+# Pydantic loads its plugins when it builds the first schema. Entity itself has no fields and no instances:
+# entities build theirs when they are defined.
+del Entity.model_config["defer_build"]

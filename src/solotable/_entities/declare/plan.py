@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from solotable._entities.codecs.field_codecs import Attribute
 from solotable._entities.codecs.loader import Reading
-from solotable._entities.keys.key import AccessPath
+from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import Composed
 from solotable._entities.schema.versions import Shapes
 from solotable._entities.traits.retention import Retention

@@ -6,7 +6,6 @@ opens nothing.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -220,6 +219,9 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     >>> suggestion("GSI22", ["GSI2", "GSI4"])
     "did you mean 'GSI2'?"
     """
+    # Only a message that is about to be shown needs it.
+    import difflib
+
     names = [str(each) for each in known]
     close = difflib.get_close_matches(name, names, n=1)
     if close:

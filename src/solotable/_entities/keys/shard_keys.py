@@ -18,7 +18,8 @@ from solotable._expressions.ast import KeyTerm
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 
-from .key import AccessPath, Key
+from .access_path import AccessPath
+from .key import Key
 from .layout import Bound, Composed, Native, Side, buckets_of, highest, meets_nothing
 from .sharding import Spread, judge_counts
 from .templates import above, below

@@ -7,7 +7,6 @@ entities, and it does not judge how long a key may be.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
@@ -251,6 +250,8 @@ def _part(slot: str, annotations: Mapping[str, Any], text: str, where: str) -> P
             f"{where}: {{{slot}}} in {text!r} is no place for a field; write {{field}} or {{field:06d}}"
         )
     if name not in annotations:
+        import difflib
+
         close = difflib.get_close_matches(name, annotations, n=1)
         advice = f"did you mean {close[0]}?" if close else f"the fields are {_listed(annotations)}"
         raise DeclarationError(f"{where}: {{{name}}} in {text!r} is no field; {advice}")

@@ -12,8 +12,8 @@ from dataclasses import field
 from typing import Any, Literal
 
 from solotable._entities.declare.plan import Plan
+from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.codecs import ChoiceCodec
-from solotable._entities.keys.key import AccessPath
 from solotable._entities.keys.key_codecs import codec_for
 from solotable._entities.keys.layout import Composed, Native, Side
 from solotable._entities.keys.templates import Part

@@ -8,7 +8,7 @@ from typing import Literal
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import OWN_KINDS, Index, KeyAttribute, Table
-from solotable._entities.keys.key import AccessPath
+from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import Composed, Native, Side
 
 from .findings import Finding, found

@@ -12,7 +12,7 @@ from typing import Any
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
-from solotable._entities.keys.key import AccessPath
+from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import Bound, Composed, Native, buckets_of
 from solotable._entities.keys.templates import Part, Template
 from solotable._expressions.evaluate import paths_of

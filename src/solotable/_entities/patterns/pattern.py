@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from solotable.errors import DeclarationError
 
-from .query import Query
+if TYPE_CHECKING:
+    from .query import Query
 
 MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
@@ -54,6 +55,8 @@ class BoundPattern:
         return f"{self._owner.__name__}.{self.pattern.name}"
 
     def __call__(self, *arguments: Any, **named: Any) -> Query[Any]:
+        from .query import Query
+
         query = self.pattern.function(self._owner, *arguments, **named)
         if not isinstance(query, Query):
             raise DeclarationError(

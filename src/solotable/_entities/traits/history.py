@@ -11,7 +11,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from solotable._entities.declare.table import suggestion
-from solotable._entities.keys.key import AccessPath
+from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import Composed
 from solotable._entities.keys.templates import Part, Template
 from solotable._values import AttributeValue, Item

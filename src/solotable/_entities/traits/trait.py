@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self
 
-from solotable._values import Item
-
 if TYPE_CHECKING:
     from solotable._entities.declare.plan import Draft
     from solotable._entities.keys.templates import Template
+    from solotable._values import Item
 
 
 class Trait:

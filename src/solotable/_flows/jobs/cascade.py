@@ -12,7 +12,7 @@ from typing import Any
 
 from solotable._entities.declare.children import path_to
 from solotable._entities.declare.plan import Plan
-from solotable._entities.keys.key import AccessPath
+from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import Composed
 from solotable._entities.traits.counters import Counted
 from solotable._entities.traits.history import History

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from solotable._entities.declare.plan import Plan
-from solotable._entities.keys.key import AccessPath
+from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import Composed, highest, meets_nothing
 from solotable._entities.keys.shard_keys import Lanes, lanes_of
 from solotable._entities.patterns.query import Query
