@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Union
 
 from solotable._values import AttributeValue, Item, add, levels, sort_members, subtract
+from solotable._values.limits import DEEPEST_VALUE, LARGEST_ITEM
 from solotable.errors import ServiceError, invalid
 
 from .ast import (
@@ -37,9 +38,9 @@ _UNFIT_LEGACY_TYPE = "Type mismatch for attribute to update"
 _MISSING = "The provided expression refers to an attribute that does not exist in the item"
 _TOO_DEEP = "Nesting Levels have exceeded supported limits"
 #: Lists and maps in one another, counted from the attribute's own value.
-_DEEPEST = 31
+_DEEPEST = DEEPEST_VALUE - 1
 #: The bytes of the largest item. An element takes one at least, so no item holds more elements.
-_MOST_ELEMENTS = 400 * 1024
+_MOST_ELEMENTS = LARGEST_ITEM
 
 # What an edit leaves at its place: a value, or nothing.
 _Outcome = Union[AttributeValue, None]

@@ -29,13 +29,13 @@ from solotable._expressions.ast import (
     TypeIs,
 )
 from solotable._values import ORDERED, TYPES, AttributeValue, kind_of, sort_key, text_size, value_size
+from solotable._values.limits import MOST_IN_OPERANDS
 from solotable.errors import ServiceError, invalid
 
 from .ast import Call, Expr, Members, Missing, Operation, Parameter, Reference, Scalar, TypeTest
 from .literals import is_value, value_of
 from .syntax.reserved_words import REFUSED_TYPE_NAMES, TYPE_NAMES
 
-MOST_OPTIONS: Final = 100
 _NO_BOOLEAN = "WHERE clause must contain an expression that resolves to a boolean"
 _BAD_IN = (
     "IN operator must have a left hand argument of type Variable Reference "
@@ -162,7 +162,7 @@ class Conditions:
         members = options.members if isinstance(options, Members) else ()
         if not members:
             raise invalid(_BAD_IN)
-        if len(members) > MOST_OPTIONS:
+        if len(members) > MOST_IN_OPERANDS:
             raise invalid(
                 f"The IN operator is provided with too many operands; number of operands: {len(members)}"
             )

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from .limits import READ_STEP, WRITE_STEP
+from solotable._values.limits import READ_STEP, WRITE_STEP
+
 from .requests import CapacityReport
 
 Transactional = Literal["read", "write"]

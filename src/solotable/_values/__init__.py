@@ -4,7 +4,6 @@ Pure: no clock, no files, no requests. Values are DynamoDB's wire JSON throughou
 """
 
 from .canonical import (
-    DEEPEST,
     SETS,
     TYPES,
     AttributeValue,
@@ -21,7 +20,6 @@ from .order import ORDERED, ordered_bytes, ordered_prefix, sort_key
 from .size import growth, item_size, levels, text_size, value_size
 
 __all__ = [
-    "DEEPEST",
     "ORDERED",
     "SETS",
     "TYPES",

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from solotable.errors import ServiceError, invalid, invalid_parameter
 
+from .limits import DEEPEST_VALUE, LONGEST_ATTRIBUTE_NAME
 from .number import canonical_number, is_plain_number
 from .order import sort_key
 
@@ -21,8 +22,6 @@ Item = dict[str, AttributeValue]
 
 TYPES: Final = ("S", "N", "B", "SS", "NS", "BS", "M", "L", "NULL", "BOOL")
 SETS: Final = frozenset({"SS", "NS", "BS"})
-#: Levels of lists and maps below an attribute's own value.
-DEEPEST: Final = 32
 
 _EMPTY = "Supplied AttributeValue is empty, must contain exactly one of the supported datatypes"
 _SEVERAL = (
@@ -33,9 +32,8 @@ _TOO_DEEP = (
     "Nesting Levels have exceeded supported limits: "
     "Attributes in the item have nested levels beyond supported limit"
 )
-_LONGEST_NAME = 65535
 #: A name of so many characters cannot be too long, whatever they are.
-_SHORT_NAME = _LONGEST_NAME // 4
+_SHORT_NAME = LONGEST_ATTRIBUTE_NAME // 4
 
 
 def canonical_item(item: Item) -> Item:
@@ -57,7 +55,7 @@ def check_name(name: str) -> str:
     """Return an attribute's name, or refuse it."""
     if not name:
         raise invalid("Empty attribute name", family="structure")
-    if len(name) > _SHORT_NAME and len(name.encode()) > _LONGEST_NAME:
+    if len(name) > _SHORT_NAME and len(name.encode()) > LONGEST_ATTRIBUTE_NAME:
         raise invalid("Attribute name is too large, must be less than 65536 bytes", family="structure")
     return name
 
@@ -89,7 +87,7 @@ def _canonical(kind: str, content: Any, depth: int) -> Any:
                 raise invalid_parameter("Null attribute value types must have the value of true")
             return content
         case "M":
-            if depth >= DEEPEST:
+            if depth >= DEEPEST_VALUE:
                 raise invalid(_TOO_DEEP)
             return {
                 name if name and len(name) <= _SHORT_NAME else check_name(name): member
@@ -98,7 +96,7 @@ def _canonical(kind: str, content: Any, depth: int) -> Any:
                 for name, member in content.items()
             }
         case "L":
-            if depth >= DEEPEST:
+            if depth >= DEEPEST_VALUE:
                 raise invalid(_TOO_DEEP)
             return [canonical(member, depth + 1) for member in content]
         case "SS" | "NS" | "BS":

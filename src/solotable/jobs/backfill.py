@@ -25,10 +25,10 @@ from solotable._flows.jobs.scan_checkpoints import (
     save_mark,
 )
 from solotable._flows.verbs.scan import Part
-from solotable._protocol.limits import MOST_TRANSACTION_ACTIONS
 from solotable._protocol.requests import Control
 from solotable._store.runner import run
 from solotable._store.store import AdminStore
+from solotable._values.limits import MOST_TRANSACTION_ACTIONS
 from solotable.errors import DataError, NewerShape, ServiceError
 
 _MOST_PROBLEMS = 20

@@ -11,8 +11,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from solotable._protocol import wire
-from solotable._protocol.limits import LARGEST_REQUEST
 from solotable._protocol.requests import Control
+from solotable._values.limits import LARGEST_REQUEST
 from solotable.errors import ServiceError
 
 from .auth.allowed_hosts import echo

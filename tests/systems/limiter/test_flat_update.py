@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from solotable._expressions.reserved_words import RESERVED
+from solotable._expressions.syntax.reserved_words import RESERVED
 from solotable._protocol.decode import decode
 from solotable._protocol.encode.requests import render
 from solotable._protocol.requests import GetItem, Request, UpdateItem

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from solotable._expressions import compile_expressions
 from solotable._expressions.ast import (
     Add,
     Arithmetic,
@@ -24,6 +23,7 @@ from solotable._expressions.ast import (
     TypeIs,
     Update,
 )
+from solotable._expressions.syntax.compile import compile_expressions
 from solotable._values import AttributeValue
 from solotable.errors import ServiceError
 

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solotable._expressions import apply_update, compile_expressions, evaluate
+from solotable._expressions.evaluate import evaluate
+from solotable._expressions.syntax.compile import compile_expressions
+from solotable._expressions.update import apply_update
 from solotable._values import AttributeValue, Item
 from solotable.errors import ServiceError
 

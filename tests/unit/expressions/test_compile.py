@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from solotable._expressions import compile_expressions
+from solotable._expressions.syntax.compile import compile_expressions
 from solotable.errors import ServiceError
 
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from solotable._expressions import Condition, compile_expressions, evaluate, paths_of
-from solotable._expressions.ast import And, Not, Or, Same
+from solotable._expressions.ast import And, Condition, Not, Or, Same
+from solotable._expressions.evaluate import evaluate, paths_of
+from solotable._expressions.syntax.compile import compile_expressions
 from solotable._values import Item, canonical
 
 from .strategies import CONDITIONS, ITEMS

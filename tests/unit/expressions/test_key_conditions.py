@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from solotable._expressions import KeyTerm, compile_expressions
+from solotable._expressions.ast import KeyTerm
+from solotable._expressions.syntax.compile import compile_expressions
 from solotable.errors import ServiceError
 
 _S, _N, _M = {"S": "a"}, {"N": "1"}, {"N": "2"}

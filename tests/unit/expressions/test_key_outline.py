@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from solotable._expressions import compile_expressions
 from solotable._expressions.ast import KeyTerm
+from solotable._expressions.syntax.compile import compile_expressions
 from solotable.errors import ServiceError
 
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from solotable._expressions import (
-    KeyTerm,
-    apply_update,
+from solotable._expressions.ast import KeyTerm
+from solotable._expressions.evaluate import evaluate
+from solotable._expressions.legacy import (
     condition_from_expected,
-    evaluate,
     filter_from_conditions,
     key_from_conditions,
     projection_from_attributes,
     update_from_attribute_updates,
 )
+from solotable._expressions.update import apply_update
 from solotable._values import AttributeValue, Item
 from solotable.errors import ServiceError
 

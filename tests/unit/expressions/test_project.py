@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solotable._expressions import Path, compile_expressions, project
+from solotable._expressions.ast import Path
 from solotable._expressions.path_overlap import clash
+from solotable._expressions.project import project
+from solotable._expressions.syntax.compile import compile_expressions
 from solotable._values import Item
 
 from .strategies import ITEMS, PATHS

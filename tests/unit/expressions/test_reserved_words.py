@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from solotable._expressions.reserved_words import RESERVED
+from solotable._expressions.syntax.reserved_words import RESERVED
 
 
 def test_there_are_573_of_them_in_upper_case() -> None:

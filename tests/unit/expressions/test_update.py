@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solotable._expressions import Path, Update, apply_update, compile_expressions, updated_values
-from solotable._expressions.ast import Add, Assign, Const, Delete, Remove
+from solotable._expressions.ast import Add, Assign, Const, Delete, Path, Remove, Update
 from solotable._expressions.path_overlap import clash
+from solotable._expressions.syntax.compile import compile_expressions
+from solotable._expressions.update import apply_update, updated_values
 from solotable._values import AttributeValue, Item, canonical_item
 from solotable.errors import ServiceError
 

@@ -17,7 +17,7 @@ import pytest
 
 from solotable._protocol import wire
 from solotable._protocol.constraints.error_texts import ErrorTexts
-from solotable._protocol.limits import LARGEST_REQUEST
+from solotable._values.limits import LARGEST_REQUEST
 from solotable.server import run
 from solotable.server.http import connection
 from tests.waiting import HANG_SECONDS, wait_until

@@ -11,9 +11,9 @@ from contextlib import AbstractContextManager
 from typing import Any, Final, Literal
 
 from solotable._values.lazy_dataclass import dataclass
+from solotable._values.limits import LONGEST_ATTRIBUTE_NAME
 from solotable.errors import DeclarationError
 
-_LONGEST_NAME = 65535
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(high + low for high in _CROCKFORD for low in _CROCKFORD)
 _RANDOM_BYTES = 10
@@ -82,9 +82,9 @@ class Attr:
                 f"Attr({self.name!r}) names no attribute; give it a text that is not empty."
             )
         size = len(self.name.encode("utf-8", "surrogatepass"))
-        if size > _LONGEST_NAME:
+        if size > LONGEST_ATTRIBUTE_NAME:
             raise DeclarationError(
-                f"Attr({self.name[:20]!r}...) has {size} bytes; a name has {_LONGEST_NAME} at most."
+                f"Attr({self.name[:20]!r}...) has {size} bytes; a name has {LONGEST_ATTRIBUTE_NAME} at most."
             )
 
 

@@ -20,8 +20,9 @@ from solotable._entities.schema.versions import Shapes
 from solotable._entities.traits.retention import Retention
 from solotable._entities.traits.soft_delete import SoftDelete
 from solotable._entities.traits.trait import Trait
-from solotable._values import DEEPEST, AttributeValue, Item, item_size, levels, value_size
+from solotable._values import AttributeValue, Item, item_size, levels, value_size
 from solotable._values.lazy_dataclass import dataclass
+from solotable._values.limits import DEEPEST_VALUE, LARGEST_ITEM
 from solotable.errors import DataError, ItemTooLarge, StoredDataError
 
 from .table import Table
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
 
     from .entity import Entity
 
-#: DynamoDB: the largest item, names included.
-LARGEST_ITEM = 400 * 1024
 _NAMED_FIELDS = 3
 
 
@@ -97,7 +96,7 @@ class Plan:
                 raise DataError(_named(self.name, name, refused), told=refused.told) from refused
             if value is not None:
                 item[wire] = value
-                if ("L" in value or "M" in value) and levels(value) >= DEEPEST:
+                if ("L" in value or "M" in value) and levels(value) >= DEEPEST_VALUE:
                     raise DataError(too_deep(f"{self.name}.{name}"))
         item |= self.key_of(values)
         for path in self.indexes:
@@ -211,5 +210,5 @@ def _named(entity: str, name: str, refused: DataError) -> str:
 
 def too_deep(owner: str) -> str:
     """Return the sentence for a value that DynamoDB would not take, however small."""
-    deepest = DEEPEST - 1
+    deepest = DEEPEST_VALUE - 1
     return f"{owner} has lists and maps more than {deepest} deep, which DynamoDB refuses; keep it as Json()."

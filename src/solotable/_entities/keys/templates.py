@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from solotable._values.lazy_dataclass import dataclass
+from solotable._values.limits import LONGEST_SORT_KEY
 from solotable.errors import DataError, DeclarationError
 
 from .codecs import PartCodec
@@ -159,7 +160,7 @@ def ceiling(text: str) -> str:
     return text + "$"
 
 
-def below(text: str, longest_bytes: int = 1024) -> str:
+def below(text: str, longest_bytes: int = LONGEST_SORT_KEY) -> str:
     """Give the greatest string of at most so many UTF-8 bytes that sorts before `text`, byte by byte.
 
     >>> below("b", 3), below("a\\x00", 3)
@@ -177,7 +178,7 @@ def below(text: str, longest_bytes: int = 1024) -> str:
     return _filled(text[:-1] + chr(0xD7FF if code == 0xDFFF else code), longest_bytes)
 
 
-def above(text: str, longest_bytes: int = 1024) -> str | None:
+def above(text: str, longest_bytes: int = LONGEST_SORT_KEY) -> str | None:
     """Give the least string of at most so many UTF-8 bytes that sorts after `text`; None when none does.
 
     >>> above("a", 3), above("abc", 3)

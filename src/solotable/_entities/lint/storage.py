@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
-from solotable._expressions.reserved_words import RESERVED
+from solotable._expressions.syntax.reserved_words import RESERVED
 
 from .findings import Finding, found
 from .key_overlap import Place

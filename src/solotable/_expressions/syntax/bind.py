@@ -5,8 +5,7 @@ Knows nothing of tables: which attributes are keys is judged later. Values must 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Iterable, Mapping
 
 from solotable._expressions.ast import (
     Action,
@@ -38,11 +37,12 @@ from solotable._expressions.ast import (
     Update,
 )
 from solotable._expressions.evaluate import size_of
-from solotable._expressions.path_overlap import clash, printed
+from solotable._expressions.path_overlap import clash, hashed_order, printed
 from solotable._values import ORDERED, SETS, TYPES, AttributeValue, kind_of, sort_key
-from solotable.errors import ServiceError
+from solotable._values.limits import DEEPEST_PATH, MOST_IN_OPERANDS
+from solotable.errors import ServiceError, invalid
 
-from .grammar import DEEPEST_PATH, Label, refuse
+from .grammar import Label, refuse
 from .unbound import (
     Alias,
     Call,
@@ -55,6 +55,7 @@ from .unbound import (
     ParsedCondition,
     ParsedProjection,
     ParsedUpdate,
+    Placeholders,
     Range,
     Removal,
     SetChange,
@@ -66,8 +67,6 @@ from .unbound import (
     UnboundPath,
     Value,
 )
-
-MOST_OPTIONS: Final = 100
 
 _ARGUMENTS = {
     "attribute_exists": 1,
@@ -123,6 +122,21 @@ def bind_update(
     ]
     creates = not all(type(action) in (Remove, Delete) for action in bound)
     return Update(tuple(reversed(bound)), creates)
+
+
+def check_used(names: Iterable[str], values: Iterable[str], used: list[Placeholders]) -> None:
+    """Reject placeholders of a request that none of its expressions mentions."""
+    _check_used("Names", names, [mentioned.names for mentioned in used])
+    _check_used("Values", values, [mentioned.values for mentioned in used])
+
+
+def _check_used(kind: str, given: Iterable[str], used: list[frozenset[str]]) -> None:
+    if len(used) == 1 and used[0].issuperset(given):
+        return
+    unused = [key for key in given if not any(key in mentioned for mentioned in used)]
+    if unused:
+        keys = ", ".join(hashed_order(unused))
+        raise invalid(f"Value provided in ExpressionAttribute{kind} unused in expressions: keys: {{{keys}}}")
 
 
 class _Binder:
@@ -224,7 +238,7 @@ class _Binder:
     def _in(self, node: OneOf) -> In:
         operand = self.operand(node.operand)
         options = tuple(map(self.operand, node.options))
-        if len(options) > MOST_OPTIONS:
+        if len(options) > MOST_IN_OPERANDS:
             raise self.refuse(
                 f"The IN operator is provided with too many operands; number of operands: {len(options)}"
             )

@@ -11,19 +11,15 @@ from typing import Final
 from solotable._expressions.ast import Condition, KeyCondition, Projection, Update
 from solotable._values import AttributeValue, canonical
 from solotable._values.lazy_dataclass import dataclass
+from solotable._values.limits import LONGEST_ATTRIBUTE_NAME, LONGEST_PLACEHOLDER
 from solotable.errors import ServiceError, invalid
 
-from .bind import bind_condition, bind_projection, bind_update
+from .bind import bind_condition, bind_projection, bind_update, check_used
 from .grammar import Label, utf8_size
-from .key_conditions import key_condition
-from .key_outline import compile_key
+from .key_conditions import compile_key, key_condition
 from .parse import parse_condition, parse_projection, parse_update
 from .parse_cache import remember
 from .unbound import ParsedCondition, Placeholders
-from .unused import check_used
-
-LONGEST_PLACEHOLDER: Final = 255
-LONGEST_NAME: Final = 65535
 
 _NAME = re.compile(r"#[0-9A-Za-z_]+\Z").match
 _VALUE = re.compile(r":[0-9A-Za-z_]+\Z").match
@@ -105,9 +101,9 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
         if len(key) > LONGEST_PLACEHOLDER or not _NAME(key):
             tail = f" size of key: {len(key)}" if len(key) > LONGEST_PLACEHOLDER else ""
             raise _bad_key("Names", key, tail)
-        if not name or utf8_size(name) > LONGEST_NAME:
+        if not name or utf8_size(name) > LONGEST_ATTRIBUTE_NAME:
             fault = (
-                f"Attribute name is too large, must be less than {LONGEST_NAME + 1} bytes"
+                f"Attribute name is too large, must be less than {LONGEST_ATTRIBUTE_NAME + 1} bytes"
                 if name
                 else "Empty attribute name"
             )

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Final, Literal, NoReturn
 
 from solotable._expressions.ast import Attr
-from solotable._expressions.reserved_words import RESERVED
+from solotable._values.limits import DEEPEST_PATH, LARGEST_EXPRESSION, LARGEST_LIST_INDEX, MOST_OPERATORS
 from solotable.errors import ServiceError, invalid
 
 from .lex import Token, complaint, tokens
+from .reserved_words import RESERVED
 from .unbound import Alias, Call, NamedPath, Placeholders, UnboundOperand, UnboundPath, Value
 
 Label = Literal[
@@ -23,15 +24,11 @@ Label = Literal[
     "UpdateExpression",
 ]
 
-LONGEST: Final = 4096
-MOST_OPERATORS: Final = 300
-DEEPEST_PATH: Final = 32
 #: Calls inside calls; far beyond any use, and short of Python's own limit for the rooms that recurse.
 DEEPEST_CALL: Final = 100
 REDUNDANT: Final = "The expression has redundant parentheses;"
 MISUSED: Final = "The function is not allowed to be used this way in an expression; function: "
 
-_LARGEST_INDEX = 2**31 - 1
 _TOO_MANY = f"The expression contains too many operators; operator count: {MOST_OPERATORS + 1}"
 
 
@@ -63,7 +60,7 @@ class Reader:
         if not self.text:
             raise refuse(self.label, "The expression can not be empty;")
         size = utf8_size(self.text)
-        if size > LONGEST:
+        if size > LARGEST_EXPRESSION:
             # DynamoDB: only conditions are told how long they are.
             told = self.label not in ("UpdateExpression", "ProjectionExpression")
             tail = f" expression size: {size}" if told else ""
@@ -142,7 +139,7 @@ class Reader:
     def _index(self, token: Token) -> int:
         # Ten digits are enough to know that an index is too large.
         index = int(token.text[:11])
-        if index > _LARGEST_INDEX:
+        if index > LARGEST_LIST_INDEX:
             message = f"List index is not within the allowable range; index: [{token.text}]"
             self.faults.append((token.start, message))
         return index

@@ -20,9 +20,9 @@ from solotable._expressions.ast import And, Attr, Compare, Condition, Const, Exi
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.write import all_of, as_stored
-from solotable._protocol.limits import MOST_TRANSACTION_ACTIONS
 from solotable._protocol.requests import DeleteItem, TransactWriteItems, UpdateItem, WriteAction
 from solotable._values import Item
+from solotable._values.limits import MOST_TRANSACTION_ACTIONS
 from solotable.errors import TransactionCancelled
 
 from .purge_queue import Ticket, digest_of, held_by, ticket_key

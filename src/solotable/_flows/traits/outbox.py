@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 
-from solotable._entities.declare.plan import LARGEST_ITEM, Plan
+from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
 from solotable._entities.traits.events import Event, EventVerb
 from solotable._entities.traits.outbox import Outbox
@@ -27,6 +27,7 @@ from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.requests import PutItem, Query
 from solotable._values import Item, item_size
 from solotable._values.codec import dump, load
+from solotable._values.limits import LARGEST_ITEM
 from solotable.errors import ConditionFailed, DataError, SolotableError
 
 #: The type tags of events that wait for delivery, and of those that were delivered to the audit trail.

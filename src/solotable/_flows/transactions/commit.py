@@ -15,7 +15,6 @@ from typing import Any
 from solotable._entities.declare.table import Table
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
-from solotable._protocol.limits import LARGEST_TRANSACTION, MOST_TRANSACTION_ACTIONS
 from solotable._protocol.requests import (
     ConditionCheck,
     DeleteItem,
@@ -25,6 +24,7 @@ from solotable._protocol.requests import (
     WriteAction,
 )
 from solotable._values import Item, item_size
+from solotable._values.limits import LARGEST_TRANSACTION, MOST_TRANSACTION_ACTIONS
 from solotable.errors import (
     ConditionFailed,
     DataError,

@@ -9,10 +9,10 @@ from typing import Any
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.write import Write
-from solotable._protocol.limits import MOST_BATCH_WRITES
 from solotable._protocol.replies import BatchWrote
 from solotable._protocol.requests import BatchDelete, BatchPut, BatchWriteItem, DeleteItem, PutItem
 from solotable._values import Item
+from solotable._values.limits import MOST_BATCH_WRITES
 from solotable.errors import BatchIncomplete
 
 _ROUNDS = 10

@@ -53,7 +53,8 @@ from solotable._flows.transactions.write import (
     version_is,
 )
 from solotable._protocol.requests import UpdateItem
-from solotable._values import DEEPEST, AttributeValue, Item, levels
+from solotable._values import AttributeValue, Item, levels
+from solotable._values.limits import DEEPEST_VALUE
 from solotable.errors import DataError, ServiceError, StoredDataError
 
 from .get import not_found
@@ -270,7 +271,7 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
         # None of a field whose default is another value is kept as NULL, as put keeps it.
         plain_none = checked is None and not place.attribute.optional
         dumped = None if plain_none else place.attribute.dump(checked)
-        if dumped is not None and len(place.path) - 1 + levels(dumped) >= DEEPEST:
+        if dumped is not None and len(place.path) - 1 + levels(dumped) >= DEEPEST_VALUE:
             raise DataError(too_deep(place.owner))
         actions.append(Remove(place.path) if dumped is None else Assign(place.path, Const(dumped)))
         if whole:

@@ -22,6 +22,7 @@ from solotable._partiql.ast import (
     TypeTest,
     height_of,
 )
+from solotable._values.limits import MOST_OPERATORS
 from solotable.errors import ServiceError, invalid
 
 from .lex import Spot, Token, not_well_formed
@@ -29,7 +30,6 @@ from .reserved_words import REFUSED_TYPE_NAMES, TYPE_NAMES
 
 #: Levels of nesting; four times DynamoDB's limit for values and deeper than any sensible condition.
 DEEPEST: Final = 100
-MOST_OPERATORS: Final = 300
 
 _NAMES = ("name", "quoted")
 _BINDING: Final = {

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from solotable._protocol import errors
-from solotable._values import DEEPEST, AttributeValue, Item
+from solotable._values import AttributeValue, Item
+from solotable._values.limits import DEEPEST_VALUE
 from solotable.errors import ServiceError, invalid, invalid_parameter
 
 _PLAIN = {"S": str, "N": str, "BOOL": bool}
@@ -45,7 +46,7 @@ def check_value(value: Any, *, inner: bool, depth: int = 0) -> AttributeValue:
         return {}
     if not isinstance(value, dict):
         raise errors.not_a_structure(value, "AttributeValue", inner=inner)
-    if depth > DEEPEST:
+    if depth > DEEPEST_VALUE:
         # Whoever makes the value canonical refuses it on the way here, in the words of its place.
         return value
     clean: AttributeValue = {}

@@ -8,17 +8,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from solotable._protocol.limits import (
-    LONGEST_NAME,
+from solotable._values.limits import (
     LONGEST_STATEMENT,
     LONGEST_TABLE_ARN,
+    LONGEST_TABLE_NAME,
     LONGEST_TOKEN,
     MOST_BATCH_GETS,
     MOST_BATCH_STATEMENTS,
     MOST_BATCH_WRITES,
     MOST_SEGMENTS,
     MOST_TRANSACTION_ACTIONS,
-    SHORTEST_NAME,
+    SHORTEST_TABLE_NAME,
 )
 
 from .kinds import Attributes, Flag, ListOf, MapOf, Shape, Struct, Text, Value, Whole
@@ -29,7 +29,7 @@ NAME_PATTERN: Final = "[a-zA-Z0-9_.-]+"
 TABLE: Final = Text(required=True, shortest=1, longest=LONGEST_TABLE_ARN)
 # paritysuite/dynamodb-conformance, captures o_put_empty_table_bad_rv, o_del_empty_table, o_upd_empty_table.
 _WRITTEN_TABLE = replace(TABLE, terse=True, alone=True)
-INDEX: Final = Text(pattern=NAME_PATTERN, shortest=SHORTEST_NAME, longest=LONGEST_NAME)
+INDEX: Final = Text(pattern=NAME_PATTERN, shortest=SHORTEST_TABLE_NAME, longest=LONGEST_TABLE_NAME)
 CAPACITY: Final = Text(enum=("INDEXES", "TOTAL", "NONE"))
 _COLLECTION = Text(enum=("SIZE", "NONE"))
 # DynamoDB: the newer list has a value that there is not (UPDATE_NEW). UpdateItem reports it alone; captures

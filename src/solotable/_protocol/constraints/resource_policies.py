@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from solotable._protocol.json_codec import dumps, loads
-from solotable._protocol.limits import LARGEST_POLICY
+from solotable._values.limits import LARGEST_POLICY
 from solotable.errors import ServiceError, invalid, invalid_parameter
 
 Policy = dict[str, Any]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from solotable._protocol.limits import (
+from solotable._values.limits import (
     LONGEST_RESOURCE_ARN,
     LONGEST_REVISION,
     LONGEST_TABLE_ARN,

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from typing import Final
 
-from solotable._protocol.limits import (
-    LONGEST_NAME,
+from solotable._values.limits import (
     LONGEST_TABLE_ARN,
+    LONGEST_TABLE_NAME,
     MOST_LISTED_STREAMS,
     MOST_LISTED_TABLES,
     MOST_STREAM_RECORDS,
-    SHORTEST_NAME,
+    SHORTEST_TABLE_NAME,
 )
 
 from .items import NAME_PATTERN
 from .kinds import Flag, ListOf, Real, Shape, Struct, Text, Unsupported, Whole
 from .resources import DEMANDED_TABLE, INSIGHTS, POLICIES
 
-_INDEX = Text(required=True, pattern=NAME_PATTERN, shortest=SHORTEST_NAME, longest=LONGEST_NAME)
+_INDEX = Text(required=True, pattern=NAME_PATTERN, shortest=SHORTEST_TABLE_NAME, longest=LONGEST_TABLE_NAME)
 _FLAG = Flag()
 _TEXT = Text()
 _ATTRIBUTE = Text(required=True, shortest=1, longest=255)
@@ -151,7 +151,9 @@ UPDATE_TABLE = Struct(
 LIST_TABLES = Struct(
     java="ListTablesInput",
     members={
-        "ExclusiveStartTableName": Text(pattern=NAME_PATTERN, shortest=SHORTEST_NAME, longest=LONGEST_NAME),
+        "ExclusiveStartTableName": Text(
+            pattern=NAME_PATTERN, shortest=SHORTEST_TABLE_NAME, longest=LONGEST_TABLE_NAME
+        ),
         "Limit": Whole(least=1, most=MOST_LISTED_TABLES),
     },
 )

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from solotable._protocol.decode.table_names import batch_table_name, plain_name
-from solotable._protocol.limits import MOST_BATCH_GETS, MOST_BATCH_WRITES
 from solotable._protocol.requests import BatchDelete, BatchGetItem, BatchPut, BatchWriteItem, TableKeys
 from solotable._values import canonical_item
+from solotable._values.limits import MOST_BATCH_GETS, MOST_BATCH_WRITES
 from solotable.errors import invalid
 
 from .parameters import Members, projection_of, rule_of_expressions

@@ -7,8 +7,8 @@ definition may say is the engine's to judge, beside the definitions it knows.
 from __future__ import annotations
 
 from solotable._protocol.decode.table_names import named
-from solotable._protocol.limits import LONGEST_TAG_KEY, LONGEST_TAG_VALUE
 from solotable._protocol.requests import Control
+from solotable._values.limits import LONGEST_TAG_KEY, LONGEST_TAG_VALUE
 from solotable.errors import invalid
 
 from .parameters import Members

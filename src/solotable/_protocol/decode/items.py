@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from solotable._expressions import compile_expressions, condition_from_expected, update_from_attribute_updates
 from solotable._expressions.ast import Condition, Update
+from solotable._expressions.legacy import condition_from_expected, update_from_attribute_updates
+from solotable._expressions.syntax.compile import compile_expressions
 from solotable._protocol.decode.table_names import table_name
 from solotable._protocol.requests import NO_UPDATE, DeleteItem, GetItem, PutItem, UpdateItem
 from solotable._values import canonical_item

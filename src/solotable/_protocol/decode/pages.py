@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from solotable._expressions import (
-    compile_expressions,
+from solotable._expressions.ast import Condition, KeyCondition, Projection
+from solotable._expressions.legacy import (
     filter_from_conditions,
     key_from_conditions,
     projection_from_attributes,
 )
-from solotable._expressions.ast import Condition, KeyCondition, Projection
+from solotable._expressions.syntax.compile import compile_expressions
 from solotable._protocol import errors
 from solotable._protocol.decode.table_names import table_name
 from solotable._protocol.requests import Query, Scan

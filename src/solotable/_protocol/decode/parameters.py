@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from solotable._expressions import compile_expressions, condition_from_expected, projection_from_attributes
 from solotable._expressions.ast import Condition, Projection
+from solotable._expressions.legacy import condition_from_expected, projection_from_attributes
+from solotable._expressions.syntax.compile import compile_expressions
 from solotable.errors import invalid
 
 Members = dict[str, Any]

@@ -9,10 +9,10 @@ from solotable._protocol.constraints.items import NAME_PATTERN
 from solotable._protocol.constraints.kinds import Text
 from solotable._protocol.constraints.report import aggregated, failure, text_failures
 from solotable._protocol.json_codec import plain_dumps
-from solotable._protocol.limits import LONGEST_NAME, SHORTEST_NAME
+from solotable._values.limits import LONGEST_TABLE_NAME, SHORTEST_TABLE_NAME
 from solotable.errors import ServiceError, invalid
 
-_NAME = Text(pattern=NAME_PATTERN, shortest=SHORTEST_NAME, longest=LONGEST_NAME)
+_NAME = Text(pattern=NAME_PATTERN, shortest=SHORTEST_TABLE_NAME, longest=LONGEST_TABLE_NAME)
 _IS_NAME = re.compile(r"[a-zA-Z0-9_.-]{3,255}").fullmatch
 _ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})").fullmatch
 
@@ -37,8 +37,8 @@ def batch_table_name(given: str, requested: dict[str, Any]) -> str:
     if given.startswith("arn:"):
         raise _bad_arn()
     keys = (
-        f"Member must have length less than or equal to {LONGEST_NAME}, "
-        f"Member must have length greater than or equal to {SHORTEST_NAME}, "
+        f"Member must have length less than or equal to {LONGEST_TABLE_NAME}, "
+        f"Member must have length greater than or equal to {SHORTEST_TABLE_NAME}, "
         f"Member must satisfy regular expression pattern: {NAME_PATTERN}"
     )
     constraint = f"Map keys must satisfy constraint: [{keys}]"
@@ -72,7 +72,7 @@ def named(members: dict[str, Any]) -> dict[str, Any]:
 def _bad_arn() -> ServiceError:
     return invalid(
         "Valid ARN format is 'arn:<awsPartition>:<vendor>:<region>:<subscriber>:resourceType/resourceName', "
-        f"where Resource name must have length less than or equal to {LONGEST_NAME}, "
-        f"Resource name must have length greater than or equal to {SHORTEST_NAME}, "
+        f"where Resource name must have length less than or equal to {LONGEST_TABLE_NAME}, "
+        f"Resource name must have length greater than or equal to {SHORTEST_TABLE_NAME}, "
         f"Resource name must satisfyregular expression pattern: {NAME_PATTERN}"
     )

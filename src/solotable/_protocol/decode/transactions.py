@@ -9,9 +9,8 @@ import json
 from hashlib import blake2b
 from typing import Any
 
-from solotable._expressions import compile_expressions
+from solotable._expressions.syntax.compile import compile_expressions
 from solotable._protocol.decode.table_names import table_name
-from solotable._protocol.limits import LARGEST_ITEM, LARGEST_TRANSACTION
 from solotable._protocol.requests import (
     NO_UPDATE,
     BatchExecuteStatement,
@@ -28,6 +27,7 @@ from solotable._protocol.requests import (
     WriteAction,
 )
 from solotable._values import canonical, canonical_item, item_size
+from solotable._values.limits import LARGEST_ITEM, LARGEST_TRANSACTION
 from solotable.errors import invalid
 
 from .parameters import Members, condition_of, projection_of, rule_of_expressions

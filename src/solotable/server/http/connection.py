@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, cast
 
 import httptools
 
-from solotable._protocol.limits import LARGEST_REQUEST
+from solotable._values.limits import LARGEST_REQUEST
 from solotable.server.dispatch import answer
 
 from . import response

@@ -8,9 +8,9 @@ key follows, which makes every entry distinct.
 
 from __future__ import annotations
 
-from solotable._protocol.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
 from solotable._values import AttributeValue, Item, kind_of, ordered_bytes, value_size
 from solotable._values.checksum import crc32
+from solotable._values.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
 from solotable.engines.sqlite.tables.catalog import Index, KeyAttribute, Schema, Table
 from solotable.errors import ServiceError, invalid, invalid_parameter
 

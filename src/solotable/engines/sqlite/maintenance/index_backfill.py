@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from solotable._protocol.json_codec import dumps, loads
-from solotable._protocol.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
 from solotable._values import Item, value_size
+from solotable._values.limits import LONGEST_PARTITION_KEY, LONGEST_SORT_KEY
 from solotable.engines.sqlite.counts import counts
 from solotable.engines.sqlite.file.pacing import BatchPacer
 from solotable.engines.sqlite.items import expiry_index

@@ -14,8 +14,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from solotable._protocol.json_codec import dumps, loads
-from solotable._protocol.limits import LARGEST_PAGE, MOST_LISTED_STREAMS, MOST_STREAM_RECORDS
 from solotable._values import Item, item_size
+from solotable._values.limits import LARGEST_PAGE, MOST_LISTED_STREAMS, MOST_STREAM_RECORDS
 from solotable.engines.sqlite.items import streams
 from solotable.engines.sqlite.items.streams import ChangeRecord, Stream
 from solotable.engines.sqlite.tables.definitions import REGION

@@ -20,9 +20,9 @@ from solotable._flows.internal_items import internal_key, internal_partition
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.commit import passes
-from solotable._protocol.limits import MOST_TRANSACTION_ACTIONS
 from solotable._protocol.requests import PutItem, TransactWriteItems, UpdateItem, WriteAction
 from solotable._values import Item
+from solotable._values.limits import MOST_TRANSACTION_ACTIONS
 from solotable.errors import TransactionCancelled
 from solotable.systems.limiter.buckets.flat_update import FlatUpdate
 from solotable.systems.limiter.table import limiter

@@ -12,7 +12,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from solotable._protocol.capacity import CapacityMeter, read_units
-from solotable._protocol.limits import LARGEST_BATCH_REPLY
 from solotable._protocol.replies import BatchGot, BatchWrote, SomeItem
 from solotable._protocol.requests import (
     BatchGetItem,
@@ -23,6 +22,7 @@ from solotable._protocol.requests import (
     TableKeys,
 )
 from solotable._values import Item
+from solotable._values.limits import LARGEST_BATCH_REPLY
 from solotable.engines.sqlite.items.keys import check_key, encode_key
 from solotable.engines.sqlite.items.storage import StoredItem, Writer, decode_row, find, meter_write
 from solotable.engines.sqlite.tables.catalog import Table

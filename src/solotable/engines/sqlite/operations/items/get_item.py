@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from solotable._expressions import project
 from solotable._expressions.ast import Path, Projection
+from solotable._expressions.project import project
 from solotable._protocol.capacity import CapacityMeter, read_units
 from solotable._protocol.encode.item_steps import load_item
 from solotable._protocol.replies import GotItem, SomeItem

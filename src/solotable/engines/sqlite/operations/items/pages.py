@@ -12,15 +12,16 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from solotable._expressions import evaluate, paths_of, project
 from solotable._expressions.ast import Projection
+from solotable._expressions.evaluate import evaluate, paths_of
+from solotable._expressions.project import project
 from solotable._protocol.capacity import CapacityMeter, read_units
 from solotable._protocol.encode.item_steps import load_item, unload
 from solotable._protocol.json_codec import dumps, loads
-from solotable._protocol.limits import LARGEST_PAGE
 from solotable._protocol.replies import Page, SomeItem
 from solotable._protocol.requests import Query, Scan
 from solotable._values import Item, item_size
+from solotable._values.limits import LARGEST_PAGE
 from solotable.engines.sqlite.items.concatenated_items import read_concatenated_items, read_last_item
 from solotable.engines.sqlite.items.keys import check_key, encode_index_key, encode_key
 from solotable.engines.sqlite.items.storage import FIRST_CHUNK, RangeRow, next_chunk, read_chunks

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from solotable._expressions import paths_of
 from solotable._expressions.ast import KeyTerm
+from solotable._expressions.evaluate import paths_of
 from solotable._protocol import errors
 from solotable._protocol.replies import Page
 from solotable._protocol.requests import Query

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from solotable._expressions import paths_of
+from solotable._expressions.evaluate import paths_of
 from solotable._protocol.replies import Page
 from solotable._protocol.requests import Scan
 from solotable._values import Item

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from solotable._protocol.capacity import CapacityMeter, read_units
-from solotable._protocol.limits import LARGEST_TRANSACTION
 from solotable._protocol.replies import SomeItem, TransactGot, TransactWrote
 from solotable._protocol.requests import GetItem, PutItem, TransactGetItems, TransactWriteItems, WriteAction
+from solotable._values.limits import LARGEST_TRANSACTION
 from solotable.engines.sqlite.items.keys import check_key, check_not_empty, encode_key
 from solotable.engines.sqlite.items.storage import StoredItem, Writer, find, meter_write
 from solotable.engines.sqlite.tables.catalog import Table

@@ -9,15 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from solotable._expressions import apply_update, evaluate, paths_of_update, updated_values
 from solotable._expressions.ast import Action, Add, Assign, Const, Delete, Update
-from solotable._expressions.update import TOO_LARGE
+from solotable._expressions.evaluate import evaluate
+from solotable._expressions.update import TOO_LARGE, apply_update, paths_of_update, updated_values
 from solotable._protocol.capacity import CapacityMeter
 from solotable._protocol.engine import Pause
-from solotable._protocol.limits import LARGEST_ITEM
 from solotable._protocol.replies import SomeItem, WroteItem
 from solotable._protocol.requests import ConditionCheck, DeleteItem, PutItem, UpdateItem, WriteAction
 from solotable._values import AttributeValue, Item, growth, item_size
+from solotable._values.limits import LARGEST_ITEM
 from solotable.engines.sqlite.items.keys import (
     EMPTY_KEY,
     check_index_keys,

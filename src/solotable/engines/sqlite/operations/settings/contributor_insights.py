@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from solotable._protocol.limits import MOST_LISTED_INSIGHTS
+from solotable._values.limits import MOST_LISTED_INSIGHTS
 from solotable.engines.sqlite.tables import definitions
 from solotable.engines.sqlite.tables.catalog import Definition, Table
 from solotable.engines.sqlite.tables.definitions import change_definition, load_current_table

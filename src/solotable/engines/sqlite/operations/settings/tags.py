@@ -6,7 +6,7 @@ import re
 import sqlite3
 from typing import TYPE_CHECKING, Any
 
-from solotable._protocol.limits import MOST_TAGS
+from solotable._values.limits import MOST_TAGS
 from solotable.engines.sqlite.tables.catalog import Definition, Table
 from solotable.engines.sqlite.tables.definitions import ACCOUNT, change_definition, load_current_table
 from solotable.errors import ServiceError, TableNotFound, invalid

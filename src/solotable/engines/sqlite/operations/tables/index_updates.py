@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from solotable._protocol.limits import MOST_GLOBAL_INDEXES, MOST_PROVISIONED_UNITS
+from solotable._values.limits import MOST_GLOBAL_INDEXES, MOST_PROVISIONED_UNITS
 from solotable.engines.sqlite.operations.settings.contributor_insights import forget_index
 from solotable.engines.sqlite.tables.catalog import Definition, indexes_of
 from solotable.errors import ServiceError, TableNotFound, invalid, invalid_parameter

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from solotable._protocol.limits import (
+from solotable._values.limits import (
     MOST_GLOBAL_INDEXES,
     MOST_INDEX_KEY_PARTS,
     MOST_LOCAL_INDEXES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from solotable._protocol.limits import MOST_LISTED_TABLES
+from solotable._values.limits import MOST_LISTED_TABLES
 from solotable.engines.sqlite.tables import catalog
 
 if TYPE_CHECKING:

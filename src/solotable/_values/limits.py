@@ -1,17 +1,28 @@
-"""DynamoDB's numbers, each under one name; nothing here checks anything."""
+"""DynamoDB's limits, each under one name."""
 
 from __future__ import annotations
 
 from typing import Final
 
 LARGEST_ITEM: Final = 409_600
+LONGEST_ATTRIBUTE_NAME: Final = 65_535
+#: Levels of lists and maps in an attribute's value.
+DEEPEST_VALUE: Final = 32
 #: Bytes of items after which a page of Query or Scan ends.
 LARGEST_PAGE: Final = 1_048_576
 #: Bytes of items after which BatchGetItem leaves the rest unprocessed.
 LARGEST_BATCH_REPLY: Final = 16_777_216
 LARGEST_REQUEST: Final = 16_777_216
 LARGEST_TRANSACTION: Final = 4_194_304
+
+#: Bytes of an expression's text.
 LARGEST_EXPRESSION: Final = 4_096
+MOST_OPERATORS: Final = 300
+MOST_IN_OPERANDS: Final = 100
+#: Parts of a document path.
+DEEPEST_PATH: Final = 32
+LARGEST_LIST_INDEX: Final = 2**31 - 1
+LONGEST_PLACEHOLDER: Final = 255
 
 MOST_BATCH_WRITES: Final = 25
 MOST_BATCH_GETS: Final = 100
@@ -24,8 +35,9 @@ MOST_STREAM_RECORDS: Final = 1_000
 
 LONGEST_PARTITION_KEY: Final = 2_048
 LONGEST_SORT_KEY: Final = 1_024
-SHORTEST_NAME: Final = 3
-LONGEST_NAME: Final = 255
+#: Names of tables and of indexes.
+SHORTEST_TABLE_NAME: Final = 3
+LONGEST_TABLE_NAME: Final = 255
 LONGEST_TABLE_ARN: Final = 1_024
 LONGEST_TOKEN: Final = 36
 TOKEN_SECONDS: Final = 600
@@ -45,5 +57,6 @@ LONGEST_RESOURCE_ARN: Final = 1_283
 LONGEST_REVISION: Final = 255
 MOST_LISTED_INSIGHTS: Final = 100
 
+#: Bytes of one read unit and of one write unit.
 READ_STEP: Final = 4_096
 WRITE_STEP: Final = 1_024
