@@ -468,6 +468,6 @@ def test_a_condition_that_dynamodb_does_not_take_is_refused_everywhere(
     db: Store, opening: Opening, way: str
 ) -> None:
     written, told = UNTAKEN[way]
-    with pytest.raises(DataError, match=f"The condition on Book is none that DynamoDB takes.*{told}"):
+    with pytest.raises(DataError, match=f"DynamoDB rejects the condition on Book: .*{told}"):
         db.count(Book.key.query(), where=written)
     assert opening.spy.sent == []

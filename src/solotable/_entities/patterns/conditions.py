@@ -27,8 +27,8 @@ from solotable._expressions.ast import (
     Or,
     Size,
 )
-from solotable._expressions.render import Placeholders, render_condition
-from solotable._expressions.syntax.compile import compile_expressions
+from solotable._expressions.check import check_condition
+from solotable._values.limits import MOST_IN_OPERANDS
 from solotable.errors import DataError, DeclarationError, ServiceError
 
 from .paths import Place, place_of
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from solotable._entities.declare.plan import Plan
 
 ValueT = TypeVar("ValueT")
-
-#: DynamoDB: the longest list behind IN.
-_MOST_OPTIONS = 100
 
 
 class Recorded:
@@ -185,24 +182,16 @@ def record(plan: Plan, written: Callable[[Any], Any]) -> Condition:
             f"The condition on {plan.name} gave {result!r} instead of a comparison of its fields; "
             f"`is None` cannot be recorded: write missing(...) or == None."
         )
-    return _judged(plan, _condition(result))
+    return _check(plan, _condition(result))
 
 
-def _judged(plan: Plan, condition: Condition) -> Condition:
-    """Return a condition that DynamoDB takes: engines in process get the tree and never see its text."""
-    members: dict[str, Any] = {}
-    tokens = Placeholders()
-    text = render_condition(condition, tokens)
-    tokens.into(members)
+def _check(plan: Plan, condition: Condition) -> Condition:
+    """Return a condition that DynamoDB accepts: an engine in process gets the tree and never its text."""
     try:
-        compile_expressions(
-            condition=text,
-            names=members.get("ExpressionAttributeNames"),
-            values=members.get("ExpressionAttributeValues"),
-        )
-    except ServiceError as refused:
-        told = refused.message.removeprefix("Invalid ConditionExpression: ").rstrip(";.")
-        raise DataError(f"The condition on {plan.name} is none that DynamoDB takes. {told}.") from refused
+        check_condition(condition)
+    except ServiceError as rejected:
+        reason = rejected.message.removeprefix("Invalid ConditionExpression: ").rstrip(";.")
+        raise DataError(f"DynamoDB rejects the condition on {plan.name}: {reason}.") from rejected
     return condition
 
 
@@ -233,8 +222,8 @@ def one_of(value: ValueT, options: Iterable[ValueT]) -> bool:
     """Whether the value is one of up to 100; only inside a condition."""
     found = _recorder(value, "one_of")
     operands = tuple(found._value(option) for option in options)
-    if not 0 < len(operands) <= _MOST_OPTIONS:
-        raise DeclarationError(f"one_of takes 1 to {_MOST_OPTIONS} options; {len(operands)} were given.")
+    if not 0 < len(operands) <= MOST_IN_OPERANDS:
+        raise DeclarationError(f"one_of takes 1 to {MOST_IN_OPERANDS} options; {len(operands)} were given.")
     return cast(bool, Recorded(In(found._operand(), operands)))
 
 
