@@ -1,8 +1,8 @@
-"""DynamoDB's HTTP protocol over an engine that is handed in.
+"""DynamoDB's HTTP protocol over an engine that the caller passes in.
 
-`connection` is the socket's protocol and `run` the process around it. `dispatch` says what a whole request
-is answered with: `hosts` and `auth` check it, `lanes` decides which thread answers, `slices` when a long one
-runs, `room` what memory requests may take. `messages`, `bodies` and `outgoing` are pure.
+`run` listens and shuts down. `http.connection` parses requests and sends replies; `dispatch` checks a
+request (`auth`) and decodes it; `scheduler` picks the thread that answers it, and `time_slices` shares the
+time of long requests. `http.body_budget` limits the memory of request bodies.
 """
 
 from .run import Server, Settings, serve

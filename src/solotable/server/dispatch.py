@@ -1,6 +1,6 @@
-"""What a whole request is answered with: the checks before an operation, and who reads and answers it.
+"""Check and decode one HTTP request, hand it to the scheduler, and send the reply.
 
-Knows no socket: replies go to whatever the request came from.
+It does no I/O: replies go to the `Client` of the request.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from solotable._protocol.requests import Control
 from solotable._values.limits import LARGEST_REQUEST
 from solotable.errors import ServiceError
 
-from .auth.allowed_hosts import echo
+from .auth.allowed_hosts import echo_host
 from .http import compression, response
-from .http.request_buffer import Incoming
+from .http.request import HttpRequest
 from .http.response import Body
 
 if TYPE_CHECKING:
     from .run import Server
 
-#: The collector looks at what is being parsed again and again: four fifths of the time of a large body.
+#: Parse a body of this size without the garbage collector, which takes four fifths of the time.
 _LARGE = 1024 * 1024
-#: A body that takes long enough to read for others to notice.
-_LONG_TO_READ = 256 * 1024
+#: A thread parses a larger body, so that the event loop does not block.
+_LONG_TO_PARSE = 256 * 1024
 _JSON = b"application/json"
 _JSON_TYPES = frozenset({_JSON, response.JSON_TYPE})
 _UNKNOWN = b"<UnknownOperationException/>\n"
@@ -34,97 +34,97 @@ _TOO_LARGE = 413
 
 
 class Client(Protocol):
-    """Where a request came from."""
+    """The connection of a request."""
 
     @property
-    def gone(self) -> bool:
-        """Whether no reply is wanted any more."""
+    def is_closed(self) -> bool:
+        """Whether the connection can send no further reply."""
 
     def send(
-        self, incoming: Incoming, status: int, body: Body, content_type: bytes, headers: bytes = b""
+        self, http_request: HttpRequest, status: int, body: Body, content_type: bytes, headers: bytes = b""
     ) -> None:
         """Send the reply to a request."""
 
 
-def answer(server: Server, client: Client, incoming: Incoming) -> None:
+def answer(server: Server, client: Client, http_request: HttpRequest) -> None:
     """Answer a request, at once or later."""
-    if incoming.refusal:
-        client.send(incoming, incoming.refusal, Body([]), b"text/plain")
+    if http_request.rejection_status:
+        client.send(http_request, http_request.rejection_status, Body([]), b"text/plain")
         return
-    host = incoming.headers.get(b"host")
-    if host not in server.hosts.known:
+    host = http_request.headers.get(b"host")
+    if host not in server.allowed_hosts.accepted:
         try:
-            server.hosts.check(host)
-        except ServiceError as refused:
-            status, pieces = wire.refusal(refused)
-            client.send(incoming, status, Body(pieces), response.JSON_TYPE)
+            server.allowed_hosts.check(host)
+        except ServiceError as denied:
+            status, pieces = wire.refusal(denied)
+            client.send(http_request, status, Body(pieces), response.JSON_TYPE)
             return
-    if incoming.method != b"POST":
-        status, page, content_type, headers = server.pages.get(incoming)
-        client.send(incoming, status, Body([page], _encoding(incoming)), content_type, headers)
+    if http_request.method != b"POST":
+        status, page, content_type, headers = server.health_pages.get(http_request)
+        client.send(http_request, status, Body([page], _encoding(http_request)), content_type, headers)
         return
-    content_type = incoming.headers.get(b"content-type", b"")
+    content_type = http_request.headers.get(b"content-type", b"")
     if content_type not in _JSON_TYPES:
         content_type = content_type.partition(b";")[0].strip().lower()
         if content_type not in _JSON_TYPES:
-            if incoming.size:
-                client.send(incoming, 404, Body([_UNKNOWN]), b"text/plain")
+            if http_request.size:
+                client.send(http_request, 404, Body([_UNKNOWN]), b"text/plain")
                 return
             # DynamoDB: without a body, the type does not matter.
             content_type = _JSON
-    _operate(server, client, incoming, content_type)
+    _operate(server, client, http_request, content_type)
 
 
-def _encoding(incoming: Incoming) -> str:
-    accepted = incoming.headers.get(b"accept-encoding")
+def _encoding(http_request: HttpRequest) -> str:
+    accepted = http_request.headers.get(b"accept-encoding")
     return compression.choose(accepted.decode("latin-1")) if accepted else ""
 
 
-def _operate(server: Server, client: Client, incoming: Incoming, content_type: bytes) -> None:
-    target = incoming.header(b"x-amz-target")
+def _operate(server: Server, client: Client, http_request: HttpRequest, content_type: bytes) -> None:
+    target = http_request.header(b"x-amz-target")
 
-    def encode(found: Callable[[], Any]) -> tuple[int, Body]:
-        status, pieces = wire.render(target, found)
-        return status, Body(pieces, _encoding(incoming))
+    def encode(answer: Callable[[], Any]) -> tuple[int, Body]:
+        status, pieces = wire.render(target, answer)
+        return status, Body(pieces, _encoding(http_request))
 
     def done(reply: tuple[int, Body]) -> None:
-        client.send(incoming, *reply, content_type)
+        client.send(http_request, *reply, content_type)
 
-    def take(read: Callable[[], Any]) -> None:
-        if client.gone:
-            server.room.leave(incoming)
+    def handle(parse: Callable[[], Any]) -> None:
+        if client.is_closed:
+            server.body_budget.release(http_request)
             return
         try:
-            request = read()
+            request = parse()
         except compression.TooLarge:
-            client.send(incoming, _TOO_LARGE, Body([]), content_type)
-        except Exception as error:  # noqa: BLE001  # `render` tells a refusal from a fault of ours
+            client.send(http_request, _TOO_LARGE, Body([]), content_type)
+        except Exception as error:  # noqa: BLE001  # `render` makes a service error or a 500 of it
             done(encode(partial(_raise, error)))
         else:
             if isinstance(request, Control) and request.operation == "DescribeEndpoints":
-                done(encode(lambda: _endpoints(incoming)))
+                done(encode(lambda: _endpoints(http_request)))
             else:
-                server.lanes.take(request, encode, done)
+                server.scheduler.schedule(request, encode, done)
 
-    read = partial(_read, server, incoming, target)
-    if incoming.size > _LONG_TO_READ or b"content-encoding" in incoming.headers:
-        # JSON is read in one go either way; what follows, most of the work, lets others in.
-        server.lanes.read(read, take)
+    parse = partial(_parse, server, http_request, target)
+    if http_request.size > _LONG_TO_PARSE or b"content-encoding" in http_request.headers:
+        # The JSON parser holds the GIL; decoding, most of the work, releases it to other requests.
+        server.scheduler.run_in_reader(parse, handle)
     else:
-        take(read)
+        handle(parse)
 
 
-def _endpoints(incoming: Incoming) -> dict[str, Any]:
-    """Return the answer to DescribeEndpoints: a client is to stay with the address that it has called."""
-    address = echo(incoming.headers.get(b"host"))
+def _endpoints(http_request: HttpRequest) -> dict[str, Any]:
+    """Return the reply to DescribeEndpoints: the address that the client has called."""
+    address = echo_host(http_request.headers.get(b"host"))
     return {"Endpoints": [{"Address": address, "CachePeriodInMinutes": 1440}]}
 
 
-def _read(server: Server, incoming: Incoming, target: str) -> Any:
-    body = incoming.body()
+def _parse(server: Server, http_request: HttpRequest, target: str) -> Any:
+    body = http_request.body()
     if server.verifier is not None:
-        server.verifier.verify(incoming.signed(body))
-    encoding = incoming.header(b"content-encoding")
+        server.verifier.verify(http_request.signed(body))
+    encoding = http_request.header(b"content-encoding")
     if encoding:
         body = compression.inflate(body, encoding.strip().lower(), LARGEST_REQUEST)
     if len(body) < _LARGE or not gc.isenabled():

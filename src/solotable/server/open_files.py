@@ -1,4 +1,4 @@
-"""How many files, sockets included, this process may have open; asked of the system, where it tells."""
+"""The operating system's limit on open files, sockets included."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import sys
 if sys.platform != "win32":  # which has no such limit
     import resource
 
-_WITHOUT_LIMIT = 1 << 20
+_UNLIMITED = 1 << 20
 
 
-def most_files() -> int:
-    """Return how many files may be open."""
+def open_file_limit() -> int:
+    """Return how many files this process may have open."""
     if sys.platform == "win32":
-        return _WITHOUT_LIMIT
+        return _UNLIMITED
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return _WITHOUT_LIMIT if soft == resource.RLIM_INFINITY else soft
+    return _UNLIMITED if soft == resource.RLIM_INFINITY else soft
 
 
-def want_files(count: int) -> None:
-    """Raise the limit to this many, or as far as the system lets us."""
+def raise_open_file_limit(count: int) -> None:
+    """Raise the limit to `count`, or as far as the system allows."""
     if sys.platform == "win32":
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    target = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < target:
         with contextlib.suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (target, hard))

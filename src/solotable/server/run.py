@@ -1,7 +1,7 @@
-"""The process around the protocol: the socket, the signals, the clock, and a clean end.
+"""Listening, signals, timeouts and shutdown of the server.
 
-On SIGTERM or SIGINT the server takes no more connections, answers what it has begun, and closes. It
-opens and closes no database: its engine is handed in.
+On SIGTERM or SIGINT the server stops listening, answers the requests that it has received, and closes. The
+caller opens and closes the engine.
 """
 
 from __future__ import annotations
@@ -26,57 +26,57 @@ from typing import Any, Protocol
 from solotable._protocol.constraints.error_texts import texts_of
 from solotable.errors import EngineError, SolotableError
 
-from .auth.allowed_hosts import Hosts
+from .auth.allowed_hosts import AllowedHosts
 from .auth.sigv4 import Verifier
-from .health import Pages
-from .http.body_budget import Room
+from .health import HealthPages
+from .http.body_budget import BodyBudget
 from .http.connection import Connection
-from .http.idle_connections import Idle
-from .open_files import most_files, want_files
-from .scheduler import GroupingEngine, Lanes
-from .time_slices import Loop
+from .http.idle_connections import IdleConnections
+from .open_files import open_file_limit, raise_open_file_limit
+from .scheduler import GroupingEngine, Scheduler
+from .time_slices import GatedLoop
 
 _LOG = logging.getLogger(__name__)
-_LOOK_SECONDS = 1.0
-#: How long the loop waits for a thread that computes; Python's own 5 ms are ten GetItems.
+_TIMEOUT_CHECK_SECONDS = 1.0
+#: How long the event loop waits for a computing thread; Python's default of 5 ms is ten GetItems.
 _SWITCH_SECONDS = 0.0002
 
 
 class ServedEngine(GroupingEngine, Protocol):
-    """An engine that also has something to sweep."""
+    """An engine that the server can also sweep."""
 
     def sweep(self) -> int:
-        """Remove what has expired."""
+        """Remove expired items."""
 
 
 class PortTaken(SolotableError):
-    """Something else listens on the port."""
+    """Another process listens on the port."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """How a server listens and what it demands of its clients."""
+    """Address, access rules, limits and timeouts of a server."""
 
     host: str = "127.0.0.1"
-    #: 0 picks a free one.
+    #: 0 picks a free port.
     port: int = 8000
-    #: Access key ids and their secrets; None takes any signature, or none.
+    #: Access key ids and their secrets; None accepts requests with any signature or none.
     keys: Mapping[str, str] | None = field(default=None, repr=False)
-    #: Names that a server without keys answers to, beside loopback names and addresses; "*" are all.
+    #: Host names that a server without keys accepts besides loopback names and addresses; "*": all.
     allowed_hosts: tuple[str, ...] = ()
-    #: The origin whose pages may call from a browser, or "*"; None: none.
+    #: The origin whose pages may call from a browser, or "*" for all; None allows no origin.
     cors_origin: str | None = None
-    #: A request must be whole within this time of its first byte.
+    #: A request must be complete within this time of its first byte.
     request_seconds: float = 30.0
-    #: A connection without requests is closed after this time.
+    #: The server closes a connection without requests after this time.
     idle_seconds: float = 120.0
-    #: How many connections there may be, as far as the system has files for them.
+    #: The limit on open connections; the system's limit on open files may lower it.
     connections: int = 4096
-    #: What the bodies of requests that are still coming in may take together, in bytes.
-    room: int = 256 * 1024 * 1024
-    #: How often expired items are removed; 0: never.
+    #: The memory that the bodies of all requests may take together.
+    body_budget_bytes: int = 256 * 1024 * 1024
+    #: The interval between sweeps of expired items; 0 disables them.
     sweep_seconds: float = 60.0
-    #: How long a shutdown waits for what is under way.
+    #: How long a shutdown waits for pending requests.
     grace_seconds: float = 10.0
 
 
@@ -90,17 +90,17 @@ class Server:
         self.error_texts = texts_of(engine)
         self._settings = settings
         self._clock = clock
-        self.room = Room(settings.room)
-        self.pages = Pages(settings.cors_origin)
+        self.body_budget = BodyBudget(settings.body_budget_bytes)
+        self.health_pages = HealthPages(settings.cors_origin)
         self.verifier = None if settings.keys is None else Verifier(settings.keys, clock=clock)
-        self.hosts = Hosts(self._names())
+        self.allowed_hosts = AllowedHosts(self._host_names())
         self.connections: set[Connection] = set()
-        self.idle: Idle[Connection] = Idle()
-        #: Those that were too many, and are being closed.
-        self._leaving: set[Connection] = set()
+        self.idle: IdleConnections[Connection] = IdleConnections()
+        #: Connections that are closing because there were too many.
+        self._evicted: set[Connection] = set()
         self.stopping = False
         self._most_connections = settings.connections
-        self.lanes: Lanes
+        self.scheduler: Scheduler
         self.loop: asyncio.AbstractEventLoop
         self.now: Callable[[], float]
         self._tasks: list[asyncio.Task[None]] = []
@@ -111,8 +111,8 @@ class Server:
         self._second = -1
         self._stamp_start = b""
 
-    def stamp(self) -> bytes:
-        """Return the date, and an id that no other reply has in the form of Amazon's, as header lines."""
+    def date_and_id(self) -> bytes:
+        """Return the Date and x-amzn-RequestId header lines; the id is unique and looks like AWS's."""
         second = int(self._clock())
         if second != self._second:
             self._second = second
@@ -120,57 +120,57 @@ class Server:
             self._stamp_start = b"Date: %b\r\nx-amzn-RequestId: %b" % (date, self._id_prefix)
         return b"%b%012d\r\n" % (self._stamp_start, next(self._ids))
 
-    def admit(self, connection: Connection) -> None:
-        """Take a connection in; when there are too many, the one that has been idle for the longest goes.
+    def add_connection(self, connection: Connection) -> None:
+        """Add a connection; beyond the limit, close the least recently used one.
 
-        When every other one has a request, the new one is refused. The work does not grow with their number.
+        If every other connection has a request, reject the new one. The work takes constant time.
         """
         self.connections.add(connection)
-        if len(self.connections) - len(self._leaving) <= self._most_connections:
+        if len(self.connections) - len(self._evicted) <= self._most_connections:
             self.idle.add(connection)
-        elif (oldest := self.idle.take_oldest()) is not None:
-            self._leaving.add(oldest)
-            oldest.retire()
+        elif (evicted := self.idle.pop_evictable()) is not None:
+            self._evicted.add(evicted)
+            evicted.evict()
             self.idle.add(connection)
-        elif len(self._leaving) < self._most_connections:
-            self._leaving.add(connection)
-            connection.make_room()
+        elif len(self._evicted) < self._most_connections:
+            self._evicted.add(connection)
+            connection.reject_unavailable()
         else:
-            # Too many refusals are in progress to send one more.
+            # Too many rejections are in progress to send one more.
             connection.abort()
 
-    def forget(self, connection: Connection) -> None:
-        """Let go of a connection that is closed."""
+    def remove_connection(self, connection: Connection) -> None:
+        """Remove a closed connection."""
         self.connections.discard(connection)
-        self._leaving.discard(connection)
+        self._evicted.discard(connection)
         self.idle.remove(connection)
 
-    def _names(self) -> set[str] | None:
-        """Return the names that the server answers to; None are all."""
+    def _host_names(self) -> set[str] | None:
+        """Return the host names that the server accepts; None accepts all."""
         if self._settings.keys is not None:
             return None
         return {self._settings.host, *self._settings.allowed_hosts}
 
     async def start(self) -> int:
         """Listen, and return the port."""
-        # Half of the files: a burst is accepted whole before anybody can be sent away.
-        self._most_connections = min(self._settings.connections, max(1, most_files() // 2))
+        # Half of the files: the server accepts a whole burst before it can close other connections.
+        self._most_connections = min(self._settings.connections, max(1, open_file_limit() // 2))
         loop = self.loop = asyncio.get_running_loop()
         self.now = time.monotonic
-        self.lanes = Lanes(self._engine, loop)
+        self.scheduler = Scheduler(self._engine, loop)
         try:
             self._listener = await self._listen(self._settings.port)
             port: int = self._listener.sockets[0].getsockname()[1]
             if not self._settings.port and len(self._listener.sockets) > 1:
-                # A name with several addresses got a port for each; clients are told of one.
+                # A name with several addresses gets a port for each; clients need the same one.
                 self._listener.close()
                 self._listener = await self._listen(port)
         except (OSError, UnicodeError) as fault:
-            self.lanes.close()
-            raise self._explained(fault) from fault
-        self._tasks.append(loop.create_task(self._look_after_connections()))
+            self.scheduler.close()
+            raise self._explain(fault) from fault
+        self._tasks.append(loop.create_task(self._check_timeouts()))
         if self._settings.sweep_seconds:
-            self._tasks.append(loop.create_task(self._sweep_now_and_then()))
+            self._tasks.append(loop.create_task(self._sweep_periodically()))
         return port
 
     async def _listen(self, port: int) -> asyncio.Server:
@@ -179,7 +179,7 @@ class Server:
         )
 
     async def stop(self) -> None:
-        """Take no more, answer what was begun, close."""
+        """Stop listening, answer pending requests, and close."""
         self.stopping = True
         self._listener.close()
         deadline = self.now() + self._settings.grace_seconds
@@ -192,45 +192,45 @@ class Server:
             connection.abort()
         for task in self._tasks:
             task.cancel()
-        await self.loop.run_in_executor(None, self.lanes.close)
+        await self.loop.run_in_executor(None, self.scheduler.close)
 
-    def _explained(self, fault: OSError | UnicodeError) -> SolotableError:
+    def _explain(self, fault: OSError | UnicodeError) -> SolotableError:
         if isinstance(fault, UnicodeError | socket.gaierror):
-            return EngineError(f"There is no address for the host {self._settings.host!r}.")
+            return EngineError(f"Cannot resolve the host {self._settings.host!r}.")
         where = f"{self._settings.host}:{self._settings.port}"
         if fault.errno == errno.EADDRINUSE:
             return PortTaken(
-                f"Port {self._settings.port} is taken on {self._settings.host} "
-                "(often by DynamoDB Local, or another server of ours). --port 0 picks a free one."
+                f"Port {self._settings.port} on {self._settings.host} is already in use "
+                "(by DynamoDB Local or another solotable server?). --port 0 picks a free port."
             )
         return EngineError(f"Cannot listen on {where}: {fault.strerror or fault}.")
 
-    async def _look_after_connections(self) -> None:
+    async def _check_timeouts(self) -> None:
         while True:
-            await asyncio.sleep(_LOOK_SECONDS)
+            await asyncio.sleep(_TIMEOUT_CHECK_SECONDS)
             now = self.now()
             for connection in tuple(self.connections):
-                connection.look(
+                connection.check_timeouts(
                     now,
                     request_seconds=self._settings.request_seconds,
                     idle_seconds=self._settings.idle_seconds,
                 )
 
-    async def _sweep_now_and_then(self) -> None:
+    async def _sweep_periodically(self) -> None:
         while True:
             await asyncio.sleep(self._settings.sweep_seconds)
             try:
                 await self.loop.run_in_executor(None, self._engine.sweep)
-            except Exception:  # noqa: BLE001  # the edge: what one sweep meets must not end all of them
-                # The next sweep may find the disk less full; requests tell their callers themselves.
+            except Exception:  # noqa: BLE001  # a process edge: one failure must not end all sweeps
+                # The next sweep may succeed, for example on a disk that was full.
                 _LOG.exception("sweeping failed")
 
 
 def serve(
     engine: ServedEngine, settings: Settings, *, ready: Callable[[int], None] = lambda port: None
 ) -> None:
-    """Serve until SIGTERM or SIGINT; `ready` is told the port once requests are taken."""
-    want_files(4 * settings.connections)
+    """Serve until SIGTERM or SIGINT; call `ready` with the port once the server listens."""
+    raise_open_file_limit(4 * settings.connections)
     before = sys.getswitchinterval()
     sys.setswitchinterval(_SWITCH_SECONDS)
     try:
@@ -240,10 +240,10 @@ def serve(
 
 
 def run(main: Coroutine[Any, Any, None]) -> None:
-    """Run a server's coroutine on a loop that long requests can yield to."""
-    # asyncio's own loop: uvloop was measured, and answered no more requests. On Windows, one that waits in
-    # a selector takes 512 connections, so there long requests yield to the loop less well.
-    factory = None if sys.platform == "win32" else Loop
+    """Run a server's coroutine on an event loop that long requests can yield to."""
+    # Not uvloop: it answered no more requests when measured. Not on Windows: a selector loop there is
+    # limited to 512 connections.
+    factory = None if sys.platform == "win32" else GatedLoop
     with asyncio.Runner(loop_factory=factory) as runner:
         runner.run(main)
 
@@ -251,13 +251,13 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 async def _serve(engine: ServedEngine, settings: Settings, ready: Callable[[int], None]) -> None:
     server = Server(engine, settings)
     port = await server.start()
-    # What is there now stays: the collector need not look through it again and again.
+    # The objects that exist now are permanent: keep the garbage collector from visiting them again.
     gc.collect()
     gc.freeze()
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for name in (signal.SIGTERM, signal.SIGINT):
-        # Windows' loops take no signal handlers; there, KeyboardInterrupt ends the loop.
+        # Windows' loops have no signal handlers; there, KeyboardInterrupt ends the loop.
         with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
             loop.add_signal_handler(name, ended.set)
     ready(port)

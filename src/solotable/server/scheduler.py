@@ -1,9 +1,8 @@
-"""Which thread answers which request, so that nobody waits for an fsync or a long read of another.
+"""Pick the thread that answers a request, so that no client waits for another's fsync or long read.
 
-Reads are begun on the event loop and answered there if they are short. A read that turns out to be long
-is begun again in a thread, where it runs in slices (`slices`). Writes go to one thread in groups:
-everything that arrived while the last group was committed is committed together. A database in memory has
-no fsyncs: it writes on the loop.
+The event loop answers short reads. A read that turns out to be long starts again in a thread, where it
+runs in time slices (`time_slices`). One thread commits the writes in groups: all writes that arrive during
+a commit form the next group. A database in memory has no fsync, so the event loop writes to it directly.
 """
 
 from __future__ import annotations
@@ -18,39 +17,39 @@ from solotable._protocol import requests
 from solotable._protocol.engine import Pause, TooLong
 from solotable._protocol.requests import Query, Request, Scan
 
-from .time_slices import LOOP_BYTES, LoopBudget, Slice, Slices
+from .time_slices import LOOP_BYTES, LoopBudget, SliceQueue, TimeSlice
 
 
 class Outcome(Protocol):
-    """What came of one request of a group."""
+    """The result of one request of a group."""
 
     def get(self) -> Any:
         """Return the reply, or raise."""
 
 
 class GroupingEngine(Protocol):
-    """What a server needs of an engine beside the port that all engines have."""
+    """What the server needs of an engine besides `Engine`."""
 
     @property
     def instant(self) -> bool:
-        """Whether writes are as quick as reads, so that nothing is gained by threads."""
+        """Whether writes are as fast as reads, so that threads gain nothing."""
 
     def handle(self, request: Request[Any], /) -> Any: ...
 
     def handle_small(self, request: Request[Any], largest: int, /) -> Any:
-        """Answer a write, or raise TooLong if it has to look into an item of more bytes."""
+        """Answer a write, or raise TooLong if it has to read an item larger than `largest` bytes."""
 
     def handle_in_slices(self, request: Request[Any], pause: Pause, /) -> Any:
-        """Answer a request; `pause` is called before each step of a long one. It may end a read."""
+        """Answer a request; call `pause` before each step of a long one. `pause` may end a read."""
 
     def handle_together(
         self, requests: Sequence[Request[Any]], /, *, largest: int | None
     ) -> Sequence[Outcome]:
-        """Answer several requests, as `handle_small` does; what they write is committed together."""
+        """Answer several requests as `handle_small` does, and commit their writes together."""
 
 
 EncodedT = TypeVar("EncodedT")
-#: Makes a reply of a function that gives the answer or raises; called in the thread that has the answer.
+#: Encodes the reply that a function returns or the error that it raises; runs in the answering thread.
 Encode = Callable[[Callable[[], Any]], EncodedT]
 #: Called on the event loop with the reply.
 Done = Callable[[EncodedT], None]
@@ -62,11 +61,11 @@ _WRITES = (
     requests.BatchWriteItem,
     requests.TransactWriteItems,
 )
-#: Reads that are short as a rule, on a file; in memory also the others.
-_SHORT = (requests.GetItem, Query)
-#: Reads, which can be begun again. A statement that writes takes no pause, so it is not begun twice.
+#: Reads that are usually short on a file; in memory, all reads are.
+_SHORT_READS = (requests.GetItem, Query)
+#: Reads, which can start again. A statement that writes never pauses, so it does not run twice.
 _READS = (
-    *_SHORT,
+    *_SHORT_READS,
     Scan,
     requests.BatchGetItem,
     requests.TransactGetItems,
@@ -74,87 +73,89 @@ _READS = (
 )
 _LONG_THREADS = 4
 _CONTROL_THREADS = 2
-#: How many short pages in a row it takes until a table or index is believed to have no long ones.
+#: How many short pages in a row it takes to try a table or index on the event loop again.
 _SHORT_PAGES = 64
-_MOST_REMEMBERED = 1024
+_MAX_LONG_PAGES = 1024
 
 
-#: A write, and where its reply goes.
+#: A write, and the functions that encode and send its reply.
 _Write = tuple[Request[Any], Encode[Any], Done[Any]]
 
 
-class Lanes:
-    """The lanes of one server."""
+class Scheduler:
+    """The threads of one server, and the rules that distribute requests to them."""
 
     def __init__(self, engine: GroupingEngine, loop: asyncio.AbstractEventLoop) -> None:
         self._engine = engine
         self._loop = loop
-        self._slices = Slices(loop)
-        self._begun_on_loop = _READS if engine.instant else _SHORT
+        self._slices = SliceQueue(loop)
+        self._tried_on_loop = _READS if engine.instant else _SHORT_READS
         self._instant = engine.instant
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="solotable-writer")
-        # One, so that only one body at a time weighs what Python's objects do.
+        # One thread, so that only one large body at a time exists as Python objects.
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="solotable-reader")
-        self._long = ThreadPoolExecutor(_LONG_THREADS, thread_name_prefix="solotable-long")
-        self._control = ThreadPoolExecutor(_CONTROL_THREADS, thread_name_prefix="solotable-control")
-        #: Tables and indexes that lately gave a long page, and the short pages still needed to forget it.
+        self._long_threads = ThreadPoolExecutor(_LONG_THREADS, thread_name_prefix="solotable-long")
+        self._control_threads = ThreadPoolExecutor(_CONTROL_THREADS, thread_name_prefix="solotable-control")
+        #: Tables and indexes with a recent long page, and how many short pages in a row reset that.
         self._long_pages: dict[tuple[str, str | None], int] = {}
         self._waiting: list[_Write] = []
         self._writing = False
         self._closed = False
 
-    def take(self, request: Request[Any], encode: Encode[EncodedT], done: Done[EncodedT]) -> None:
-        """Have the request answered; `done` may be called before this returns."""
+    def schedule(self, request: Request[Any], encode: Encode[EncodedT], done: Done[EncodedT]) -> None:
+        """Answer the request, now or later; `done` may be called before this returns."""
         if isinstance(request, requests.GetItem) and request.projection is None:
-            # What is asked for most, and always short: no budget has to be kept.
+            # The most frequent request is always short, so it needs no budget.
             done(encode(partial(self._engine.handle, request)))
         elif isinstance(request, _WRITES):
             self._write(request, encode, done)
-        elif isinstance(request, self._begun_on_loop) and not self._was_long(request):
-            self._begin(request, encode, done)
+        elif isinstance(request, self._tried_on_loop) and not self._had_long_page(request):
+            self._try_on_loop(request, encode, done)
         elif isinstance(request, _READS):
-            self._handle_long(request, encode, done)
+            self._run_in_slices(request, encode, done)
         elif self._instant:
             done(encode(partial(self._engine.handle, request)))
         else:
-            self._aside(self._control, partial(encode, partial(self._engine.handle, request)), done)
+            self._run_in_thread(
+                self._control_threads, partial(encode, partial(self._engine.handle, request)), done
+            )
 
-    def read(self, work: Callable[[], Any], done: Callable[[Callable[[], Any]], None]) -> None:
-        """Have a large body read by a thread."""
+    def run_in_reader(self, work: Callable[[], Any], done: Callable[[Callable[[], Any]], None]) -> None:
+        """Run `work` in the reader thread; call `done` on the event loop with its result function."""
         future = self._reader.submit(work)
         future.add_done_callback(partial(self._call_soon, lambda finished: done(finished.result)))
 
     def close(self) -> None:
-        """Wait for what is under way, then end the threads; what still waits is not done."""
+        """Wait for running requests, then end the threads; queued requests are dropped."""
         self._closed = True
         self._reader.shutdown(cancel_futures=True)
         self._writer.shutdown()
-        self._long.shutdown(cancel_futures=True)
-        self._control.shutdown(cancel_futures=True)
+        self._long_threads.shutdown(cancel_futures=True)
+        self._control_threads.shutdown(cancel_futures=True)
 
-    def _begin(self, request: Request[Any], encode: Encode[EncodedT], done: Done[EncodedT]) -> None:
-        """Answer a read on the loop if it is short, and by a thread otherwise."""
+    def _try_on_loop(self, request: Request[Any], encode: Encode[EncodedT], done: Done[EncodedT]) -> None:
+        """Answer a read on the event loop if it is short, otherwise in a thread."""
         try:
             answer = self._engine.handle_in_slices(request, LoopBudget().spend)
         except TooLong:
             if isinstance(request, Query | Scan):
-                if len(self._long_pages) >= _MOST_REMEMBERED:
+                if len(self._long_pages) >= _MAX_LONG_PAGES:
                     self._long_pages.clear()
                 self._long_pages[request.table, request.index] = _SHORT_PAGES
-            self._handle_long(request, encode, done)
-        except Exception as error:  # noqa: BLE001  # `encode` tells a refusal from a fault of ours
+            self._run_in_slices(request, encode, done)
+        except Exception as error:  # noqa: BLE001  # `encode` makes a service error or a 500 of it
             done(encode(partial(_raise, error)))
         else:
             done(encode(lambda: answer))
 
-    def _handle_long(self, request: Request[Any], encode: Encode[EncodedT], done: Done[EncodedT]) -> None:
+    def _run_in_slices(self, request: Request[Any], encode: Encode[EncodedT], done: Done[EncodedT]) -> None:
         def work() -> EncodedT:
-            turn = Slice(self._slices)
+            turn = TimeSlice(self._slices)
 
             def answer() -> Any:
                 found = self._engine.handle_in_slices(request, turn.pause)
                 if turn.short:
-                    self._forget_long_page(request)
+                    self._count_short_page(request)
                 turn.pause(0)
                 return found
 
@@ -163,13 +164,13 @@ class Lanes:
             finally:
                 turn.end()
 
-        self._aside(self._long, work, done)
+        self._run_in_thread(self._long_threads, work, done)
 
-    def _was_long(self, request: Request[Any]) -> bool:
+    def _had_long_page(self, request: Request[Any]) -> bool:
         return isinstance(request, Query | Scan) and (request.table, request.index) in self._long_pages
 
-    def _forget_long_page(self, request: Request[Any]) -> None:
-        # Threads may lose each other's count of short pages, which then takes one more.
+    def _count_short_page(self, request: Request[Any]) -> None:
+        # Two threads may lose a count, which then takes one short page more.
         if isinstance(request, Query | Scan):
             source = request.table, request.index
             left = self._long_pages.get(source, 0)
@@ -178,7 +179,9 @@ class Lanes:
             else:
                 self._long_pages.pop(source, None)
 
-    def _aside(self, threads: ThreadPoolExecutor, work: Callable[[], EncodedT], done: Done[EncodedT]) -> None:
+    def _run_in_thread(
+        self, threads: ThreadPoolExecutor, work: Callable[[], EncodedT], done: Done[EncodedT]
+    ) -> None:
         if self._closed:
             return
 
@@ -190,7 +193,7 @@ class Lanes:
 
     def _write(self, request: Request[Any], encode: Encode[Any], done: Done[Any]) -> None:
         if self._instant:
-            self._settle(request, encode, done, partial(self._engine.handle_small, request, LOOP_BYTES))
+            self._finish_write(request, encode, done, partial(self._engine.handle_small, request, LOOP_BYTES))
             return
         self._waiting.append((request, encode, done))
         if not self._writing:
@@ -213,17 +216,17 @@ class Lanes:
                 done(encode(partial(_raise, error)))
             return
         for write, outcome in zip(group, future.result(), strict=True):
-            self._settle(*write, outcome.get)
+            self._finish_write(*write, outcome.get)
 
-    def _settle(
+    def _finish_write(
         self, request: Request[Any], encode: Encode[Any], done: Done[Any], answer: Callable[[], Any]
     ) -> None:
-        """Send the outcome of a write; run one that would block the others in another thread."""
+        """Send the outcome of a write; run a write that would block others in another thread."""
         try:
             found = answer()
         except TooLong:
-            self._handle_long(request, encode, done)
-        except Exception as error:  # noqa: BLE001  # `encode` tells a refusal from a fault of ours
+            self._run_in_slices(request, encode, done)
+        except Exception as error:  # noqa: BLE001  # `encode` makes a service error or a 500 of it
             done(encode(partial(_raise, error)))
         else:
             done(encode(lambda: found))

@@ -209,7 +209,9 @@ class Running:
 
     def wait_for_a_begun_request(self) -> None:
         """Wait until the server has read a part of a request."""
-        wait_until(lambda: any(each._begun is not None for each in tuple(self.server.connections)))
+        wait_until(
+            lambda: any(each._request_started_at is not None for each in tuple(self.server.connections))
+        )
 
     def wait_for_a_stalled_client(self) -> None:
         """Wait until the server has noticed that a client does not read its replies."""
@@ -217,7 +219,7 @@ class Running:
 
     def wait_for_held_bytes(self, count: int) -> None:
         """Wait until the bodies that are coming in, or are not answered yet, have so many bytes."""
-        wait_until(lambda: self.server.room._taken == count, seen=lambda: self.server.room._taken)
+        wait_until(lambda: self.server.body_budget._used == count, seen=lambda: self.server.body_budget._used)
 
     def ask(self, data: bytes) -> Reply:
         with self.client() as client:

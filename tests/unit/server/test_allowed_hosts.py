@@ -7,12 +7,12 @@ import json
 import pytest
 
 from solotable.errors import ServiceError
-from solotable.server.auth.allowed_hosts import Hosts, echo
+from solotable.server.auth.allowed_hosts import AllowedHosts, echo_host
 
 from .running import request, running
 
 
-def _allowed(hosts: Hosts, host: bytes | None) -> bool:
+def _allowed(hosts: AllowedHosts, host: bytes | None) -> bool:
     # The second time, what was found is remembered.
     found = []
     for _ in range(2):
@@ -47,7 +47,7 @@ def _allowed(hosts: Hosts, host: bytes | None) -> bool:
     ],
 )
 def test_names_that_no_page_can_own_are_answered(host: bytes | None) -> None:
-    assert _allowed(Hosts(["127.0.0.1", "db.internal"]), host)
+    assert _allowed(AllowedHosts(["127.0.0.1", "db.internal"]), host)
 
 
 @pytest.mark.parametrize(
@@ -71,10 +71,10 @@ def test_names_that_no_page_can_own_are_answered(host: bytes | None) -> None:
     ],
 )
 def test_other_names_are_not(host: bytes) -> None:
-    hosts = Hosts(["127.0.0.1", "db.internal"])
+    hosts = AllowedHosts(["127.0.0.1", "db.internal"])
     assert not _allowed(hosts, host)
-    assert _allowed(Hosts(["*"]), host)
-    assert _allowed(Hosts(None), host)
+    assert _allowed(AllowedHosts(["*"]), host)
+    assert _allowed(AllowedHosts(None), host)
 
 
 @pytest.mark.parametrize("path", [":memory:", "file"])
@@ -113,7 +113,7 @@ def test_clients_are_sent_back_to_the_host_that_they_asked(host: str) -> None:
 
 @pytest.mark.parametrize("host", [b"a<script>", b"a\r\nX: y", b'a"b', b"a/b", b"a@b", b"x" * 300, None, b""])
 def test_what_is_not_a_host_is_not_repeated(host: bytes | None) -> None:
-    assert echo(host) == "localhost"
+    assert echo_host(host) == "localhost"
 
 
 def test_a_hostile_host_is_not_repeated_by_a_server_that_takes_any() -> None:

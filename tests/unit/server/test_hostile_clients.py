@@ -35,7 +35,7 @@ def hasty(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     folder: Path = tmp_path_factory.mktemp("hasty")
     path = ":memory:" if request.param == "memory" else str(folder / "things.db")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "_LOOK_SECONDS", 0.01)
+        patch.setattr(run, "_TIMEOUT_CHECK_SECONDS", 0.01)
         with running(path) as made:
             yield made
 
@@ -244,14 +244,14 @@ def test_a_client_may_leave_while_its_body_is_read(
         client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
     client.close()
     # A client that only ends its side may still read the reply, so its connection stays until then.
-    wait_until(lambda: connection._closing if resets else connection._client_ended)
+    wait_until(lambda: connection._closing if resets else connection._eof_received)
     server.is_well()
     go_on.set()
     server.wait_for_connections(0)
     server.is_well()
 
 
-# Room -------------------------------------------------------------------------------------------
+# BodyBudget -------------------------------------------------------------------------------------------
 
 
 def half_sent(size: int) -> bytes:
@@ -259,7 +259,7 @@ def half_sent(size: int) -> bytes:
 
 
 def test_bodies_that_never_end_have_to_make_room() -> None:
-    with running(room=4 * MB) as server:
+    with running(body_budget_bytes=4 * MB) as server:
         slow = [server.client() for _ in range(3)]
         for number, client in enumerate(slow, 1):
             client.send(half_sent(MB))
@@ -282,7 +282,7 @@ def test_bodies_that_never_end_have_to_make_room() -> None:
 
 def test_room_is_given_back_by_whoever_is_answered_refused_or_gone(tmp_path: Path) -> None:
     large = padded(900_000)
-    with running(str(tmp_path / "things.db"), room=MB) as server:
+    with running(str(tmp_path / "things.db"), body_budget_bytes=MB) as server:
         for _ in range(3):
             with server.client() as client:
                 # Answered, of another type, not a POST, not JSON, too long, and left behind.
@@ -306,7 +306,7 @@ def test_room_is_given_back_by_whoever_is_answered_refused_or_gone(tmp_path: Pat
 
 @needs_proc
 def test_many_half_sent_bodies_take_no_more_memory_than_there_is_room() -> None:
-    with running(room=32 * MB) as server:
+    with running(body_budget_bytes=32 * MB) as server:
         before = resident_bytes()
         clients = [server.client() for _ in range(16)]
         for client in clients:
@@ -457,15 +457,15 @@ def test_a_client_that_reads_slowly_gets_everything(server: Running) -> None:
 
 
 def test_a_client_that_reads_its_last_reply_slowly_gets_it_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "_LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(run, "_TIMEOUT_CHECK_SECONDS", 0.01)
     looks: list[float] = []
 
-    def look(self: connection.Connection, now: float, **limits: float) -> None:
+    def check_timeouts(self: connection.Connection, now: float, **limits: float) -> None:
         look_as_ever(self, now, **limits)
         looks.append(now)
 
-    look_as_ever = connection.Connection.look
-    monkeypatch.setattr(connection.Connection, "look", look)
+    look_as_ever = connection.Connection.check_timeouts
+    monkeypatch.setattr(connection.Connection, "check_timeouts", check_timeouts)
     with running() as server, server.client() as client:
         for number in range(30):
             client.ask(put(f"wide{number}", v={"S": "x" * 390_000}))
@@ -474,8 +474,8 @@ def test_a_client_that_reads_its_last_reply_slowly_gets_it_too(monkeypatch: pyte
         client.send(request("BatchGetItem", {"RequestItems": {"Things": {"Keys": keys}}}, connection="close"))
         server.wait_for_a_stalled_client()
         # Later than a connection ends that has nothing left to send; looked at more than once since.
-        server.clock.ahead_seconds = 2 * connection._END_SECONDS
-        later = time.monotonic() + connection._END_SECONDS
+        server.clock.ahead_seconds = 2 * connection._DRAIN_SECONDS
+        later = time.monotonic() + connection._DRAIN_SECONDS
         wait_until(lambda: sum(now > later for now in looks) > 1)
         assert len(client.reply().json()["Responses"]["Things"]) == 30
         assert client.ended()
@@ -488,10 +488,10 @@ def test_a_long_pipe_takes_turns_with_the_others(server: Running) -> None:
             client.call("BatchWriteItem", {"RequestItems": {"Things": puts}})
         scan = request("Scan", {"TableName": "Things", "Select": "COUNT"})
         client.send(scan * 500)
-        wait_until(lambda: any(each._waiting for each in server.server.connections))
+        wait_until(lambda: any(each._pipeline for each in server.server.connections))
         # Answered although the pipe came first, and is not done.
         assert other.ask(get("t1")).status == 200
-        assert any(each._waiting for each in server.server.connections)
+        assert any(each._pipeline for each in server.server.connections)
         for _ in range(500):
             assert client.reply().json()["Count"] >= 500
 
@@ -584,7 +584,7 @@ def test_a_client_that_never_ends_does_not_hold_up_the_end(start: bytes) -> None
         client.send(start)
         wait_until(
             lambda: any(
-                each._begun is not None or each._stalled_since is not None
+                each._request_started_at is not None or each._stalled_since is not None
                 for each in tuple(server.server.connections)
             )
         )

@@ -14,11 +14,11 @@ pytest.importorskip("resource", reason="needs limits of open files")
 
 PROGRAM = """
 import resource, sys
-from solotable.server.open_files import most_files, want_files
+from solotable.server.open_files import open_file_limit, raise_open_file_limit
 soft, hard, wanted = map(int, sys.argv[1:])
 resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-want_files(wanted)
-print(most_files())
+raise_open_file_limit(wanted)
+print(open_file_limit())
 """
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solotable.server.http.plain import read_plain
-from solotable.server.http.request_buffer import Incoming
+from solotable.server.http.request import HttpRequest
 
 HEAD = b"POST / HTTP/1.1\r\nHost: localhost\r\nX-Amz-Target: DynamoDB_20120810.ListTables\r\n"
 PLAIN = HEAD + b"Content-Length: 2\r\n\r\n{}"
@@ -18,31 +18,31 @@ class Parsed:
     """One request, as httptools reads it."""
 
     def __init__(self, data: bytes) -> None:
-        self.incoming = Incoming()
+        self.request = HttpRequest()
         self.complete = 0
         self.parser = httptools.HttpRequestParser(self)
         self.parser.feed_data(data)
 
     def on_url(self, url: bytes) -> None:
-        self.incoming.url += url
+        self.request.url += url
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        self.incoming.add_header(name, value)
+        self.request.add_header(name, value)
 
     def on_body(self, body: bytes) -> None:
-        self.incoming.size += len(body)
-        self.incoming.add_body(body)
+        self.request.size += len(body)
+        self.request.add_body(body)
 
     def on_message_complete(self) -> None:
         self.complete += 1
 
 
 def test_a_plain_request_is_read() -> None:
-    incoming = read_plain(PLAIN)
-    assert incoming is not None
-    assert incoming.method == b"POST"
-    assert incoming.header(b"x-amz-target") == "DynamoDB_20120810.ListTables"
-    assert incoming.body() == b"{}"
+    request = read_plain(PLAIN)
+    assert request is not None
+    assert request.method == b"POST"
+    assert request.header(b"x-amz-target") == "DynamoDB_20120810.ListTables"
+    assert request.body() == b"{}"
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,14 @@ def test_what_is_read_is_what_the_parser_reads(
 ) -> None:
     lines = b"".join(name + colon + value + b"\r\n" for name, colon, value in headers)
     data = b"POST / HTTP/1.1\r\n%bContent-Length: %d\r\n\r\n%b" % (lines, len(body) + off, body)
-    incoming = read_plain(data)
-    if incoming is None:
+    request = read_plain(data)
+    if request is None:
         return
     parsed = Parsed(data)
     assert parsed.complete == 1
     assert parsed.parser.should_keep_alive()
-    assert parsed.parser.get_method() == incoming.method
-    assert parsed.incoming.url == incoming.url
-    assert parsed.incoming.headers == incoming.headers
-    assert parsed.incoming.body() == incoming.body()
-    assert parsed.incoming.size == incoming.size
+    assert parsed.parser.get_method() == request.method
+    assert parsed.request.url == request.url
+    assert parsed.request.headers == request.headers
+    assert parsed.request.body() == request.body()
+    assert parsed.request.size == request.size

@@ -15,7 +15,7 @@ from solotable._protocol import wire
 from solotable._protocol.engine import Pause, TooLong
 from solotable._protocol.requests import Control, GetItem, PutItem, Query, Request, Scan, TransactGetItems
 from solotable.engines.sqlite.file.group_commit import Outcome
-from solotable.server.scheduler import Lanes
+from solotable.server.scheduler import Scheduler
 from tests.waiting import HANG_SECONDS, holds, wait_until
 
 GET = GetItem(table="Things", key={"pk": {"S": "x"}})
@@ -113,11 +113,11 @@ async def settle(callers: Sequence[Caller]) -> list[Any]:
 def test_short_reads_are_answered_before_take_returns() -> None:
     async def play() -> None:
         engine, caller = Recording(), Caller()
-        lanes = Lanes(engine, asyncio.get_running_loop())
-        lanes.take(GET, same, caller.done)
+        scheduler = Scheduler(engine, asyncio.get_running_loop())
+        scheduler.schedule(GET, same, caller.done)
         assert caller.result == GET
         assert engine.threads == [threading.current_thread().name]
-        lanes.close()
+        scheduler.close()
 
     asyncio.run(play())
 
@@ -126,10 +126,10 @@ def test_short_reads_are_answered_before_take_returns() -> None:
 def test_an_instant_engine_answers_everything_at_once(request_: Request[Any]) -> None:
     async def play() -> None:
         engine, caller = Recording(instant=True), Caller()
-        lanes = Lanes(engine, asyncio.get_running_loop())
-        lanes.take(request_, same, caller.done)
+        scheduler = Scheduler(engine, asyncio.get_running_loop())
+        scheduler.schedule(request_, same, caller.done)
         assert caller.result == request_
-        lanes.close()
+        scheduler.close()
 
     asyncio.run(play())
 
@@ -143,12 +143,12 @@ def test_long_work_has_threads_of_its_own_and_answers_on_the_loop(
 ) -> None:
     async def play() -> None:
         engine, caller = Recording(), Caller()
-        lanes = Lanes(engine, asyncio.get_running_loop())
-        lanes.take(request_, same, caller.done)
+        scheduler = Scheduler(engine, asyncio.get_running_loop())
+        scheduler.schedule(request_, same, caller.done)
         assert await settle([caller]) == [request_]
         assert engine.threads[0].startswith(f"solotable-{threads}")
         assert caller.thread == threading.current_thread().name
-        lanes.close()
+        scheduler.close()
 
     asyncio.run(play())
 
@@ -156,11 +156,11 @@ def test_long_work_has_threads_of_its_own_and_answers_on_the_loop(
 def test_queries_go_aside_after_a_long_page_and_come_back_after_many_short_ones() -> None:
     async def play() -> None:
         engine = Recording()
-        lanes = Lanes(engine, asyncio.get_running_loop())
+        scheduler = Scheduler(engine, asyncio.get_running_loop())
 
         async def ask(query: Query) -> str:
             caller = Caller()
-            lanes.take(query, same, caller.done)
+            scheduler.schedule(query, same, caller.done)
             await settle([caller])
             return "aside" if engine.threads[-1].startswith("solotable-long") else "at once"
 
@@ -174,20 +174,20 @@ def test_queries_go_aside_after_a_long_page_and_come_back_after_many_short_ones(
         assert await ask(replace(QUERY, table="Others")) == "at once"
         assert {await ask(QUERY) for _ in range(64)} == {"aside"}
         assert await ask(QUERY) == "at once"
-        lanes.close()
+        scheduler.close()
 
     asyncio.run(play())
 
 
 def test_large_bodies_are_read_one_at_a_time_by_a_thread() -> None:
     async def play() -> None:
-        lanes = Lanes(Recording(), asyncio.get_running_loop())
+        scheduler = Scheduler(Recording(), asyncio.get_running_loop())
         callers = [Caller(), Caller()]
         for caller in callers:
-            lanes.read(lambda: threading.current_thread().name, caller.done)
+            scheduler.run_in_reader(lambda: threading.current_thread().name, caller.done)
         assert await settle(callers) == ["solotable-reader_0"] * 2
         assert callers[0].thread == threading.current_thread().name
-        lanes.close()
+        scheduler.close()
 
     asyncio.run(play())
 
@@ -195,12 +195,12 @@ def test_large_bodies_are_read_one_at_a_time_by_a_thread() -> None:
 def test_writes_that_wait_for_a_commit_share_the_next() -> None:
     async def play() -> None:
         engine, callers = Recording(), [Caller() for _ in range(10)]
-        lanes = Lanes(engine, asyncio.get_running_loop())
+        scheduler = Scheduler(engine, asyncio.get_running_loop())
         for number, caller in enumerate(callers):
-            lanes.take(put(number), same, caller.done)
+            scheduler.schedule(put(number), same, caller.done)
         # A read overtakes the writes.
         reader = Caller()
-        lanes.take(GET, same, reader.done)
+        scheduler.schedule(GET, same, reader.done)
         assert reader.result == GET
         engine.gate.set()
         results = await settle(callers)
@@ -212,7 +212,7 @@ def test_writes_that_wait_for_a_commit_share_the_next() -> None:
         assert results[0] == put(0)
         assert results[1::2] == [put(number) for number in range(1, 10, 2)]
         assert all(isinstance(result, ValueError) for result in results[2::2])
-        lanes.close()
+        scheduler.close()
 
     asyncio.run(play())
 
@@ -220,17 +220,17 @@ def test_writes_that_wait_for_a_commit_share_the_next() -> None:
 def test_a_fault_of_the_group_reaches_every_caller_and_the_next_group_is_written() -> None:
     async def play() -> None:
         engine, callers = Recording(), [Caller() for _ in range(3)]
-        engine.fault = RuntimeError("gone")
-        lanes = Lanes(engine, asyncio.get_running_loop())
+        engine.fault = RuntimeError("is_closed")
+        scheduler = Scheduler(engine, asyncio.get_running_loop())
         for number, caller in enumerate(callers):
-            lanes.take(put(number), same, caller.done)
+            scheduler.schedule(put(number), same, caller.done)
         engine.gate.set()
-        assert {str(result) for result in await settle(callers)} == {"gone"}
+        assert {str(result) for result in await settle(callers)} == {"is_closed"}
         engine.fault = None
         after = Caller()
-        lanes.take(put(9), same, after.done)
+        scheduler.schedule(put(9), same, after.done)
         assert await settle([after]) == [put(9)]
-        lanes.close()
+        scheduler.close()
 
     asyncio.run(play())
 
@@ -239,10 +239,10 @@ def test_closing_waits_for_the_group_under_way_and_begins_no_other() -> None:
     async def play() -> None:
         engine, callers = Recording(), [Caller() for _ in range(3)]
         loop = asyncio.get_running_loop()
-        lanes = Lanes(engine, loop)
+        scheduler = Scheduler(engine, loop)
         for number, caller in enumerate(callers):
-            lanes.take(put(number), same, caller.done)
-        closing = loop.run_in_executor(None, lanes.close)
+            scheduler.schedule(put(number), same, caller.done)
+        closing = loop.run_in_executor(None, scheduler.close)
         assert await asyncio.to_thread(holds, lambda: not closing.done())
         engine.gate.set()
         await closing
@@ -268,16 +268,16 @@ def test_closing_waits_for_the_requests_under_way_and_begins_none_that_wait(requ
         loop = asyncio.get_running_loop()
         faults: list[Any] = []
         loop.set_exception_handler(lambda _, context: faults.append(context))
-        lanes = Lanes(engine, loop)
+        scheduler = Scheduler(engine, loop)
         for caller in callers:
-            lanes.take(request_, same, caller.done)
+            scheduler.schedule(request_, same, caller.done)
         # A thread begins one request and waits in it.
         await asyncio.to_thread(wait_until, lambda: bool(engine.threads))
-        closing = loop.run_in_executor(None, lanes.close)
+        closing = loop.run_in_executor(None, scheduler.close)
         assert await asyncio.to_thread(holds, lambda: not closing.done())
         engine.gate.set()
         await closing
-        lanes.take(request_, same, callers[0].done)
+        scheduler.schedule(request_, same, callers[0].done)
         assert len(engine.threads) < len(callers)
         assert not faults
 

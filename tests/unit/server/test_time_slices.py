@@ -10,14 +10,14 @@ import pytest
 
 from solotable._protocol.engine import TooLong
 from solotable.server import time_slices
-from solotable.server.time_slices import Gate, Loop, LoopBudget, Slice, Slices
+from solotable.server.time_slices import GatedLoop, IdleGate, LoopBudget, SliceQueue, TimeSlice
 from tests.waiting import HANG_SECONDS
 
 
-def _slices() -> tuple[Slices, Gate]:
-    loop = Loop()
+def _slices() -> tuple[SliceQueue, IdleGate]:
+    loop = GatedLoop()
     loop.close()
-    made = Slices(loop)
+    made = SliceQueue(loop)
     return made, made.gate
 
 
@@ -26,13 +26,13 @@ def test_the_gate_is_open_while_the_loop_waits() -> None:
 
     async def play() -> None:
         loop = asyncio.get_running_loop()
-        assert isinstance(loop, Loop)
+        assert isinstance(loop, GatedLoop)
         seen.append(loop.gate.busy)
         idle = await loop.run_in_executor(None, loop.gate.wait, 10)
         seen.append(idle)
         seen.append(loop.gate.busy)
 
-    with asyncio.Runner(loop_factory=Loop) as runner:
+    with asyncio.Runner(loop_factory=GatedLoop) as runner:
         runner.run(play())
     assert seen == [True, True, True]
 
@@ -43,7 +43,7 @@ def test_a_long_request_waits_for_an_idle_loop() -> None:
     going_on = threading.Event()
 
     def work() -> None:
-        turn = Slice(made)
+        turn = TimeSlice(made)
         turn.pause(1)
         going_on.set()
         turn.end()
@@ -61,7 +61,7 @@ def test_a_long_request_waits_for_an_idle_loop() -> None:
 def test_beside_a_loop_that_is_never_idle_a_long_request_goes_on_in_the_end() -> None:
     made, gate = _slices()
     gate.busy = True
-    turn = Slice(made)
+    turn = TimeSlice(made)
     for _ in range(5):
         turn.pause(1)
     turn.end()
@@ -76,7 +76,7 @@ def test_long_requests_take_turns_and_one_runs_at_a_time() -> None:
 
     def work(number: int) -> None:
         nonlocal running, most
-        turn = Slice(made)
+        turn = TimeSlice(made)
         ready.wait(HANG_SECONDS)
         for _ in range(20):
             turn.pause(1)

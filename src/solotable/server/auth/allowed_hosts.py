@@ -1,9 +1,9 @@
-"""Which Host headers a server without keys answers to.
+"""Check the Host header of requests to a server without access keys.
 
-A web page can point its host name at this machine (DNS rebinding) and then read and write here, as the
-browser takes both for one site. Its requests carry that name as their Host. So only names that no page can
-own are taken: loopback names, addresses, the name that the server listens on, and those that are allowed by
-name. Signed requests need no such list: a page cannot sign.
+A web page can point its host name at this machine (DNS rebinding); the browser then lets it read and write
+here. Its requests carry that name in the Host header. So the server accepts only names that a page cannot
+own: loopback names, IP addresses, the name that the server listens on, and names that the operator allows.
+Signed requests need no such list: a page cannot sign.
 """
 
 from __future__ import annotations
@@ -17,52 +17,52 @@ from solotable.errors import ServiceError
 #: Allows every name.
 ANY = "*"
 _HOST = re.compile(rb"(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._-]+)(?::[0-9]{0,5})?[ \t]*")
-_LONGEST = 255
+_MAX_BYTES = 255
 _LOOPBACK = "localhost"
-#: Clients use the same few names again and again.
-_MOST_REMEMBERED = 64
+#: Clients use few names.
+_MAX_ACCEPTED = 64
 
 
-class Hosts:
-    """The names that a server answers to; None are all."""
+class AllowedHosts:
+    """The host names that a server accepts; None accepts all."""
 
     def __init__(self, names: Iterable[str] | None) -> None:
         self._names = None if names is None else {name.lower().rstrip(".") for name in names}
         if self._names is not None and ANY in self._names:
             self._names = None
-        #: Host headers that were found to be allowed; browsers always send one.
-        self.known: set[bytes | None] = {None}
+        #: Host headers that passed the check; None, as browsers always send one.
+        self.accepted: set[bytes | None] = {None}
 
     def check(self, host: bytes | None) -> None:
-        """Return when the Host header is one that the server answers to; otherwise raise."""
-        if self._names is None or host in self.known:
+        """Raise AccessDeniedException if the server does not accept the Host header."""
+        if self._names is None or host in self.accepted:
             return
-        name = name_of(host or b"")
+        name = parse_host(host or b"")
         if name is None:
-            raise _denied("The Host header is not a host name.")
+            raise _access_denied("The Host header is not a host name.")
         if not (_is_address(name) or self._allows(name.lower().rstrip("."))):
-            raise _denied(
-                f"This server does not answer to the host name {name!r}. Without access keys it takes "
-                "localhost, IP addresses and allowed names only, so that no web page reaches it through its "
-                f"own host name. Start it with --allowed-host {name}, or with access keys."
+            raise _access_denied(
+                f"This server does not accept the host name {name!r}. Without access keys it accepts only "
+                "localhost, IP addresses and allowed names, so that no web page can reach it through DNS "
+                f"rebinding. Start it with --allowed-host {name}, or with access keys."
             )
-        if len(self.known) < _MOST_REMEMBERED:
-            self.known.add(host)
+        if len(self.accepted) < _MAX_ACCEPTED:
+            self.accepted.add(host)
 
     def _allows(self, name: str) -> bool:
         assert self._names is not None
         return name == _LOOPBACK or name.endswith(f".{_LOOPBACK}") or name in self._names
 
 
-def name_of(host: bytes) -> str | None:
-    """Return the name in a Host header without its port; None if it is not one."""
-    found = _HOST.fullmatch(host) if len(host) <= _LONGEST else None
+def parse_host(host: bytes) -> str | None:
+    """Return the name in a Host header without its port; None if the header is invalid."""
+    found = _HOST.fullmatch(host) if len(host) <= _MAX_BYTES else None
     return None if found is None else found[1].decode("ascii")
 
 
-def echo(host: bytes | None) -> str:
-    """Return a Host header for a reply: as it came, if it can be the name of a host."""
-    return host.decode("ascii").rstrip() if host and name_of(host) is not None else _LOOPBACK
+def echo_host(host: bytes | None) -> str:
+    """Return the Host header as text for a reply; "localhost" if it is invalid."""
+    return host.decode("ascii").rstrip() if host and parse_host(host) is not None else _LOOPBACK
 
 
 def _is_address(name: str) -> bool:
@@ -73,5 +73,5 @@ def _is_address(name: str) -> bool:
     return True
 
 
-def _denied(message: str) -> ServiceError:
+def _access_denied(message: str) -> ServiceError:
     return ServiceError("AccessDeniedException", message)

@@ -1,6 +1,6 @@
-"""The canonical form of a request, in which both sides sign it; pure, and judges nothing.
+"""The canonical form of a request that AWS Signature Version 4 signs; pure, without checks.
 
-Text is what the connection read as Latin-1, so that every byte of a header comes back as it was sent.
+Text is Latin-1, so that every byte of a header survives.
 """
 
 from __future__ import annotations
@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import quote, unquote_to_bytes
 
-#: Values by name, in the order they came.
+#: Values by name, in order of arrival.
 Headers = Mapping[str, Sequence[str]]
-#: Names and values of the query, decoded.
+#: Decoded names and values of the query string.
 Parameters = Sequence[tuple[bytes, bytes]]
 
 
@@ -23,7 +23,7 @@ def canonical_request(
     signed: Sequence[str],
     body_hash: str,
 ) -> bytes:
-    """Return the request in canonical form; `signed` are names of headers, sorted and in lower case."""
+    """Return the canonical request; `signed` are the sorted lower-case names of the signed headers."""
     return b"\n".join(
         (
             on_wire(method.upper()),
@@ -37,7 +37,7 @@ def canonical_request(
     )
 
 
-def split(target: str) -> tuple[str, str]:
+def split_target(target: str) -> tuple[str, str]:
     """Return the path and the query of a request target, which may be a whole URL."""
     path, _, query = target.partition("?")
     if not path.startswith("/") and "://" in path:
@@ -45,14 +45,14 @@ def split(target: str) -> tuple[str, str]:
     return path, query
 
 
-def read_query(query: str) -> Parameters:
+def parse_query(query: str) -> Parameters:
     """Return the parameters of a query, decoded."""
     pairs = [pair.partition("=") for pair in query.split("&") if pair]
     return [(unquote_to_bytes(on_wire(name)), unquote_to_bytes(on_wire(value))) for name, _, value in pairs]
 
 
-def group(headers: Iterable[tuple[str, str]]) -> Headers:
-    """Return the values of each header, in the order they came."""
+def group_headers(headers: Iterable[tuple[str, str]]) -> Headers:
+    """Return the values of each header, in order of arrival."""
     grouped: dict[str, list[str]] = {}
     for name, value in headers:
         grouped.setdefault(name, []).append(value)
@@ -60,15 +60,15 @@ def group(headers: Iterable[tuple[str, str]]) -> Headers:
 
 
 def _path(path: str) -> bytes:
-    """Return the path without empty and dotted segments, encoded once more than it was sent."""
-    kept: list[str] = []
+    """Return the path without empty and dotted segments, percent-encoded once more."""
+    segments: list[str] = []
     for segment in path.split("/"):
         if segment == "..":
-            del kept[-1:]
+            del segments[-1:]
         elif segment not in ("", "."):
-            kept.append(segment)
-    closing = "/" if kept and path.endswith("/") else ""
-    return quote(on_wire("/" + "/".join(kept) + closing), safe="/~").encode()
+            segments.append(segment)
+    closing = "/" if segments and path.endswith("/") else ""
+    return quote(on_wire("/" + "/".join(segments) + closing), safe="/~").encode()
 
 
 def _query(parameters: Parameters) -> bytes:
@@ -82,11 +82,11 @@ def _query(parameters: Parameters) -> bytes:
 
 def _headers(signed: Iterable[str], headers: Headers) -> Iterable[bytes]:
     for name in signed:
-        # DynamoDB: a header that was signed and did not arrive counts as empty.
+        # DynamoDB: a signed header that is missing counts as empty.
         values = b",".join(b" ".join(on_wire(value).split()) for value in headers.get(name, ()))
         yield on_wire(name) + b":" + values
 
 
 def on_wire(text: str) -> bytes:
-    """Return text of the request as the bytes that were sent."""
+    """Return Latin-1 text of the request as the bytes that were sent."""
     return text.encode("latin-1", "replace")

@@ -1,7 +1,7 @@
-"""Files of keys: which access key has which secret; nothing is opened here.
+"""Parse files of access keys; pure.
 
-A line is `ACCESS_KEY SECRET`; after the first [profile] the file is read as AWS's credentials file. What
-cannot be read is named by its line number, never by its text, which may hold a secret.
+A line is `ACCESS_KEY SECRET`; after the first [profile], the file is an AWS credentials file. Errors name
+the line number, never the text, which may contain a secret.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from solotable.errors import DeclarationError
 _KEY_ID = "aws_access_key_id"
 _SECRET = "aws_secret_access_key"  # noqa: S105 - the name of the setting
 _TOKEN = "aws_session_token"  # noqa: S105 - the name of the setting
-# Visible ASCII, but neither comma nor slash: those divide the parts of a credential.
+# Visible ASCII without comma and slash, which separate the parts of a credential.
 _KEY_ID_SHAPE = re.compile(r"[!-+\-.0-~]+")
 _SECRET_SHAPE = re.compile(r"[!-~]+")
 
 
 def read_keys(text: str) -> dict[str, str]:
-    """Read a file of keys: lines of `ACCESS_KEY SECRET`, or the profiles of an AWS credentials file.
+    """Parse a key file: lines of `ACCESS_KEY SECRET`, or the profiles of an AWS credentials file.
 
     >>> read_keys("# for the tests\\nlocal s3cr3t")
     {'local': 's3cr3t'}
@@ -33,18 +33,18 @@ def read_keys(text: str) -> dict[str, str]:
             continue
         if line.startswith("["):
             if not line.endswith("]"):
-                raise _bad_line(number, "a profile is named in brackets: [name]")
+                raise _bad_line(number, "expected a profile name in brackets: [name]")
             _add_profile(keys, profile, opened)
             profile, opened = {}, number
         elif profile is not None:
             name, equals, value = line.partition("=")
             if not equals:
-                raise _bad_line(number, "within a profile every line is `name = value`")
+                raise _bad_line(number, "expected `name = value` within a profile")
             name, value = name.strip().lower(), value.strip()
             if name == _TOKEN:
                 raise _bad_line(number, "keys with a session token are not supported")
             if name in profile:
-                raise _bad_line(number, f"the profile has {name} twice")
+                raise _bad_line(number, f"duplicate {name} in the profile")
             profile[name] = value
         else:
             key, *rest = line.split()
@@ -53,13 +53,13 @@ def read_keys(text: str) -> dict[str, str]:
             _add(keys, key, rest[0], number)
     _add_profile(keys, profile, opened)
     if not keys:
-        raise DeclarationError("The file of keys holds no key: give one `ACCESS_KEY SECRET` per line.")
+        raise DeclarationError("The key file has no keys; expected one `ACCESS_KEY SECRET` per line.")
     return keys
 
 
 def _add_profile(keys: dict[str, str], profile: dict[str, str] | None, number: int) -> None:
     if profile is None or not profile.keys() & {_KEY_ID, _SECRET}:
-        return  # a profile may hold other settings only
+        return  # a profile may have other settings only
     for name in (_KEY_ID, _SECRET):
         if name not in profile:
             raise _bad_line(number, f"the profile has no {name}")
@@ -68,13 +68,13 @@ def _add_profile(keys: dict[str, str], profile: dict[str, str] | None, number: i
 
 def _add(keys: dict[str, str], key: str, secret: str, number: int) -> None:
     if not _KEY_ID_SHAPE.fullmatch(key):
-        raise _bad_line(number, "an access key is visible ASCII without comma or slash")
+        raise _bad_line(number, "an access key must be visible ASCII without comma or slash")
     if not _SECRET_SHAPE.fullmatch(secret):
-        raise _bad_line(number, "a secret is visible ASCII without spaces")
+        raise _bad_line(number, "a secret must be visible ASCII without spaces")
     if key in keys:
-        raise _bad_line(number, "this access key was given above")
+        raise _bad_line(number, "duplicate access key")
     keys[key] = secret
 
 
 def _bad_line(number: int, reason: str) -> DeclarationError:
-    return DeclarationError(f"Line {number} of the file of keys: {reason}.")
+    return DeclarationError(f"Key file, line {number}: {reason}.")

@@ -1,8 +1,8 @@
-"""AWS Signature Version 4, verified as DynamoDB does: the Authorization header and the presigned query.
+"""Verify AWS Signature Version 4 as DynamoDB does, in the Authorization header or a presigned query.
 
-The order of the checks and every text are Amazon's. A request that is sent twice within the window is
-accepted twice, as it is there. The clock is handed in, the body is hashed and never read, and what a
-caller may do is not decided here. No error and no repr shows a secret, a signing key or a session token.
+The order of the checks and every text are AWS's. Like DynamoDB, it accepts a request that arrives twice
+within the window. It hashes the body without parsing it, and decides no permissions. No error and no repr
+shows a secret, a signing key or a session token.
 """
 
 from __future__ import annotations
@@ -18,7 +18,15 @@ from threading import Lock
 
 from solotable.errors import ServiceError
 
-from .canonical_request import Headers, Parameters, canonical_request, group, on_wire, read_query, split
+from .canonical_request import (
+    Headers,
+    Parameters,
+    canonical_request,
+    group_headers,
+    on_wire,
+    parse_query,
+    split_target,
+)
 from .key_files import read_keys
 
 __all__ = ["SignedRequest", "Verifier", "read_keys"]
@@ -28,7 +36,7 @@ _ALGORITHM = "AWS4-HMAC-SHA256"
 _SERVICE = "dynamodb"
 _TERMINATOR = "aws4_request"
 _WINDOW_SECONDS = 300
-_MOST_SIGNING_KEYS = 256
+_MAX_SIGNING_KEYS = 256
 
 _BASIC = "%Y%m%dT%H%M%SZ"
 _BASIC_DATE = re.compile(r"([0-9]{4})([0-9]{2})([0-9]{2})T([0-9]{2})([0-9]{2})([0-9]{2})Z")
@@ -38,8 +46,8 @@ _HTTP_DATE = re.compile(
 )
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
-# What the signature covers without the header being signed: the date is in the string to sign, and the
-# hash is compared with the body itself (aws-sdk-go sends it unsigned).
+# The signature covers these without a signed header: the string to sign contains the date, and the
+# verifier compares the hash with the body (aws-sdk-go sends it unsigned).
 _COVERED = frozenset({"x-amz-date", "x-amz-content-sha256"})
 
 _MISMATCH = (
@@ -50,17 +58,17 @@ _MISMATCH = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignedRequest:
-    """A request as it was sent: names of headers in lower case, the body with its Content-Encoding."""
+    """A request as sent: header names in lower case, the body with its Content-Encoding."""
 
     method: str
-    target: str = field(repr=False)  # a presigned one holds the signature
+    target: str = field(repr=False)  # a presigned target contains the signature
     headers: tuple[tuple[str, str], ...] = field(repr=False)
     body: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Claim:
-    """What a request says about its own signature, not yet believed."""
+    """The unverified statement of a request about its signature."""
 
     algorithm: str
     credential: str
@@ -86,21 +94,21 @@ class _Scope:
 
 
 class Verifier:
-    """Verifies requests by the keys it was given: access key id to secret."""
+    """Verifies requests with a map of access key ids to secrets."""
 
     def __init__(self, keys: Mapping[str, str], *, clock: Callable[[], float]) -> None:
         self._keys = dict(keys)
         self._clock = clock
         self._signing_keys: dict[_Scope, bytes] = {}
-        # Large bodies are verified by threads.
+        # A thread verifies large bodies.
         self._lock = Lock()
 
     def verify(self, request: SignedRequest) -> None:
-        """Return when the signature is right; otherwise raise what DynamoDB answers."""
-        path, query = split(request.target)
-        parameters = read_query(query)
-        headers = group(request.headers)
-        # DynamoDB: this order; each check below is reached only when those above it have passed.
+        """Raise DynamoDB's error if the signature is wrong."""
+        path, query = split_target(request.target)
+        parameters = parse_query(query)
+        headers = group_headers(request.headers)
+        # DynamoDB: the checks run in this order.
         claim = _claim(headers, parameters)
         moment = self._moment(claim)
         _check_signed_headers(claim, headers)
@@ -122,19 +130,19 @@ class Verifier:
         signing_key = known or _signing_key(secret, scope)
         expected = hmac.digest(signing_key, on_wire(to_sign), "sha256").hex()
         matches = hmac.compare_digest(expected.encode(), on_wire(claim.signature))
-        tokens = _both(headers, parameters, "x-amz-security-token", b"X-Amz-Security-Token")
+        tokens = _from_headers_and_query(headers, parameters, "x-amz-security-token", b"X-Amz-Security-Token")
         # DynamoDB: the payload's hash is always that of the body, so UNSIGNED-PAYLOAD does not match.
-        stated = _both(headers, parameters, "x-amz-content-sha256", b"X-Amz-Content-Sha256")
+        stated = _from_headers_and_query(headers, parameters, "x-amz-content-sha256", b"X-Amz-Content-Sha256")
         if not matches or any(value != body_hash for value in stated):
             raise _mismatch(canonical, to_sign)
         if tokens:
             # DynamoDB: without the full stop, unlike the text for an unknown key.
             raise _unrecognized("The security token included in the request is invalid")
         if known is None:
-            self._keep(scope, signing_key)
+            self._remember(scope, signing_key)
 
     def _moment(self, claim: _Claim) -> str:
-        """Return the request's date in basic format, when it lies within the window."""
+        """Return the request's date in basic format; raise if it is outside the window."""
         signed = _instant(claim.date)
         if signed is None:
             raise _incomplete(
@@ -159,10 +167,10 @@ class Verifier:
             )
         return moment
 
-    def _keep(self, scope: _Scope, signing_key: bytes) -> None:
-        # Only keys that have verified a request come here, so strangers cannot push others out.
+    def _remember(self, scope: _Scope, signing_key: bytes) -> None:
+        # Only scopes with a verified request are remembered, so a stranger cannot evict them.
         with self._lock:
-            while len(self._signing_keys) >= _MOST_SIGNING_KEYS:
+            while len(self._signing_keys) >= _MAX_SIGNING_KEYS:
                 del self._signing_keys[next(iter(self._signing_keys))]
             self._signing_keys[scope] = signing_key
 
@@ -187,7 +195,7 @@ def _header_claim(authorization: str, headers: Headers) -> _Claim:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
-            # DynamoDB: once the header itself was repeated here; now it is its hash.
+            # DynamoDB: older texts repeated the header itself; now it is its hash.
             raise _incomplete(
                 "Invalid key=value pair (missing equal-sign) in Authorization header "
                 f"(hashed with SHA-256 and encoded with Base64): '{_fingerprint(authorization)}'."
@@ -197,7 +205,7 @@ def _header_claim(authorization: str, headers: Headers) -> _Claim:
     missing = [
         f"Authorization header requires '{name}' parameter. "
         for name in ("Credential", "Signature", "SignedHeaders")
-        # DynamoDB: an empty list of signed headers is a list, and fails later for want of the host.
+        # DynamoDB: an empty SignedHeaders counts as present, and fails later for the missing host.
         if not given.get(name) and not (name == "SignedHeaders" and name in given)
     ]
     if not date:
@@ -245,7 +253,7 @@ def _query_claim(parameters: Parameters) -> _Claim:
         signed=_names(given["X-Amz-SignedHeaders"]),
         signature=given["X-Amz-Signature"],
         date=given["X-Amz-Date"],
-        # The signer may shorten the window, and not lengthen it.
+        # The signer may shorten the window, but not extend it.
         window_seconds=min(int(expires), _WINDOW_SECONDS),
     )
 
@@ -257,12 +265,12 @@ def _names(signed_headers: str) -> tuple[str, ...]:
 def _check_signed_headers(claim: _Claim, headers: Headers) -> None:
     if "host" not in claim.signed:
         raise _invalid_signature("'Host' or ':authority' must be a 'SignedHeader' in the AWS Authorization.")
-    # Content-Type is not asked for: the JavaScript (v2) and Go SDKs do not sign it.
+    # Content-Type may be unsigned: the JavaScript (v2) and Go SDKs do not sign it.
     for name in headers:
         if name.startswith("x-amz-") and name not in _COVERED and name not in claim.signed:
             title = "-".join(part.capitalize() for part in name.split("-"))
             raise _invalid_signature(f"'{title}' must be a 'SignedHeader' in the AWS Authorization.")
-    # A line break in a name could make two different requests canonically the same.
+    # A line break in a name could give two different requests the same canonical form.
     if not all(_HEADER_NAME.fullmatch(name) for name in claim.signed):
         raise _invalid_signature(_MISMATCH)
 
@@ -323,13 +331,15 @@ def _signing_key(secret: str, scope: _Scope) -> bytes:
     return key
 
 
-def _both(headers: Headers, parameters: Parameters, header: str, parameter: bytes) -> list[str]:
+def _from_headers_and_query(
+    headers: Headers, parameters: Parameters, header: str, parameter: bytes
+) -> list[str]:
     given = [value.strip() for value in headers.get(header, ())]
     return given + [value.decode("latin-1") for name, value in parameters if name == parameter]
 
 
 def _mismatch(canonical: bytes, to_sign: str) -> ServiceError:
-    # DynamoDB has answered with and without the two strings; without, where they hold a session token.
+    # DynamoDB answers with or without the two strings; omit them if they contain a session token.
     if b"x-amz-security-token" in canonical.lower():
         return _invalid_signature(_MISMATCH)
     return _invalid_signature(

@@ -1,1 +1,1 @@
-"""HTTP/1.1: connections, request and reply buffers, compression."""
+"""HTTP/1.1: connections, requests, replies, compression."""

@@ -1,52 +1,52 @@
-"""How much memory the bodies of requests may take together.
+"""Memory limit for the bodies of all requests together.
 
-When there is no more room, the request that has been coming in for the longest has to go: that of a client
-who sends slowly, or not at all. What has come in whole is answered. Small bodies are not counted: the
-number of connections bounds them.
+When the limit is reached, the oldest request that is still arriving is rejected: its client sends slowly,
+or not at all. Complete requests are always answered. Small bodies do not count: the number of connections
+limits them.
 """
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from .request_buffer import Incoming
+from .request import HttpRequest
 
-#: A body up to this size needs no room.
+#: A body up to this size does not count.
 SMALL = 64 * 1024
 
 
-class Guest(Protocol):
-    """A connection whose request is coming in."""
+class Sender(Protocol):
+    """A connection whose request is arriving."""
 
-    def make_room(self) -> None:
-        """Give up the request that is coming in, and its memory."""
+    def reject_unavailable(self) -> None:
+        """Reject the arriving request with 503, and release its memory."""
 
 
-class Room:
-    """The room of one server, in bytes."""
+class BodyBudget:
+    """The memory, in bytes, that the request bodies of one server may take."""
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._taken = 0
-        self._sizes: dict[Incoming, int] = {}
-        #: Whose requests are still coming in, who came first first.
-        self._guests: dict[Incoming, Guest] = {}
+        self._used = 0
+        self._sizes: dict[HttpRequest, int] = {}
+        #: Requests that are still arriving, in order of arrival.
+        self._senders: dict[HttpRequest, Sender] = {}
 
-    def hold(self, incoming: Incoming, guest: Guest) -> None:
-        """Keep what a request has by now; others may have to go for it, or it itself."""
-        self._taken += incoming.size - self._sizes.get(incoming, 0)
-        self._sizes[incoming] = incoming.size
-        self._guests[incoming] = guest
-        while self._taken > self._size and self._guests:
-            oldest, its_guest = next(iter(self._guests.items()))
-            self.leave(oldest)
-            its_guest.make_room()
+    def reserve(self, request: HttpRequest, sender: Sender) -> None:
+        """Count the request's current size; reject the oldest arriving requests beyond the limit."""
+        self._used += request.size - self._sizes.get(request, 0)
+        self._sizes[request] = request.size
+        self._senders[request] = sender
+        while self._used > self._size and self._senders:
+            oldest, its_sender = next(iter(self._senders.items()))
+            self.release(oldest)
+            its_sender.reject_unavailable()
 
-    def complete(self, incoming: Incoming) -> None:
-        """Note that a request has come in whole: it stays until it is answered."""
-        self._guests.pop(incoming, None)
+    def complete(self, request: HttpRequest) -> None:
+        """Protect a complete request from rejection; it keeps its memory until it is answered."""
+        self._senders.pop(request, None)
 
-    def leave(self, incoming: Incoming) -> None:
-        """Forget a request, if it is here."""
-        self._guests.pop(incoming, None)
-        self._taken -= self._sizes.pop(incoming, 0)
+    def release(self, request: HttpRequest) -> None:
+        """Free the memory of a request, if it has any."""
+        self._senders.pop(request, None)
+        self._used -= self._sizes.pop(request, 0)

@@ -1,7 +1,7 @@
-"""Bodies of requests and replies as they travel: gzip and deflate, and never more than is allowed.
+"""Content-Encoding of request and reply bodies: gzip and deflate, within a size limit.
 
-A body is inflated only as far as the limit, so a small request cannot become a large one. One layer
-is undone, and what follows the compressed data is refused.
+`inflate` stops at the limit, so a small body cannot expand without bound. It undoes one layer of encoding
+and rejects bytes after the compressed data.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from solotable.errors import ServiceError
 _GZIP = 16 + zlib.MAX_WBITS
 _GZIP_START = b"\x1f\x8b"
 #: Each member costs a copy of those after it.
-_MOST_MEMBERS = 64
+_MAX_MEMBERS = 64
 # DynamoDB: shorter replies are sent as they are.
 _SMALLEST_COMPRESSED = 4096
 _WEIGHT = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
 
 
 class TooLarge(Exception):
-    """The body, once inflated, is larger than a request may be."""
+    """The inflated body exceeds the limit of a request."""
 
 
 def inflate(body: bytes, encoding: str, largest: int) -> bytes:
@@ -51,8 +51,8 @@ def _gunzip(body: bytes, largest: int) -> bytes:
     members = [whole]
     left = largest - len(whole)
     while rest:
-        # DynamoDB ignores junk after the last member; a body whose end is not its own is refused here.
-        if not rest.startswith(_GZIP_START) or len(members) == _MOST_MEMBERS:
+        # DynamoDB ignores junk after the last member; this server rejects it.
+        if not rest.startswith(_GZIP_START) or len(members) == _MAX_MEMBERS:
             raise _unreadable()
         member, rest = _inflate(rest, _GZIP, left)
         left -= len(member)
@@ -78,13 +78,13 @@ def _is_zlib(body: bytes) -> bool:
 
 
 def _unreadable() -> ServiceError:
-    # DynamoDB answers 500 to a body that it cannot inflate, and SDKs then send it again and again.
+    # DynamoDB answers 500 to a body that it cannot inflate, which SDKs retry for no gain.
     return ServiceError("SerializationException", "")
 
 
 @lru_cache(maxsize=64)
 def choose(accepted: str) -> str:
-    """Return the encoding to send, by an Accept-Encoding header: gzip, deflate or none.
+    """Return the encoding of the reply for an Accept-Encoding header: gzip, deflate or "".
 
     >>> choose("deflate;q=0.5, gzip;q=0.2"), choose("*"), choose("br")
     ('deflate', 'gzip', '')
@@ -96,7 +96,7 @@ def choose(accepted: str) -> str:
         offers[name] = max(offers.get(name, 0.0), _weight(parameters))
     other = offers.get("*", 0.0)
     best, most = "", 0.0
-    # DynamoDB: the heaviest wins, then the first that is named, then gzip; `identity` counts for nothing.
+    # DynamoDB: the highest weight wins, then the first name, then gzip; `identity` is ignored.
     for name in [*offers, "gzip", "deflate"]:
         weight = offers.get(name, other)
         if name in ("gzip", "deflate") and weight > most:
@@ -105,7 +105,7 @@ def choose(accepted: str) -> str:
 
 
 def _weight(parameters: str) -> float:
-    """Return the weight of an offer: 1 where DynamoDB finds none that it can read."""
+    """Return the weight of an offer; 1 if it has none that DynamoDB can parse."""
     _, found, text = parameters.partition("q=")
     text = text.partition(";")[0].strip()
     if found and text.startswith("-"):
@@ -114,7 +114,7 @@ def _weight(parameters: str) -> float:
 
 
 def deflate(pieces: list[bytes], encoding: str) -> tuple[list[bytes], str]:
-    """Return a body in the encoding, and the encoding it has; a small body stays as it is."""
+    """Return the encoded body and its encoding; a small body stays unencoded."""
     if sum(map(len, pieces)) < _SMALLEST_COMPRESSED:
         return pieces, ""
     window = _GZIP if encoding == "gzip" else zlib.MAX_WBITS

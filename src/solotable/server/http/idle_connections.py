@@ -1,4 +1,4 @@
-"""Connections by when they were last of use, so that the one to close is found without a search."""
+"""Connections in order of last use, so that the server finds one to close without a search."""
 
 from __future__ import annotations
 
@@ -6,49 +6,49 @@ from collections import OrderedDict
 from typing import Generic, Protocol, TypeVar
 
 
-class Closable(Protocol):
-    """A connection."""
+class Evictable(Protocol):
+    """A connection that the server may close to make way for another."""
 
     @property
-    def spare(self) -> bool:
-        """Whether it has no request to answer."""
+    def is_evictable(self) -> bool:
+        """Whether the server can close the connection without losing a complete request."""
 
 
-ConnectionT = TypeVar("ConnectionT", bound=Closable)
+ConnectionT = TypeVar("ConnectionT", bound=Evictable)
 
-#: How many connections are looked at for a spare one.
-_MOST_LOOKS = 16
+#: How many connections `pop_evictable` checks at most.
+_MAX_CHECKS = 16
 
 
-class Idle(Generic[ConnectionT]):
-    """Connections, the one that has been idle for the longest first; every step takes constant time."""
+class IdleConnections(Generic[ConnectionT]):
+    """Connections, least recently used first; every operation takes constant time."""
 
     def __init__(self) -> None:
         self._order: OrderedDict[ConnectionT, None] = OrderedDict()
 
     def add(self, connection: ConnectionT) -> None:
-        """Take in a connection, which is of use now."""
+        """Add a connection as the most recently used."""
         self._order[connection] = None
 
     def touch(self, connection: ConnectionT) -> None:
-        """Note that a connection was of use."""
+        """Mark a connection as the most recently used."""
         try:  # noqa: SIM105 - every request passes here, and this costs nothing unless it fails
             self._order.move_to_end(connection)
         except KeyError:
-            # It is being closed.
+            # It is closing.
             pass
 
     def remove(self, connection: ConnectionT) -> None:
-        """Forget a connection."""
+        """Remove a connection, if it is present."""
         self._order.pop(connection, None)
 
-    def take_oldest(self) -> ConnectionT | None:
-        """Remove and return the connection that has been idle for the longest; None if none is found."""
-        for _ in range(min(_MOST_LOOKS, len(self._order))):
+    def pop_evictable(self) -> ConnectionT | None:
+        """Remove and return the least recently used evictable connection; None if none is found."""
+        for _ in range(min(_MAX_CHECKS, len(self._order))):
             connection = next(iter(self._order))
-            if connection.spare:
+            if connection.is_evictable:
                 del self._order[connection]
                 return connection
-            # It is busy, so it is of use now.
+            # A busy connection counts as just used.
             self._order.move_to_end(connection)
         return None

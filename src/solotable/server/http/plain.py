@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import string
 
-from .request_buffer import LOWER, Incoming
+from .request import LOWER, HttpRequest
 
 _START = b"POST / HTTP/1.1\r\n"
-_LARGEST_HEAD = 8 * 1024
-_MOST_HEADERS = 64
+_MAX_HEAD_BYTES = 8 * 1024
+_MAX_HEADERS = 64
 _LEGAL = bytes(range(0x20, 0x7F)) + b"\r\n"
 _TOKEN = (string.ascii_letters + string.digits + "-").encode()
 #: What these say is for the parser to judge.
@@ -31,19 +31,19 @@ _UNUSUAL = frozenset(
 )
 
 
-def read_plain(data: bytes) -> Incoming | None:
+def read_plain(data: bytes) -> HttpRequest | None:
     """Return the request that the bytes are, or None when they are not the plain form of one."""
     if not data.startswith(_START):
         return None
     end = data.find(b"\r\n\r\n")
-    if not 0 < end < _LARGEST_HEAD:
+    if not 0 < end < _MAX_HEAD_BYTES:
         return None
     head = data[len(_START) : end]
     lines = head.split(b"\r\n")
     breaks = len(lines) - 1
     # No byte that is not printable, and no half of a line's end.
     if (
-        breaks > _MOST_HEADERS
+        breaks > _MAX_HEADERS
         or head.translate(None, _LEGAL)
         or head.count(b"\n") != breaks
         or head.count(b"\r") != breaks
@@ -64,4 +64,4 @@ def read_plain(data: bytes) -> Incoming | None:
     size = len(data) - end - 4
     if len(headers) != len(lines) or length != b"%d" % size:
         return None
-    return Incoming.whole(headers, data[end + 4 :])
+    return HttpRequest.whole(headers, data[end + 4 :])

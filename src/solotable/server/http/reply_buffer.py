@@ -1,4 +1,4 @@
-"""A long reply on its way out, piece by piece; pure."""
+"""The unsent rest of a long reply, in pieces; pure."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator
 from .response import LARGE
 
 
-class Outgoing:
-    """The rest of a long reply, and what to do once it is written."""
+class ReplyBuffer:
+    """The unsent pieces of a long reply, and the callback for its end."""
 
-    def __init__(self, pieces: list[bytes], done: Callable[[], None]) -> None:
-        self._pieces = _small(pieces)
-        self.done = done
+    def __init__(self, pieces: list[bytes], on_sent: Callable[[], None]) -> None:
+        self._pieces = _split(pieces)
+        self.on_sent = on_sent
 
     def next_piece(self) -> memoryview | None:
-        """Return what to write next; None after the last piece."""
+        """Return the next piece to write; None after the last."""
         return next(self._pieces, None)
 
 
-def _small(pieces: list[bytes]) -> Iterator[memoryview]:
+def _split(pieces: list[bytes]) -> Iterator[memoryview]:
     for piece in pieces:
         view = memoryview(piece)
         for start in range(0, len(view), LARGE):

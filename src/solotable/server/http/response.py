@@ -8,7 +8,7 @@ from solotable._values.checksum import crc32
 
 from . import compression
 
-#: A body up to this size is sent in one piece. More would have the event loop copy it for milliseconds.
+#: A larger body is sent in pieces: copying it at once blocks the event loop for milliseconds.
 LARGE = 256 * 1024
 JSON_TYPE = b"application/x-amz-json-1.0"
 _REASONS = {status.value: status.phrase.encode() for status in HTTPStatus}
@@ -19,19 +19,19 @@ _HEAD = (
 
 
 class Body:
-    """The body of a reply as it is sent, in pieces; making one may take long, for a long reply."""
+    """The encoded body of a reply, in pieces, with its size and checksum."""
 
     __slots__ = ("checksum", "encoding", "pieces", "size")
 
     def __init__(self, pieces: list[bytes], encoding: str = "") -> None:
-        """Take a body as JSON and the encoding that its client takes, if any."""
+        """Encode a body of JSON pieces with a content coding, if one is given."""
         if encoding:
             pieces, encoding = compression.deflate(pieces, encoding)
         self.encoding = encoding
         if len(pieces) > 1 and sum(map(len, pieces)) <= LARGE:
             pieces = [b"".join(pieces)]
         self.pieces = pieces
-        # DynamoDB: the checksum is over the bytes as they are sent.
+        # DynamoDB: the checksum covers the bytes as sent, after compression.
         size = checksum = 0
         for piece in pieces:
             size += len(piece)
@@ -43,7 +43,7 @@ class Body:
 def head(
     status: int, body: Body, *, stamp: bytes = b"", content_type: bytes = JSON_TYPE, headers: bytes = b""
 ) -> bytes:
-    """Return the head of a reply; `stamp` and `headers` are further header lines."""
+    """Return the head of a reply; `stamp` (date and request id) and `headers` are header lines."""
     if body.encoding:
         headers += b"Content-Encoding: %b\r\n" % body.encoding.encode()
     return _HEAD % (

@@ -1,10 +1,10 @@
-"""A request as it comes in, piece by piece; pure. It keeps what it is given: limits are others' work."""
+"""One HTTP request while it arrives and after; pure. The connection enforces the limits."""
 
 from __future__ import annotations
 
 from solotable.server.auth.sigv4 import SignedRequest
 
-#: The names that SDKs send, as they spell them: a look-up is quicker than a copy.
+#: Header names that SDKs send: a lookup is faster than lower().
 LOWER = {
     spelling: name.lower()
     for name in (
@@ -21,54 +21,64 @@ LOWER = {
 }
 
 
-class Incoming:
-    """One request, from its first byte to its last."""
+class HttpRequest:
+    """The method, target, headers and body of one request."""
 
-    __slots__ = ("_body", "head_size", "headers", "keep_alive", "method", "minor", "refusal", "size", "url")
+    __slots__ = (
+        "_body",
+        "head_size",
+        "headers",
+        "keep_alive",
+        "method",
+        "minor",
+        "rejection_status",
+        "size",
+        "url",
+    )
 
     def __init__(self) -> None:
         self.method = b""
         self.url = b""
         #: HTTP/1.minor
         self.minor = 1
-        #: Names in lower case; what a name came with more than once is joined, as HTTP means it.
+        #: Lower-case names; values of a repeated name are joined with commas (RFC 9110).
         self.headers: dict[bytes, bytes] = {}
         self.head_size = 0
         self._body: bytes | bytearray = b""
         self.size = 0
         self.keep_alive = True
-        #: The status it is refused with when it cannot be read to its end; 0 otherwise.
-        self.refusal = 0
+        #: The error status of a request that the server did not read to its end; 0 otherwise.
+        self.rejection_status = 0
 
     @classmethod
-    def whole(cls, headers: dict[bytes, bytes], body: bytes) -> Incoming:
-        """Return a POST to / that came in one piece; its headers' names are in lower case."""
-        incoming = cls()
-        incoming.method = b"POST"
-        incoming.url = b"/"
-        incoming.headers = headers
-        incoming._body = body
-        incoming.size = len(body)
-        return incoming
+    def whole(cls, headers: dict[bytes, bytes], body: bytes) -> HttpRequest:
+        """Return a complete POST to /; the header names are in lower case."""
+        request = cls()
+        request.method = b"POST"
+        request.url = b"/"
+        request.headers = headers
+        request._body = body
+        request.size = len(body)
+        return request
 
     def add_header(self, name: bytes, value: bytes) -> None:
-        """Keep a header."""
+        """Add a header."""
         name = LOWER.get(name) or name.lower()
         headers = self.headers
         headers[name] = value if name not in headers else headers[name] + b"," + value
 
     def add_body(self, chunk: bytes) -> None:
-        """Keep a piece of the body; most have one."""
+        """Append a piece of the body; most bodies have one."""
         if not self._body:
             self._body = chunk
         elif isinstance(self._body, bytearray):
             self._body += chunk
         else:
-            # A list of pieces would let millions of one-byte chunks weigh thirty times the body.
+            # A list of millions of one-byte chunks would take thirty times the body's memory.
             self._body = bytearray(self._body) + chunk
 
     def header(self, name: bytes) -> str:
-        """Return a header as text, empty when it is not there."""
+        """Return a header as text; empty if it is missing."""
         value = self.headers.get(name)
         return "" if value is None else value.decode("latin-1")
 
@@ -77,7 +87,7 @@ class Incoming:
         return bytes(self._body)
 
     def signed(self, body: bytes) -> SignedRequest:
-        """Return what a signature is verified on."""
+        """Return the parts that a signature covers."""
         return SignedRequest(
             method=self.method.decode("latin-1"),
             target=self.url.decode("latin-1"),
