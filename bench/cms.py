@@ -18,9 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from solotable._connect import Url, ensure, open_engine
+from solotable._connect import ensure, open_engine
 from solotable.systems.cms import cms
 from solotable.systems.cms.demo import prepare
+from solotable.urls import Url
 from tests.conformance import dynamodb_local
 
 from .peers import ROOT, Solotable

@@ -10,9 +10,10 @@ import asyncio
 import sys
 
 from solotable import __version__
-from solotable._connect import Url, ensure, open_engine
+from solotable._connect import ensure, open_engine
 from solotable.systems.limiter import AsyncLimiter, Limit, Limiter
 from solotable.systems.limiter import limiter as table
+from solotable.urls import Url
 
 from .limiter_rounds import CONSUME, RATES, RESOURCE, aserve, serve
 

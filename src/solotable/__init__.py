@@ -1,7 +1,7 @@
 """One definition of your data: DynamoDB in a file on your laptop, Amazon DynamoDB by changing a URL.
 
-The front door of the package: names re-exported from the rooms behind it, and nothing else. They
-are imported when they are first used, so that the engine and the CLI do not wait for Pydantic.
+The public names, each imported when it is first used, so that the engine and the CLI do not load
+Pydantic. Errors are here and in `solotable.errors`; flows are in `solotable.flow`, URLs in `solotable.urls`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ._entities.patterns.query import Query
     from ._entities.schema.upgrades import downgrade, upgrade
     from ._entities.traits.counters import Counted
-    from ._entities.traits.events import Actor, Event
+    from ._entities.traits.events import Actor, Event, EventVerb, Target
     from ._entities.traits.history import History
     from ._entities.traits.names import Names, Redirect
     from ._entities.traits.outbox import Outbox
@@ -39,22 +39,60 @@ if TYPE_CHECKING:
     from ._entities.traits.soft_delete import SoftDelete
     from ._flows.feed.changes import Changed
     from ._flows.feed.checkpoints import Checkpoint
-    from ._flows.transactions.write import ANY
+    from ._flows.traits.history import FieldChange, VersionDifference
+    from ._flows.transactions.write import ANY, ExpectedVersion
     from ._store import AdminStore, AsyncAdminStore, AsyncDatabase, AsyncStore, Database, Store
+    from ._store.handles.changes import AsyncChanges, Changes
     from ._store.handles.leases import AsyncLease, Lease
     from ._store.page import Page
     from ._table import Table
+    from .errors import (
+        AlreadyExists,
+        BatchIncomplete,
+        ConditionFailed,
+        Corrupt,
+        CursorRejected,
+        DataError,
+        DeclarationError,
+        EngineError,
+        FeedTrimmed,
+        FileLocked,
+        FileReplaced,
+        ItemTooLarge,
+        LeaseHeld,
+        LeaseLost,
+        NewerShape,
+        NotConfigured,
+        NotFound,
+        NotOurFile,
+        NotUnique,
+        OutcomeUnknown,
+        ReadOnly,
+        ServiceError,
+        SolotableError,
+        StorageFull,
+        StoredDataError,
+        TableNotFound,
+        TenantViolation,
+        Throttled,
+        TooManyConflicts,
+        TransactionCancelled,
+        TransactionFailed,
+        TransportError,
+        UnknownEntity,
+        VersionConflict,
+    )
     from .ids import new_id
 
 __version__ = "0.1.0"
 
-_ROOMS = {
+_MODULES = {
     "_connect": ("connect", "connect_async"),
     "_entities.patterns.conditions": ("between", "contains", "exists", "missing", "one_of", "size", "some"),
     "_entities.traits.counters": ("Counted",),
     "_entities.traits.soft_delete": ("SoftDelete",),
     "_entities.declare.entity": ("Entity",),
-    "_entities.traits.events": ("Actor", "Event"),
+    "_entities.traits.events": ("Actor", "Event", "EventVerb", "Target"),
     "_entities.declare.fields": (
         "FROM_SCOPE",
         "TTL",
@@ -78,14 +116,52 @@ _ROOMS = {
     "_entities.declare.table": ("Index",),
     "_flows.feed.changes": ("Changed",),
     "_flows.feed.checkpoints": ("Checkpoint",),
-    "_flows.transactions.write": ("ANY",),
     "_table": ("Table",),
+    "_flows.traits.history": ("FieldChange", "VersionDifference"),
+    "_flows.transactions.write": ("ANY", "ExpectedVersion"),
+    "errors": (
+        "AlreadyExists",
+        "BatchIncomplete",
+        "ConditionFailed",
+        "Corrupt",
+        "CursorRejected",
+        "DataError",
+        "DeclarationError",
+        "EngineError",
+        "FeedTrimmed",
+        "FileLocked",
+        "FileReplaced",
+        "ItemTooLarge",
+        "LeaseHeld",
+        "LeaseLost",
+        "NewerShape",
+        "NotConfigured",
+        "NotFound",
+        "NotOurFile",
+        "NotUnique",
+        "OutcomeUnknown",
+        "ReadOnly",
+        "ServiceError",
+        "SolotableError",
+        "StorageFull",
+        "StoredDataError",
+        "TableNotFound",
+        "TenantViolation",
+        "Throttled",
+        "TooManyConflicts",
+        "TransactionCancelled",
+        "TransactionFailed",
+        "TransportError",
+        "UnknownEntity",
+        "VersionConflict",
+    ),
     "ids": ("new_id",),
     "_store": ("AdminStore", "AsyncAdminStore", "AsyncDatabase", "AsyncStore", "Database", "Store"),
+    "_store.handles.changes": ("AsyncChanges", "Changes"),
     "_store.handles.leases": ("AsyncLease", "Lease"),
     "_store.page": ("Page",),
 }
-_HOMES = {name: room for room, names in _ROOMS.items() for name in names}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "ANY",
@@ -93,36 +169,77 @@ __all__ = [
     "TTL",
     "Actor",
     "AdminStore",
+    "AlreadyExists",
     "AsyncAdminStore",
+    "AsyncChanges",
     "AsyncDatabase",
     "AsyncLease",
     "AsyncStore",
     "Attr",
+    "BatchIncomplete",
     "Changed",
+    "Changes",
     "Checkpoint",
+    "ConditionFailed",
+    "Corrupt",
     "Counted",
     "Counter",
     "Created",
+    "CursorRejected",
+    "DataError",
     "Database",
+    "DeclarationError",
+    "EngineError",
     "Entity",
     "Event",
+    "EventVerb",
+    "ExpectedVersion",
+    "FeedTrimmed",
+    "FieldChange",
+    "FileLocked",
+    "FileReplaced",
     "History",
     "Index",
+    "ItemTooLarge",
     "Json",
     "Key",
     "Lease",
+    "LeaseHeld",
+    "LeaseLost",
     "Names",
+    "NewerShape",
+    "NotConfigured",
+    "NotFound",
+    "NotOurFile",
+    "NotUnique",
     "Outbox",
+    "OutcomeUnknown",
     "Page",
     "Query",
+    "ReadOnly",
     "Redirect",
     "Retention",
+    "ServiceError",
     "SoftDelete",
+    "SolotableError",
+    "StorageFull",
     "Store",
+    "StoredDataError",
     "Table",
+    "TableNotFound",
+    "Target",
+    "TenantViolation",
+    "Throttled",
+    "TooManyConflicts",
+    "TransactionCancelled",
+    "TransactionFailed",
+    "TransportError",
     "Unique",
+    "UnknownEntity",
     "Updated",
     "Version",
+    "VersionConflict",
+    "VersionDifference",
     "__version__",
     "between",
     "connect",
@@ -142,10 +259,10 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    room = _HOMES.get(name)
-    if room is None:
+    module = _HOMES.get(name)
+    if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"{__name__}.{room}"), name)
+    value = getattr(importlib.import_module(f"{__name__}.{module}"), name)
     globals()[name] = value
     return value
 

@@ -1,13 +1,4 @@
-"""From a URL to a store: the only module that names concrete engines.
-
-    sqlite:///shop.db                 a file; tables and indexes are made as they are declared
-    sqlite://                         in memory
-    http://127.0.0.1:8000/Shop        any endpoint that speaks DynamoDB's protocol
-    aws://Shop?region=eu-west-1       Amazon DynamoDB; also profile=, client=botocore
-
-A table that is named in the URL stands for the one declared table; without a name the declared
-names are used, behind an optional `prefix=`.
-"""
+"""Open a database URL as a store: the only module that names concrete engines."""
 
 from __future__ import annotations
 
@@ -18,9 +9,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from solotable._entities.declare import table as declared
 from solotable._flows.cursors import Sealer
@@ -33,48 +22,10 @@ from solotable._store import AsyncDatabase, Database
 from solotable._store.runner import AsyncEngine, Inline, Threaded
 from solotable._store.thread_pool import ThreadPool
 from solotable.errors import DeclarationError, ServiceError, TableNotFound
+from solotable.urls import Url
 
 _THREADS = 16
-#: What may be set behind the ? of a URL.
-_SETTINGS = {
-    "sqlite": ("durability", "error_texts", "lock_timeout", "prefix"),
-    "http": ("client", "region", "profile", "prefix"),
-    "https": ("client", "region", "profile", "prefix"),
-    "aws": ("client", "region", "profile", "prefix"),
-}
 _TABLE_NAME = re.compile(r"[A-Za-z0-9_.-]{3,255}")
-
-
-@dataclass(frozen=True, slots=True)
-class Url:
-    """A database URL, taken apart."""
-
-    scheme: str
-    text: str
-    #: The path of a SQLite file; None in memory.
-    path: str | None = None
-    endpoint: str | None = None
-    table: str | None = None
-    settings: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def parse(cls, text: str) -> Url:
-        """Take a URL apart, or say what a URL looks like."""
-        parts = urlsplit(text)
-        settings = _settings(text, parts.scheme, parts.query)
-        if parts.scheme == "sqlite":
-            return cls("sqlite", text, path=_file(text, parts.netloc, unquote(parts.path)), settings=settings)
-        if parts.scheme in ("http", "https") and parts.netloc:
-            endpoint = f"{parts.scheme}://{parts.netloc}"
-            return cls(
-                parts.scheme, text, endpoint=endpoint, table=_only(parts.path, text), settings=settings
-            )
-        if parts.scheme == "aws":
-            return cls("aws", text, table=unquote(parts.netloc) or None, settings=settings)
-        raise DeclarationError(
-            f"{text!r} is no database URL; write sqlite:///file.db, sqlite://, http://host:port/TABLE "
-            f"or aws://TABLE?region=..."
-        )
 
 
 def connect(
@@ -292,30 +243,3 @@ def scope_over(
 def _secrets_of_environment() -> list[bytes]:
     text = os.environ.get("SOLOTABLE_CURSOR_SECRETS", "")
     return [secret.strip().encode() for secret in text.split(",") if secret.strip()]
-
-
-def _settings(text: str, scheme: str, query: str) -> dict[str, str]:
-    settings = dict(parse_qsl(query, keep_blank_values=True))
-    known = _SETTINGS.get(scheme, ())
-    for name in settings:
-        if known and name not in known:
-            raise DeclarationError(f"{text!r} has the setting {name!r}; {declared.suggestion(name, known)}")
-    return settings
-
-
-def _file(text: str, host: str, path: str) -> str | None:
-    if not text.startswith("sqlite://"):
-        raise DeclarationError(f"{text!r} has too few slashes; a file has three of them: sqlite:///file.db.")
-    if host:
-        raise DeclarationError(
-            f"{text!r} names the host {host!r}; a file has three slashes: sqlite:///file.db."
-        )
-    # As elsewhere: sqlite:///relative.db, sqlite:////absolute.db.
-    return path.removeprefix("/") or None
-
-
-def _only(path: str, text: str) -> str | None:
-    name = unquote(path.strip("/"))
-    if "/" in name:
-        raise DeclarationError(f"{text!r} has more behind its host than the name of a table.")
-    return name or None

@@ -28,6 +28,7 @@
     └── ServiceError                what DynamoDB itself answers: `code`, `message`, `retryable`
         ├── ConditionFailed         ConditionalCheckFailedException, with the `item` it met
         │   ├── AlreadyExists       a create met an item
+        │   ├── TooManyConflicts    modify() met another writer at each of its `attempts`
         │   └── VersionConflict     somebody else wrote first: `mine` and `theirs`
         ├── TransactionCancelled    TransactionCanceledException, with `reasons` in the caller's order
         │   └── TransactionFailed   the same over entities: `failures` name the entity and the condition
@@ -40,7 +41,46 @@ The texts of a ServiceError are Amazon's, word for word, because clients compare
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
+
+__all__ = [
+    "AlreadyExists",
+    "BatchIncomplete",
+    "ConditionFailed",
+    "Corrupt",
+    "CursorRejected",
+    "DataError",
+    "DeclarationError",
+    "EngineError",
+    "FeedTrimmed",
+    "FileLocked",
+    "FileReplaced",
+    "ItemTooLarge",
+    "LeaseHeld",
+    "LeaseLost",
+    "NewerShape",
+    "NotConfigured",
+    "NotFound",
+    "NotOurFile",
+    "NotUnique",
+    "OutcomeUnknown",
+    "ReadOnly",
+    "ServiceError",
+    "SolotableError",
+    "StorageFull",
+    "StoredDataError",
+    "TableNotFound",
+    "TenantViolation",
+    "Throttled",
+    "TooManyConflicts",
+    "TransactionCancelled",
+    "TransactionFailed",
+    "TransportError",
+    "UnknownEntity",
+    "VersionConflict",
+    "invalid",
+    "invalid_parameter",
+]
 
 _DYNAMODB = "com.amazonaws.dynamodb.v20120810#"
 _CORAL_VALIDATE = "com.amazon.coral.validate#"
@@ -298,6 +338,15 @@ class AlreadyExists(ConditionFailed):
         self.found = found
 
 
+class TooManyConflicts(ConditionFailed):
+    """Another writer changed the item at each of a modify()'s `attempts`; nothing was written."""
+
+    def __init__(self, message: str, *, item: dict[str, Any] | None, attempts: int) -> None:
+        super().__init__(message, item=item)
+        self.args = (message,)
+        self.attempts = attempts
+
+
 class VersionConflict(ConditionFailed):
     """Somebody else wrote first: `mine` is what was to be written, `theirs` what is stored (None: gone)."""
 
@@ -311,6 +360,11 @@ class VersionConflict(ConditionFailed):
 class TransactionCancelled(ServiceError):
     """A transaction did nothing; `reasons` has one entry per action, in the caller's order."""
 
+    #: Codes of reasons that pass: the same transaction may succeed later, unchanged.
+    TRANSIENT: ClassVar = frozenset(
+        {"TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded"}
+    )
+
     def __init__(self, reasons: list[dict[str, Any]]) -> None:
         codes = ", ".join(reason["Code"] for reason in reasons)
         super().__init__(
@@ -319,6 +373,11 @@ class TransactionCancelled(ServiceError):
             CancellationReasons=reasons,
         )
         self.reasons = reasons
+
+    @property
+    def is_transient(self) -> bool:
+        """Whether the same transaction may succeed later: each reason is a conflict or throttling."""
+        return {reason["Code"] for reason in self.reasons} <= {"None", *self.TRANSIENT}
 
 
 class TransactionFailed(TransactionCancelled):

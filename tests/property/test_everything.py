@@ -39,7 +39,7 @@ from solotable import (
     Version,
     upgrade,
 )
-from solotable._connect import Url, over
+from solotable._connect import over
 from solotable._flows.jobs.reencode import stale_keys
 from solotable._flows.retry import Retries
 from solotable._protocol.encode.replies import items as decode_items
@@ -49,6 +49,7 @@ from solotable.engines import sqlite
 from solotable.errors import SolotableError
 from solotable.jobs.backfill import backfill
 from solotable.jobs.purge import purge
+from solotable.urls import Url
 
 DAY = 86_400
 before = Table(

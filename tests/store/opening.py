@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from solotable import AsyncDatabase, Database, Entity
-from solotable._connect import Url, awaited, over
+from solotable._connect import awaited, over
 from solotable._entities.declare.table import Table
 from solotable._flows.retry import Retries
 from solotable._protocol.encode.replies import items as decode_items
@@ -17,6 +17,7 @@ from solotable._protocol.engine import Engine
 from solotable._protocol.requests import Control, Request, Scan
 from solotable._store.runner import AsyncEngine
 from solotable._values import Item
+from solotable.urls import Url
 
 from .awaited import Awaited
 

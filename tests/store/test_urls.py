@@ -9,9 +9,10 @@ from pathlib import Path
 import pytest
 
 from solotable import connect, connect_async
-from solotable._connect import Url, ensure
+from solotable._connect import ensure
 from solotable.engines.dynamodb import DynamoEngine
 from solotable.errors import DeclarationError, EngineError, TableNotFound
+from solotable.urls import Url
 
 from .models import Section, Survey, library, surveyor
 

@@ -20,9 +20,9 @@ shop = Table("Shop", indexes=[Index("GSI1")])
 @pytest.mark.parametrize(
     ("url", "told"),
     [
-        ("shop.db", "is no database URL; write sqlite:///file.db"),
-        ("postgres://host/shop", "is no database URL"),
-        ("http:///Shop", "is no database URL"),
+        ("shop.db", "is not a database URL; write sqlite:///file.db"),
+        ("postgres://host/shop", "is not a database URL"),
+        ("http:///Shop", "is not a database URL"),
         ("sqlite://shop.db", "a file has three slashes: sqlite:///file.db"),
         ("sqlite:/shop.db", "too few slashes; a file has three of them: sqlite:///file.db"),
         ("sqlite://?durability=none", "durability is full or relaxed"),

@@ -11,11 +11,12 @@ import pytest
 from botocore.exceptions import ClientError
 
 import solotable.boto3
-from solotable._connect import Url, open_engine
+from solotable._connect import open_engine
 from solotable._protocol import wire
 from solotable.engines import sqlite
 from solotable.errors import DeclarationError, ServiceError
 from solotable.testing import RecordingEngine
+from solotable.urls import Url
 from tests.serving import command, served
 
 OLDER = "Invalid UpdateExpression: The expression can not be empty;"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar, Unpack, overload
 
@@ -19,9 +19,11 @@ from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.traits import leases, outbox, soft_delete
 from solotable._flows.transactions import commit
+from solotable._flows.transactions.conflicts import Conflicts, is_conflict
 from solotable._flows.transactions.write import ExpectedVersion
-from solotable._flows.verbs import batch, put, query, scan, update
 from solotable._flows.verbs import get as read
+from solotable._flows.verbs import modify, put, query, scan, update
+from solotable.errors import SolotableError
 
 from .arguments import Where, condition_of, filtered, members_of, target_of
 from .handles.changes import AsyncChanges, FeedOptions, feed_of
@@ -42,7 +44,7 @@ RowT = TypeVar("RowT", bound=BaseModel)
 ResultT = TypeVar("ResultT")
 
 
-class _Verbs:
+class AsyncVerbs:
     """What every scope can do."""
 
     def __init__(self, engine: AsyncEngine, scope: Scope) -> None:
@@ -118,6 +120,34 @@ class _Verbs:
             lambda: put.plan_delete(self._scope, plan, given, version=expected, mine=mine, where=where_)
         )
         return removed
+
+    async def modify(
+        self, entity: type[E], change: modify.Change[E], /, *, default: E | None = None, **key: Any
+    ) -> E:
+        """Read an entity, change it by a function, put it, and return it as stored.
+
+        `change` gets a copy and returns the entity to store, or None to leave it as it is. It runs again
+        after a conflict with another writer, so it has no side effects; what it raises ends the call.
+        Without a stored entity it gets `default`, or NotFound is raised. Raises TooManyConflicts in the end.
+        """
+        return await self._run(modify.modify(self._scope, entity, change, key, default=default))
+
+    async def retry_conflicts(
+        self,
+        attempt: Callable[[], Awaitable[ResultT]],
+        *,
+        when: Callable[[SolotableError], bool] = is_conflict,
+    ) -> ResultT:
+        """Call a function that reads and writes, and again after a wait while it meets a conflict.
+
+        For transactions over several items; `modify` does it for one. The last conflict is raised.
+        """
+        conflicts = Conflicts(self._scope, when=when)
+        while True:
+            try:
+                return await attempt()
+            except SolotableError as error:
+                await self._run(conflicts.wait_after(error))
 
     async def page(
         self,
@@ -281,7 +311,7 @@ class _Verbs:
         return await arun(flow, self._engine)
 
 
-class AsyncStore(_Verbs):
+class AsyncStore(AsyncVerbs):
     """A store scoped to one tenant, or to the entities of no tenant."""
 
     @property
@@ -293,7 +323,7 @@ class AsyncStore(_Verbs):
         return f"AsyncStore(tenant={self._scope.tenant!r})"
 
 
-class _Bare(_Verbs):
+class _Bare(AsyncVerbs):
     """A store that shows what it stands on; a tenant's does not, as that would lead out of the tenant."""
 
     @property
@@ -388,8 +418,7 @@ class AsyncTransaction(TransactionWork):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            asked = self._receipt()
-            await arun(commit.transact(self._scope, self._take(), receipt=asked), self._engine)
+            await arun(self._commit(), self._engine)
 
 
 class AsyncBatch(BatchWork):
@@ -406,4 +435,4 @@ class AsyncBatch(BatchWork):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            await arun(batch.write_batch(self._scope, self._take()), self._engine)
+            await arun(self._write(), self._engine)

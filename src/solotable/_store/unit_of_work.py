@@ -13,10 +13,11 @@ from solotable._entities.declare.table import Table
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.traits import leases
-from solotable._flows.transactions.commit import Planner
+from solotable._flows.transactions.commit import Planner, transact
 from solotable._flows.transactions.idempotency import Receipt, receipt
 from solotable._flows.transactions.write import Companion, ExpectedVersion, Write
 from solotable._flows.verbs import put, update
+from solotable._flows.verbs.batch import write_batch
 from solotable.errors import DataError, DeclarationError, TenantViolation
 
 from .arguments import Where, condition_of, target_of
@@ -145,6 +146,10 @@ class TransactionWork:
             raise DeclarationError("This transaction has been sent; begin another one.")
         return self._planners
 
+    def _commit(self) -> Flow[None]:
+        receipt = self._receipt()
+        yield from transact(self._scope, self._take(), receipt=receipt)
+
     def _take(self) -> list[Planner]:
         planners, self._planners = self._open(), None
         if self._leases:
@@ -199,9 +204,9 @@ class BatchWork:
             raise DeclarationError("This batch has been sent; begin another one.")
         return self._writes
 
-    def _take(self) -> list[Write]:
+    def _write(self) -> Flow[int]:
         writes, self._writes = self._open(), None
-        return writes
+        return write_batch(self._scope, writes)
 
 
 def _guarded(planner: Planner, leases: tuple[Companion, ...]) -> Flow[Write]:

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from solotable._connect import Url, ensure, open_engine
+from solotable._connect import ensure, open_engine
 from solotable._entities.declare.table import Table
 from solotable._protocol.engine import Engine
 from solotable._protocol.requests import Control
 from solotable.errors import DeclarationError, ServiceError, SolotableError, TableNotFound
+from solotable.urls import Url
 
 _LONGEST_WAIT_SECONDS = 300.0
 _FIRST_PAUSE_SECONDS = 0.02

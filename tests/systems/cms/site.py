@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from solotable import Actor, AsyncDatabase, AsyncStore, Database, Store
-from solotable._connect import Url, awaited, over
+from solotable._connect import awaited, over
 from solotable._flows.retry import Retries
 from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.engine import Engine
@@ -41,6 +41,7 @@ from solotable.systems.cms import (
     cms,
 )
 from solotable.testing import Journal
+from solotable.urls import Url
 from tests.store.opening import SECRET, Clock
 from tests.systems.watched import Watched
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from solotable import Actor, AsyncDatabase, AsyncStore, Database, Store
-from solotable._connect import Url, awaited, over
+from solotable._connect import awaited, over
 from solotable._flows.retry import Flow, Retries
 from solotable._flows.scope import Scope
 from solotable._protocol.encode.replies import items as decode_items
@@ -18,6 +18,7 @@ from solotable._store.runner import AsyncEngine, arun, run
 from solotable._values import Item
 from solotable.systems.limiter.table import limiter
 from solotable.testing import Journal
+from solotable.urls import Url
 from tests.store.opening import SECRET, Clock
 from tests.systems.watched import Watched
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console, RenderableType
 
-from solotable._connect import Url, over
+from solotable._connect import over
 from solotable._flows.feed.streams import Record
 from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.requests import Scan
@@ -27,6 +27,7 @@ from solotable.systems.limiter.usage import windows as w
 from solotable.systems.limiter.usage.chart import chart
 from solotable.systems.limiter.usage.deltas import RowKey, fold, is_consumption
 from solotable.systems.limiter.usage.ledger import StreamShard, book, fitting
+from solotable.urls import Url
 
 from .consuming import RULES, bucket_key, micros
 

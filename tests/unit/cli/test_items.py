@@ -217,7 +217,7 @@ def test_tenants_are_kept_apart(filled: Run, monkeypatch: pytest.MonkeyPatch) ->
             "Section.between_orders.high",
         ),
         (("update", "Survey", "survey_id=s1", "--set", "titel=x", "--any-version"), "did you mean 'title'?"),
-        (("get", "Survey", "survey_id=s1", "-d", "mysql://x"), "is no database URL"),
+        (("get", "Survey", "survey_id=s1", "-d", "mysql://x"), "is not a database URL"),
     ],
 )
 def test_mistakes_are_told_in_a_sentence(filled: Run, arguments: tuple[str, ...], told: str) -> None:

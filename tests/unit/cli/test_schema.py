@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from solotable._connect import Url
 from solotable._protocol.requests import Control
 from solotable.cli.design import schema
 from solotable.engines import sqlite
+from solotable.urls import Url
 
 from .conftest import MODELS, Run
 from .surveys import surveyor

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from solotable import AsyncDatabase, Database
-from solotable._connect import Url, awaited, open_engine, over
+from solotable._connect import awaited, open_engine, over
 from solotable.errors import (
     AlreadyExists,
     BatchIncomplete,
@@ -22,6 +22,7 @@ from solotable.errors import (
     VersionConflict,
 )
 from solotable.testing import Clock, Faults, FaultyEngine, Journal, RecordingEngine
+from solotable.urls import Url
 
 from .shop import Account, Order, Tally, shop, stock
 

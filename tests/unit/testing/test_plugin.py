@@ -288,7 +288,7 @@ def test_a_store_without_tables_is_explained(project: pytest.Pytester, models: s
 @pytest.mark.parametrize(
     "url, said",
     [
-        ("postgres://x", "*--solotable-url: 'postgres://x' is no database URL; write sqlite:///*"),
+        ("postgres://x", "*--solotable-url: 'postgres://x' is not a database URL; write sqlite:///*"),
         ("aws://Shop", "*--solotable-url: 'aws://Shop' names the table 'Shop'; tests make their own*"),
     ],
 )

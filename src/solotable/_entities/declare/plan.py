@@ -134,6 +134,12 @@ class Plan:
         except ValidationError as refused:
             raise StoredDataError(self._unreadable(item, refused)) from refused
 
+    @property
+    def partition_template(self) -> str | None:
+        """The template of the primary partition key, as declared; None for a native key."""
+        partition = self.primary.partition
+        return partition.template.text if isinstance(partition, Composed) else None
+
     def key_of(self, values: Mapping[str, Any]) -> Item:
         """Return the primary key of these values, or say what is missing."""
         key = self.primary.dump(values)

@@ -148,6 +148,11 @@ class Table:
         return index
 
     @property
+    def key_names(self) -> tuple[str, ...]:
+        """The attributes of the primary key: the partition key, and the sort key if there is one."""
+        return (self.partition.name,) if self.sort is None else (self.partition.name, self.sort.name)
+
+    @property
     def plans(self) -> Mapping[str, Plan]:
         """The entities of this table by their tags, in the order of their definition."""
         return self._plans

@@ -17,7 +17,6 @@ from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import Attr, Compare, Const
 from solotable._flows.retry import Flow, Sleep, send
 from solotable._flows.scope import Scope, decode_item
-from solotable._flows.transactions.commit import passes
 from solotable._flows.transactions.write import all_of, as_stored
 from solotable._flows.verbs.scan import Part
 from solotable._protocol.encode.replies import items as decode_items
@@ -226,7 +225,7 @@ def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[Tally]
                 TransactWriteItems(actions=actions, capacity=capacity), work.scope.retries
             )
         except TransactionCancelled as refused:
-            if passes(refused.reasons):
+            if refused.is_transient:
                 yield work.scope.retries.wait(attempt)
                 continue
             met = list(zip(group, refused.reasons, strict=True))

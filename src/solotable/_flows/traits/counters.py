@@ -20,7 +20,6 @@ from solotable._entities.traits.counters import Counted
 from solotable._expressions.ast import Add, Assign, Const, Update
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
-from solotable._flows.transactions.commit import passes
 from solotable._flows.transactions.write import Change, Companion
 from solotable._flows.verbs.get import not_found
 from solotable._protocol.encode.replies import items as decode_items
@@ -99,7 +98,7 @@ def add_to_shards(
         except TransactionCancelled as refused:
             # DynamoDB: of two transactions on one item at once, one is cancelled.
             attempt += 1
-            if attempt >= scope.retries.attempts or not passes(refused.reasons):
+            if attempt >= scope.retries.attempts or not refused.is_transient:
                 raise
         else:
             return

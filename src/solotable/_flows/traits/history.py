@@ -49,7 +49,7 @@ class FieldChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class VersionDifference:
     """What differs between two versions; what the store itself keeps (version, stamps) is left out."""
 
     before: int
@@ -152,7 +152,7 @@ def get(place: Place, version: int) -> Flow[Any]:
     return None if found is None else found.entity
 
 
-def diff(place: Place, before: int, after: int) -> Flow[Difference]:
+def diff(place: Place, before: int, after: int) -> Flow[VersionDifference]:
     """Return which fields differ between two versions, and how."""
     plan = place.plan
     old, new = (yield from require(place, before)).entity, (yield from require(place, after)).entity
@@ -162,7 +162,7 @@ def diff(place: Place, before: int, after: int) -> Flow[Difference]:
         for name in plan.attributes
         if name not in kept and getattr(old, name) != getattr(new, name)
     )
-    return Difference(before, after, changes)
+    return VersionDifference(before, after, changes)
 
 
 def version_at(place: Place, version: int) -> Flow[Stored | None]:

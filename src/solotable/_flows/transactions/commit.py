@@ -45,9 +45,6 @@ _ATTEMPTS = 12
 _BAD_PATH = "The document path provided in the update expression is invalid for update"
 _TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 
-#: Reasons of a cancelled transaction that pass.
-_PASSING = ("TransactionConflict", "ThrottlingError", "ProvisionedThroughputExceeded")
-
 #: Makes a write; it may have to read first, and is asked again when that reading is outdated.
 Planner = Callable[[], Flow[Write]]
 
@@ -178,7 +175,7 @@ def _send(scope: Scope, writes: Sequence[Write], *, token: str, ours: bool = Fal
         yield from send(sent, scope.retries)
     except TransactionCancelled as refused:
         error = _failed(scope, steps, len(writes), refused, ours=ours)
-        if _outdated(steps, refused.reasons) or passes(refused.reasons):
+        if _outdated(steps, refused.reasons) or refused.is_transient:
             met = [
                 (step.position, step.write, reason.get("Item"))
                 for step, reason in zip(steps, refused.reasons, strict=True)
@@ -314,11 +311,6 @@ def _outdated(steps: Sequence[_Step], reasons: Sequence[dict[str, Any]]) -> bool
         why["Code"] == "ConditionalCheckFailed" and step.write.is_outdated(why.get("Item"))
         for step, why in own
     )
-
-
-def passes(reasons: Sequence[dict[str, Any]]) -> bool:
-    """Whether a cancelled transaction may succeed unchanged."""
-    return {reason["Code"] for reason in reasons} <= {"None", *_PASSING}
 
 
 def _failed(

@@ -1,11 +1,12 @@
-"""Batches of writes: in chunks, what comes back unprocessed sent again. No conditions, no order."""
+"""Batches of puts and deletes, without conditions and in no order; unprocessed ones are repeated."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from solotable._entities.declare.table import Table
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.write import Write
@@ -16,20 +17,36 @@ from solotable._values.limits import MOST_BATCH_WRITES
 from solotable.errors import BatchIncomplete
 
 _ROUNDS = 10
-_LARGEST_CHUNK = 15_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
     table: str
-    identity: str
+    key: Item
     request: BatchPut | BatchDelete
-    write: Write
+    #: The write as messages name it, and what a caller gets back if it stays unprocessed.
+    title: str
+    leftover: Any
+
+    @property
+    def identity(self) -> str:
+        return _identity(self.table, self.key)
 
 
 def write_batch(scope: Scope, writes: Sequence[Write]) -> Flow[int]:
     """Write all, and return how many items that were; of several writes to one item the last counts."""
-    entries = list({entry.identity: entry for entry in map(_entry, writes)}.values())
+    return (yield from _write(scope, map(_entry, writes)))
+
+
+def delete_items(scope: Scope, table: Table, keys: Iterable[Item]) -> Flow[int]:
+    """Delete the items with these keys, and return how many keys there were."""
+    name = scope.table(table)
+    entries = (_Entry(name, key, BatchDelete(key=key), f"delete {key}", key) for key in keys)
+    return (yield from _write(scope, entries))
+
+
+def _write(scope: Scope, given: Iterable[_Entry]) -> Flow[int]:
+    entries = list({entry.identity: entry for entry in given}.values())
     for start in range(0, len(entries), MOST_BATCH_WRITES):
         left = entries[start : start + MOST_BATCH_WRITES]
         for attempt in range(_ROUNDS):
@@ -40,21 +57,23 @@ def write_batch(scope: Scope, writes: Sequence[Write]) -> Flow[int]:
             if not left:
                 break
         else:
-            rest = [entry.write for entry in (*left, *entries[start + MOST_BATCH_WRITES :])]
+            rest = [*left, *entries[start + MOST_BATCH_WRITES :]]
             raise BatchIncomplete(
-                f"{len(rest)} of {len(entries)} writes are not done: {left[0].write.title} and others "
+                f"{len(rest)} of {len(entries)} writes are not done: {left[0].title} and others "
                 f"came back unprocessed {_ROUNDS} times; the table is throttled: write the leftovers later.",
-                leftovers=[write.mine if write.mine is not None else write.key for write in rest],
+                leftovers=[entry.leftover for entry in rest],
             )
     return len(entries)
 
 
 def _entry(write: Write) -> _Entry:
-    identity = _identity(write.action.table, write.key)
+    leftover = write.mine if write.mine is not None else write.key
     if isinstance(write.action, PutItem):
-        return _Entry(write.action.table, identity, BatchPut(item=write.action.item), write)
-    assert isinstance(write.action, DeleteItem)
-    return _Entry(write.action.table, identity, BatchDelete(key=write.action.key), write)
+        request: BatchPut | BatchDelete = BatchPut(item=write.action.item)
+    else:
+        assert isinstance(write.action, DeleteItem)
+        request = BatchDelete(key=write.action.key)
+    return _Entry(write.action.table, write.key, request, write.title, leftover)
 
 
 def _request(entries: Sequence[_Entry]) -> BatchWriteItem:
@@ -68,13 +87,11 @@ def _unprocessed(entries: Sequence[_Entry], reply: BatchWrote) -> list[_Entry]:
     if not reply.unprocessed:
         return []
     left: set[str] = set()
-    by_table: dict[str, tuple[str, ...]] = {entry.table: entry.write.plan.primary.names for entry in entries}
+    key_names = {entry.table: entry.key.keys() for entry in entries}
     for table, requests in reply.unprocessed.items():
         for request in requests:
-            holder: dict[str, Any] = (
-                request.get("PutRequest", {}).get("Item") or request["DeleteRequest"]["Key"]
-            )
-            left.add(_identity(table, {name: holder[name] for name in by_table[table]}))
+            item: Item = request.get("PutRequest", {}).get("Item") or request["DeleteRequest"]["Key"]
+            left.add(_identity(table, {name: item[name] for name in key_names[table]}))
     return [entry for entry in entries if entry.identity in left]
 
 

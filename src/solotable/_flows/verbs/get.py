@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
+from solotable._entities.declare.table import Table
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._protocol.encode.replies import items as decode_items
@@ -59,26 +60,33 @@ def get_many(
 
 
 def fetch(scope: Scope, plan: Plan, keys: Sequence[Item], *, consistent: bool) -> Flow[list[Item | None]]:
-    """Return the items with these keys in their order, asking again for what came back unprocessed."""
-    names = plan.primary.names
+    """Return the items of an entity with these keys, in their order."""
+    return get_items(scope, plan.table, keys, consistent=consistent, title=plan.name)
+
+
+def get_items(
+    scope: Scope, table: Table, keys: Sequence[Item], *, consistent: bool, title: str = "item"
+) -> Flow[list[Item | None]]:
+    """Return the items with these keys in their order; request unprocessed keys again."""
+    names = table.key_names
     found: dict[tuple[str, ...], Item] = {}
     wanted = list({_identity(key, names): key for key in keys}.values())
-    table = scope.table(plan.table)
+    name = scope.table(table)
     for start in range(0, len(wanted), MOST_BATCH_GETS):
         left: Iterable[Item] = wanted[start : start + MOST_BATCH_GETS]
         for attempt in range(_ROUNDS):
             if attempt:
                 yield scope.retries.wait(attempt)
-            part = TableKeys(table=table, keys=tuple(left), consistent=consistent, wire=_wire(consistent))
+            part = TableKeys(table=name, keys=tuple(left), consistent=consistent, wire=_wire(consistent))
             reply: BatchGot = yield from send(BatchGetItem(tables=(part,)), scope.retries)
-            for item in decode_items(reply.responses.get(table, ())):
+            for item in decode_items(reply.responses.get(name, ())):
                 found[_identity(item, names)] = item
-            left = reply.unprocessed.get(table, {}).get("Keys", [])
+            left = reply.unprocessed.get(name, {}).get("Keys", [])
             if not left:
                 break
         else:
             raise BatchIncomplete(
-                f"{len(list(left))} of {len(keys)} {plan.name} keys came back unprocessed {_ROUNDS} times; "
+                f"{len(list(left))} of {len(keys)} {title} keys came back unprocessed {_ROUNDS} times; "
                 f"the table is throttled: ask for fewer, or later.",
                 leftovers=list(left),
             )

@@ -58,7 +58,7 @@ class EntityHistory(_Prepared[E]):
         found: E | None = run(history.get(self._place, version), self._engine)
         return found
 
-    def diff(self, before: int, after: int) -> history.Difference:
+    def diff(self, before: int, after: int) -> history.VersionDifference:
         """Return which fields differ between two versions, and how."""
         return run(history.diff(self._place, before, after), self._engine)
 
@@ -97,7 +97,7 @@ class AsyncEntityHistory(_Prepared[E]):
         found: E | None = await arun(history.get(self._place, version), self._engine)
         return found
 
-    async def diff(self, before: int, after: int) -> history.Difference:
+    async def diff(self, before: int, after: int) -> history.VersionDifference:
         """Return which fields differ between two versions, and how."""
         return await arun(history.diff(self._place, before, after), self._engine)
 

@@ -206,8 +206,9 @@ def _put(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
 @contextmanager
 def _twin(wanted: _Wanted, plan: Plan) -> Iterator[tuple[Store | AdminStore, Recorder]]:
     """Open a store over a fresh engine in memory, which has the entity's table and nothing in it."""
-    from solotable._connect import Url, open_engine, over
+    from solotable._connect import open_engine, over
     from solotable._store import Database
+    from solotable.urls import Url
 
     address = url_of(wanted.place.db) if wanted.place.db else None
     tables = [plan.table] if address is not None and address.table else wanted.tables

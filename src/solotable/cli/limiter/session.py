@@ -20,11 +20,11 @@ from solotable.cli.output import say
 from solotable.errors import DataError, TableNotFound
 
 if TYPE_CHECKING:
-    from solotable._connect import Url
     from solotable._entities.traits.events import Actor
     from solotable._flows.retry import Flow
     from solotable._store import Database
     from solotable.systems.limiter import Limit, Limiter
+    from solotable.urls import Url
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 ResultT = TypeVar("ResultT")

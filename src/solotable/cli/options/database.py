@@ -17,11 +17,11 @@ from solotable.cli.exit_codes import NOT_FOUND
 from solotable.errors import TableNotFound, TenantViolation
 
 if TYPE_CHECKING:
-    from solotable._connect import Url
     from solotable._entities.declare.table import Table
     from solotable._protocol.engine import Engine
     from solotable._protocol.requests import Request
     from solotable._store import AdminStore, Database, Store
+    from solotable.urls import Url
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 CURSOR_SECRETS = "SOLOTABLE_CURSOR_SECRETS"
@@ -99,8 +99,8 @@ class Opened:
 
 def url_of(db: str | None) -> Url:
     """Read the URL, or say that there is none."""
-    from solotable._connect import Url
     from solotable.errors import DeclarationError
+    from solotable.urls import Url
 
     if not db:
         raise click.UsageError("Which database? Say it with -d sqlite:///file.db, or SOLOTABLE_URL.")

@@ -16,10 +16,10 @@ from pathlib import Path
 from fastapi import FastAPI
 
 from solotable import AsyncDatabase, connect
-from solotable._connect import Url
 from solotable.jobs.deliver import deliver
 from solotable.systems.limiter import AsyncLimiter, Limit
 from solotable.systems.limiter.http.dependency import limit_problems
+from solotable.urls import Url
 from solotable.web import Auth, Principal, Standing, install, lifespan
 from solotable.web.lifespan import Lifespan
 from solotable.web.periodic import every

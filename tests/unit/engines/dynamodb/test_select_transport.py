@@ -12,7 +12,7 @@ from botocore.client import BaseClient
 from botocore.config import Config
 from botocore.httpsession import URLLib3Session
 
-from solotable._connect import Url, open_engine
+from solotable._connect import open_engine
 from solotable._protocol.engine import Engine
 from solotable._protocol.requests import Control
 from solotable.boto3 import routed
@@ -22,6 +22,7 @@ from solotable.engines.dynamodb.http.botocore_transport import Channel
 from solotable.engines.dynamodb.http.transport import Direct
 from solotable.engines.dynamodb.select_transport import is_untouched
 from solotable.errors import DeclarationError, TransportError
+from solotable.urls import Url
 from tests.unit.server.running import TABLE
 
 from .evil import evil

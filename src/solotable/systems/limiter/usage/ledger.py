@@ -19,7 +19,6 @@ from solotable._flows.feed.streams import Record
 from solotable._flows.internal_items import internal_key, internal_partition
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
-from solotable._flows.transactions.commit import passes
 from solotable._protocol.requests import PutItem, TransactWriteItems, UpdateItem, WriteAction
 from solotable._values import Item
 from solotable._values.limits import MOST_TRANSACTION_ACTIONS
@@ -89,7 +88,7 @@ def book(scope: Scope, place: StreamShard, records: Sequence[Record]) -> Flow[Ag
             attempt += 1
             met = _met(refused.reasons)
             if met is None:
-                if attempt == _ATTEMPTS or not passes(refused.reasons):
+                if attempt == _ATTEMPTS or not refused.is_transient:
                     raise
                 yield scope.retries.wait(attempt)
                 continue

@@ -11,8 +11,7 @@ from datetime import datetime
 
 from pydantic import BaseModel
 
-from solotable import AsyncStore, Page
-from solotable._flows.traits.history import Difference
+from solotable import AsyncStore, Page, VersionDifference
 from solotable.errors import NotFound
 from solotable.systems.cms.entities.pages import Content, ContentStatus
 from solotable.systems.cms.errors import Refused
@@ -52,7 +51,7 @@ class Versions:
             raise NotFound(f"Page {node_id!r} has no version {version}.")
         return found
 
-    async def diff(self, node_id: str, before: int, after: int) -> Difference:
+    async def diff(self, node_id: str, before: int, after: int) -> VersionDifference:
         """Return which fields differ between two versions, and how."""
         return await self._store.history(Content, node_id=node_id).diff(before, after)
 

@@ -1,0 +1,74 @@
+"""Optimistic concurrency: repeat a read and the write that follows from it while other writers win.
+
+Every loop of this kind uses `Conflicts` and its one bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from solotable._flows.retry import Flow
+from solotable._flows.scope import Scope
+from solotable.errors import ConditionFailed, ServiceError, SolotableError, TransactionCancelled
+
+ResultT = TypeVar("ResultT")
+
+#: How often a read and its write are attempted before their conflict is raised.
+CONFLICT_ATTEMPTS = 20
+
+
+def is_conflict(error: SolotableError) -> bool:
+    """Return whether another writer caused an error, so that a new read and write may succeed.
+
+    A failed condition is a conflict, in a transaction too. OutcomeUnknown is not: the write may have
+    been done.
+    """
+    if isinstance(error, TransactionCancelled):
+        codes = {reason["Code"] for reason in error.reasons} - {"None"}
+        return codes <= {"ConditionalCheckFailed", *TransactionCancelled.TRANSIENT}
+    if isinstance(error, ConditionFailed):
+        return True
+    return isinstance(error, ServiceError) and error.code == "TransactionConflictException"
+
+
+class Conflicts:
+    """The conflicts of one operation so far, and the wait before its next attempt."""
+
+    def __init__(
+        self,
+        scope: Scope,
+        *,
+        when: Callable[[SolotableError], bool] = is_conflict,
+        attempts: int = CONFLICT_ATTEMPTS,
+    ) -> None:
+        self._scope = scope
+        self._when = when
+        self._attempts = attempts
+        self.count = 0
+
+    def wait_after(self, error: SolotableError) -> Flow[None]:
+        """Wait after a conflict; raise the error if it is not a conflict or was the last attempt's."""
+        self.count += 1
+        if self.count >= self._attempts or not self._when(error):
+            raise error
+        yield self._scope.retries.wait(self.count)
+
+
+def retry_conflicts(
+    scope: Scope,
+    attempt: Callable[[], Flow[ResultT]],
+    *,
+    when: Callable[[SolotableError], bool] = is_conflict,
+    attempts: int = CONFLICT_ATTEMPTS,
+) -> Flow[ResultT]:
+    """Run a flow that reads and writes, and again after a wait while `when` accepts its error.
+
+    Raises the last error after `attempts` attempts. Waits double, with full jitter, up to two seconds.
+    """
+    conflicts = Conflicts(scope, when=when, attempts=attempts)
+    while True:
+        try:
+            return (yield from attempt())
+        except SolotableError as error:
+            yield from conflicts.wait_after(error)

@@ -1,0 +1,115 @@
+"""Write flows: operations as generators of requests, run by `run` or awaited by `arun`.
+
+A flow yields requests and gets their replies; it does no I/O itself. So one definition serves blocking
+and asyncio code, on every engine:
+
+>>> from solotable import Entity, Key, Table, flow
+>>> shop = Table("Shop")
+>>> class Stock(Entity, table=shop):
+...     key = Key("STOCK#{sku}", "STOCK")
+...     sku: str
+...     left: int = 0
+>>> def move(scope: flow.Scope, source: str, target: str, count: int) -> flow.Flow[None]:
+...     tx = flow.Transaction(scope)
+...     tx.update(Stock, sku=source, add={"left": -count}, where=lambda stock: stock.left >= count)
+...     tx.update(Stock, sku=target, add={"left": count})
+...     yield from tx.commit()
+>>> db = shop.open("sqlite://")
+>>> _ = db.put(Stock(sku="a", left=5)), db.put(Stock(sku="b"))
+>>> flow.run(move(flow.scope_of(db), "a", "b", 2), db)
+>>> db.require(Stock, sku="b").left
+2
+
+The modules of this package: `requests` has DynamoDB's operations as records, `conditions` builds
+conditions on attributes, `feed` reads a table's stream.
+"""
+
+from solotable._entities.declare.plan import Plan
+from solotable._flows.internal_items import internal_key, internal_partition
+from solotable._flows.retry import Flow, Sleep
+from solotable._flows.scope import Scope
+from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS, is_conflict, retry_conflicts
+from solotable._protocol.engine import Engine
+from solotable._store.runner import AsyncEngine
+from solotable._values import AttributeValue, Item
+
+from .codec import (
+    decode_entity,
+    decode_item,
+    decode_items,
+    decode_value,
+    encode_entity,
+    encode_value,
+    key_of,
+)
+from .item_update import ItemUpdate
+from .runner import arun, engine_of, is_instant, run, scope_of
+from .verbs import (
+    Batch,
+    Transaction,
+    condition,
+    count,
+    create,
+    delete,
+    delete_items,
+    get,
+    get_items,
+    get_many,
+    modify,
+    page,
+    put,
+    query,
+    require,
+    scan,
+    send,
+    send_all,
+    update,
+)
+
+__all__ = [
+    "CONFLICT_ATTEMPTS",
+    "AsyncEngine",
+    "AttributeValue",
+    "Batch",
+    "Engine",
+    "Flow",
+    "Item",
+    "ItemUpdate",
+    "Plan",
+    "Scope",
+    "Sleep",
+    "Transaction",
+    "arun",
+    "condition",
+    "count",
+    "create",
+    "decode_entity",
+    "decode_item",
+    "decode_items",
+    "decode_value",
+    "delete",
+    "delete_items",
+    "encode_entity",
+    "encode_value",
+    "engine_of",
+    "get",
+    "get_items",
+    "get_many",
+    "internal_key",
+    "internal_partition",
+    "is_conflict",
+    "is_instant",
+    "key_of",
+    "modify",
+    "page",
+    "put",
+    "query",
+    "require",
+    "retry_conflicts",
+    "run",
+    "scan",
+    "scope_of",
+    "send",
+    "send_all",
+    "update",
+]

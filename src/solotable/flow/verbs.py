@@ -1,0 +1,231 @@
+"""The verbs of a store as flows: each takes a scope and is run with `yield from`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from solotable._entities.declare.entity import Entity
+from solotable._entities.declare.table import Table
+from solotable._entities.patterns.query import Query
+from solotable._expressions.ast import Condition
+from solotable._flows import retry
+from solotable._flows.retry import Flow
+from solotable._flows.scope import Scope
+from solotable._flows.transactions.commit import perform
+from solotable._flows.transactions.write import ExpectedVersion
+from solotable._flows.verbs import batch as batch_flows
+from solotable._flows.verbs import get as get_flows
+from solotable._flows.verbs import modify as modify_flows
+from solotable._flows.verbs import put as put_flows
+from solotable._flows.verbs import query as query_flows
+from solotable._flows.verbs import scan as scan_flows
+from solotable._flows.verbs import update as update_flows
+from solotable._protocol.requests import Request
+from solotable._store.arguments import Where, condition_of, filtered, target_of
+from solotable._store.page import Page
+from solotable._store.unit_of_work import BatchWork, TransactionWork
+from solotable._values import Item
+
+E = TypeVar("E", bound=Entity)
+RowT = TypeVar("RowT", bound=BaseModel)
+ReplyT = TypeVar("ReplyT")
+
+
+def send(scope: Scope, request: Request[ReplyT]) -> Flow[ReplyT]:
+    """Send a request and return its reply; repeat it while the error passes and repeating is safe.
+
+    A write whose outcome is unknown is sent again only as a transaction with a token.
+    """
+    return retry.send(request, scope.retries)
+
+
+def send_all(scope: Scope, requests: Sequence[Request[ReplyT]]) -> Flow[list[ReplyT]]:
+    """Send several reads at once and return their replies in order; on an async store they overlap."""
+    return retry.send_all(requests, scope.retries)
+
+
+def get(scope: Scope, entity: type[E], /, *, consistent: bool = False, **key: Any) -> Flow[E | None]:
+    """Return the entity with this key, or None."""
+    return get_flows.get(scope, entity, key, consistent=consistent)
+
+
+def require(scope: Scope, entity: type[E], /, *, consistent: bool = False, **key: Any) -> Flow[E]:
+    """Return the entity with this key, or raise NotFound."""
+    return get_flows.require(scope, entity, key, consistent=consistent)
+
+
+def get_many(
+    scope: Scope, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
+) -> Flow[list[E | None]]:
+    """Return the entities with these keys in their order, None where there is none."""
+    return get_flows.get_many(scope, entity, keys, consistent=consistent)
+
+
+def get_items(
+    scope: Scope, table: Table, keys: Sequence[Item], *, consistent: bool = False
+) -> Flow[list[Item | None]]:
+    """Return the items with these primary keys in their order, of any entity; None where there is none."""
+    return get_flows.get_items(scope, table, keys, consistent=consistent)
+
+
+def put(scope: Scope, entity: E, *, where: Where[E] = None) -> Flow[E]:
+    """Create the entity or replace the stored one, and return it as stored."""
+    intent, condition_ = put_flows.intend(scope, entity), condition_of(entity, where)
+    return perform(scope, lambda: put_flows.plan_put(scope, intent, where=condition_))
+
+
+def create(scope: Scope, entity: E, *, where: Where[E] = None) -> Flow[E]:
+    """Create the entity, or raise AlreadyExists; return it as stored."""
+    intent, condition_ = put_flows.intend(scope, entity), condition_of(entity, where)
+    return perform(scope, lambda: put_flows.plan_put(scope, intent, create=True, where=condition_))
+
+
+def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
+    scope: Scope,
+    entity: type[E] | E,
+    /,
+    *,
+    set: Mapping[str, Any] | None = None,  # noqa: A002 - DynamoDB's own verb
+    remove: Iterable[str] = (),
+    add: Mapping[str, Any] | None = None,
+    append: Mapping[str, Any] | None = None,
+    delete: Mapping[str, Any] | None = None,
+    where: Where[E] = None,
+    version: ExpectedVersion = None,
+    **key: Any,
+) -> Flow[E]:
+    """Change fields of a stored entity, and return it as stored; raise NotFound if there is none."""
+    plan, given, mine, expected = target_of(entity, key, version)
+    changes = update_flows.Changes(
+        set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
+    )
+    condition_ = condition_of(plan, where)
+    return perform(
+        scope,
+        lambda: update_flows.plan_update(
+            scope, plan, given, changes, version=expected, mine=mine, where=condition_
+        ),
+    )
+
+
+def delete(
+    scope: Scope,
+    entity: type[E] | E,
+    /,
+    *,
+    where: Where[E] = None,
+    version: ExpectedVersion = None,
+    **key: Any,
+) -> Flow[E | None]:
+    """Delete an entity, and return it as it was; None when there was none."""
+    plan, given, mine, expected = target_of(entity, key, version)
+    condition_ = condition_of(plan, where)
+    return perform(
+        scope,
+        lambda: put_flows.plan_delete(scope, plan, given, version=expected, mine=mine, where=condition_),
+    )
+
+
+def delete_items(scope: Scope, table: Table, keys: Iterable[Item]) -> Flow[int]:
+    """Delete the items with these primary keys, of any entity and without conditions; return how many."""
+    return batch_flows.delete_items(scope, table, keys)
+
+
+def modify(
+    scope: Scope,
+    entity: type[E],
+    change: modify_flows.Change[E],
+    /,
+    *,
+    default: E | None = None,
+    **key: Any,
+) -> Flow[E]:
+    """Read an entity, change it by a function, and put it; repeat both while other writers win.
+
+    See `Store.modify`.
+    """
+    return modify_flows.modify(scope, entity, change, key, default=default)
+
+
+def page(
+    scope: Scope,
+    pattern: Query[RowT],
+    *,
+    limit: int = 50,
+    cursor: str | None = None,
+    where: Where[RowT] = None,
+    work: int = query_flows.DEFAULT_WORK,
+) -> Flow[Page[RowT]]:
+    """Return a page of up to `limit` rows and the cursor of the next."""
+    found = yield from query_flows.page(
+        scope, filtered(pattern, where), limit=limit, cursor=cursor, work=work
+    )
+    return Page.of(found)
+
+
+def query(scope: Scope, pattern: Query[RowT], *, where: Where[RowT] = None) -> Flow[list[RowT]]:
+    """Return all rows of a query, page after page; for results that fit in memory."""
+    prepared = query_flows.prepare(scope, filtered(pattern, where))
+    found: list[RowT] = []
+    start = None
+    while True:
+        some = yield from query_flows.rows(scope, prepared, start, None)
+        found += some.rows
+        start = some.last_key
+        if start is None:
+            return found
+
+
+def count(scope: Scope, pattern: Query[RowT], *, where: Where[RowT] = None) -> Flow[int]:
+    """Return how many rows there are; they are read and paid for, but not sent."""
+    return query_flows.count(scope, filtered(pattern, where))
+
+
+def scan(scope: Scope, entity: type[E], *, where: Where[E] = None, budget: int) -> Flow[list[E]]:
+    """Return all items of an entity by reading its whole table; reads at most `budget` items.
+
+    The scope must be that of an admin store.
+    """
+    condition_ = condition_of(entity, where)
+    found: list[E] = []
+    start = None
+    while True:
+        part = scan_flows.Part(segment=0, segments=1, start=start, budget=budget)
+        some = yield from scan_flows.rows(scope, entity.plan(), condition_, part)
+        found += some.rows
+        budget, start = budget - some.scanned, some.last_key
+        if start is None:
+            return found
+
+
+def condition(entity: type[E], where: Where[E]) -> Condition | None:
+    """Return the condition that a lambda over an entity's fields stands for, for a request record."""
+    return condition_of(entity, where)
+
+
+class Transaction(TransactionWork):
+    """Writes that are committed together: `tx.put(...)`, then `yield from tx.commit()`.
+
+    With a `token` the same transaction may be repeated within a day and is done once.
+    """
+
+    def commit(self) -> Flow[None]:
+        """Send the writes as one transaction; raise TransactionFailed and write nothing if one fails."""
+        return self._commit()
+
+
+class Batch(BatchWork):
+    """Puts and deletes without conditions: `batch.put(...)`, then `yield from batch.write()`.
+
+    A batch checks no versions, so versioned entities need `overwrite=True`.
+    """
+
+    def __init__(self, scope: Scope, *, overwrite: bool = False) -> None:
+        super().__init__(scope, overwrite=overwrite)
+
+    def write(self) -> Flow[int]:
+        """Send the writes in chunks, and return how many items were written."""
+        return self._write()
