@@ -11,7 +11,21 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from . import chart, cms, commits, in_process, limiter, limits, models, patterns, peers, report, start, wire
+from . import (
+    chart,
+    cms,
+    commits,
+    imports,
+    in_process,
+    limiter,
+    limits,
+    models,
+    patterns,
+    peers,
+    report,
+    start,
+    wire,
+)
 from .limits import Verdict
 from .load import CONNECTIONS, generator_name
 from .peers import Mode
@@ -163,6 +177,17 @@ def run_start(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     return verdicts
 
 
+def run_imports(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
+    """CPU time of importing what a declaration needs, beside Pydantic and PynamoDB."""
+    print("imports in fresh interpreters: CPU time, .pyc files warm", flush=True)
+    figures, missing = imports.measure(quick=chosen.quick)
+    say(imports.table(figures))
+    say([f"  missing: {name}: {why}" for name, why in missing.items()])
+    verdicts = limits.import_verdicts(imports.ratio(figures, "solotable"))
+    keep(chosen, "imports", report.record("imports, ms of CPU", figures, verdicts, missing=missing))
+    return verdicts
+
+
 def run_models(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     """Our modelling layer beside the engine, and beside its peers."""
     print("the store beside the engine's own requests, in process", flush=True)
@@ -232,6 +257,7 @@ PARTS: dict[str, Callable[[argparse.Namespace, Path], list[Verdict]]] = {
     "wire": run_wire,
     "commits": run_commits,
     "start": run_start,
+    "imports": run_imports,
     "models": run_models,
     "patterns": run_patterns,
     "cms": run_cms,

@@ -42,6 +42,8 @@ MODEL_LIMIT = 2.0
 BOTO3_LIMIT = 1.1
 IN_PROCESS_LIMIT = 20.0
 IMPORT_SECONDS_LIMIT = 0.15
+#: `from solotable import Entity, Table`: times the CPU of importing Pydantic's BaseModel.
+IMPORT_RATIO_LIMIT = 1.5
 DEFINE_SECONDS_LIMIT = 1.0
 IDLE_MEGABYTES_LIMIT = 80.0
 
@@ -212,6 +214,11 @@ def model_verdicts(figures: Mapping[str, Any], missing: Iterable[str]) -> list[V
             good=defined < DEFINE_SECONDS_LIMIT,
         ),
     ]
+
+
+def import_verdicts(ratio: float) -> list[Verdict]:
+    """Check the import of a declaration beside that of Pydantic."""
+    return [_most("from solotable import Entity, Table", ratio, IMPORT_RATIO_LIMIT, "Pydantic's BaseModel")]
 
 
 def pattern_verdicts(figures: Mapping[str, Any]) -> list[Verdict]:
