@@ -22,12 +22,11 @@ from typing import Any, Final, Literal, Union, get_args, get_origin
 import pydantic
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.fields import FieldInfo
-from pydantic.functional_serializers import PlainSerializer, WrapSerializer
 
 from solotable._entities.declare.annotations import (
     arms_of,
     bare,
-    hashable,
+    has_serializer,
     inner_metadata,
     is_plain_model,
     nests,
@@ -56,14 +55,12 @@ from .containers import (
     unfit,
     unread,
 )
-from .pydantic_codecs import adapted, json_text, union
-from .scalars import EPOCH, SCALARS, Scalar, enum_scalar, literal_scalar
+from .scalars import EPOCH, SCALARS, Scalar, enum_scalar, literal_scalar, scalar_of
 
 MARKERS: Final = (Version, TTL, Json, Created, Updated, Counter, Unique, Attr)
 _LISTS: Final = (list, abc.Sequence, abc.MutableSequence)
 _MAPS: Final = (dict, abc.Mapping, abc.MutableMapping)
 _SETS: Final[dict[Any, type]] = {set: set, frozenset: frozenset, abc.Set: set, abc.MutableSet: set}
-_SERIALIZERS: Final = (PlainSerializer, WrapSerializer)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +98,8 @@ def _attribute(site: Site, field: str, info: FieldInfo) -> Attribute:
     markers = _markers(site, info)
     rest = tuple(meta for meta in info.metadata if not isinstance(meta, MARKERS))
     if Json in markers:
+        from .pydantic_codecs import json_text
+
         codec = json_text(site, info.annotation, rest)
     else:
         codec = _compile(site, info.annotation, rest)
@@ -163,17 +162,19 @@ def _markers(site: Site, info: FieldInfo) -> dict[type, Any]:
 
 def _compile(site: Site, annotation: Any, metadata: Sequence[Any] = ()) -> Codec:
     annotation, metadata = bare(annotation, metadata)
-    if any(isinstance(meta, _SERIALIZERS) for meta in metadata):
-        return adapted(site, annotation, metadata)
+    if has_serializer(metadata):
+        return _adapted(site, annotation, metadata)
     arms = arms_of(annotation)
     if type(None) in arms and len(arms) > 1:
         present = tuple(arm for arm in parts(annotation) if arm is not type(None))
         return replace(_compile(site, Union[present], metadata), optional=True)
     if len(arms) > 1:
+        from .pydantic_codecs import union
+
         return union(site, annotation, metadata)
     origin = get_origin(annotation) or annotation
-    if hashable(annotation) and annotation in SCALARS:
-        return _scalar(site, SCALARS[annotation])
+    if (scalar := scalar_of(annotation)) is not None:
+        return _scalar(site, scalar)
     if annotation is bool:
         return _bool(site)
     if annotation is pydantic.NaiveDatetime:
@@ -197,6 +198,13 @@ def _compile(site: Site, annotation: Any, metadata: Sequence[Any] = ()) -> Codec
         return _map(site, annotation)
     if is_plain_model(origin):
         return _model(site, origin)
+    return _adapted(site, annotation, metadata)
+
+
+def _adapted(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
+    # Few entities have such a field; the others do not load Pydantic's TypeAdapter.
+    from .pydantic_codecs import adapted
+
     return adapted(site, annotation, metadata)
 
 
@@ -209,7 +217,7 @@ def _member(site: Site, annotation: Any) -> Codec:
 
 def _is_moment(annotation: Any) -> bool:
     arms = [arm for arm in arms_of(annotation) if arm is not type(None)]
-    return len(arms) == 1 and hashable(arms[0]) and SCALARS.get(arms[0]) is SCALARS[datetime]
+    return len(arms) == 1 and scalar_of(arms[0]) is SCALARS[datetime]
 
 
 def _choice(origin: Any, annotation: Any) -> Scalar | None:

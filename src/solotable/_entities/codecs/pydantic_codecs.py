@@ -18,12 +18,12 @@ from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import is_typeddict
 
 from solotable import _values
-from solotable._entities.declare.annotations import arms_of, hashable, nests
+from solotable._entities.declare.annotations import arms_of, nests
 from solotable._values import AttributeValue
 from solotable.errors import DataError, StoredDataError
 
 from .containers import REFUSALS, Codec, Site, declared, other, refuse, type_name, unfit, unread
-from .scalars import SCALARS, plain
+from .scalars import plain, scalar_of
 
 #: So many brackets may be nested in one another and still be read.
 _DEEPEST_JSON: Final = 100
@@ -89,7 +89,7 @@ def adapted(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
 def union(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
     """Compile a union, whose values must come back as what they were."""
     kinds = [
-        arm for arm in arms_of(annotation) if hashable(arm) and arm in SCALARS and SCALARS[arm].kind == "S"
+        arm for arm in arms_of(annotation) if (scalar := scalar_of(arm)) is not None and scalar.kind == "S"
     ]
     if str in kinds and len(kinds) > 1:
         what = f"is {type_name(annotation)}, and each of {', '.join(map(type_name, kinds))} is stored as text"

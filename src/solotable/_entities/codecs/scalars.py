@@ -20,6 +20,7 @@ from uuid import UUID
 import pydantic
 import pydantic_core
 
+from solotable._entities.declare.annotations import hashable, is_email_str
 from solotable._entities.declare.fields import is_from_scope
 from solotable._values import canonical_number
 from solotable._values.lazy_dataclass import dataclass
@@ -189,7 +190,6 @@ EPOCH: Final = Scalar("N", epoch_text, _read_epoch)
 
 SCALARS: Final[Mapping[Any, Scalar]] = {
     str: _STR,
-    pydantic.EmailStr: _STR,
     int: Scalar("N", int_text, read_int),
     float: Scalar("N", float_text, float),
     Decimal: Scalar("N", decimal_text, Decimal),
@@ -207,6 +207,13 @@ SCALARS: Final[Mapping[Any, Scalar]] = {
     pydantic.SecretStr: Scalar("S", _secret_text, pydantic.SecretStr),
     pydantic.SecretBytes: Scalar("B", _secret_bytes, lambda text: pydantic.SecretBytes(b64decode(text))),
 }
+
+
+def scalar_of(annotation: Any) -> Scalar | None:
+    """Return the scalar of a type; None when it has none."""
+    if is_email_str(annotation):
+        return _STR
+    return SCALARS.get(annotation) if hashable(annotation) else None
 
 
 def enum_scalar(enum: type[Enum]) -> Scalar | None:

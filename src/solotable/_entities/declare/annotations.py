@@ -5,6 +5,7 @@ Only looks: what a type becomes in DynamoDB is for `attributes` to say.
 
 from __future__ import annotations
 
+import sys
 import types
 from collections import abc
 from collections.abc import Sequence
@@ -69,3 +70,18 @@ def is_plain_model(origin: Any) -> bool:
 
 def hashable(annotation: Any) -> bool:
     return isinstance(annotation, abc.Hashable)
+
+
+def is_email_str(annotation: Any) -> bool:
+    """Say whether a type is Pydantic's EmailStr, without loading it: its module takes 10 ms."""
+    networks = sys.modules.get("pydantic.networks")
+    return networks is not None and annotation is networks.EmailStr
+
+
+def has_serializer(metadata: Sequence[Any]) -> bool:
+    """Say whether a type is annotated with a serializer of Pydantic's."""
+    if not metadata:
+        return False
+    from pydantic.functional_serializers import PlainSerializer, WrapSerializer
+
+    return any(isinstance(meta, (PlainSerializer, WrapSerializer)) for meta in metadata)

@@ -11,8 +11,9 @@ from enum import Enum, Flag, IntEnum
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from uuid import UUID
 
-from pydantic import AwareDatetime, EmailStr, FutureDate, FutureDatetime, PastDate, PastDatetime
+from pydantic import AwareDatetime, FutureDate, FutureDatetime, PastDate, PastDatetime
 
+from solotable._entities.declare.annotations import is_email_str
 from solotable.errors import DataError, DeclarationError
 
 from .codecs import (
@@ -39,7 +40,6 @@ _PLAIN: dict[Any, type] = {
     FutureDatetime: datetime,
     PastDate: date,
     FutureDate: date,
-    EmailStr: str,
 }
 
 
@@ -169,6 +169,8 @@ def unwrapped(annotation: Any) -> tuple[Any, bool]:
             annotation = annotation.__supertype__
         elif type(annotation).__name__ == "TypeAliasType":  # `type Name = ...`, from Python 3.12 on
             annotation = annotation.__value__
+        elif is_email_str(annotation):
+            annotation = str
         elif isinstance(annotation, type) and annotation in _PLAIN:
             annotation = _PLAIN[annotation]
         else:
