@@ -1,4 +1,4 @@
-"""Exit codes, which scripts rely on: 0 done, and what each kind of failure is."""
+"""Exit codes: 0 for success, and one for each kind of failure. Scripts rely on them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def exit_code(error: e.SolotableError) -> int:
 
 
 def sentence(error: e.SolotableError) -> str:
-    """Return what to tell a person of an error: the store's own sentence, or DynamoDB's."""
+    """Return the message to print for an error: the store's, or DynamoDB's."""
     if isinstance(error, e.TransactionFailed):
         return str(error.args[0])
     return error.message if isinstance(error, e.ServiceError) else str(error)

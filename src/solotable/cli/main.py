@@ -1,11 +1,13 @@
-"""The command `solotable`: its groups, its options for all, and how errors reach a person.
+"""The command `solotable`: its sections, its global options, and how it prints errors.
 
-Every command is imported when it is run, so that `solotable --version` stays quick.
+Each command is imported when it is called, so that `solotable --version` stays fast.
 """
 
 from __future__ import annotations
 
+import difflib
 import importlib
+import inspect
 import os
 import sqlite3
 import sys
@@ -19,40 +21,53 @@ from solotable.errors import SolotableError
 
 from .exit_codes import FAILED, INTERRUPTED, exit_code, sentence
 
-#: Which module holds which command; behind the colon the command's name there, `command` without one.
-_COMMANDS = {
-    "backfill": "solotable.cli.jobs.backfill:backfill",
-    "compact": "solotable.cli.server.compact",
-    "count": "solotable.cli.data.reads:count",
-    "delete": "solotable.cli.data.writes:delete",
-    "deliver": "solotable.cli.jobs.deliver:deliver",
-    "doctor": "solotable.cli.server.doctor",
-    "entities": "solotable.cli.design.listings:entities",
-    "explain": "solotable.cli.data.explain",
-    "get": "solotable.cli.data.reads:get",
-    "indexes": "solotable.cli.design.listings:indexes",
-    "limiter": "solotable.cli.limiter",
-    "lint": "solotable.cli.design.lint",
-    "locks": "solotable.cli.jobs.repair:locks",
-    "patterns": "solotable.cli.design.patterns",
-    "purge": "solotable.cli.jobs.purge",
-    "put": "solotable.cli.data.writes:put",
-    "query": "solotable.cli.data.reads:query",
-    "recount": "solotable.cli.jobs.repair:recount",
-    "schema": "solotable.cli.design.schema",
-    "serve": "solotable.cli.server.serve",
-    "shapes": "solotable.cli.jobs.backfill:shapes",
-    "tables": "solotable.cli.design.listings:tables",
-    "tail": "solotable.cli.jobs.deliver:tail",
-    "update": "solotable.cli.data.writes:update",
+#: The sections of `solotable --help`: each command, and the module that holds it. The name after a colon is
+#: the command's name in the module; without one it is `command`.
+_SECTIONS = {
+    "Data": {
+        "get": "solotable.cli.data.reads:get",
+        "query": "solotable.cli.data.reads:query",
+        "list": "solotable.cli.data.reads:list_items",
+        "count": "solotable.cli.data.reads:count",
+        "put": "solotable.cli.data.writes:put",
+        "update": "solotable.cli.data.writes:update",
+        "delete": "solotable.cli.data.writes:delete",
+        "tail": "solotable.cli.jobs.deliver:tail",
+    },
+    "Models": {
+        "tables": "solotable.cli.design.listings:tables",
+        "entities": "solotable.cli.design.listings:entities",
+        "indexes": "solotable.cli.design.listings:indexes",
+        "patterns": "solotable.cli.design.patterns",
+        "lint": "solotable.cli.design.lint",
+        "explain": "solotable.cli.data.explain",
+        "schema": "solotable.cli.design.schema",
+    },
+    "Jobs": {
+        "versions": "solotable.cli.jobs.backfill:versions",
+        "backfill": "solotable.cli.jobs.backfill:backfill",
+        "deliver": "solotable.cli.jobs.deliver:deliver",
+        "purge": "solotable.cli.jobs.purge",
+        "recount": "solotable.cli.jobs.repair:recount",
+        "locks": "solotable.cli.jobs.repair:locks",
+    },
+    "Server and files": {
+        "serve": "solotable.cli.server.serve",
+        "doctor": "solotable.cli.server.doctor",
+        "compact": "solotable.cli.server.compact",
+    },
+    "Systems": {
+        "limiter": "solotable.cli.limiter",
+    },
 }
+_COMMANDS = {name: place for section in _SECTIONS.values() for name, place in section.items()}
 
 
 class _Commands(click.Group):
-    """Commands that are imported by name."""
+    """Commands that are imported when they are called, listed in sections."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(_COMMANDS)
+        return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
@@ -61,9 +76,31 @@ class _Commands(click.Group):
         command: click.Command = getattr(importlib.import_module(module), name or "command")
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _COMMANDS and not name.startswith("-"):
+            close = difflib.get_close_matches(name, _COMMANDS, n=1)
+            advice = f"Did you mean '{close[0]}'?" if close else "'solotable --help' lists the commands."
+            raise click.UsageError(f"No such command '{name}'. {advice}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        width = max(map(len, _COMMANDS))
+        for section, commands in _SECTIONS.items():
+            with formatter.section(section):
+                formatter.write_dl([(f"{name:<{width}}", self._summary(ctx, name)) for name in commands])
+
+    def _summary(self, ctx: click.Context, name: str) -> str:
+        command = self.get_command(ctx, name)
+        assert command is not None
+        # Whole: click cuts summaries at the width of the terminal.
+        return inspect.cleandoc(command.help or "").partition("\n\n")[0].replace("\n", " ")
+
 
 def every_command() -> Iterator[tuple[str, click.Command]]:
-    """Give every command with its words behind `solotable`, those of groups one by one."""
+    """Yield every command with its words after `solotable`; groups yield their members."""
     context = click.Context(_root)
     for name in _root.list_commands(context):
         command = _root.get_command(context, name)
@@ -99,8 +136,11 @@ def _show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) 
     help="Show the versions and exit.",
 )
 def _root(debug: bool) -> None:
-    """DynamoDB's behaviour on one SQLite file."""
-    del debug  # main() looks at the arguments, as an error may come before they are parsed
+    """Single-table DynamoDB in Python: models, an embedded engine, and a server.
+
+    Run 'solotable COMMAND --help' for the options and an example of a command.
+    """
+    del debug  # main() reads it from the arguments: an error may come before they are parsed
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -119,10 +159,10 @@ def main(arguments: list[str] | None = None) -> None:
         click.echo(f"Error: {sentence(error)}", err=True)
         sys.exit(exit_code(error))
     except BrokenPipeError:
-        # Whoever read the output has seen enough; Python must not write to it once more at its end.
+        # The reader closed the pipe; keep Python from flushing to it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILED)
-    except Exception as error:  # the edge of the process: a person sees one line
+    except Exception as error:  # process edge: print one line instead of a traceback
         if "--debug" in given:
             raise
         click.echo(f"Error: {type(error).__name__}: {error}. Run it with --debug to see where.", err=True)

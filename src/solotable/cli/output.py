@@ -1,7 +1,6 @@
-"""How commands print what they found: a table for people, JSON, JSON lines or CSV for programs.
+"""How commands print results: a table, JSON, JSON lines or CSV.
 
-Rich is imported only when a terminal is there to show it. Notes for people go to standard error, so that
-what is piped stays clean.
+Notes go to standard error, so that piped output stays clean. Rich is imported on a terminal only.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ Row = Mapping[str, Any]
 
 
 def output_options(command: CommandT) -> CommandT:
-    """Give a command `--json`, `--jsonl` and `--csv` as its parameter `shape`."""
-    for shape, text in (
-        ("csv", "Print CSV with a line of names."),
-        ("jsonl", "Print one JSON object a line."),
+    """Give a command `--json`, `--jsonl` and `--csv` as its parameter `output`."""
+    for output, text in (
+        ("csv", "Print CSV with a header line."),
+        ("jsonl", "Print one JSON object per line."),
         ("json", "Print JSON."),
     ):
-        command = click.option(f"--{shape}", "shape", flag_value=shape, default=None, help=text)(command)
+        command = click.option(f"--{output}", "output", flag_value=output, default=None, help=text)(command)
     return command
 
 
@@ -39,8 +38,8 @@ def json_option(command: CommandT) -> CommandT:
     return click.option("--json", "as_json", is_flag=True, help="Print JSON.")(command)
 
 
-def say(text: str) -> None:
-    """Tell a person something beside the output."""
+def note(text: str) -> None:
+    """Print a note on standard error."""
     click.echo(text, err=True)
 
 
@@ -49,9 +48,9 @@ def print_json(value: Any) -> None:
     click.echo(json.dumps(value, indent=2, ensure_ascii=False, default=plain))
 
 
-def print_rows(rows: Iterable[Row], shape: str | None, columns: Sequence[str] = ()) -> None:
-    """Print rows; JSON lines and CSV go out as they come."""
-    match shape:
+def print_rows(rows: Iterable[Row], output: str | None, columns: Sequence[str] = ()) -> None:
+    """Print rows; JSON lines and CSV are streamed."""
+    match output:
         case "json":
             print_json(list(rows))
         case "jsonl":
@@ -65,20 +64,22 @@ def print_rows(rows: Iterable[Row], shape: str | None, columns: Sequence[str] = 
             print_table(list(rows), columns)
 
 
-def print_one(row: Row, shape: str | None) -> None:
-    """Print one thing: an object, or on a terminal its fields under each other."""
-    if shape in ("jsonl", "csv"):
-        print_rows([row], shape, list(row))
-    elif shape == "json":
+def print_one(row: Row, output: str | None) -> None:
+    """Print one object; as a table, one line per field."""
+    if output in ("jsonl", "csv"):
+        print_rows([row], output, list(row))
+    elif output == "json":
         print_json(row)
     else:
         print_table([{"field": name, "value": value} for name, value in row.items()], ("field", "value"))
 
 
 def print_table(rows: Sequence[Row], columns: Sequence[str] = ()) -> None:
-    """Print a table: drawn on a terminal, aligned text where the output is piped."""
+    """Print a table: drawn on a terminal, aligned text in a pipe."""
     names = list(columns) or list(dict.fromkeys(name for row in rows for name in row))
     cells = [[_cell(row.get(name)) for name in names] for row in rows]
+    if not rows:
+        note("0 rows")
     if not sys.stdout.isatty():
         click.echo(_aligned(names, cells))
         return
@@ -90,7 +91,7 @@ def print_table(rows: Sequence[Row], columns: Sequence[str] = ()) -> None:
     for name in names:
         table.add_column(name, overflow="fold")
     for line in cells:
-        # As Text, for brackets in a value are no markup.
+        # Text, so that Rich does not read brackets in a value as markup.
         table.add_row(*(Text(cell) for cell in line))
     Console().print(table)
 
@@ -105,7 +106,7 @@ def markdown(rows: Sequence[Row], columns: Sequence[str]) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Return what JSON has for a value: the `default` of json.dumps."""
+    """Return a value that JSON can encode: the `default` of json.dumps."""
     match value:
         case datetime() | date() | time():
             return value.isoformat()
@@ -114,7 +115,7 @@ def plain(value: Any) -> Any:
         case bytes():
             return base64.b64encode(value).decode()
         case set() | frozenset():
-            return sorted(value, key=str)
+            return _sorted(value)
         case Enum():
             return value.value
         case _:
@@ -122,17 +123,41 @@ def plain(value: Any) -> Any:
 
 
 def row_of(entity: Any) -> dict[str, Any]:
-    """Return an entity, or a view of one, by the names of its fields, as JSON can say it."""
+    """Return the fields of an entity, or of a view of one, as JSON values; sets are sorted."""
+    fields = entity.model_dump()
     try:
-        dumped: dict[str, Any] = entity.model_dump(mode="json")
+        dumped = entity.model_dump(mode="json")
     except ValueError:
-        # Bytes that are no text: Pydantic's JSON has nothing for them.
-        dumped = json.loads(json.dumps(entity.model_dump(), default=plain))
-    return dumped
+        # Pydantic cannot encode bytes that are not UTF-8.
+        dumped = json.loads(json.dumps(fields, default=plain))
+    found: dict[str, Any] = _with_sorted_sets(fields, dumped)
+    return found
+
+
+def _with_sorted_sets(value: Any, dumped: Any) -> Any:
+    """Return a dumped value in which what was a set is sorted."""
+    match value, dumped:
+        case (set() | frozenset(), list()):
+            return _sorted(dumped)
+        case dict(), dict() if len(value) == len(dumped):
+            pairs = zip(value.values(), dumped.items(), strict=True)
+            return {name: _with_sorted_sets(each, below) for each, (name, below) in pairs}
+        case (list() | tuple(), list()) if len(value) == len(dumped):
+            return [_with_sorted_sets(each, below) for each, below in zip(value, dumped, strict=True)]
+        case _:
+            return dumped
+
+
+def _sorted(values: Iterable[Any]) -> list[Any]:
+    found = list(values)
+    try:
+        return sorted(found)
+    except TypeError:
+        return sorted(found, key=str)
 
 
 def in_a_line(value: Any) -> str:
-    """Return a stored value on one line, without what a terminal would obey."""
+    """Return a stored value on one line, with control characters escaped."""
     return " ".join(_cell(value).split())
 
 
@@ -140,14 +165,14 @@ def _cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return _harmless(value)
+        return _escaped(value)
     if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
-        return ", ".join(map(_harmless, value))
-    return _harmless(json.dumps(value, ensure_ascii=False, default=plain))
+        return ", ".join(map(_escaped, value))
+    return _escaped(json.dumps(value, ensure_ascii=False, default=plain))
 
 
-def _harmless(text: str) -> str:
-    """Return a stored text without what a terminal would obey."""
+def _escaped(text: str) -> str:
+    """Escape control characters, which a terminal would obey."""
     if text.isprintable():
         return text
     return "".join(

@@ -1,19 +1,21 @@
-"""What requests cost: counted from what they would write, or from what the database reported."""
+"""Capacity units of requests: estimated from their items, or as the database reported them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
 from solotable._entities.patterns.cost import Units, get_units, put_units
+from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.requests import GetItem, PutItem, Query, TransactWriteItems
 from solotable._values import item_size
 from solotable.cli.options.database import Exchange
 
 
 def shown_units(units: Units, read_first: float = 0.0) -> dict[str, Any]:
-    """Return units as reports have them; `read_first` is what a write reads before."""
+    """Return units as a report; `read_first` is what a write reads beforehand."""
     shown: dict[str, Any] = {
         "units": units.total,
         "kind": "write" if units.writes else "read",
@@ -23,7 +25,7 @@ def shown_units(units: Units, read_first: float = 0.0) -> dict[str, Any]:
 
 
 def estimated_put(table: Table, sent: Sequence[Exchange], size: int | None) -> dict[str, Any]:
-    """Count what the requests of a put would cost for an item that is not there yet."""
+    """Estimate the units of a put of a new item."""
     written, read = Units(writes=True), 0.0
     for each in sent:
         match each.request:
@@ -41,7 +43,7 @@ def estimated_put(table: Table, sent: Sequence[Exchange], size: int | None) -> d
 
 
 def written_size(sent: Sequence[Exchange]) -> int:
-    """Return the bytes of all items that the requests put."""
+    """Return the size of all items that the requests put, in bytes."""
     total = 0
     for each in sent:
         request = each.request
@@ -50,10 +52,10 @@ def written_size(sent: Sequence[Exchange]) -> int:
     return total
 
 
-def measured(sent: Sequence[Exchange], where: str) -> dict[str, Any]:
-    """Add up what the database reported, and how many of the items read were returned."""
+def measured(sent: Sequence[Exchange], where: str, plan: Plan) -> dict[str, Any]:
+    """Sum the reported units, and count the items read, filtered, of other entities, and returned."""
     reads, writes = Units(), Units(writes=True)
-    read = returned = 0
+    read = filtered = others = 0
     for each in sent:
         units = _reported(each)
         if isinstance(each.request, PutItem | TransactWriteItems):
@@ -61,25 +63,36 @@ def measured(sent: Sequence[Exchange], where: str) -> dict[str, Any]:
             continue
         reads += units
         if isinstance(each.request, Query):
-            read, returned = read + each.reply.scanned, returned + each.reply.count
+            read += each.reply.scanned
+            filtered += each.reply.scanned - each.reply.count
+            others += _of_others(each.reply, plan)
         elif isinstance(each.request, GetItem):
-            there = 0 if each.reply.item is None else 1
-            read, returned = read + there, returned + there
+            read += each.reply.item is not None
     found: dict[str, Any] = {"where": where, "requests": len(sent)}
     if writes.total:
         return found | shown_units(writes, reads.total)
-    waste = 0.0 if not read else 1 - returned / read
-    counts = {"items_read": read, "items_returned": returned, "filter_waste": round(waste, 4)}
+    counts = {
+        "items_read": read,
+        "items_filtered": filtered,
+        "items_of_others": others,
+        "items_returned": read - filtered - others,
+    }
     return found | shown_units(reads) | counts
 
 
+def _of_others(reply: Any, plan: Plan) -> int:
+    """Count items of other entities; the store drops them after the read is paid for."""
+    tags = [item.get(plan.table.tag) for item in decode_items(reply.items or ())]
+    return sum(tag is not None and tag != plan.tag_value for tag in tags)
+
+
 def _reported(exchange: Exchange) -> Units:
-    told = getattr(exchange.reply, "capacity", None) or []
+    reported = getattr(exchange.reply, "capacity", None) or []
     total = Units()
-    for capacity in told if isinstance(told, list) else [told]:
+    for capacity in reported if isinstance(reported, list) else [reported]:
         places = (capacity.get(f"{kind}SecondaryIndexes", {}) for kind in ("Global", "Local"))
         indexes = {name: units["CapacityUnits"] for place in places for name, units in place.items()}
-        # A table is left out of a report in which it was not read.
+        # DynamoDB leaves out a table that was not read.
         table = capacity.get("Table", {}).get("CapacityUnits", 0.0)
         total += Units(table=table, indexes=indexes)
     return total

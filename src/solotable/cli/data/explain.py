@@ -1,7 +1,7 @@
-"""`solotable explain`: the exact request of a pattern, a get or a put, and what it costs.
+"""`solotable explain`: the exact request of a pattern, a get or a put, and its cost.
 
-Without a database nothing is sent anywhere: the request is made by the store over an engine in memory.
-With one, reads are run and measured. A put is never run there; it is measured on the engine in memory.
+Without a database, the store builds the request over an engine in memory. With a database, reads run there
+and are measured. A put never runs there; it is measured on the engine in memory.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from solotable.cli.options.arguments import fields_of, made, pattern_named, plan_named, query_of
+from solotable.cli.options.arguments import build_entity, fields_of, pattern_named, plan_named, query_of
 from solotable.cli.options.database import Exchange, Recorder, scoped, shown_requests, url_of
-from solotable.cli.options.target import Place, place_options
+from solotable.cli.options.target import Target, target_options
 from solotable.cli.output import json_option, print_json
 
 from .cost_report import estimated_put, measured, shown_units, written_size
@@ -35,11 +35,11 @@ _ITEMS, _ITEM_SIZE = 50, 1024
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """What is to be explained, under which assumptions."""
+    """The arguments of the command, and its assumptions."""
 
     tables: Sequence[Table]
     given: tuple[str, ...]
-    place: Place
+    target: Target
     items: int | None
     item_size: int | None
 
@@ -50,22 +50,22 @@ class _Wanted:
 )
 @click.argument("what", metavar="PATTERN|get ENTITY|put ENTITY")
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE...]")
-@place_options
-@click.option("--rate", metavar="N/s", help="How often it is done: 50/s, 3000/min, 10000/h, 1000000/day.")
-@click.option("--items", type=click.IntRange(1), help=f"Items read; {_ITEMS} is assumed.")
-@click.option("--item-size", type=click.IntRange(1), help=f"Bytes of an item; {_ITEM_SIZE} is assumed.")
-@click.option("--region", help=f"Whose prices; the URL's region, or {DEFAULT_REGION}.")
+@target_options
+@click.option("--rate", metavar="N/s", help="Calls: 50/s, 3000/min, 10000/h or 1000000/day.")
+@click.option("--items", type=click.IntRange(1), help=f"Items read. Default: {_ITEMS}.")
+@click.option("--item-size", type=click.IntRange(1), help=f"Bytes per item. Default: {_ITEM_SIZE}.")
+@click.option("--region", help=f"Region of the prices. Default: the URL's region, or {DEFAULT_REGION}.")
 @click.option(
     "--prices",
     "prices_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A price table of your own, as JSON.",
+    help="Your own price table, as JSON.",
 )
 @json_option
 def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     what: str,
     arguments: tuple[str, ...],
-    place: Place,
+    target: Target,
     rate: str | None,
     items: int | None,
     item_size: int | None,
@@ -73,24 +73,24 @@ def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
     prices_file: Path | None,
     as_json: bool,
 ) -> None:
-    """Print the exact request of a PATTERN, a get or a put, its units, and what it costs.
+    """Print the exact request of a PATTERN, a get or a put, with its capacity units and cost.
 
-    Arguments that are not given are stood in for. With a database (--db) a read is run and measured.
+    Missing arguments get sample values. With a database (--db), a read is run and measured.
     """
     wanted = _Wanted(
-        tables=place.tables(),
+        tables=target.tables(),
         given=arguments,
-        place=place,
+        target=target,
         items=items,
         item_size=item_size,
     )
-    if region is None and place.db:
-        region = url_of(place.db).settings.get("region")
+    if region is None and target.db:
+        region = url_of(target.db).settings.get("region")
     prices = load_prices(prices_file, region or DEFAULT_REGION)
     per_second = None if rate is None else _rate(rate)
     if what in ("get", "put"):
         if not arguments or "=" in arguments[0]:
-            raise click.UsageError(f"{what} what? Name an entity: solotable explain {what} ENTITY")
+            raise click.UsageError(f"Missing entity; write: solotable explain {what} ENTITY")
         plan = plan_named(wanted.tables, arguments[0])
         explanation = (_get if what == "get" else _put)(wanted, plan, arguments[1:])
     else:
@@ -113,7 +113,7 @@ def _pattern(wanted: _Wanted, name: str) -> dict[str, Any]:
     missing = [
         each.name for each in pattern.parameters if each.default is each.empty and each.name not in named
     ]
-    if missing and wanted.place.db is None:
+    if missing and wanted.target.db is None:
         given += [_written(each, stand_in(kinds[each], each, at)) for at, each in enumerate(missing)]
     query = query_of(plan, pattern, given)
     items, size = wanted.items or _ITEMS, wanted.item_size or _ITEM_SIZE
@@ -134,16 +134,16 @@ def _pattern(wanted: _Wanted, name: str) -> dict[str, Any]:
     explanation["assumed"] = {
         "items": items,
         "item_size": size,
-        "stand_ins": missing if not wanted.place.db else [],
+        "stand_ins": missing if not wanted.target.db else [],
     }
     if queries > 1:
         explanation["queries"] = queries
     if hydrates:
         explanation["then"] = "BatchGetItem of the whole items, which the index does not hold"
-    if wanted.place.db is not None:
-        with wanted.place.opened(wanted.tables, plan.table, metered=True) as there:
-            there.store.page(query, limit=items)
-            explanation["measured"] = measured(there.recorder.exchanges, there.url.text)
+    if wanted.target.db is not None:
+        with wanted.target.open(wanted.tables, plan.table, metered=True) as opened:
+            opened.store.page(query, limit=items)
+            explanation["measured"] = measured(opened.recorder.exchanges, opened.url.text, plan)
     return explanation
 
 
@@ -154,7 +154,7 @@ def _get(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
     values = fields_of(plan, given)
     missing = [part for part in plan.primary.parts if part not in values and part != plan.tenant]
     infos = plan.entity.model_fields
-    if wanted.place.db is None:
+    if wanted.target.db is None:
         more = [_written(part, stand_in(infos[part].annotation, part)) for part in missing]
     else:
         more, missing = [], []
@@ -164,10 +164,10 @@ def _get(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
         store.get(plan.entity, **key)
         explanation = _explained(f"get {plan.name}", plan, recorder.exchanges, shown_units(get_units(size)))
     explanation["assumed"] = {"item_size": size, "stand_ins": missing}
-    if wanted.place.db is not None:
-        with wanted.place.opened(wanted.tables, plan.table, metered=True) as there:
-            there.store.get(plan.entity, **key)
-            explanation["measured"] = measured(there.recorder.exchanges, there.url.text)
+    if wanted.target.db is not None:
+        with wanted.target.open(wanted.tables, plan.table, metered=True) as opened:
+            opened.store.get(plan.entity, **key)
+            explanation["measured"] = measured(opened.recorder.exchanges, opened.url.text, plan)
     return explanation
 
 
@@ -184,9 +184,9 @@ def _put(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
     for at, name in enumerate(missing):
         info = plan.entity.model_fields[name]
         values[name] = stand_in(_annotated(info.annotation, info.metadata), name, at)
-    entity = made(plan, values)
+    entity = build_entity(plan, values)
     with _twin(wanted, plan) as (store, recorder):
-        # A child is refused where its parent is not, and in memory nothing is: the request counts.
+        # The empty engine rejects a child without its parent; its request is what counts here.
         with suppress(NotFound, ConditionFailed, TransactionCancelled):
             store.put(entity)
         sent = recorder.exchanges
@@ -197,7 +197,7 @@ def _put(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
     explanation["assumed"] = {"stand_ins": missing, "new_item": True}
     explanation["item_size"] = wanted.item_size or written_size(sent)
     if wanted.item_size is None and done:
-        explanation["measured"] = measured(sent, "an engine in memory")
+        explanation["measured"] = measured(sent, "an engine in memory", plan)
     elif wanted.item_size is not None:
         explanation["assumed"]["item_size"] = wanted.item_size
     return explanation
@@ -205,12 +205,12 @@ def _put(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
 
 @contextmanager
 def _twin(wanted: _Wanted, plan: Plan) -> Iterator[tuple[Store | AdminStore, Recorder]]:
-    """Open a store over a fresh engine in memory, which has the entity's table and nothing in it."""
+    """Open a store over an engine in memory that has the entity's table, without items."""
     from solotable._connect import open_engine, over
     from solotable._store import Database
     from solotable.urls import Url
 
-    address = url_of(wanted.place.db) if wanted.place.db else None
+    address = url_of(wanted.target.db) if wanted.target.db else None
     tables = [plan.table] if address is not None and address.table else wanted.tables
     settings = {} if address is None else address.settings
     memory = Url("sqlite", "sqlite://", table=None if address is None else address.table, settings=settings)
@@ -218,10 +218,10 @@ def _twin(wanted: _Wanted, plan: Plan) -> Iterator[tuple[Store | AdminStore, Rec
     try:
         recorder = Recorder(engine, metered=True)
         database = Database(recorder, over(engine, tables, memory).scope)
-        tenant = wanted.place.tenant
-        if plan.tenant is not None and tenant is None and not wanted.place.admin:
+        tenant = wanted.target.tenant
+        if plan.tenant is not None and tenant is None and not wanted.target.admin:
             tenant = f"{{{plan.tenant}}}"
-        yield scoped(database, tenant, admin=wanted.place.admin), recorder
+        yield scoped(database, tenant, admin=wanted.target.admin), recorder
     finally:
         engine.close()
 
@@ -269,12 +269,12 @@ def _rate(text: str) -> float:
 
     try:
         return rate_per_second(text)
-    except DataError as refused:
-        raise click.BadParameter(str(refused), param_hint="--rate") from None
+    except DataError as error:
+        raise click.BadParameter(str(error), param_hint="--rate") from None
 
 
 def _written(name: str, value: Any) -> str:
-    """Return a stand-in as an argument on the command line."""
+    """Return a sample value as an argument of the command line."""
     from solotable.cli.output import plain
 
     if isinstance(value, str):
@@ -294,7 +294,7 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
         lines += [f"{each['operation']} {json.dumps(each['request'], indent=2, ensure_ascii=False)}", ""]
     if "queries" in found:
         lines += [
-            f"the first of {found['queries']} queries, one for each shard and bucket until it is done",
+            f"the first of up to {found['queries']} queries, one for each shard and time bucket",
             "",
         ]
     if "then" in found:
@@ -302,11 +302,14 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
     lines.append(f"before    {_shown(found['estimated'])}  ({_assumptions(found['assumed'])})")
     after = found["measured"]
     if after is not None:
-        lines.append(f"after     {_shown(after)}  ({after['requests']} request(s) at {after['where']})")
+        lines.append(
+            f"after     {_shown(after)}  ({_plural(after['requests'], 'request')} at {after['where']})"
+        )
         if "items_read" in after:
             lines.append(
-                f"items     {after['items_read']} read, {after['items_returned']} returned, "
-                f"{after['filter_waste']:.0%} dropped by the filter"
+                f"items     {after['items_read']} read, {after['items_returned']} returned"
+                + (f", {after['items_filtered']} removed by the filter" if after["items_filtered"] else "")
+                + (f", {after['items_of_others']} of other entities" if after["items_of_others"] else "")
             )
     cost = found["cost"]
     lines.append(f"price     ${cost['dollars_per_million']:,.4f} per million calls")
@@ -316,18 +319,22 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
         )
     if "storage_dollars_per_month" in cost:
         kept = f"${cost['storage_dollars_per_month']:,.2f}"
-        lines.append(f"          {kept} per month to keep what a month writes, without indexes")
+        lines.append(f"          {kept} per month to store a month of writes, without indexes")
     lines.append(
         f"          on demand in {cost['region']}, prices of {cost['prices_of']}, as {cost['basis']}"
     )
     return lines
 
 
+def _plural(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def _shown(counted: Mapping[str, Any]) -> str:
     unit = "WCU" if counted["kind"] == "write" else "RCU"
     by = [f"{name} {units:g}" for name, units in counted["by"].items() if units]
     text = f"{counted['units']:g} {unit}" + (f" = {' + '.join(by)}" if len(by) > 1 else "")
-    return f"{text}, and {counted['read_first']:g} RCU before" if counted.get("read_first") else text
+    return f"{text}, after a read of {counted['read_first']:g} RCU" if counted.get("read_first") else text
 
 
 def _assumptions(assumed: Mapping[str, Any]) -> str:
@@ -337,7 +344,7 @@ def _assumptions(assumed: Mapping[str, Any]) -> str:
     elif "item_size" in assumed:
         parts.append(f"an item of {assumed['item_size']} bytes")
     if assumed.get("new_item"):
-        parts.append("an item that is not there yet")
+        parts.append("a new item")
     if assumed["stand_ins"]:
-        parts.append(f"stand-ins for {', '.join(assumed['stand_ins'])}")
+        parts.append(f"sample values for {', '.join(assumed['stand_ins'])}")
     return "; ".join(parts)

@@ -17,7 +17,7 @@ _SHIPPED = Path(__file__).with_name("prices.json")
 
 
 def load_prices(file: Path | None, region: str) -> Prices:
-    """Read the prices of a region, or say what is missing."""
+    """Return the prices of a region."""
     from solotable._entities.patterns.cost import Prices
     from solotable.errors import DataError
 

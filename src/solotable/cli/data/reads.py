@@ -1,146 +1,207 @@
-"""`solotable get`, `query` and `count`: reading entities by key and by pattern, on any URL."""
+"""`solotable get`, `query`, `list` and `count`: read entities by key, by pattern, or by a scan."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from solotable.cli.options.arguments import fields_of, pattern_named, plan_named, query_of
-from solotable.cli.options.database import CURSOR_SECRETS, NotThere, Opened, shown_requests
-from solotable.cli.options.target import Place, place_options
-from solotable.cli.output import output_options, print_json, print_one, print_rows, row_of, say
+from solotable.cli.options.database import (
+    CURSOR_SECRETS,
+    NotFoundError,
+    OpenStore,
+    cursor_secret,
+    open_admin_store,
+    shown_requests,
+)
+from solotable.cli.options.target import Target, target_options
+from solotable.cli.output import json_option, note, output_options, print_json, print_one, print_rows, row_of
 
 if TYPE_CHECKING:
     from solotable._entities.declare.plan import Plan
     from solotable._entities.patterns.query import Query
 
 _DEFAULT_LIMIT = 50
+_DEFAULT_BUDGET = 100_000
 
 
 @click.command(
     "get",
     epilog="Example: solotable get Section survey_id=s1 section_id=roof -m models.py:surveyor "
-    "-d sqlite:///survey.db --tenant acme",
+    "-d survey.db --tenant acme",
 )
 @click.argument("entity")
 @click.argument("key", nargs=-1, metavar="KEY=VALUE...")
-@place_options
-@click.option("--consistent", is_flag=True, help="Read what was written last; costs twice.")
-@click.option("--show-request", is_flag=True, help="Print the request first, on standard error.")
+@target_options
+@click.option("--consistent", is_flag=True, help="Read the latest write; costs twice as much.")
+@click.option("--show-request", is_flag=True, help="Also print the request, on standard error.")
 @output_options
 def get(
     entity: str,
     key: tuple[str, ...],
-    place: Place,
+    target: Target,
     consistent: bool,
     show_request: bool,
-    shape: str | None,
+    output: str | None,
 ) -> None:
-    """Print the ENTITY with this key; exit with 3 when there is none."""
-    tables = place.tables()
+    """Print the ENTITY with this key; exit with 3 if it does not exist."""
+    tables = target.tables()
     plan = plan_named(tables, entity)
     given = key_of(plan, key)
-    with place.opened(tables, plan.table) as there:
-        found = there.store.get(plan.entity, consistent=consistent, **given)
+    with target.open(tables, plan.table) as opened:
+        found = opened.store.get(plan.entity, consistent=consistent, **given)
         if show_request:
-            _show(there)
+            _print_requests(opened)
         if found is None:
-            shown = ", ".join(f"{name}={value!r}" for name, value in given.items())
-            raise NotThere(f"There is no {plan.name} with {shown}.")
-        print_one(row_of(found), shape)
+            raise NotFoundError(f"{described(plan, given)} does not exist.")
+        print_one(row_of(found), output)
 
 
 @click.command(
     "query",
     epilog="Example: solotable query Section.of_survey survey_id=s1 --limit 20 -m models.py:surveyor "
-    "-d sqlite:///survey.db --tenant acme",
+    "-d survey.db --tenant acme",
 )
 @click.argument("pattern")
 @click.argument("arguments", nargs=-1, metavar="NAME=VALUE...")
-@place_options
-@click.option("-n", "--limit", type=click.IntRange(1), help=f"Rows of a page; {_DEFAULT_LIMIT} unless given.")
-@click.option("--cursor", help="Go on after a page, with the cursor that it printed.")
+@target_options
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(1),
+    help=f"Number of rows in a page. Default: {_DEFAULT_LIMIT}.",
+)
+@click.option("--cursor", help="Print the page after the one that printed this cursor.")
 @click.option(
     "--cursor-secret",
+    "secret",
     metavar="SECRET",
-    help=f"Seal and open cursors with this text of 16 bytes or more, as {CURSOR_SECRETS} does. "
-    "Without either, no cursor is printed.",
+    help=f"Sign cursors with this text of at least 16 bytes. Default: ${CURSOR_SECRETS}, "
+    "or a secret of your user on this machine.",
 )
 @click.option("--all", "everything", is_flag=True, help="Print all rows, page by page.")
-@click.option("--reverse", is_flag=True, help="Go the other way than the pattern does.")
-@click.option("--consistent", is_flag=True, help="Read what was written last; not on global indexes.")
-@click.option("--show-request", is_flag=True, help="Print the requests first, on standard error.")
+@click.option("--reverse", is_flag=True, help="Reverse the order of the pattern.")
+@click.option("--consistent", is_flag=True, help="Read the latest writes; not on global indexes.")
+@click.option("--show-request", is_flag=True, help="Also print the requests, on standard error.")
 @output_options
 def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     pattern: str,
     arguments: tuple[str, ...],
-    place: Place,
+    target: Target,
     limit: int | None,
     cursor: str | None,
-    cursor_secret: str | None,
+    secret: str | None,
     everything: bool,
     reverse: bool,
     consistent: bool,
     show_request: bool,
-    shape: str | None,
+    output: str | None,
 ) -> None:
-    """Print a page of a PATTERN's rows, as in Section.of_survey; --all prints every row.
+    """Print a page of a PATTERN's rows, such as Section.of_survey.
 
     The cursor of the next page goes to standard error, and into the object that --json prints.
     """
-    tables = place.tables()
+    tables = target.tables()
     plan, found = pattern_named(tables, pattern)
-    asked = _turned(query_of(plan, found, arguments), reverse=reverse, consistent=consistent)
+    wanted = _ordered(query_of(plan, found, arguments), reverse=reverse, consistent=consistent)
     if everything and (limit is not None or cursor is not None):
-        raise click.UsageError("--all prints every row; leave out --limit and --cursor.")
-    secret = cursor_secret or _environment_secret()
+        raise click.UsageError("--all prints every row; omit --limit and --cursor.")
+    secret = secret or cursor_secret()
     if cursor is not None and secret is None:
         raise click.UsageError(
-            f"--cursor needs the secret that sealed it: --cursor-secret or {CURSOR_SECRETS}."
+            f"--cursor needs the secret that signed it; pass --cursor-secret or set {CURSOR_SECRETS}."
         )
-    columns = _columns(plan, asked)
-    with place.opened(tables, plan.table, secret=cursor_secret) as there:
+    columns = _columns(plan, wanted)
+    with target.open(tables, plan.table, secret=secret) as opened:
         if everything:
-            rows = (row_of(row) for row in there.store.all(asked))
-            print_rows(rows, shape, columns)
+            rows = (row_of(row) for row in opened.store.all(wanted))
+            print_rows(rows, output, columns)
             if show_request:
-                _show(there)
+                _print_requests(opened)
             return
-        page = there.store.page(asked, limit=limit or _DEFAULT_LIMIT, cursor=cursor)
+        page = opened.store.page(wanted, limit=limit or _DEFAULT_LIMIT, cursor=cursor)
         if show_request:
-            _show(there)
-        sealed = page.cursor if secret is not None else None
-        if shape == "json":
+            _print_requests(opened)
+        signed = page.cursor if secret is not None else None
+        if output == "json":
             print_json(
-                {"items": [row_of(row) for row in page], "cursor": sealed, "more": page.cursor is not None}
+                {"items": [row_of(row) for row in page], "cursor": signed, "more": page.cursor is not None}
             )
         else:
-            print_rows([row_of(row) for row in page], shape, columns)
-        _tell_of_more(page.cursor, sealed, as_json=shape == "json")
+            print_rows([row_of(row) for row in page], output, columns)
+        _note_next_page(page.cursor, signed, as_json=output == "json")
+
+
+@click.command(
+    "list",
+    epilog="Example: solotable list Section --limit 20 -m models.py:surveyor -d survey.db --tenant acme",
+)
+@click.argument("entity")
+@target_options
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(1),
+    default=_DEFAULT_LIMIT,
+    show_default=True,
+    help="Print at most this many.",
+)
+@click.option("--all", "everything", is_flag=True, help="Print all of them.")
+@click.option(
+    "--budget",
+    type=click.IntRange(1),
+    default=_DEFAULT_BUDGET,
+    show_default=True,
+    help="Fail after reading this many items of the table.",
+)
+@output_options
+def list_items(
+    entity: str, target: Target, limit: int, everything: bool, budget: int, output: str | None
+) -> None:
+    """Scan the table for items of ENTITY and print them, in no particular order.
+
+    A scan reads and pays for items of all entities and tenants. Use 'query' where a pattern exists.
+    """
+    tables = target.tables()
+    plan = plan_named(tables, entity)
+    if plan.tenant is not None and target.tenant is None and not target.admin:
+        raise click.UsageError(
+            f"{plan.name} belongs to a tenant; pass --tenant T, or --admin for all tenants."
+        )
+    if plan.tenant is not None and target.tenant is not None and target.admin:
+        raise click.UsageError("--tenant and --admin cannot be used together.")
+    with open_admin_store(target.db, tables, plan.table) as store:
+        found: Iterator[Any] = iter(store.scan(plan.entity, where=_of_tenant(plan, target), budget=budget))
+        rows = (row_of(each) for each in (found if everything else islice(found, limit)))
+        print_rows(rows, output, list(plan.entity.model_fields))
+        if not everything and next(found, None) is not None:
+            note(f"More rows exist; pass --all or a --limit above {limit}.")
 
 
 @click.command(
     "count",
     epilog="Example: solotable count Section.of_survey survey_id=s1 -m models.py:surveyor "
-    "-d sqlite:///survey.db --tenant acme",
+    "-d survey.db --tenant acme",
 )
 @click.argument("pattern")
 @click.argument("arguments", nargs=-1, metavar="NAME=VALUE...")
-@place_options
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@target_options
+@json_option
 def count(
     pattern: str,
     arguments: tuple[str, ...],
-    place: Place,
+    target: Target,
     as_json: bool,
 ) -> None:
-    """Print how many rows a PATTERN has; they are all read and paid for."""
-    tables = place.tables()
+    """Print the number of rows of a PATTERN, which reads and pays for all of them."""
+    tables = target.tables()
     plan, found = pattern_named(tables, pattern)
-    asked = query_of(plan, found, arguments)
-    with place.opened(tables, plan.table) as there:
-        number = there.store.count(asked)
+    wanted = query_of(plan, found, arguments)
+    with target.open(tables, plan.table) as opened:
+        number = opened.store.count(wanted)
     if as_json:
         print_json({"count": number})
     else:
@@ -148,19 +209,31 @@ def count(
 
 
 def key_of(plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
-    """Read the parts of a primary key; the tenant comes from the scope unless it is given."""
+    """Parse the fields of a primary key; the tenant comes from the scope unless it is given."""
     values = fields_of(plan, given)
     parts = plan.primary.parts
-    wrong = [name for name in values if name not in parts]
+    extra = [name for name in values if name not in parts]
     missing = [name for name in parts if name not in values and name != plan.tenant]
-    if wrong or missing:
+    if extra or missing:
         shown = " ".join(f"{name}=..." for name in parts if name != plan.tenant)
-        problem = f"{wrong[0]} is no part of it" if wrong else f"{' and '.join(missing)} is missing"
-        raise click.UsageError(f"{plan.name}'s key is {shown} ({plan.describe()}); {problem}.")
+        problem = f"{extra[0]} is not part of it" if extra else f"{' and '.join(missing)} is missing"
+        raise click.UsageError(f"The key of {plan.name} is {shown} ({plan.describe()}); {problem}.")
     return values
 
 
-def _turned(query: Query[Any], *, reverse: bool, consistent: bool) -> Query[Any]:
+def described(plan: Plan, key: dict[str, Any]) -> str:
+    """Return an entity and its key for a message."""
+    return f"{plan.name} with {', '.join(f'{name}={value!r}' for name, value in key.items())}"
+
+
+def _of_tenant(plan: Plan, target: Target) -> Any:
+    if plan.tenant is None or target.tenant is None:
+        return None
+    name, tenant = plan.tenant, target.tenant
+    return lambda entity: getattr(entity, name) == tenant
+
+
+def _ordered(query: Query[Any], *, reverse: bool, consistent: bool) -> Query[Any]:
     from dataclasses import replace
 
     from solotable.errors import DeclarationError
@@ -169,31 +242,25 @@ def _turned(query: Query[Any], *, reverse: bool, consistent: bool) -> Query[Any]
         query = replace(query, forward=not query.forward)
     try:
         return query.consistent() if consistent else query
-    except DeclarationError as refused:
-        raise click.UsageError(str(refused)) from None
-
-
-def _environment_secret() -> str | None:
-    import os
-
-    return os.environ.get(CURSOR_SECRETS) or None
+    except DeclarationError as error:
+        raise click.UsageError(str(error)) from None
 
 
 def _columns(plan: Plan, query: Query[Any]) -> list[str]:
     return list(plan.entity.model_fields if query.view is None else query.view.model_fields)
 
 
-def _tell_of_more(cursor: str | None, sealed: str | None, *, as_json: bool) -> None:
+def _note_next_page(cursor: str | None, signed: str | None, *, as_json: bool) -> None:
     if cursor is None:
         return
-    if sealed is None:
-        say(f"There are more rows: use --all, or set {CURSOR_SECRETS} to get a cursor for --cursor.")
+    if signed is None:
+        note(f"More rows exist; pass --all, or set {CURSOR_SECRETS} to get a cursor.")
     elif not as_json:
-        say(f"More: --cursor {sealed}")
+        note(f"Next page: --cursor {signed}")
 
 
-def _show(there: Opened) -> None:
+def _print_requests(opened: OpenStore) -> None:
     import json
 
-    for each in shown_requests(there.recorder.exchanges):
-        say(f"{each['operation']} {json.dumps(each['request'], indent=2, ensure_ascii=False)}")
+    for each in shown_requests(opened.recorder.exchanges):
+        note(f"{each['operation']} {json.dumps(each['request'], indent=2, ensure_ascii=False)}")

@@ -1,78 +1,114 @@
-"""`solotable put`, `update` and `delete`: writing entities on any URL, by the same rules as the store."""
+"""`solotable put`, `update` and `delete`: write entities, with the checks of the store."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from solotable.cli.options.arguments import fields_of, made, paths_of, plan_named
-from solotable.cli.options.database import CommandT, NotThere
-from solotable.cli.options.target import Place, place_options
-from solotable.cli.output import output_options, print_one, print_rows, row_of, say
+from solotable.cli.options.arguments import build_entity, fields_of, paths_of, plan_named
+from solotable.cli.options.database import CommandT, NotFoundError
+from solotable.cli.options.target import Target, target_options
+from solotable.cli.output import note, output_options, print_one, print_rows, row_of
+from solotable.cli.progress import progress
 
-from .reads import key_of
+from .reads import described, key_of
 
 if TYPE_CHECKING:
     from solotable._entities.declare.plan import Plan
     from solotable._flows.transactions.write import ExpectedVersion
 
+#: Threads that write the objects of a file, and how many they write before progress is shown.
+_WRITERS = 16
+_BATCH = 256
+
 
 def _version_options(command: CommandT) -> CommandT:
     """Give a command `--if-version` and `--any-version` as its parameters, for `_expected`."""
-    anyhow = click.option("--any-version", is_flag=True, help="Whatever version is stored.")
-    only = click.option("--if-version", type=click.IntRange(0), help="Only if this version is stored.")
+    anyhow = click.option("--any-version", is_flag=True, help="Write whatever version is stored.")
+    only = click.option("--if-version", type=click.IntRange(0), help="Write only if this version is stored.")
     return only(anyhow(command))
 
 
 @click.command(
     "put",
     epilog="Example: solotable put Survey survey_id=s1 title='12 Main Street' -m models.py:surveyor "
-    "-d sqlite:///survey.db --tenant acme",
+    "-d survey.db --tenant acme",
 )
 @click.argument("entity")
 @click.argument("values", nargs=-1, metavar="FIELD=VALUE...")
-@place_options
+@target_options
 @click.option(
     "--json-input",
     type=click.File("r", encoding="utf-8"),
-    help="Take the fields from a file of JSON, or - for standard input: an object, or a list of objects.",
+    help="Read the fields from a JSON file (- for standard input): an object, a list of objects, "
+    "or an object per line.",
 )
-@click.option("--create", is_flag=True, help="Refuse to replace: exit with 4 when it is there already.")
+@click.option("--create", is_flag=True, help="Do not replace: exit with 4 if it exists.")
 @output_options
 def put(
     entity: str,
     values: tuple[str, ...],
-    place: Place,
+    target: Target,
     json_input: IO[str] | None,
     create: bool,
-    shape: str | None,
+    output: str | None,
 ) -> None:
-    """Make an ENTITY, or replace the stored one, and print it as stored."""
-    tables = place.tables()
+    """Create an ENTITY, or replace the stored one, and print it as stored."""
+    tables = target.tables()
     plan = plan_named(tables, entity)
     if json_input is not None and values:
-        raise click.UsageError("Give FIELD=VALUE or --json-input, not both.")
+        raise click.UsageError("Pass FIELD=VALUE or --json-input, not both.")
     if json_input is None:
-        wanted = [made(plan, fields_of(plan, values))]
-        many = False
+        entities, many = [build_entity(plan, fields_of(plan, values))], False
     else:
         objects, many = _objects(json_input)
-        wanted = [made(plan, each, as_json=True) for each in objects]
-    stored = []
-    with place.opened(tables, plan.table, makes=True) as there:
-        for each in wanted:
-            try:
-                stored.append(there.store.create(each) if create else there.store.put(each))
-            except Exception:
-                if many:
-                    say(f"{len(stored)} of {len(wanted)} are stored; this one is not:")
-                raise
-    if many:
-        print_rows([row_of(each) for each in stored], shape, list(plan.entity.model_fields))
+        entities = [build_entity(plan, each, as_json=True) for each in objects]
+    with target.open(tables, plan.table, create=True) as opened:
+        write = opened.store.create if create else opened.store.put
+        stored = _write_all(plan, entities, write) if many else [write(entities[0])]
+    if not many:
+        print_one(row_of(stored[0]), output)
+    elif output is not None:
+        print_rows([row_of(each) for each in stored], output, list(plan.entity.model_fields))
     else:
-        print_one(row_of(stored[0]), shape)
+        click.echo(f"Stored {len(stored):,} {plan.name}.")
+
+
+def _write_all(plan: Plan, entities: list[Any], write: Callable[[Any], Any]) -> list[Any]:
+    """Write entities from several threads, whose writes the engine commits together.
+
+    Two writes of one key stay in order.
+    """
+    stored: list[Any] = []
+    start = 0
+    with ThreadPoolExecutor(_WRITERS) as threads, progress(f"put {plan.name}") as update:
+        while start < len(entities):
+            batch = _distinct(plan, entities[start : start + _BATCH])
+            futures = [threads.submit(write, each) for each in batch]
+            wait(futures)
+            stored += [future.result() for future in futures if future.exception() is None]
+            failed = next((error for future in futures if (error := future.exception())), None)
+            if failed is not None:
+                note(f"{len(stored):,} of {len(entities):,} were stored before this error:")
+                raise failed
+            start += len(batch)
+            update(start, len(entities))
+    return stored
+
+
+def _distinct(plan: Plan, entities: list[Any]) -> list[Any]:
+    """Return the entities up to the first whose key another one before it has."""
+    seen: set[str] = set()
+    for count, each in enumerate(entities):
+        key = repr([getattr(each, name, None) for name in plan.primary.parts])
+        if key in seen:
+            return entities[:count]
+        seen.add(key)
+    return entities
 
 
 @click.command(
@@ -82,7 +118,7 @@ def put(
 )
 @click.argument("entity")
 @click.argument("key", nargs=-1, metavar="KEY=VALUE...")
-@place_options
+@target_options
 @click.option("--set", "sets", multiple=True, metavar="FIELD=VALUE", help="Set a field; dotted for nested.")
 @click.option("--remove", "removes", multiple=True, metavar="FIELD", help="Remove a field.")
 @click.option("--add", "adds", multiple=True, metavar="FIELD=N", help="Add to a number or a set.")
@@ -91,85 +127,85 @@ def put(
 def update(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
     entity: str,
     key: tuple[str, ...],
-    place: Place,
+    target: Target,
     sets: tuple[str, ...],
     removes: tuple[str, ...],
     adds: tuple[str, ...],
     if_version: int | None,
     any_version: bool,
-    shape: str | None,
+    output: str | None,
 ) -> None:
-    """Change fields of a stored ENTITY and print it as it is now; exit with 3 when there is none."""
-    tables = place.tables()
+    """Change fields of a stored ENTITY and print the result; exit with 3 if it does not exist."""
+    tables = target.tables()
     plan = plan_named(tables, entity)
     given = key_of(plan, key)
     if not (sets or removes or adds):
-        raise click.UsageError("Nothing to change; say it with --set, --remove or --add.")
+        raise click.UsageError("Nothing to change; pass --set, --remove or --add.")
     changes: dict[str, Any] = {"set": paths_of(plan, sets), "remove": removes, "add": paths_of(plan, adds)}
     version = _expected(plan, if_version, any_version=any_version)
-    with place.opened(tables, plan.table) as there:
-        changed: Any = there.store.update(plan.entity, version=version, **changes, **given)
-    print_one(row_of(changed), shape)
+    with target.open(tables, plan.table) as opened:
+        changed: Any = opened.store.update(plan.entity, version=version, **changes, **given)
+    print_one(row_of(changed), output)
 
 
 @click.command(
     "delete",
     epilog="Example: solotable delete Section survey_id=s1 section_id=roof -m models.py:surveyor "
-    "-d sqlite:///survey.db --tenant acme",
+    "-d survey.db --tenant acme",
 )
 @click.argument("entity")
 @click.argument("key", nargs=-1, metavar="KEY=VALUE...")
-@place_options
+@target_options
 @_version_options
 @output_options
 def delete(
     entity: str,
     key: tuple[str, ...],
-    place: Place,
+    target: Target,
     if_version: int | None,
     any_version: bool,
-    shape: str | None,
+    output: str | None,
 ) -> None:
-    """Remove an ENTITY and print it as it was; exit with 3 when there was none."""
-    tables = place.tables()
+    """Delete an ENTITY and print what it was; exit with 3 if it does not exist."""
+    tables = target.tables()
     plan = plan_named(tables, entity)
     given = key_of(plan, key)
     version = _expected(plan, if_version, any_version=any_version)
-    with place.opened(tables, plan.table) as there:
-        removed = there.store.delete(plan.entity, version=version, **given)
+    with target.open(tables, plan.table) as opened:
+        removed = opened.store.delete(plan.entity, version=version, **given)
     if removed is None:
-        raise NotThere(f"There was no {plan.name} with {', '.join(f'{n}={v!r}' for n, v in given.items())}.")
-    print_one(row_of(removed), shape)
+        raise NotFoundError(f"{described(plan, given)} does not exist.")
+    print_one(row_of(removed), output)
 
 
 def _expected(plan: Plan, if_version: int | None, *, any_version: bool) -> ExpectedVersion:
     from solotable._flows.transactions.write import ANY
 
     if if_version is not None and any_version:
-        raise click.UsageError("--if-version and --any-version exclude each other.")
+        raise click.UsageError("--if-version and --any-version cannot be used together.")
     if plan.version is None:
         if if_version is not None or any_version:
-            raise click.UsageError(f"{plan.name} has no version; leave out --if-version and --any-version.")
+            raise click.UsageError(f"{plan.name} has no version field; omit --if-version and --any-version.")
         return None
     if if_version is None and not any_version:
         raise click.UsageError(
-            f"{plan.name} is versioned: say --if-version N as you read it, or --any-version."
+            f"{plan.name} is versioned; pass --if-version N with the version that you read, or --any-version."
         )
     return ANY if any_version else if_version
 
 
 def _objects(source: IO[str]) -> tuple[list[dict[str, Any]], bool]:
-    """Read an object, a list of objects, or an object a line."""
+    """Parse an object, a list of objects, or an object per line."""
     text = source.read()
     try:
         read = json.loads(text)
-    except ValueError as refused:
+    except ValueError as error:
         try:
             read = [json.loads(line) for line in text.splitlines() if line.strip()]
         except ValueError:
-            raise click.UsageError(f"--json-input is no JSON: {refused}.") from None
+            raise click.UsageError(f"--json-input is not JSON: {error}.") from None
     many = isinstance(read, list)
     objects = read if isinstance(read, list) else [read]
     if not objects or not all(isinstance(each, dict) for each in objects):
-        raise click.UsageError("--json-input is an object of fields, or a list of them.")
+        raise click.UsageError("--json-input takes an object of fields, or a list of objects.")
     return objects, many

@@ -1,4 +1,4 @@
-"""`solotable lint`: prove the design of tables, and print what is wrong with it for people and for CI."""
+"""`solotable lint`: check the design of tables, and print findings for a terminal or for CI."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from solotable._entities.declare.table import Table
     from solotable._entities.lint import Finding
 
-#: From so many entities on, a summary names the table instead of each of them.
+#: Above this many entities, a summary names the table instead of the entities.
 _MANY = 8
 _GITHUB = {"error": "error", "warning": "warning", "note": "notice"}
 _COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -37,54 +37,54 @@ class _Report:
 @models_option
 @click.option(
     "--format",
-    "shape",
+    "output",
     type=click.Choice(["text", "json", "github", "sarif"]),
     default="text",
     show_default=True,
-    help="How findings are printed.",
+    help="Format of the findings.",
 )
-@click.option("--select", multiple=True, metavar="CODES", help="Report only these, as ST1 or ST101,ST102.")
-@click.option("--ignore", multiple=True, metavar="CODES", help="Leave these out.")
-@click.option("--exit-zero", is_flag=True, help="Exit with 0 whatever is found.")
+@click.option("--select", multiple=True, metavar="CODES", help="Report only these: ST1 or ST101,ST102.")
+@click.option("--ignore", multiple=True, metavar="CODES", help="Do not report these.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
 def command(
     models_given: tuple[str, ...],
     models: str | None,
-    shape: str,
+    output: str,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     exit_zero: bool,
 ) -> int:
-    """Prove that no two entities share a key, that no pattern reads another's items, and more.
+    """Check that no two entities share a key, that no pattern reads other entities, and more.
 
-    MODELS is models.py:table, pkg.mod:table or pkg.mod. The exit code is 1 when there are errors or
-    warnings; notes do not count. [tool.solotable.lint] in pyproject.toml takes select and ignore too.
+    MODELS is models.py:table, pkg.mod:table or pkg.mod. Exits with 1 if there are errors or warnings;
+    notes do not count. [tool.solotable.lint] in pyproject.toml accepts select and ignore.
     """
-    kept = settings("lint")
-    wanted = _codes("select", select or _listed(kept, "select"))
-    unwanted = _codes("ignore", (*ignore, *_listed(kept, "ignore")))
-    report = _examined(models_given or (models,))
+    configured = settings("lint")
+    wanted = _codes("select", select or _listed(configured, "select"))
+    unwanted = _codes("ignore", (*ignore, *_listed(configured, "ignore")))
+    report = _lint(models_given or (models,))
     findings = _chosen(report.findings, wanted, unwanted)
-    click.echo(_SHAPES[shape](_Report(report.tables, findings)))
+    click.echo(_WRITERS[output](_Report(report.tables, findings)))
     failed = any(each.severity != "note" for each in findings)
     return 1 if failed and not exit_zero else 0
 
 
-def _examined(specs: Iterable[str | None]) -> _Report:
+def _lint(specs: Iterable[str | None]) -> _Report:
     from solotable._entities.lint import lint
 
     tables: dict[int, Table] = {}
-    refused: list[Finding] = []
+    broken: list[Finding] = []
     for spec in specs:
         try:
             tables |= {id(table): table for table in load_tables(spec)}
-        except BrokenModels as broken:
-            refused.append(_refusal(broken))
+        except BrokenModels as error:
+            broken.append(_finding_of(error))
     found = [each for table in tables.values() for each in lint(table)]
-    return _Report(list(tables.values()), [*refused, *found])
+    return _Report(list(tables.values()), [*broken, *found])
 
 
-def _refusal(broken: BrokenModels) -> Finding:
-    """Return a declaration that was refused as a finding; what else an import raises is no finding."""
+def _finding_of(broken: BrokenModels) -> Finding:
+    """Return a DeclarationError as a finding; raise any other error of the import."""
     from solotable._entities.lint import Finding
     from solotable.errors import DeclarationError
 
@@ -100,23 +100,25 @@ def _refusal(broken: BrokenModels) -> Finding:
     )
 
 
-def _listed(kept: dict[str, Any], name: str) -> tuple[str, ...]:
-    value = kept.get(name, [])
+def _listed(configured: dict[str, Any], name: str) -> tuple[str, ...]:
+    value = configured.get(name, [])
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
-        raise click.ClickException(f'pyproject.toml: [tool.solotable.lint] {name} is a list, as ["ST201"].')
+        raise click.ClickException(
+            f'pyproject.toml: [tool.solotable.lint] {name} must be a list, such as ["ST201"].'
+        )
     return tuple(value)
 
 
 def _codes(option: str, given: Iterable[str]) -> tuple[str, ...]:
-    """Read codes and beginnings of codes, refusing those that no code has."""
+    """Parse codes and prefixes of codes; reject unknown ones."""
     from solotable._entities.lint import CODES
 
     codes = tuple(code for each in given for code in each.replace(",", " ").upper().split())
     for code in codes:
         if not any(known.startswith(code) for known in CODES):
             close = difflib.get_close_matches(code, CODES, n=1)
-            advice = f"did you mean {close[0]}?" if close else f"there are {', '.join(CODES)}."
-            raise click.UsageError(f"--{option}: there is no code {code!r}; {advice}")
+            advice = f"did you mean {close[0]}?" if close else f"the codes are {', '.join(CODES)}."
+            raise click.UsageError(f"--{option}: unknown code {code!r}; {advice}")
     return codes
 
 
@@ -125,14 +127,14 @@ def _chosen(findings: Iterable[Finding], wanted: tuple[str, ...], unwanted: tupl
 
     chosen = []
     for each in findings:
-        if each.code.startswith(unwanted):  # by none of them, when there is none
+        if each.code.startswith(unwanted):  # False for an empty tuple
             continue
         if wanted and not each.code.startswith(wanted):
             continue
         if each.code in ON_REQUEST:
             if not wanted:
                 continue
-            # Who asks for it by name wants to be stopped by it.
+            # Selected by name: a finding must change the exit code.
             each = replace(each, severity="warning")  # noqa: PLW2901
         chosen.append(replace(each, where=_relative(each.where)))
     return chosen
@@ -150,7 +152,7 @@ def _relative(where: str | None) -> str | None:
     return f"{shown}:{line}" if line.isdigit() else shown
 
 
-def _place(finding: Finding) -> tuple[str | None, int | None]:
+def _location(finding: Finding) -> tuple[str | None, int | None]:
     if finding.where is None:
         return None, None
     file, _, line = finding.where.rpartition(":")
@@ -170,8 +172,8 @@ def _summaries(report: _Report) -> list[str]:
     for table in report.tables:
         own = [each for each in report.findings if each.table == table.name]
         lines.append(f"{_counted(table)}; {_verdict(own)}")
-    refused = [each for each in report.findings if not each.table]
-    return [*lines, *([f"models that cannot be imported; {_verdict(refused)}"] if refused else [])]
+    broken = [each for each in report.findings if not each.table]
+    return [*lines, *([f"models that cannot be imported; {_verdict(broken)}"] if broken else [])]
 
 
 def _counted(table: Table) -> str:
@@ -186,8 +188,8 @@ def _counted(table: Table) -> str:
 
 def _verdict(findings: Sequence[Finding]) -> str:
     counts = Counter(each.severity for each in findings)
-    told = [_number(counts[each], each) for each in ("error", "warning", "note") if counts[each]]
-    return ", ".join(told) or "nothing found"
+    counted = [_number(counts[each], each) for each in ("error", "warning", "note") if counts[each]]
+    return ", ".join(counted) or "nothing found"
 
 
 def _number(count: int, noun: str) -> str:
@@ -208,10 +210,10 @@ def _json(report: _Report) -> str:
 
 
 def _github(report: _Report) -> str:
-    """Workflow commands, which GitHub shows beside the lines they name."""
+    """Return workflow commands, which GitHub shows beside the lines."""
     lines = []
     for each in report.findings:
-        file, line = _place(each)
+        file, line = _location(each)
         facts = {"file": file, "line": line, "title": each.code}
         listed = ",".join(f"{name}={_escaped(str(fact), also=':,')}" for name, fact in facts.items() if fact)
         lines.append(f"::{_GITHUB[each.severity]} {listed}::{_escaped(each.message)}")
@@ -235,18 +237,18 @@ def _sarif(report: _Report) -> str:
             "level": each.severity,
             "message": {"text": each.message},
         }
-        file, line = _place(each)
+        file, line = _location(each)
         if file is not None:
-            place: dict[str, Any] = {"artifactLocation": {"uri": file}}
+            location: dict[str, Any] = {"artifactLocation": {"uri": file}}
             if line is not None:
-                place["region"] = {"startLine": line}
-            result["locations"] = [{"physicalLocation": place}]
+                location["region"] = {"startLine": line}
+            result["locations"] = [{"physicalLocation": location}]
         results.append(result)
     run = {"tool": {"driver": driver}, "results": results}
     return json.dumps({"$schema": _SARIF, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-_SHAPES: dict[str, Callable[[_Report], str]] = {
+_WRITERS: dict[str, Callable[[_Report], str]] = {
     "text": _text,
     "json": _json,
     "github": _github,

@@ -1,4 +1,4 @@
-"""`solotable tables`, `entities` and `indexes`: what the models declare."""
+"""`solotable tables`, `entities` and `indexes`: list what the models declare."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from solotable.cli.output import output_options, print_rows
 @click.command("tables", epilog="Example: solotable tables -m models.py")
 @models_option
 @output_options
-def tables(models: str | None, shape: str | None) -> None:
-    """Print the tables: their keys, tenant, time to live, and how much is declared in them."""
+def tables(models: str | None, output: str | None) -> None:
+    """List the tables: keys, tenant, time to live, and number of entities and patterns."""
     from solotable._entities.schema.diff import shown_schema
 
     rows = [
@@ -29,14 +29,14 @@ def tables(models: str | None, shape: str | None) -> None:
         }
         for table in load_tables(models)
     ]
-    print_rows(rows, shape, list(rows[0]))
+    print_rows(rows, output, list(rows[0]))
 
 
 @click.command("entities", epilog="Example: solotable entities -m models.py:surveyor --json")
 @models_option
 @output_options
-def entities(models: str | None, shape: str | None) -> None:
-    """Print the entities: their tables, keys, roles and patterns."""
+def entities(models: str | None, output: str | None) -> None:
+    """List the entities: tables, keys, scope and patterns."""
     rows: list[dict[str, Any]] = [
         {
             "entity": plan.name,
@@ -51,14 +51,14 @@ def entities(models: str | None, shape: str | None) -> None:
         for table in load_tables(models)
         for plan in table.plans.values()
     ]
-    print_rows(rows, shape, list(rows[0]) if rows else ["entity"])
+    print_rows(rows, output, list(rows[0]) if rows else ["entity"])
 
 
 @click.command("indexes", epilog="Example: solotable indexes -m models.py:surveyor")
 @models_option
 @output_options
-def indexes(models: str | None, shape: str | None) -> None:
-    """Print the indexes: their keys and projections, and which entities are in each."""
+def indexes(models: str | None, output: str | None) -> None:
+    """List the indexes: keys, projections, and the entities that use them."""
     from solotable._entities.schema.diff import shown_projection, shown_schema
 
     rows: list[dict[str, Any]] = []
@@ -82,4 +82,4 @@ def indexes(models: str | None, shape: str | None) -> None:
                         "used by": users,
                     }
                 )
-    print_rows(rows, shape, list(rows[0]) if rows else ["index"])
+    print_rows(rows, output, list(rows[0]) if rows else ["index"])

@@ -1,4 +1,4 @@
-"""A table as it is in an engine: what differs from the declared one, and mending that step by step."""
+"""A live table: how it differs from the declared one, and the steps that change it."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ _SECONDS_BETWEEN_LINES = 10.0
 
 
 class TooSlow(click.ClickException):
-    """Something did not become ready in time; it may still do."""
+    """A table or index did not become ready in time."""
 
     exit_code = UNAVAILABLE
 
 
-class Live:
-    """One declared table in one engine; without an engine there is no such table."""
+class LiveTable:
+    """A declared table in an engine; without an engine the table does not exist."""
 
     def __init__(self, engine: Engine | None, table: Table, name: str) -> None:
         self._engine = engine
@@ -35,19 +35,19 @@ class Live:
         self.name = name
 
     def differences(self) -> list[Difference]:
-        """Return in what the live table is not the declared one."""
+        """Return the differences between the live and the declared table."""
         live = self._described()
         ttl = None
         if live is not None:
-            told = self._asked("DescribeTimeToLive", {"TableName": self.name})
-            ttl = told.get("TimeToLiveDescription", {})
+            reply = self._call("DescribeTimeToLive", {"TableName": self.name})
+            ttl = reply.get("TimeToLiveDescription", {})
         return compare(self._table.definition(self.name), self._table.ttl, live, ttl)
 
-    def mend(self, difference: Difference, timeout: float) -> Iterator[str]:
-        """Do what mends a difference, telling each step; a new table gets its time to live too."""
+    def repair(self, difference: Difference, timeout: float) -> Iterator[str]:
+        """Remove a difference, and yield a line for each step; a new table also gets its time to live."""
         match difference.remedy:
             case "create":
-                self._asked("CreateTable", self._table.definition(self.name))
+                self._call("CreateTable", self._table.definition(self.name))
                 yield "the table is being created"
                 yield from self._wait(timeout, None)
                 if self._table.ttl is not None:
@@ -71,10 +71,10 @@ class Live:
                 assert difference.live is not None
                 yield from self._time_to_live(difference.live, enabled=False)
                 if difference.declared is not None:
-                    yield "DynamoDB takes another TTL attribute only after an hour; apply again then"
+                    yield "DynamoDB accepts another TTL attribute after an hour; apply again then"
 
     def _stream(self, specification: dict[str, Any], timeout: float) -> Iterator[str]:
-        self._asked("UpdateTable", {"TableName": self.name, "StreamSpecification": specification})
+        self._call("UpdateTable", {"TableName": self.name, "StreamSpecification": specification})
         yield f"the stream is turned {'on' if specification['StreamEnabled'] else 'off'}"
         yield from self._wait(timeout, None)
 
@@ -91,7 +91,7 @@ class Live:
             "AttributeDefinitions": self._definitions(live, index),
             "GlobalSecondaryIndexUpdates": [{"Create": index}],
         }
-        self._asked("UpdateTable", members)
+        self._call("UpdateTable", members)
         yield f"index {index['IndexName']} is being added"
         yield from self._wait(timeout, index["IndexName"])
 
@@ -99,29 +99,29 @@ class Live:
         assert difference.index is not None
         name = difference.index["IndexName"]
         updates = [{"Delete": {"IndexName": name}}]
-        self._asked("UpdateTable", {"TableName": self.name, "GlobalSecondaryIndexUpdates": updates})
+        self._call("UpdateTable", {"TableName": self.name, "GlobalSecondaryIndexUpdates": updates})
         yield f"index {name} is being deleted"
         yield from self._wait(timeout, name, gone=True)
 
     def _time_to_live(self, attribute: str, *, enabled: bool) -> Iterator[str]:
         wanted = {"AttributeName": attribute, "Enabled": enabled}
-        self._asked("UpdateTimeToLive", {"TableName": self.name, "TimeToLiveSpecification": wanted})
+        self._call("UpdateTimeToLive", {"TableName": self.name, "TimeToLiveSpecification": wanted})
         yield f"time to live by {attribute} is turned {'on' if enabled else 'off'}"
 
     def _definitions(self, live: dict[str, Any], index: dict[str, Any]) -> list[dict[str, str]]:
-        """Return the attributes that are keys now, and those of the new index; no others are taken."""
+        """Return the attributes of existing keys and of the new index; DynamoDB rejects any others."""
         kinds = {
             each["AttributeName"]: each["AttributeType"]
             for each in self._table.definition(self.name)["AttributeDefinitions"]
         }
-        there = {each["AttributeName"]: each["AttributeType"] for each in live["AttributeDefinitions"]}
-        there |= {each["AttributeName"]: kinds[each["AttributeName"]] for each in index["KeySchema"]}
-        return [{"AttributeName": name, "AttributeType": kind} for name, kind in there.items()]
+        attributes = {each["AttributeName"]: each["AttributeType"] for each in live["AttributeDefinitions"]}
+        attributes |= {each["AttributeName"]: kinds[each["AttributeName"]] for each in index["KeySchema"]}
+        return [{"AttributeName": name, "AttributeType": kind} for name, kind in attributes.items()]
 
     def _wait(self, timeout: float, index: str | None, *, gone: bool = False) -> Iterator[str]:
-        """Wait until the table, and the index if one is named, are ready, or the index is gone."""
+        """Wait until the table and the named index are ready, or the index is gone."""
         what = "the table" if index is None else f"index {index}"
-        start = told = time.monotonic()
+        start = printed = time.monotonic()
         wait = _FIRST_WAIT_SECONDS
         while True:
             live = self._described() or {}
@@ -139,8 +139,8 @@ class Live:
                 raise TooSlow(
                     f"{self.name}: {what} is still {status} after {timeout:.0f} s; apply again later."
                 )
-            if now - told > _SECONDS_BETWEEN_LINES:
-                told = now
+            if now - printed > _SECONDS_BETWEEN_LINES:
+                printed = now
                 yield f"{what} is {status} after {now - start:.0f} s"
             time.sleep(wait)
             wait = min(wait * 2, _LONGEST_WAIT_SECONDS)
@@ -149,12 +149,12 @@ class Live:
         if self._engine is None:
             return None
         try:
-            live: dict[str, Any] = self._asked("DescribeTable", {"TableName": self.name})["Table"]
+            live: dict[str, Any] = self._call("DescribeTable", {"TableName": self.name})["Table"]
         except TableNotFound:
             return None
         return live
 
-    def _asked(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
+    def _call(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
         assert self._engine is not None
-        answer: dict[str, Any] = self._engine.handle(Control(operation=operation, members=members))
-        return answer
+        reply: dict[str, Any] = self._engine.handle(Control(operation=operation, members=members))
+        return reply

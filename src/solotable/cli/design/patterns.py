@@ -11,7 +11,7 @@ import click
 from solotable.cli.options.models import load_tables, models_option
 from solotable.cli.output import print_rows
 
-#: The columns of a terminal from which on the table is drawn.
+#: Width of a terminal from which on the table is drawn.
 _WIDE = 160
 _COLUMNS = ("pattern", "arguments", "index", "key condition", "direction", "projection", "cost", "what for")
 
@@ -20,15 +20,15 @@ _COLUMNS = ("pattern", "arguments", "index", "key condition", "direction", "proj
 @models_option
 @click.option(
     "--format",
-    "shape",
+    "output",
     type=click.Choice(["text", "markdown", "json", "csv"]),
     default="text",
     show_default=True,
-    help="How to print it.",
+    help="Format of the table.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON, as --format json does.")
-def command(models: str | None, shape: str, as_json: bool) -> None:
-    """Print every access pattern: its arguments, index, key condition, order, projection and cost."""
+def command(models: str | None, output: str, as_json: bool) -> None:
+    """List the access patterns: arguments, index, key condition, order, projection and cost."""
     from solotable._entities.patterns.access_patterns import AccessPattern, access_patterns
 
     def row(each: AccessPattern) -> dict[str, str]:
@@ -49,22 +49,22 @@ def command(models: str | None, shape: str, as_json: bool) -> None:
 
     tables = load_tables(models)
     found = access_patterns(tables)
-    if as_json or shape == "json":
+    if as_json or output == "json":
         print_rows([asdict(each) for each in found], "json")
         return
     if not found:
         raise click.ClickException(
-            "The models declare no pattern; write @pattern above a class method of an entity that returns "
-            "a query of one of its keys."
+            "The models declare no pattern; decorate a class method of an entity that returns a query of one "
+            "of its keys with @pattern."
         )
-    if shape == "text" and sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE:
+    if output == "text" and sys.stdout.isatty() and shutil.get_terminal_size().columns < _WIDE:
         click.echo("\n\n".join("\n".join(_card(row(each))) for each in found))
         return
-    print_rows([row(each) for each in found], shape, _COLUMNS)
+    print_rows([row(each) for each in found], output, _COLUMNS)
 
 
 def _card(row: dict[str, str]) -> list[str]:
-    """Return a pattern in a few lines, for terminals on which a table of eight columns cannot be read."""
+    """Return a pattern as a few lines, for terminals too narrow for eight columns."""
     lines = [f"{row['pattern']}({row['arguments']})  {row['what for']}".rstrip()]
     lines.append(f"  {row['index']}: {row['key condition']}")
     lines.append("  " + ", ".join(filter(None, (row["direction"], row["projection"], row["cost"]))))

@@ -1,4 +1,4 @@
-"""`solotable schema`: the declared tables against live ones, and for other tools."""
+"""`solotable schema`: show, compare, apply and export the declared tables."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from solotable.cli.exit_codes import FAILED
-from solotable.cli.options.database import db_option, is_remote, there, url_of
+from solotable.cli.jobs.backfill import versions
+from solotable.cli.options.database import db_option, file_exists, is_remote, url_of
 from solotable.cli.options.models import load_tables, models_option
-from solotable.cli.output import json_option, print_json, say
+from solotable.cli.output import json_option, note, print_json
 
 if TYPE_CHECKING:
     from solotable._entities.declare.table import Table
 
-    from .live_tables import Live
+    from .live_tables import LiveTable
 
 
 @click.group("schema")
 def command() -> None:
-    """Show the declared tables, compare them with live ones, make these so, or export them."""
+    """Show the declared tables, compare them with live ones, apply them, or export them."""
 
 
 @command.command("show", epilog="Example: solotable schema show -m models.py:surveyor")
@@ -43,7 +44,7 @@ def show(models: str | None, db: str | None, as_json: bool) -> None:
 @db_option
 @json_option
 def diff(models: str | None, db: str | None, as_json: bool) -> int:
-    """Compare the models with the live tables; exit with 1 when anything differs."""
+    """Compare the models with the live tables; exit with 1 if they differ."""
     found = [(each, each.differences()) for each in _live(load_tables(models), db)]
     if as_json:
         print_json(
@@ -72,40 +73,43 @@ def diff(models: str | None, db: str | None, as_json: bool) -> int:
 @command.command("apply", epilog="Example: solotable schema apply -m models.py:surveyor -d sqlite:///s.db")
 @models_option
 @db_option
-@click.option("--delete-extra", is_flag=True, help="Also delete and replace indexes, and turn a TTL off.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask; aws:// asks otherwise.")
+@click.option("--delete-extra", is_flag=True, help="Also delete and replace indexes, and turn TTL off.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation, as aws:// does.")
 @click.option(
     "--timeout",
     default=3600.0,
     show_default=True,
     type=click.FloatRange(0, min_open=True),
-    help="Seconds to wait for a table or an index.",
+    help="Seconds to wait for a table or index.",
 )
 def apply(models: str | None, db: str | None, delete_extra: bool, yes: bool, timeout: float) -> int:
-    """Make the live tables as declared: create them, add missing indexes one by one, turn TTL on.
+    """Create the declared tables, add missing indexes, and turn TTL on.
 
-    Nothing is deleted without --delete-extra. Exits with 1 when something still differs.
+    Nothing is deleted without --delete-extra. Exits with 1 if something still differs.
     """
     from solotable._entities.schema.diff import DESTRUCTIVE
 
     url = url_of(db)
     left = 0
-    for each in _live(load_tables(models), db, makes=True):
+    for each in _live(load_tables(models), db, create=True):
         differences = each.differences()
         todo = [d for d in differences if d.remedy and (delete_extra or d.remedy not in DESTRUCTIVE)]
         for difference in differences:
             if difference not in todo:
                 left += 1
-                advice = "; --delete-extra would mend it" if difference.remedy else ""
-                say(f"{each.name}: left alone: {difference.sentence}{advice}")
+                advice = "; --delete-extra changes it" if difference.remedy else ""
+                note(f"{each.name}: left unchanged: {difference.sentence}{advice}")
         if todo and not yes and (is_remote(url) or any(d.remedy in DESTRUCTIVE for d in todo)):
-            _ask(each.name, [difference.sentence for difference in todo])
+            _confirm(each.name, [difference.sentence for difference in todo])
         for difference in todo:
-            for line in each.mend(difference, timeout):
-                say(f"{each.name}: {line}")
+            for line in each.repair(difference, timeout):
+                note(f"{each.name}: {line}")
         if not differences:
-            say(f"{each.name}: as declared")
+            note(f"{each.name}: as declared")
     return FAILED if left else 0
+
+
+command.add_command(versions)
 
 
 @command.command("export", epilog="Example: solotable schema export -m models.py:surveyor --format terraform")
@@ -120,7 +124,7 @@ def apply(models: str | None, db: str | None, delete_extra: bool, yes: bool, tim
     help="CloudFormation, Terraform, or DynamoDB's own requests; each as JSON.",
 )
 def export(models: str | None, db: str | None, form: str) -> None:
-    """Print the declared tables for another tool; with a URL, under the names that it gives them."""
+    """Print the declared tables as CloudFormation, Terraform or DynamoDB requests."""
     from solotable._entities.schema.export import cloudformation, needs_key_schema, requests, terraform
 
     wanted = _named(load_tables(models), db)
@@ -128,7 +132,7 @@ def export(models: str | None, db: str | None, form: str) -> None:
     print_json(writers[form](wanted))
     several = needs_key_schema(table for table, _ in wanted)
     if form == "terraform" and several:
-        say(f"{', '.join(several)}: keys of several attributes need the AWS provider 6.29 or newer.")
+        note(f"{', '.join(several)}: keys of several attributes need the AWS provider 6.29 or newer.")
 
 
 def _named(tables: list[Table], db: str | None) -> list[tuple[Table, str]]:
@@ -138,28 +142,28 @@ def _named(tables: list[Table], db: str | None) -> list[tuple[Table, str]]:
     return [(table, names[table.name]) for table in tables]
 
 
-def _live(tables: list[Table], db: str | None, *, makes: bool = False) -> list[Live]:
+def _live(tables: list[Table], db: str | None, *, create: bool = False) -> list[LiveTable]:
     from solotable._connect import open_engine
 
-    from .live_tables import Live
+    from .live_tables import LiveTable
 
     url = url_of(db)
     wanted = _named(tables, db)
-    # Looking at a SQLite file that is not there must not make it.
-    engine = open_engine(url) if makes or there(url) else None
+    # A comparison must not create a missing SQLite file.
+    engine = open_engine(url) if create or file_exists(url) else None
     if engine is not None:
         click.get_current_context().call_on_close(engine.close)
-    return [Live(engine, table, name) for table, name in wanted]
+    return [LiveTable(engine, table, name) for table, name in wanted]
 
 
-def _ask(name: str, sentences: list[str]) -> None:
-    say(f"{name} would be changed:")
+def _confirm(name: str, sentences: list[str]) -> None:
+    note(f"{name} would be changed:")
     for sentence in sentences:
-        say(f"  {sentence}")
+        note(f"  {sentence}")
     try:
-        agreed = click.confirm("Do it?", err=True)
+        agreed = click.confirm("Apply these changes?", err=True)
     except click.exceptions.Abort:
-        raise click.UsageError("Nobody answered; say --yes to do it without being asked.") from None
+        raise click.UsageError("No confirmation received; pass --yes to skip the prompt.") from None
     if not agreed:
         raise click.exceptions.Exit(FAILED)
 

@@ -1,10 +1,8 @@
-"""`solotable backfill` and `solotable shapes`: old items brought up to date, and how many there are."""
+"""`solotable backfill` and `solotable schema versions`: upgrade stored items, and count them by version."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +10,12 @@ import click
 
 from solotable.cli.exit_codes import FAILED
 from solotable.cli.options.arguments import plan_named
-from solotable.cli.options.database import NotThere, db_option, there, url_of
+from solotable.cli.options.database import db_option, open_admin_store
 from solotable.cli.options.models import load_tables, models_option
-from solotable.cli.output import json_option, print_json, print_table, say
-from solotable.errors import TableNotFound
+from solotable.cli.output import json_option, note, print_json, print_table
+from solotable.cli.progress import progress
 
 if TYPE_CHECKING:
-    from solotable._entities.declare.table import Table
-    from solotable._store import AdminStore
     from solotable.jobs.backfill import Progress
 
 _BUDGET = 1_000_000_000
@@ -31,7 +27,7 @@ def _budget_option(command: CommandT) -> CommandT:
         "--budget",
         type=click.IntRange(1),
         default=_BUDGET,
-        help="Read at most this many items; without it the whole table.",
+        help="Read at most this many items. Default: the whole table.",
     )(command)
 
 
@@ -42,16 +38,20 @@ def _budget_option(command: CommandT) -> CommandT:
 @models_option
 @db_option
 @click.option(
-    "--rate", type=click.FloatRange(0, min_open=True), help="Take at most this many capacity units a second."
+    "--rate", type=click.FloatRange(0, min_open=True), help="Use at most this many capacity units per second."
 )
 @click.option(
-    "--segments", type=click.IntRange(1, 1000), default=1, show_default=True, help="Work on as many parts."
+    "--segments",
+    type=click.IntRange(1, 1000),
+    default=1,
+    show_default=True,
+    help="Scan the table in this many parallel segments.",
 )
-@click.option("--dry-run", is_flag=True, help="Only count what would be rewritten.")
+@click.option("--dry-run", is_flag=True, help="Count the items that would be rewritten; write nothing.")
 @click.option(
     "--resume/--restart",
     default=True,
-    help="Go on where a run that did not end stood (the default), or anew.",
+    help="Continue an unfinished run (the default), or start over.",
 )
 @_budget_option
 @json_option
@@ -66,15 +66,25 @@ def backfill(  # noqa: PLR0913, PLR0917 - a command has as many parameters as op
     budget: int,
     as_json: bool,
 ) -> int:
-    """Bring all items of ENTITY to its current shape and index keys, beside whoever else writes them.
+    """Rewrite stored items of ENTITY to its current schema version and index keys.
 
-    A run that was stopped goes on where it stood. Exits with 1 when some items could not be rewritten.
+    Other writers may continue. An unfinished run continues at its checkpoint. Exits with 1 if some items
+    could not be rewritten.
     """
     from solotable.jobs.backfill import backfill as job
 
     tables = load_tables(models)
     plan = plan_named(tables, entity)
-    with opened_for_all(db, tables, plan.table) as store, _showing(plan.name, quiet=as_json) as progress:
+
+    with (
+        open_admin_store(db, tables, plan.table) as store,
+        progress(f"backfill {plan.name}", quiet=as_json) as update,
+    ):
+
+        def show(now: Progress) -> None:
+            left = "" if now.eta_seconds is None else f"{now.eta_seconds:,.0f} s left"
+            update(now.tally.seen, None if now.total is None else max(now.total, now.tally.seen), left)
+
         done = job(
             store,
             plan.entity,
@@ -83,27 +93,31 @@ def backfill(  # noqa: PLR0913, PLR0917 - a command has as many parameters as op
             segments=segments,
             dry_run=dry_run,
             restart=not resume,
-            progress=progress,
+            progress=show,
         )
     if as_json:
         print_json(asdict(done))
     else:
-        _tell(done)
+        _print_result(done)
     for problem in done.problems:
-        say(problem)
+        note(problem)
     return FAILED if done.tally.failed else 0
 
 
-@click.command("shapes", epilog="Example: solotable shapes -m models.py -d sqlite:///app.db --json")
+@click.command(
+    "versions", epilog="Example: solotable schema versions -m models.py -d sqlite:///app.db --json"
+)
 @click.argument("entities", nargs=-1, metavar="[ENTITY]...")
 @models_option
 @db_option
 @_budget_option
 @json_option
-def shapes(entities: tuple[str, ...], models: str | None, db: str | None, budget: int, as_json: bool) -> None:
-    """Count stored items by their shapes, and those with wrong index keys.
+def versions(
+    entities: tuple[str, ...], models: str | None, db: str | None, budget: int, as_json: bool
+) -> None:
+    """Count stored items by schema version, and those with stale index keys.
 
-    Reads the whole table for each of these ENTITIES; without any, for those that have had several shapes.
+    Scans the table once for each ENTITY. Default: the entities that declare schema versions.
     """
     from solotable.jobs.backfill import report
 
@@ -112,11 +126,14 @@ def shapes(entities: tuple[str, ...], models: str | None, db: str | None, budget
         plan for table in tables for plan in table.plans.values() if plan.shapes.declared
     ]
     if not plans:
-        raise click.UsageError("No entity declares a shape; name those whose index keys are to be checked.")
+        raise click.UsageError("No entity declares schema versions; name the entities to check index keys.")
     found = []
     for plan in plans:
-        with opened_for_all(db, tables, plan.table) as store:
-            found.append(report(store, plan.entity, budget=budget))
+        with (
+            open_admin_store(db, tables, plan.table) as store,
+            progress(f"read {plan.name}", quiet=as_json) as update,
+        ):
+            found.append(report(store, plan.entity, budget=budget, progress=update))
     if as_json:
         print_json([{**asdict(each), "old": each.old} for each in found])
         return
@@ -125,9 +142,9 @@ def shapes(entities: tuple[str, ...], models: str | None, db: str | None, budget
             {
                 "entity": each.entity,
                 "items": each.items,
-                "shape": each.current,
+                "version": each.current,
                 "old": each.old,
-                "by shape": ", ".join(f"{shape}: {count}" for shape, count in each.by_shape.items()),
+                "by version": ", ".join(f"{version}: {count}" for version, count in each.by_shape.items()),
                 "serving older": each.serving_older,
                 "stale keys": each.stale_keys,
                 "unreadable": each.unreadable,
@@ -137,63 +154,16 @@ def shapes(entities: tuple[str, ...], models: str | None, db: str | None, budget
     )
 
 
-@contextmanager
-def opened_for_all(db: str | None, tables: Sequence[Table], own: Table) -> Iterator[AdminStore]:
-    """Open a URL for all tenants; nothing is recorded, for a job sends more than fits into memory."""
-    from solotable._connect import open_engine, over
-
-    url = url_of(db)
-    if not there(url):
-        raise NotThere(f"There is no file {url.path}. Make it with: solotable schema apply -d {url.text}")
-    engine = open_engine(url)
-    try:
-        yield over(engine, [own] if url.table else tables, url).admin()
-    except TableNotFound as refused:
-        raise NotThere(
-            f"{own.name}: the table is not at {url.text}. Make it with: solotable schema apply -d {url.text}"
-        ) from refused
-    finally:
-        engine.close()
-
-
-def _tell(done: Progress) -> None:
+def _print_result(done: Progress) -> None:
     tally = done.tally
     verb = "would be" if done.dry_run else "were"
     click.echo(
-        f"{done.entity}: of {tally.items:,} items {tally.upgraded:,} {verb} brought to the current shape and "
+        f"{done.entity}: {tally.items:,} items read, {tally.upgraded:,} {verb} upgraded, "
         f"{tally.reindexed:,} {verb} given new index keys, in {done.seconds:.1f} s."
     )
     if tally.conflicts:
-        click.echo(f"{tally.conflicts:,} times somebody else wrote first, and the item was read anew.")
+        click.echo(f"{tally.conflicts:,} concurrent writes; those items were read again.")
     if tally.newer:
-        click.echo(f"{tally.newer:,} items were written by newer code and left alone.")
+        click.echo(f"{tally.newer:,} items have a newer schema version and were left unchanged.")
     if tally.failed:
-        click.echo(f"{tally.failed:,} items could not be rewritten; the first of them:")
-
-
-@contextmanager
-def _showing(name: str, *, quiet: bool) -> Iterator[Callable[[Progress], None] | None]:
-    """Show on a terminal how far it has come, and when it will be done."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    columns = (
-        TextColumn(name),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[left]}"),
-        TimeElapsedColumn(),
-    )
-    with Bar(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(name, total=None, left="")
-
-        def show(now: Progress) -> None:
-            left = "" if now.eta_seconds is None else f"{now.eta_seconds:,.0f} s left"
-            total = None if now.total is None else max(now.total, now.tally.seen)
-            bar.update(task, completed=now.tally.seen, total=total, left=left)
-
-        yield show
+        click.echo(f"{tally.failed:,} items could not be rewritten; the first ones:")

@@ -1,20 +1,17 @@
-"""`solotable purge`: remove for good what was deleted and whose grace is over, and tell what is held."""
+"""`solotable purge`: remove soft-deleted items whose grace period is over, and list holds."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from solotable.cli.exit_codes import FAILED
-from solotable.cli.options.database import db_option
+from solotable.cli.options.database import db_option, open_admin_store
 from solotable.cli.options.models import load_tables, models_option
 from solotable.cli.output import json_option, print_json, print_rows, print_table
-
-from .backfill import opened_for_all
+from solotable.cli.progress import progress
 
 if TYPE_CHECKING:
     from solotable._entities.declare.table import Table
@@ -25,25 +22,25 @@ if TYPE_CHECKING:
 @click.command("purge", epilog="Example: solotable purge -m models.py -d sqlite:///app.db --dry-run")
 @models_option
 @db_option
-@click.option("--dry-run", is_flag=True, help="Only count what would go.")
-@click.option("--hold-report", is_flag=True, help="Purge nothing; list what is held, due or not.")
-@click.option("--receipts", is_flag=True, help="Purge nothing; print the receipts as JSON lines.")
+@click.option("--dry-run", is_flag=True, help="Count the items that would be removed; remove nothing.")
+@click.option("--hold-report", is_flag=True, help="Remove nothing; list the items on hold.")
+@click.option("--receipts", is_flag=True, help="Remove nothing; print the receipts as JSON lines.")
 @json_option
 def command(
     models: str | None, db: str | None, dry_run: bool, hold_report: bool, receipts: bool, as_json: bool
 ) -> int:
-    """Purge what was deleted and can no longer be undeleted, with everything that belongs to it.
+    """Remove soft-deleted items whose grace period is over, with their children and history.
 
-    Broken off anywhere it can be run again. Exits with 1 when something could not be purged.
+    A run that was interrupted can be repeated. Exits with 1 if an item could not be removed.
     """
     tables = [table for table in load_tables(models) if _is_soft(table)]
     if not tables:
-        raise click.UsageError("No entity declares a SoftDelete, so nothing waits for a purge.")
+        raise click.UsageError("No entity declares a SoftDelete, so there is nothing to purge.")
     if hold_report and receipts:
-        raise click.UsageError("--hold-report and --receipts exclude each other.")
+        raise click.UsageError("--hold-report and --receipts cannot be used together.")
     reports: list[dict[str, Any]] = []
     for table in tables:
-        with opened_for_all(db, tables, table) as store:
+        with open_admin_store(db, tables, table) as store:
             if hold_report:
                 reports += _held(store, table)
             elif receipts:
@@ -57,7 +54,7 @@ def command(
     elif hold_report:
         print_table(reports, ("entity", "key", "deleted_at", "purge_at", "held"))
     else:
-        _tell(reports)
+        _print_reports(reports)
     return FAILED if any(report.get("problems") for report in reports) else 0
 
 
@@ -68,7 +65,11 @@ def _is_soft(table: Table) -> bool:
 def _purged(store: AdminStore, table: Table, *, dry_run: bool, quiet: bool) -> dict[str, Any]:
     from solotable.jobs.purge import purge
 
-    with _showing(table.name, quiet=quiet) as show:
+    with progress(f"purge {table.name}", quiet=quiet) as update:
+
+        def show(now: Purged) -> None:
+            update(now.looked_at, now.due)
+
         return purge(store, table, dry_run=dry_run, progress=show).row()
 
 
@@ -90,32 +91,13 @@ def _print_receipts(store: AdminStore, table: Table) -> None:
     print_rows(rows, "jsonl")
 
 
-def _tell(reports: Sequence[dict[str, Any]]) -> None:
+def _print_reports(reports: Sequence[dict[str, Any]]) -> None:
     for report in reports:
         verb = "would be" if report["dry_run"] else "were"
         shown = ", ".join(f"{count:,} {name}" for name, count in report["removed"].items())
-        told = f" ({shown})" if shown else ""
-        click.echo(f"{report['table']}: {report['items']:,} items {verb} purged{told}.")
+        details = f" ({shown})" if shown else ""
+        click.echo(f"{report['table']}: {report['items']:,} items {verb} purged{details}.")
         if report["held"]:
-            click.echo(f"{len(report['held']):,} are held; --hold-report lists them.")
+            click.echo(f"{len(report['held']):,} are on hold; --hold-report lists them.")
         for problem in report["problems"]:
             click.echo(f"Not purged: {problem}")
-
-
-@contextmanager
-def _showing(name: str, *, quiet: bool) -> Iterator[Callable[[Purged], None] | None]:
-    """Show on a terminal how far it has come."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn(name), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(name, total=None)
-
-        def show(now: Purged) -> None:
-            bar.update(task, completed=now.looked_at, total=now.due)
-
-        yield show

@@ -11,7 +11,7 @@ import click
 
 from solotable.cli.exit_codes import FAILED
 from solotable.cli.options.database import db_option
-from solotable.cli.output import json_option, output_options, print_json, print_rows, say
+from solotable.cli.output import json_option, note, output_options, print_json, print_rows
 from solotable.errors import FeedTrimmed
 
 from .session import InvalidRequest, list_options, moment, opened, paged, shown, table_options
@@ -42,7 +42,7 @@ def list_(
     registry: bool,
     most: int,
     everything: bool,
-    shape: str | None,
+    output: str | None,
 ) -> None:
     """Print the trail, newest first. Changes are in it once `deliver` has run."""
     from solotable.systems.limiter.admin import audit as trail
@@ -59,17 +59,17 @@ def list_(
                 return table.run(trail.registry_audit(table.db.scope, limit=limit, cursor=cursor))
             return limiter.audit(entity=entity, limit=limit, cursor=cursor)
 
-        if shape in ("json", "jsonl"):
+        if output in ("json", "jsonl"):
             rows = paged(ask, most, everything=everything, what="records", row=lambda each: each.as_dict())
-            print_rows(rows, shape)
+            print_rows(rows, output)
             return
         told = list(paged(ask, most, everything=everything, what="records", row=_told))
-    if not told and shape is None:
+    if not told and output is None:
         click.echo(
             "Nothing is in the trail. Recent changes are put there by: solotable limiter audit deliver"
         )
         return
-    print_rows(told, shape, _COLUMNS)
+    print_rows(told, output, _COLUMNS)
 
 
 @audit.command("deliver", epilog="Example: solotable limiter audit deliver --follow -d sqlite:///l.db")
@@ -97,7 +97,7 @@ def deliver(db: str | None, follow: bool, recover: bool, as_json: bool) -> int:
             f"{done.events:,} {'change was' if done.events == 1 else 'changes were'} put into the trail."
         )
     if done.dead:
-        say(f"{done.dead} could not be kept; they are dead letters of the table.")
+        note(f"{done.dead} could not be kept; they are dead letters of the table.")
     return FAILED if done.dead else 0
 
 

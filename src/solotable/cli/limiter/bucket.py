@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from solotable.cli.exit_codes import FAILED
-from solotable.cli.options.database import NotThere
-from solotable.cli.output import json_option, print_json, print_table, say
+from solotable.cli.options.database import NotFoundError
+from solotable.cli.output import json_option, note, print_json, print_table
 from solotable.errors import UnknownEntity
 
 from .session import Table, opened, shown, table_options
@@ -42,7 +42,7 @@ def available(entity: str, resource: str, db: str | None, namespace: str | None,
         return
     _print_statuses(found)
     if source is not None:
-        say(f"The limits of {entity} are set for {SOURCES[source]}.")
+        note(f"The limits of {entity} are set for {SOURCES[source]}.")
 
 
 @click.command(
@@ -107,7 +107,7 @@ def show(entity: str, resource: str, db: str | None, namespace: str | None, as_j
         found = _shards(table, table.id_of(namespace), entity, resource)
         contents = [(each, _contents(each, now)) for each in found]
     if not found:
-        raise NotThere(
+        raise NotFoundError(
             f"{entity!r} has no bucket for {resource!r}: nothing was taken, or long ago; it counts as full."
         )
     if as_json:
@@ -130,7 +130,7 @@ def show(entity: str, resource: str, db: str | None, namespace: str | None, as_j
     for each in rules:
         from solotable.systems.limiter.admin.limits import parse
 
-        say(f"Reckoned with {shown(parse(each))}.")
+        note(f"Reckoned with {shown(parse(each))}.")
 
 
 def _shards(table: Table, namespace: str, entity: str, resource: str) -> list[Bucket]:

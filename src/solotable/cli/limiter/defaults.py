@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
-from solotable.cli.options.database import NotThere
-from solotable.cli.output import json_option, say
+from solotable.cli.options.database import NotFoundError
+from solotable.cli.output import json_option, note
 
 from .entity import print_stored
 from .session import limits_given, opened, shown, table_options
@@ -60,7 +60,7 @@ def get_resource(name: str | None, db: str | None, namespace: str | None, as_jso
             return
         found = limiter.get_limits(resource=name)
         if found is None:
-            raise NotThere(f"No limits are set for resource {name!r}.")
+            raise NotFoundError(f"No limits are set for resource {name!r}.")
         print_stored([found], as_json=as_json, one=True)
 
 
@@ -72,7 +72,7 @@ def delete_resource(name: str, db: str | None, namespace: str | None) -> None:
     with opened(db) as table:
         before = table.limiter(namespace).delete_limits(resource=name)
         if before is None:
-            raise NotThere(f"No limits are set for resource {name!r}.")
+            raise NotFoundError(f"No limits are set for resource {name!r}.")
         click.echo(f"Removed the limits of resource {name}: {shown(before.limits)}")
 
 
@@ -104,9 +104,9 @@ def set_system(
         stored = limiter.set_limits(given, on_unavailable=choice)
         print_stored([stored], as_json=as_json, one=True)
         if before is not None and before.limits and not given:
-            say(f"The limits of the system were removed by this: {shown(before.limits)}")
+            note(f"The limits of the system were removed by this: {shown(before.limits)}")
         elif before is not None and before.on_unavailable is not None and choice is None:
-            say(f"Removed by this: --on-unavailable {before.on_unavailable}")
+            note(f"Removed by this: --on-unavailable {before.on_unavailable}")
 
 
 @system.command("get-defaults", epilog="Example: solotable limiter system get-defaults -d sqlite:///l.db")
@@ -117,7 +117,7 @@ def get_system(db: str | None, namespace: str | None, as_json: bool) -> None:
     with opened(db) as table:
         found = table.limiter(namespace).get_limits()
         if found is None:
-            raise NotThere("No limits are set for the system.")
+            raise NotFoundError("No limits are set for the system.")
         print_stored([found], as_json=as_json, one=True)
 
 
@@ -130,5 +130,5 @@ def delete_system(db: str | None, namespace: str | None) -> None:
     with opened(db) as table:
         before = table.limiter(namespace).delete_limits()
         if before is None:
-            raise NotThere("No limits are set for the system.")
+            raise NotFoundError("No limits are set for the system.")
         click.echo(f"Removed the limits of the system: {shown(before.limits)}")

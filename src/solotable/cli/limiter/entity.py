@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from solotable.cli.options.database import NotThere
+from solotable.cli.options.database import NotFoundError
 from solotable.cli.output import (
     in_a_line,
     json_option,
@@ -94,7 +94,7 @@ def show(entity_id: str, db: str | None, namespace: str | None, resource: str | 
         found = limiter.get_entity(entity_id)
         own = limiter.limited_resources(entity=entity_id)
         if found is None and not own:
-            raise NotThere(f"There is no entity {entity_id!r}; it has no limits of its own either.")
+            raise NotFoundError(f"There is no entity {entity_id!r}; it has no limits of its own either.")
         facts = {"entity_id": entity_id} if found is None else _row(found)
         rows = _effective(limiter, entity_id, own, resource)
     if as_json:
@@ -116,12 +116,12 @@ def show(entity_id: str, db: str | None, namespace: str | None, resource: str | 
 @table_options
 @list_options
 @output_options
-def list_(db: str | None, namespace: str | None, most: int, everything: bool, shape: str | None) -> None:
+def list_(db: str | None, namespace: str | None, most: int, everything: bool, output: str | None) -> None:
     """Print the entities, each parent before its children."""
     with opened(db) as table:
         limiter = table.limiter(namespace)
         rows = paged(limiter.entities, most, everything=everything, what="entities", row=_row)
-        print_rows(rows, shape, () if shape in ("json", "jsonl") else _COLUMNS)
+        print_rows(rows, output, () if output in ("json", "jsonl") else _COLUMNS)
 
 
 @entity.command("children", epilog="Example: solotable limiter entity children acme -d sqlite:///l.db")
@@ -130,19 +130,19 @@ def list_(db: str | None, namespace: str | None, most: int, everything: bool, sh
 @list_options
 @output_options
 def children(
-    entity_id: str, db: str | None, namespace: str | None, most: int, everything: bool, shape: str | None
+    entity_id: str, db: str | None, namespace: str | None, most: int, everything: bool, output: str | None
 ) -> None:
     """Print the children of an ENTITY."""
     with opened(db) as table:
         limiter = table.limiter(namespace)
         if limiter.get_entity(entity_id) is None:
-            raise NotThere(f"There is no entity {entity_id!r}.")
+            raise NotFoundError(f"There is no entity {entity_id!r}.")
 
         def ask(*, limit: int, cursor: str | None) -> Any:
             return limiter.children(entity_id, limit=limit, cursor=cursor)
 
         rows = paged(ask, most, everything=everything, what="children", row=_row)
-        print_rows(rows, shape, () if shape in ("json", "jsonl") else _COLUMNS)
+        print_rows(rows, output, () if output in ("json", "jsonl") else _COLUMNS)
 
 
 @entity.command("delete", epilog="Example: solotable limiter entity delete key-7 --yes -d sqlite:///l.db")
@@ -154,7 +154,7 @@ def delete(entity_id: str, db: str | None, namespace: str | None, yes: bool) -> 
     with opened(db) as table:
         limiter = table.limiter(namespace)
         if limiter.get_entity(entity_id) is None:
-            raise NotThere(f"There is no entity {entity_id!r}.")
+            raise NotFoundError(f"There is no entity {entity_id!r}.")
         if not confirm(f"Remove {entity_id} and its limits?", yes=yes):
             click.echo("Nothing was changed.")
             return 1
@@ -209,7 +209,7 @@ def get_limits(
             found = [] if one is None else [one]
         if not found:
             on = "" if resource is None else f" on {resource!r}"
-            raise NotThere(
+            raise NotFoundError(
                 f"{entity_id!r} has no limits of its own{on}; see which hold: "
                 f"solotable limiter entity show {entity_id}"
             )
@@ -232,7 +232,7 @@ def delete_limits(entity_id: str, db: str | None, namespace: str | None, resourc
         before = limiter.delete_limits(entity=entity_id, resource=resource)
         on = "all resources" if resource is None else resource
         if before is None:
-            raise NotThere(f"{entity_id!r} has no limits of its own on {on}.")
+            raise NotFoundError(f"{entity_id!r} has no limits of its own on {on}.")
         click.echo(f"Removed the limits of {entity_id} on {on}: {shown(before.limits)}")
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from solotable.cli.exit_codes import FAILED, USAGE
-from solotable.cli.output import json_option, print_json, print_table, say
+from solotable.cli.output import json_option, note, print_json, print_table
 
 from .session import DEFAULT_NAMESPACE, Table, confirm, opened, table_options
 
@@ -31,7 +31,7 @@ class InvalidManifest(click.ClickException):
 
     def show(self, file: object = None) -> None:
         """Print the lines as they are: editors jump to FILE:LINE."""
-        say(self.message)
+        note(self.message)
 
 
 @click.group("limits")
@@ -98,7 +98,7 @@ def apply(file: Path, db: str | None, namespace: str | None, prune: bool, yes: b
         if not as_json:
             _print_plan(found)
         if found.changes and not confirm(f"Apply it to namespace {_name(manifest, namespace)}?", yes=yes):
-            say("Nothing was changed.")
+            note("Nothing was changed.")
             return FAILED
         with _showing(len(found.changes), quiet=as_json) as told:
             for change in found.changes:
@@ -213,7 +213,7 @@ def _print_plan(found: Plan) -> None:
     else:
         click.echo(f"Nothing to do: {_plural(found.same)} stored as the file says.")
     if found.unnamed:
-        say(f"{_plural(len(found.unnamed))} stored but not in the file; --prune removes: {_some(found)}")
+        note(f"{_plural(len(found.unnamed))} stored but not in the file; --prune removes: {_some(found)}")
 
 
 def _plural(count: int) -> str:

@@ -11,7 +11,7 @@ import click
 
 from solotable.cli.exit_codes import FAILED
 from solotable.cli.options.database import db_option
-from solotable.cli.output import json_option, output_options, print_json, print_one, print_rows, row_of, say
+from solotable.cli.output import json_option, note, output_options, print_json, print_one, print_rows, row_of
 
 from .session import InvalidRequest, confirm, list_options, opened, paged
 
@@ -45,7 +45,7 @@ def register(name: str, db: str | None, as_json: bool) -> None:
 @db_option
 @list_options
 @output_options
-def list_(db: str | None, most: int, everything: bool, shape: str | None) -> None:
+def list_(db: str | None, most: int, everything: bool, output: str | None) -> None:
     """Print the namespaces by name, deleted ones too."""
     from solotable.systems.limiter.admin import namespaces
 
@@ -54,7 +54,7 @@ def list_(db: str | None, most: int, everything: bool, shape: str | None) -> Non
         def ask(*, limit: int, cursor: str | None) -> Any:
             return table.run(namespaces.namespaces(table.db.scope, limit=limit, cursor=cursor))
 
-        print_rows(paged(ask, most, everything=everything, what="namespaces", row=_row), shape, _COLUMNS)
+        print_rows(paged(ask, most, everything=everything, what="namespaces", row=_row), output, _COLUMNS)
 
 
 @namespace.command("show", epilog="Example: solotable limiter namespace show acme -d sqlite:///l.db")
@@ -83,7 +83,7 @@ def delete(name: str, db: str | None, yes: bool, as_json: bool) -> int:
     with opened(db) as table:
         table.run(namespaces.show(table.db.scope, name))
         if not confirm(f"Close namespace {name}? Nobody can enter it until it is recovered.", yes=yes):
-            say("Nothing was changed.")
+            note("Nothing was changed.")
             return FAILED
         found = table.run(namespaces.delete(table.db.scope.acting(table.actor, None), name))
         _print(
@@ -127,7 +127,7 @@ def purge(name: str, db: str | None, yes: bool, as_json: bool) -> int:
                 f"Namespace {name!r} is active; delete it first: solotable limiter namespace delete {name}"
             )
         if not confirm(f"Remove everything in {name} for good?", yes=yes):
-            say("Nothing was changed.")
+            note("Nothing was changed.")
             return FAILED
         with _showing(quiet=as_json) as told:
             done = table.run(namespaces.purge(scope, name, progress=told))
@@ -156,7 +156,7 @@ def orphans(db: str | None, purged: str | None, yes: bool, as_json: bool) -> int
                 f"Remove everything of the id {purged} for good? Whoever uses it as a namespace loses it."
             )
             if not confirm(question, yes=yes):
-                say("Nothing was changed.")
+                note("Nothing was changed.")
                 return FAILED
             removed = table.run(namespaces.purge_orphan(table.db.scope, purged))
             print_json({"id": purged, "removed": removed}) if as_json else click.echo(
@@ -169,7 +169,7 @@ def orphans(db: str | None, purged: str | None, yes: bool, as_json: bool) -> int
         print_json(rows)
     elif rows:
         print_rows(rows, None, ("id", "items"))
-        say("Ids that an application uses as plain namespaces are in here too; do not purge those.")
+        note("Ids that an application uses as plain namespaces are in here too; do not purge those.")
     else:
         click.echo(f"Every one of {found.looked_at:,} items belongs to a registered namespace.")
     return 0

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 
 from solotable.cli.exit_codes import UNAVAILABLE, USAGE
-from solotable.cli.options.database import NotThere, db_option, there, url_of
-from solotable.cli.output import say
+from solotable.cli.options.database import NotFoundError, db_option, file_exists, url_of
+from solotable.cli.output import note
 from solotable.errors import DataError, TableNotFound
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class Table:
         except NotFound:
             return name
         if there.status != "active":
-            raise NotThere(
+            raise NotFoundError(
                 f"Namespace {name!r} was deleted; recover it: solotable limiter namespace recover {name}"
             )
         return there.id
@@ -118,8 +118,8 @@ def opened(db: str | None, *, makes: bool = False) -> Iterator[Table]:
     from solotable.systems.limiter import errors, limiter
 
     url = url_of(db)
-    if not makes and not there(url):
-        raise NotThere(
+    if not makes and not file_exists(url):
+        raise NotFoundError(
             f"There is no file {url.path}. A command that writes makes it, for instance: "
             f"solotable limiter system set-defaults rpm=100/minute -d {url.text}"
         )
@@ -127,13 +127,15 @@ def opened(db: str | None, *, makes: bool = False) -> Iterator[Table]:
     try:
         yield Table(db=over(engine, [limiter], url), url=url, actor=_actor())
     except TableNotFound as refused:
-        raise NotThere(
+        raise NotFoundError(
             f"{limiter.name}: the table is not at {url.text}. "
             f"Make it with: solotable schema apply -m {MODELS} -d {url.text}"
         ) from refused
     except errors.NoLimits as refused:
         told = str(refused).partition(";")[0]
-        raise NotThere(f"{told}; set some: solotable limiter system set-defaults rpm=100/minute") from refused
+        raise NotFoundError(
+            f"{told}; set some: solotable limiter system set-defaults rpm=100/minute"
+        ) from refused
     except errors.UnreadableBucket as refused:
         raise TableUnavailable(str(refused)) from refused
     except errors.LimiterUnavailable as refused:
@@ -158,7 +160,7 @@ def paged(
         for each in page:
             found += 1
             if not everything and found > most:
-                say(f"There are more {what}; --all prints them, -n {most * 10} prints more.")
+                note(f"There are more {what}; --all prints them, -n {most * 10} prints more.")
                 return
             yield row(each)
         cursor = page.cursor

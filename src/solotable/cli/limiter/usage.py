@@ -64,7 +64,7 @@ def list_(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
     until: str | None,
     most: int,
     everything: bool,
-    shape: str | None,
+    output: str | None,
 ) -> None:
     """Print usage row by row, oldest first."""
     asked = _asked(entity, resource, window, since, until)
@@ -74,15 +74,15 @@ def list_(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
         def ask(*, limit: int, cursor: str | None) -> Any:
             return limiter.usage(**asked, limit=limit, cursor=cursor)
 
-        if shape in ("json", "jsonl"):
+        if output in ("json", "jsonl"):
             rows = paged(ask, most, everything=everything, what="rows", row=lambda row: row.as_dict())
-            print_rows(rows, shape)
+            print_rows(rows, output)
             return
         flat = list(paged(ask, most, everything=everything, what="rows", row=_flat))
-    if not flat and shape is None:
+    if not flat and output is None:
         _say_none()
         return
-    print_rows(flat, shape, list(dict.fromkeys(name for row in flat for name in row)))
+    print_rows(flat, output, list(dict.fromkeys(name for row in flat for name in row)))
 
 
 @usage.command("summary", epilog="Example: solotable limiter usage summary --resource gpt-4 --since 24h")

@@ -1,7 +1,7 @@
-"""What a person writes behind a command: entities and patterns by name, `key=value` by their types.
+"""Parse the arguments of commands: entities and patterns by name, `name=value` by type.
 
-`name=value` is read by the type of the field or parameter; `name:=json` is JSON as it stands, for null,
-lists and maps. Everything that cannot be read is a usage error with one sentence per argument.
+`name=value` is parsed by the type of the field or parameter. `name:=json` is JSON, for null, lists and
+maps. An argument that cannot be parsed is a usage error with one sentence.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 def plan_named(tables: Iterable[Table], name: str) -> Plan:
-    """Return the entity of this name, or say which there are."""
+    """Return the entity of this name, or list the entities."""
     plans = {plan.name: plan for table in tables for plan in table.plans.values()}
     if name not in plans:
-        raise click.UsageError(f"There is no entity {name!r}; {_advice(name, plans)}")
+        raise click.UsageError(f"No such entity {name!r}; {_advice(name, plans)}")
     return plans[name]
 
 
 def pattern_named(tables: Sequence[Table], name: str) -> tuple[Plan, Pattern]:
-    """Return the pattern `Entity.pattern` and its entity, or say which there are."""
+    """Return the pattern `Entity.pattern` and its entity, or list the patterns."""
     known = {
         f"{plan.name}.{each}": (plan, pattern)
         for table in tables
@@ -39,13 +39,13 @@ def pattern_named(tables: Sequence[Table], name: str) -> tuple[Plan, Pattern]:
     if name not in known:
         alone = [full for full in known if full.partition(".")[2] == name]
         if len(alone) != 1:
-            raise click.UsageError(f"There is no pattern {name!r}; {_advice(name, known)}")
+            raise click.UsageError(f"No such pattern {name!r}; {_advice(name, known)}")
         name = alone[0]
     return known[name]
 
 
 def fields_of(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
-    """Read `field=value` by the types of an entity's fields."""
+    """Parse `field=value` by the types of an entity's fields."""
     from solotable._entities.patterns.paths import place_of
 
     kinds = {name: place_of(plan, name).validated for name in plan.attributes}
@@ -53,7 +53,7 @@ def fields_of(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
 
 
 def paths_of(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
-    """Read `path=value`, where a path may be dotted, by the types of what it leads to."""
+    """Parse `path=value` by the type at the path, which may be dotted."""
     from solotable._entities.patterns.paths import resolve
     from solotable.errors import DeclarationError
 
@@ -62,14 +62,14 @@ def paths_of(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
         name, _, _ = _split(text)
         try:
             kind = resolve(plan, name).validated
-        except DeclarationError as refused:
-            raise click.UsageError(str(refused)) from None
+        except DeclarationError as error:
+            raise click.UsageError(str(error)) from None
         found |= read([text], {name: kind}, plan.name)
     return found
 
 
 def query_of(plan: Plan, pattern: Pattern, given: Sequence[str]) -> Query[Any]:
-    """Call a pattern with `parameter=value`; the tenant may be among them, for the admin scope."""
+    """Call a pattern with `parameter=value`; in the admin scope the tenant may be one of them."""
     from dataclasses import replace
 
     from solotable._entities.patterns.pattern import BoundPattern
@@ -79,11 +79,11 @@ def query_of(plan: Plan, pattern: Pattern, given: Sequence[str]) -> Query[Any]:
     bound = BoundPattern(pattern, plan.entity)
     try:
         kinds: dict[str, Any] = dict(argument_types(plan.entity, pattern))
-    except DataError as refused:
-        raise click.UsageError(str(refused)) from None
+    except DataError as error:
+        raise click.UsageError(str(error)) from None
     tenant = plan.tenant if plan.tenant not in kinds else None
     values = read(given, kinds | ({tenant: str} if tenant else {}), bound.name)
-    theirs = values.pop(tenant, None) if tenant else None
+    tenant_given = values.pop(tenant, None) if tenant else None
     missing = [
         each.name
         for each in pattern.parameters
@@ -93,30 +93,32 @@ def query_of(plan: Plan, pattern: Pattern, given: Sequence[str]) -> Query[Any]:
     ]
     if missing:
         wanted = " ".join(f"{name}=..." for name in missing)
-        raise click.UsageError(f"{bound.name} needs {' and '.join(missing)}; add {wanted}")
+        raise click.UsageError(f"{bound.name} needs {' and '.join(missing)}; add: {wanted}")
     positional = [values.pop(each.name) for each in pattern.parameters if each.kind is each.POSITIONAL_ONLY]
     try:
         query = bound(*positional, **values)
-    except (DataError, DeclarationError) as refused:
-        raise click.UsageError(str(refused)) from None
-    return query if theirs is None else replace(query, arguments={**query.arguments, str(tenant): theirs})
+    except (DataError, DeclarationError) as error:
+        raise click.UsageError(str(error)) from None
+    if tenant_given is None:
+        return query
+    return replace(query, arguments={**query.arguments, str(tenant): tenant_given})
 
 
 def read(given: Sequence[str], kinds: Mapping[str, Any], owner: str) -> dict[str, Any]:
-    """Read `name=value` and `name:=json` by these types."""
+    """Parse `name=value` and `name:=json` by these types."""
     found: dict[str, Any] = {}
     for text in given:
         name, value, is_json = _split(text)
         if name not in kinds:
             raise click.UsageError(f"{owner} has no {name!r}; {_advice(name, kinds)}")
         if name in found:
-            raise click.UsageError(f"{name} is given twice.")
+            raise click.UsageError(f"Duplicate argument {name!r}.")
         found[name] = _converted(owner, name, value, kinds[name], is_json=is_json)
     return found
 
 
-def made(plan: Plan, values: Any, *, as_json: bool = False) -> Any:
-    """Return an entity of these values, or a usage error with one sentence per field."""
+def build_entity(plan: Plan, values: Any, *, as_json: bool = False) -> Any:
+    """Return an entity with these values; raise a usage error with one sentence per field."""
     import json
 
     from pydantic import ValidationError
@@ -125,14 +127,14 @@ def made(plan: Plan, values: Any, *, as_json: bool = False) -> Any:
         if as_json:
             return plan.entity.model_validate_json(json.dumps(values))
         return plan.entity(**values)
-    except ValidationError as refused:
-        raise click.UsageError(sentences(plan.name, refused)) from None
+    except ValidationError as error:
+        raise click.UsageError(sentences(plan.name, error)) from None
 
 
-def sentences(owner: str, refused: ValidationError) -> str:
-    """Return a refusal of Pydantic as one sentence per field."""
+def sentences(owner: str, invalid: ValidationError) -> str:
+    """Return the errors of a ValidationError, one sentence per field."""
     lines = []
-    for error in refused.errors(include_url=False, include_context=False):
+    for error in invalid.errors(include_url=False, include_context=False):
         where = ".".join((owner, *(str(part) for part in error["loc"])))
         if error["type"] == "missing":
             lines.append(f"{where} is missing.")
@@ -147,23 +149,23 @@ def _converted(owner: str, name: str, text: str, kind: Any, *, is_json: bool) ->
     from pydantic import TypeAdapter, ValidationError
 
     adapter = TypeAdapter(kind)
-    # A list or a map: there is no other way to write one.
-    ways = [adapter.validate_json] if is_json else [adapter.validate_strings]
+    validators = [adapter.validate_json] if is_json else [adapter.validate_strings]
+    # Lists and maps have no other notation.
     if not is_json and text[:1] in ("[", "{"):
-        ways.append(adapter.validate_json)
+        validators.append(adapter.validate_json)
     problem = ""
-    for way in ways:
+    for validate in validators:
         try:
-            return way(text)
-        except ValidationError as refused:
-            problem = sentences(f"{owner}.{name}", refused)
+            return validate(text)
+        except ValidationError as error:
+            problem = sentences(f"{owner}.{name}", error)
     raise click.UsageError(problem)
 
 
 def _split(text: str) -> tuple[str, str, bool]:
     name, sign, value = text.partition("=")
     if not sign or not name.removesuffix(":"):
-        raise click.UsageError(f"{text!r} is no argument; write name=value, or name:=json.")
+        raise click.UsageError(f"Cannot parse {text!r}; write name=value, or name:=json.")
     return name.removesuffix(":"), value, name.endswith(":")
 
 

@@ -1,15 +1,19 @@
-"""The database that a command works on: `-d/--db URL`, the tenant, and the store of one entity's table.
+"""The database of a command: `-d/--db`, the tenant, and the store of an entity's table.
 
-A read of a SQLite file that is not there is refused, not answered by making the file.
+A command that only reads does not create a missing SQLite file.
 """
 
 from __future__ import annotations
 
+import os
+import re
+import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
 
 import click
 
@@ -25,10 +29,11 @@ if TYPE_CHECKING:
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 CURSOR_SECRETS = "SOLOTABLE_CURSOR_SECRETS"
+_SCHEME = re.compile(r"(sqlite|https?|aws):|[A-Za-z0-9+.-]+://")
 
 
-class NotThere(click.ClickException):
-    """What the command needs is not there."""
+class NotFoundError(click.ClickException):
+    """A file, table or entity that the command needs does not exist."""
 
     exit_code = NOT_FOUND
 
@@ -40,31 +45,31 @@ def db_option(command: CommandT) -> CommandT:
         "--db",
         metavar="URL",
         envvar="SOLOTABLE_URL",
-        help="The database: sqlite:///file.db, http://host:port/TABLE or aws://TABLE?region=... "
-        "SOLOTABLE_URL says it for good.",
+        help="The database: file.db, sqlite:///file.db, http://host:port/TABLE or aws://TABLE?region=... "
+        "Default: $SOLOTABLE_URL.",
     )(command)
 
 
 def scope_options(command: CommandT) -> CommandT:
     """Give a command `--tenant` and `--admin` as its parameters."""
-    command = click.option("--admin", is_flag=True, help="See every tenant; name the tenant as an argument.")(
-        command
-    )
+    command = click.option(
+        "--admin", is_flag=True, help="Work across all tenants; pass the tenant as an argument."
+    )(command)
     return click.option(
-        "--tenant", metavar="T", envvar="SOLOTABLE_TENANT", help="Work within this tenant (SOLOTABLE_TENANT)."
+        "--tenant", metavar="T", envvar="SOLOTABLE_TENANT", help="The tenant. Default: $SOLOTABLE_TENANT."
     )(command)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchange:
-    """One request as the store made it, and its answer; None where it was refused."""
+    """A request that the store sent, and the reply; the reply is None if the request failed."""
 
     request: Request[Any]
     reply: Any
 
 
 class Recorder:
-    """An engine that passes everything on, and keeps what was asked and answered."""
+    """An engine that forwards requests to another one and records the exchanges."""
 
     def __init__(self, engine: Engine, *, metered: bool = False) -> None:
         self._engine = engine
@@ -72,7 +77,7 @@ class Recorder:
         self.exchanges: list[Exchange] = []
 
     def handle(self, request: Request[Any], /) -> Any:
-        """Pass a request on, with a report of its units when metered."""
+        """Forward a request; if metered, ask for its consumed capacity."""
         sent: Any = request
         if self._metered and any(each.name == "capacity" for each in fields(sent)):
             sent = replace(sent, capacity="INDEXES")
@@ -89,8 +94,8 @@ class Recorder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Opened:
-    """A store in the scope that was asked for, and the record of what it sends."""
+class OpenStore:
+    """A store in the requested scope, and the requests that it sent."""
 
     store: Store | AdminStore
     recorder: Recorder
@@ -98,80 +103,129 @@ class Opened:
 
 
 def url_of(db: str | None) -> Url:
-    """Read the URL, or say that there is none."""
+    """Parse `--db`: a URL, or the path of a SQLite file."""
     from solotable.errors import DeclarationError
     from solotable.urls import Url
 
     if not db:
-        raise click.UsageError("Which database? Say it with -d sqlite:///file.db, or SOLOTABLE_URL.")
+        raise click.UsageError("No database given; pass -d FILE_OR_URL or set SOLOTABLE_URL.")
     try:
-        return Url.parse(db)
-    except DeclarationError as refused:
-        raise click.BadParameter(str(refused), param_hint="--db") from None
+        return Url.parse(db if _SCHEME.match(db) else f"sqlite:///{quote(db)}")
+    except DeclarationError as error:
+        raise click.BadParameter(str(error), param_hint="--db") from None
 
 
-def there(url: Url) -> bool:
-    """Whether a URL's file is there; what is no file is taken to be."""
+def file_exists(url: Url) -> bool:
+    """Return whether the file of a SQLite URL exists; True for other URLs."""
     return url.path is None or Path(url.path).exists()
 
 
 @contextmanager
-def opened(  # noqa: PLR0913 - the options of a command, each by name
+def open_store(  # noqa: PLR0913 - the options of a command, each by name
     db: str | None,
     tables: Sequence[Table],
     own: Table,
     *,
     tenant: str | None = None,
     admin: bool = False,
-    makes: bool = False,
+    create: bool = False,
     metered: bool = False,
     secret: str | None = None,
-) -> Iterator[Opened]:
-    """Open a URL for these tables, or for a command's own one where the URL names a table.
+) -> Iterator[OpenStore]:
+    """Open a URL for these tables, or for `own` alone if the URL names a table.
 
-    `makes` lets a missing SQLite file be made.
+    `create` allows a missing SQLite file to be created.
     """
-    from solotable._connect import open_engine, over
+    from solotable._connect import over
     from solotable._store import Database
 
-    url = url_of(db)
     if tenant is not None and admin:
-        raise click.UsageError("--tenant and --admin exclude each other.")
-    if not makes and not there(url):
-        raise NotThere(f"There is no file {url.path}. Make it with: solotable schema apply -d {url.text}")
+        raise click.UsageError("--tenant and --admin cannot be used together.")
+    with _open_engine(db, own, create=create) as (engine, url):
+        try:
+            opened = over(engine, [own] if url.table else tables, url, cursor_secrets=secrets_of(secret))
+            recorder = Recorder(engine, metered=metered)
+            database = Database(recorder, opened.scope)
+            yield OpenStore(store=scoped(database, tenant, admin=admin), recorder=recorder, url=url)
+        except TenantViolation as error:
+            raise click.UsageError(
+                f"{error} On the command line: pass --tenant T for an entity of a tenant, --admin with the "
+                f"tenant as an argument, or neither (and no SOLOTABLE_TENANT) for a global entity."
+            ) from error
+
+
+@contextmanager
+def open_admin_store(
+    db: str | None, tables: Sequence[Table], own: Table | None = None
+) -> Iterator[AdminStore]:
+    """Open a URL across all tenants. Requests are not recorded: a job sends more than fits into memory."""
+    from solotable._connect import over
+
+    with _open_engine(db, own) as (engine, url):
+        yield over(engine, [own] if url.table and own else tables, url).admin()
+
+
+@contextmanager
+def _open_engine(db: str | None, own: Table | None, *, create: bool = False) -> Iterator[tuple[Engine, Url]]:
+    from solotable._connect import open_engine
+
+    url = url_of(db)
+    if not create and not file_exists(url):
+        raise NotFoundError(f"No such file: {url.path}. Create it with: solotable schema apply -d {url.text}")
     engine = open_engine(url)
     try:
-        made = over(engine, [own] if url.table else tables, url, cursor_secrets=secrets_of(secret))
-        recorder = Recorder(engine, metered=metered)
-        database = Database(recorder, made.scope)
-        yield Opened(store=scoped(database, tenant, admin=admin), recorder=recorder, url=url)
-    except TenantViolation as refused:
-        raise click.UsageError(
-            f"{refused} Here: --tenant T for what belongs to a tenant, --admin with the tenant as an "
-            f"argument, neither of them (nor SOLOTABLE_TENANT) for what is global."
-        ) from refused
-    except TableNotFound as refused:
-        raise NotThere(
-            f"{own.name}: the table is not at {url.text}. Make it with: solotable schema apply -d {url.text}"
-        ) from refused
+        yield engine, url
+    except TableNotFound as error:
+        raise NotFoundError(
+            f"{f'Table {own.name}' if own else 'A declared table'} does not exist at {url.text}. "
+            f"Create it with: solotable schema apply -d {url.text}"
+        ) from error
     finally:
         engine.close()
 
 
 def scoped(database: Database, tenant: str | None, *, admin: bool) -> Store | AdminStore:
-    """Return the store of the scope that was asked for."""
+    """Return the store of the requested scope."""
     if admin:
         return database.admin()
     return database if tenant is None else database.tenant(tenant)
 
 
 def secrets_of(text: str | None) -> list[bytes]:
-    """Return the cursor secrets of an option; the environment's are the store's own business."""
+    """Split a comma-separated list of cursor secrets."""
     return [] if text is None else [part.strip().encode() for part in text.split(",") if part.strip()]
 
 
+def cursor_secret() -> str | None:
+    """Return the secret that signs cursors: $SOLOTABLE_CURSOR_SECRETS, or this user's own on this machine.
+
+    The user's secret is created on first use. None if it cannot be stored.
+    """
+    given = os.environ.get(CURSOR_SECRETS)
+    if given:
+        return given
+    folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "solotable"
+    file = folder / "cursor-secret"
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        written = folder / f"cursor-secret.{os.getpid()}"
+        if not file.exists():
+            written.touch(mode=0o600)
+            written.write_text(secrets.token_hex(32), encoding="ascii")
+            # link() fails if another process was first; a reader never sees half a secret.
+            try:
+                os.link(written, file)
+            except FileExistsError:
+                pass
+            finally:
+                written.unlink()
+        return file.read_text(encoding="ascii").strip() or None
+    except (OSError, RuntimeError, UnicodeDecodeError):
+        return None
+
+
 def shown_requests(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
-    """Return requests as DynamoDB's wire has them: the operation and its members."""
+    """Return requests in wire form: the operation and its members."""
     from solotable._protocol.encode.requests import render
 
     found = []
@@ -182,5 +236,5 @@ def shown_requests(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
 
 
 def is_remote(url: Url) -> bool:
-    """Whether a URL is Amazon's own service, where a mistake costs money."""
+    """Return whether a URL is Amazon DynamoDB, where a mistake costs money."""
     return url.scheme == "aws"

@@ -1,8 +1,7 @@
-"""Models for commands: from `models.py:table`, `pkg.mod:table` or `pkg.mod` to the tables declared there.
+"""Import the models of a command: `models.py:table`, `pkg.mod:table` or `pkg.mod`.
 
-Importing runs the models' own code, as any import does. What goes wrong there is told in one line with
-its file and line; a traceback is for `--debug`. Settings are read from the nearest pyproject.toml, and
-nothing is ever written.
+Importing runs the models' code. An error in it is one line with file and line; `--debug` shows the
+traceback. Settings come from the nearest pyproject.toml. Nothing is written.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ if TYPE_CHECKING:
     from solotable._entities.declare.table import Table
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
-_WAYS = "-m models.py:table, SOLOTABLE_MODELS, or models = ... under [tool.solotable] in pyproject.toml"
+_SOURCES = "-m models.py:table, SOLOTABLE_MODELS, or `models` under [tool.solotable] in pyproject.toml"
 
 
 class BrokenModels(click.ClickException):
-    """The models could not be imported; `cause` is what they raised, `where` is `file:line`."""
+    """The models raised `cause` at `where` (file:line) when they were imported."""
 
     def __init__(self, spec: str, cause: BaseException, where: str) -> None:
         self.cause = cause
         self.where = where
-        text = " ".join(str(cause).split()) or "no reason was given"
+        text = " ".join(str(cause).split()) or "no message"
         super().__init__(f"{spec} cannot be imported: {where}: {type(cause).__name__}: {text}")
 
 
@@ -48,7 +47,7 @@ def models_option(command: CommandT) -> CommandT:
         envvar="SOLOTABLE_MODELS",
         default=default_models,
         help="Where the tables are declared: models.py:table, pkg.mod:table or pkg.mod for all of its "
-        "tables. SOLOTABLE_MODELS and [tool.solotable] models in pyproject.toml say it for good.",
+        "tables. Default: $SOLOTABLE_MODELS, or `models` under [tool.solotable] in pyproject.toml.",
     )
     return option(command)
 
@@ -56,14 +55,14 @@ def models_option(command: CommandT) -> CommandT:
 def load_tables(spec: str | None) -> list[Table]:
     """Import the models and return the named table, or all tables that they declare."""
     if not spec:
-        raise click.UsageError(f"Which models? Say it with {_WAYS}.")
-    place, name = _taken_apart(spec)
-    module = _imported(spec, place)
-    tables = [_named(spec, module, name)] if name else _all(spec, module)
+        raise click.UsageError(f"No models given; use {_SOURCES}.")
+    source, name = _split_spec(spec)
+    module = _import(spec, source)
+    tables = [_table_named(spec, module, name)] if name else _all_tables(spec, module)
     try:
-        _complete(tables)
+        _compile_entities(tables)
     except Exception as error:
-        raise BrokenModels(spec, error, _place_of(error, module)) from error
+        raise BrokenModels(spec, error, _location_of(error, module)) from error
     return tables
 
 
@@ -79,20 +78,22 @@ def settings(*sections: str) -> dict[str, Any]:
     for section in ("tool", "solotable", *sections):
         values = values.get(section, {})
         if not isinstance(values, dict):
-            raise click.ClickException(f"{found}: [tool.solotable] and what is below it are tables.")
+            raise click.ClickException(f"{found}: [tool.solotable] and its sections must be tables.")
     return dict(values)
 
 
 def default_models() -> str | None:
-    """Return what pyproject.toml says of the models; a file is taken from the folder of pyproject.toml."""
+    """Return `models` of pyproject.toml; a file name is relative to the folder of pyproject.toml."""
     spec = settings().get("models")
     if spec is None:
         return None
     found = _project()
     if not isinstance(spec, str) or found is None:
-        raise click.ClickException("pyproject.toml: [tool.solotable] models is a text, as models.py:table.")
-    place, _ = _taken_apart(spec)
-    return str(found.parent / spec) if place.endswith(".py") else spec
+        raise click.ClickException(
+            'pyproject.toml: [tool.solotable] models must be a string, such as "models.py:table".'
+        )
+    source, _ = _split_spec(spec)
+    return str(found.parent / spec) if source.endswith(".py") else spec
 
 
 def _project() -> Path | None:
@@ -100,52 +101,52 @@ def _project() -> Path | None:
     return next((path for each in (here, *here.parents) if (path := each / "pyproject.toml").is_file()), None)
 
 
-def _taken_apart(spec: str) -> tuple[str, str]:
-    """Return the module or file, and the name behind the colon; a drive's colon is no such colon."""
-    place, colon, name = spec.rpartition(":")
+def _split_spec(spec: str) -> tuple[str, str]:
+    """Split at the colon before a table name; the colon of a Windows drive does not count."""
+    source, colon, name = spec.rpartition(":")
     if not colon or name.endswith(".py"):
         return spec, ""
-    if not place or not name.isidentifier():
+    if not source or not name.isidentifier():
         raise click.BadParameter(
-            f"{spec!r} names no models; write models.py:table, pkg.mod:table or pkg.mod.", param_hint="models"
+            f"Cannot parse {spec!r}; write models.py:table, pkg.mod:table or pkg.mod.", param_hint="models"
         )
-    return place, name
+    return source, name
 
 
-def _imported(spec: str, place: str) -> ModuleType:
-    file = Path(place) if place.endswith(".py") or "/" in place or "\\" in place else None
+def _import(spec: str, source: str) -> ModuleType:
+    file = Path(source) if source.endswith(".py") or "/" in source or "\\" in source else None
     if file is not None and not file.is_file():
-        raise click.BadParameter(f"there is no file {place}.", param_hint="models")
+        raise click.BadParameter(f"no such file: {source}.", param_hint="models")
     try:
-        return _module(place) if file is None else _module_of(file.resolve())
+        return _import_module(source) if file is None else _import_file(file.resolve())
     except click.ClickException:
         raise
     except (Exception, SystemExit) as error:
-        raise BrokenModels(spec, error, _place_of(error, place)) from error
+        raise BrokenModels(spec, error, _location_of(error, source)) from error
 
 
-def _module(name: str) -> ModuleType:
+def _import_module(name: str) -> ModuleType:
     found = _project()
     for folder in (Path.cwd(), *([found.parent] if found else [])):
-        _searchable(folder)
+        _add_to_path(folder)
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is None or not (name == error.name or name.startswith(f"{error.name}.")):
-            raise  # the models were found; what they import was not
+            raise  # the models exist; one of their imports does not
         raise click.BadParameter(
-            f"there is no module {name!r}, neither installed nor from {Path.cwd()} on; "
-            f"a file is written with its ending, as models.py.",
+            f"no module {name!r} is installed or below {Path.cwd()}; "
+            f"write a file with its extension: models.py.",
             param_hint="models",
         ) from None
 
 
-def _module_of(file: Path) -> ModuleType:
-    """Import a file by its full name when it is in a package, so that its relative imports work."""
+def _import_file(file: Path) -> ModuleType:
+    """Import a file by its full module name, so that relative imports in a package work."""
     names, folder = [] if file.stem == "__init__" else [file.stem], file.parent
     while (folder / "__init__.py").is_file():
         names, folder = [folder.name, *names], folder.parent
-    _searchable(folder)
+    _add_to_path(folder)
     name = ".".join(names)
     there = sys.modules.get(name)
     if there is not None and _is_file(there, file):
@@ -153,11 +154,11 @@ def _module_of(file: Path) -> ModuleType:
     importlib.invalidate_caches()
     if there is None and not _hidden(name, file):
         return importlib.import_module(name)
-    # A module of another file has the name already, be it Python's own.
-    return _executed(file, f"{file.stem}_{zlib.crc32(str(file).encode()):08x}")
+    # Another module, such as one of the standard library, already has this name.
+    return _execute(file, f"{file.stem}_{zlib.crc32(str(file).encode()):08x}")
 
 
-def _executed(file: Path, name: str) -> ModuleType:
+def _execute(file: Path, name: str) -> ModuleType:
     there = sys.modules.get(name)
     if there is not None and _is_file(there, file):
         return there
@@ -165,7 +166,7 @@ def _executed(file: Path, name: str) -> ModuleType:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # Pydantic looks annotations up there
+    sys.modules[name] = module  # Pydantic resolves annotations there
     try:
         spec.loader.exec_module(module)
     except BaseException:
@@ -184,12 +185,12 @@ def _is_file(module: ModuleType, file: Path) -> bool:
     return there is not None and Path(there).resolve() == file
 
 
-def _searchable(folder: Path) -> None:
+def _add_to_path(folder: Path) -> None:
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
 
-def _named(spec: str, module: ModuleType, name: str) -> Table:
+def _table_named(spec: str, module: ModuleType, name: str) -> Table:
     from solotable._entities.declare.table import Table
 
     known = [each for each, value in vars(module).items() if isinstance(value, Table)]
@@ -197,23 +198,23 @@ def _named(spec: str, module: ModuleType, name: str) -> Table:
     if value is None:
         close = difflib.get_close_matches(name, [*known, *vars(module)], n=1)
         advice = f"did you mean {close[0]}?" if close else _listed(known)
-        raise click.BadParameter(f"{spec}: there is no {name!r}; {advice}", param_hint="models")
+        raise click.BadParameter(f"{spec}: no such name {name!r}; {advice}", param_hint="models")
     if not isinstance(value, Table):
         kind = "class" if isinstance(value, type) else type(value).__name__
         raise click.BadParameter(
-            f"{spec}: {name!r} is a {kind} and no Table; {_listed(known)}",
+            f"{spec}: {name!r} is a {kind}, not a Table; {_listed(known)}",
             param_hint="models",
         )
     return value
 
 
-def _all(spec: str, module: ModuleType) -> list[Table]:
+def _all_tables(spec: str, module: ModuleType) -> list[Table]:
     from solotable._entities.declare.table import Table
 
     found = {id(value): value for value in vars(module).values() if isinstance(value, Table)}
     if not found:
         raise click.BadParameter(
-            f"{spec} declares no Table; name the module that does, as in models.py:table.",
+            f"{spec} declares no Table; name the module that declares it, such as models.py:table.",
             param_hint="models",
         )
     return list(found.values())
@@ -223,25 +224,25 @@ def _listed(names: list[str]) -> str:
     return f"its tables are {', '.join(names)}." if names else "it declares no Table."
 
 
-def _complete(tables: list[Table]) -> None:
-    """Compile the entities that waited for a name defined after them, so that tables know them."""
+def _compile_entities(tables: list[Table]) -> None:
+    """Compile entities with forward references, so that their tables list them."""
     from solotable._entities.declare.entity import Entity
 
-    for entity in _below(Entity):
-        # Their own word only: a subclass without table= is abstract. A module that failed leaves classes.
+    for entity in _subclasses(Entity):
+        # Not inherited: a subclass without table= is abstract. A failed import leaves classes behind.
         declared = vars(entity).get("_declared") if entity.__module__ in sys.modules else None
         if declared is not None and any(declared[0] is table for table in tables):
             entity.plan()
 
 
-def _below(entity: type[Entity]) -> Iterator[type[Entity]]:
+def _subclasses(entity: type[Entity]) -> Iterator[type[Entity]]:
     for each in entity.__subclasses__():
         yield each
-        yield from _below(each)
+        yield from _subclasses(each)
 
 
-def _place_of(error: BaseException, models: ModuleType | str) -> str:
-    """Return `file:line` of the models' own code that failed, not of the library that refused it."""
+def _location_of(error: BaseException, models: ModuleType | str) -> str:
+    """Return `file:line` of the code in the models that failed, not of the library."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
     ours = str(Path(__file__).parents[2])

@@ -1,4 +1,4 @@
-"""Where a command on entities works: models, database and scope, as four options and one parameter."""
+"""Options that choose the models, database and tenant of a command, as one parameter."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
-from .database import CommandT, Opened, db_option, opened, scope_options
+from .database import CommandT, OpenStore, db_option, open_store, scope_options
 from .models import load_tables, models_option
 
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """What `-m`, `-d`, `--tenant` and `--admin` say."""
+class Target:
+    """The values of `-m`, `-d`, `--tenant` and `--admin`."""
 
     models: str | None
     db: str | None
@@ -28,33 +28,33 @@ class Place:
         """Return the declared tables."""
         return load_tables(self.models)
 
-    def opened(
+    def open(
         self,
         tables: Sequence[Table],
         own: Table,
         *,
-        makes: bool = False,
+        create: bool = False,
         metered: bool = False,
         secret: str | None = None,
-    ) -> AbstractContextManager[Opened]:
-        """Open the database within the scope; see `database.opened`."""
-        return opened(
+    ) -> AbstractContextManager[OpenStore]:
+        """Open the database in the requested scope; see `open_store`."""
+        return open_store(
             self.db,
             tables,
             own,
             tenant=self.tenant,
             admin=self.admin,
-            makes=makes,
+            create=create,
             metered=metered,
             secret=secret,
         )
 
 
-def place_options(command: CommandT) -> CommandT:
-    """Give a command these options as its parameter `place: Place`."""
+def target_options(command: CommandT) -> CommandT:
+    """Give a command these options as its parameter `target: Target`."""
 
     @wraps(command)
-    def placed(*, models: str | None, db: str | None, tenant: str | None, admin: bool, **others: Any) -> Any:
-        return command(place=Place(models=models, db=db, tenant=tenant, admin=admin), **others)
+    def run(*, models: str | None, db: str | None, tenant: str | None, admin: bool, **others: Any) -> Any:
+        return command(target=Target(models=models, db=db, tenant=tenant, admin=admin), **others)
 
-    return cast(CommandT, models_option(db_option(scope_options(placed))))
+    return cast(CommandT, models_option(db_option(scope_options(run))))

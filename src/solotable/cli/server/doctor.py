@@ -1,4 +1,4 @@
-"""`solotable doctor`: is this installation, and this file, fit for use?"""
+"""`solotable doctor`: check the installation and a database file."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from typing import Any
 import click
 
 from solotable import __version__
+from solotable.cli.progress import progress
 
-_OPTIONAL = {"orjson": "faster JSON", "boto3": "boto3 through the engine"}
+_OPTIONAL = {"orjson": "faster JSON", "boto3": "boto3 clients in process, and Amazon DynamoDB"}
 
 
 @click.command("doctor", epilog="Example: solotable doctor shop.db --json")
 @click.argument("db", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(db: Path | None, as_json: bool) -> int:
-    """Print versions, settings, integrity and advice; exit with 1 when DB has a problem."""
+    """Check the installation and the file DB; exit with 1 if DB has a problem."""
     import sqlite3
 
     from solotable.engines.sqlite.maintenance.checkup import examine, wal_reset_is_fixed
@@ -31,10 +32,13 @@ def command(db: Path | None, as_json: bool) -> int:
         "python": platform.python_version(),
         "platform": platform.platform(),
         "sqlite": sqlite3.sqlite_version,
-        "wal_reset_mended": wal_reset_is_fixed(sqlite3.sqlite_version_info),
+        "wal_reset_fixed": wal_reset_is_fixed(sqlite3.sqlite_version_info),
         "optional": {name: importlib.util.find_spec(name) is not None for name in _OPTIONAL},
     }
-    found = None if db is None else examine(str(db))
+    found = None
+    if db is not None:
+        with progress("items", quiet=as_json) as update:
+            found = examine(str(db), update)
     if found is not None:
         report["file"] = asdict(found)
     if as_json:
@@ -47,10 +51,12 @@ def command(db: Path | None, as_json: bool) -> int:
 def _print(report: dict[str, Any]) -> None:
     click.echo(f"solotable  {report['solotable']}")
     click.echo(f"Python     {report['python']} on {report['platform']}")
-    mended = "" if report["wal_reset_mended"] else "  (older than 3.51.3: kept safe by a lock of ours)"
-    click.echo(f"SQLite     {report['sqlite']}{mended}")
-    for name, there in report["optional"].items():
-        click.echo(f"{name:<10} {'installed' if there else 'not installed'}: {_OPTIONAL[name]}")
+    fixed = (
+        "" if report["wal_reset_fixed"] else "  (before 3.51.3: solotable's lock avoids its WAL-reset bug)"
+    )
+    click.echo(f"SQLite     {report['sqlite']}{fixed}")
+    for name, installed in report["optional"].items():
+        click.echo(f"{name:<10} {'installed' if installed else 'not installed'}: {_OPTIONAL[name]}")
     file = report.get("file")
     if file is None:
         return
@@ -59,7 +65,7 @@ def _print(report: dict[str, Any]) -> None:
         click.echo(f"  {name:<14}{value}")
     for name, count in file["tables"].items():
         click.echo(
-            f"  table {name}: {count:,} items, every checksum right"
+            f"  table {name}: {count:,} items, all checksums match"
             if not file["problems"]
             else f"  table {name}: {count:,} items"
         )
@@ -68,7 +74,7 @@ def _print(report: dict[str, Any]) -> None:
     for advice in file["advice"]:
         click.echo(f"  advice   {advice}")
     if not file["problems"]:
-        click.echo("  sound: integrity ok")
+        click.echo("  integrity ok")
 
 
 if __name__ == "__main__":

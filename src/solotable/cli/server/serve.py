@@ -1,4 +1,4 @@
-"""`solotable serve`: the engine behind DynamoDB's HTTP protocol."""
+"""`solotable serve`: serve a database file over DynamoDB's HTTP protocol."""
 
 from __future__ import annotations
 
@@ -20,16 +20,14 @@ _SECRET = re.compile(r"[!-~]+")
 
 def _host(_ctx: click.Context, _parameter: click.Parameter, value: str) -> str:
     if not value.strip():
-        raise click.BadParameter("it is empty; 0.0.0.0 stands for every address.")
+        raise click.BadParameter("must not be empty; 0.0.0.0 means every address.")
     return value
 
 
 def _names(_ctx: click.Context, _parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...]:
     for name in value:
         if not _NAME.fullmatch(name):
-            raise click.BadParameter(
-                f"{name!r} is not a host name; give it without a scheme or a port, or *."
-            )
+            raise click.BadParameter(f"{name!r} is not a host name; write it without scheme and port, or *.")
     return value
 
 
@@ -40,9 +38,9 @@ def _origin(_ctx: click.Context, _parameter: click.Parameter, value: str | None)
 
 
 def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> float:
-    # Neither is below 0, so the range lets both through.
+    # FloatRange accepts both nan and inf.
     if value != value or value == float("inf"):  # noqa: PLR0124  # nan differs from itself
-        raise click.BadParameter("it is not a number of seconds.")
+        raise click.BadParameter("must be a finite number of seconds.")
     return value
 
 
@@ -57,17 +55,19 @@ def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> 
     default=8000,
     show_default=True,
     type=click.IntRange(0, 65535),
-    help="The port; 0 picks one.",
+    help="The port; 0 picks a free one.",
 )
-@click.option("--memory", is_flag=True, help="Keep everything in memory, and nothing afterwards.")
-@click.option("--relaxed", is_flag=True, help="Answer writes before they are fsynced.")
-@click.option("--access-key", envvar="SOLOTABLE_ACCESS_KEY", help="Demand requests signed with this key ...")
+@click.option("--memory", is_flag=True, help="Keep all data in memory; it is lost when the server stops.")
+@click.option("--relaxed", is_flag=True, help="Acknowledge writes before fsync.")
+@click.option(
+    "--access-key", envvar="SOLOTABLE_ACCESS_KEY", help="Require requests signed with this access key ..."
+)
 @click.option("--secret-key", envvar="SOLOTABLE_SECRET_KEY", help="... and this secret.")
 @click.option(
     "--keys",
     "keys_file",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Demand signatures by one of the keys in this file: a key and its secret a line.",
+    help="Require signatures by a key in this file: an access key and its secret per line.",
 )
 @click.option(
     "--allowed-host",
@@ -75,14 +75,14 @@ def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> 
     metavar="NAME",
     multiple=True,
     callback=_names,
-    help="Answer to this host name too (or *: to any), when no keys are set. Repeatable.",
+    help="Without keys, also answer to this host name (*: any). Repeatable.",
 )
 @click.option(
     "--cors",
     "cors_origin",
     metavar="ORIGIN",
     callback=_origin,
-    help="Let pages of this origin (or *) call from a browser.",
+    help="Allow pages of this origin (or *) to call from a browser.",
 )
 @click.option(
     "--sweep",
@@ -91,7 +91,7 @@ def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> 
     show_default=True,
     type=click.FloatRange(0),
     callback=_seconds,
-    help="Seconds between removals of expired items; 0: never.",
+    help="Seconds between removals of expired items; 0 turns them off.",
 )
 @click.option(
     "--error-texts",
@@ -118,14 +118,15 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
 ) -> None:
     """Serve the database DB (solotable.db by default) over DynamoDB's HTTP protocol.
 
-    Point any AWS SDK or the AWS CLI at it: AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000
+    Any AWS SDK and the AWS CLI can call it: set AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000
     """
     from solotable.engines import sqlite
     from solotable.server import Settings, serve
 
     if memory and db is not None:
-        raise click.UsageError("--memory keeps no file; leave out either it or DB.")
+        raise click.UsageError("--memory uses no file; omit it or DB.")
     path = ":memory:" if memory else str(db or "solotable.db")
+    is_new = not memory and not Path(path).exists()
     settings = Settings(
         host=host,
         port=port,
@@ -137,7 +138,8 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
 
     def ready(bound: int) -> None:
         if not quiet:
-            click.echo(_banner(host, bound, path, relaxed=relaxed, signed=settings.keys is not None))
+            storage = _storage(path, is_new=is_new, relaxed=relaxed)
+            click.echo(_banner(host, bound, storage, signed=settings.keys is not None))
 
     durability: sqlite.Durability = "relaxed" if relaxed else "full"
     with sqlite.open(path, durability=durability, error_texts=error_texts) as engine:
@@ -146,7 +148,7 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
 
 def _keys(access_key: str | None, secret_key: str | None, keys_file: Path | None) -> dict[str, str] | None:
     if (access_key is None) != (secret_key is None):
-        raise click.UsageError("--access-key and --secret-key go together.")
+        raise click.UsageError("--access-key and --secret-key must be used together.")
     keys: dict[str, str] = {}
     if keys_file is not None:
         from solotable.server.auth.sigv4 import read_keys
@@ -157,22 +159,32 @@ def _keys(access_key: str | None, secret_key: str | None, keys_file: Path | None
             raise click.BadParameter(f"{keys_file} is not a text file.", param_hint="--keys") from None
     if access_key is not None and secret_key is not None:
         if not _KEY.fullmatch(access_key) or not _SECRET.fullmatch(secret_key):
-            raise click.UsageError("Keys and secrets are visible ASCII, and keys have no comma nor slash.")
+            raise click.UsageError(
+                "Keys and secrets must be visible ASCII, and keys must not contain a comma or slash."
+            )
         keys[access_key] = secret_key
     return keys or None
 
 
-def _banner(host: str, port: int, path: str, *, relaxed: bool, signed: bool) -> str:
-    # Every address is a place to listen on, not one to call.
+def _storage(path: str, *, is_new: bool, relaxed: bool) -> str:
+    if path == ":memory:":
+        return "in memory: data is lost when the server stops"
+    return (
+        path
+        + (" (new file)" if is_new else "")
+        + (", relaxed: a power cut may lose the last writes" if relaxed else "")
+    )
+
+
+def _banner(host: str, port: int, storage: str, *, signed: bool) -> str:
+    # Clients cannot call a wildcard address.
     called = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  # listens nowhere
     url = f"http://[{called}]:{port}" if ":" in called else f"http://{called}:{port}"
-    kept = "in memory: nothing is kept" if path == ":memory:" else path
-    if relaxed and path != ":memory:":
-        kept += ", relaxed: a power cut may lose the last writes"
+    unsigned = "" if signed else " --no-sign-request"
     return (
-        f"solotable {__version__} · {kept}\n"
-        f"  DynamoDB endpoint  {url}{'  (signatures are verified)' if signed else ''}\n"
-        f"  try:  AWS_ENDPOINT_URL_DYNAMODB={url} aws dynamodb list-tables\n"
+        f"solotable {__version__} · {storage}\n"
+        f"  DynamoDB endpoint  {url}{'  (requires signed requests)' if signed else ''}\n"
+        f"  try:  aws dynamodb list-tables --endpoint-url {url} --region us-east-1{unsigned}\n"
         f"  Ctrl-C to stop; {_reach(host, signed=signed)}"
     )
 
@@ -181,8 +193,8 @@ def _reach(host: str, *, signed: bool) -> str:
     try:
         here = host == "localhost" or ip_address(host).is_loopback
     except ValueError:
-        here = False  # a name, which may be anybody's
+        here = False  # a host name
     if here:
-        return "nothing leaves this machine"
-    who = "whoever has a key" if signed else "anybody (--keys demands signatures)"
+        return "only this machine can reach it"
+    who = "clients with a key" if signed else "all clients (--keys requires signatures)"
     return f"other machines can reach it, and {who} can read and write"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,6 +28,8 @@ from .index_backfill import has_valid_index_key
 _FIXED_VERSIONS = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
 #: Fewer free bytes than this are no reason to advise anything.
 _WORTH_COMPACTING = 16 * 2**20
+#: Items between two reports of progress.
+_PROGRESS_ITEMS = 1_000
 
 
 @dataclass(slots=True)
@@ -50,7 +52,7 @@ def wal_reset_is_fixed(version: tuple[int, ...]) -> bool:
     return any(version[:2] == mended[:2] and version >= mended for mended in _FIXED_VERSIONS)
 
 
-def examine(path: str) -> Checkup:
+def examine(path: str, progress: Callable[[int], None] = lambda items: None) -> Checkup:
     """Look a file over; what cannot be read becomes a problem, not an error."""
     found = Checkup(path)
     if not Path(path).exists():
@@ -65,7 +67,7 @@ def examine(path: str) -> Checkup:
         with database.snapshot() as connection:
             _settings(connection, found)
             found.problems += _integrity(connection)
-            _items(connection, found)
+            _items(connection, found, progress)
     except EngineError as error:
         found.problems.append(str(error))
     finally:
@@ -101,7 +103,7 @@ def _integrity(connection: sqlite3.Connection) -> list[str]:
     return [f"SQLite: {text}" for (text,) in rows if text != "ok"]
 
 
-def _items(connection: sqlite3.Connection, found: Checkup) -> None:
+def _items(connection: sqlite3.Connection, found: Checkup, progress: Callable[[int], None]) -> None:
     known = catalog.Catalog()
     for name in catalog.list_names(connection):
         table = known.table(connection, name)
@@ -111,6 +113,8 @@ def _items(connection: sqlite3.Connection, found: Checkup) -> None:
         rows = connection.execute(f"SELECT id, key, size, crc, item FROM {table.items}")
         for row_id, key, size, crc, raw in rows:
             count += 1
+            if count % _PROGRESS_ITEMS == 0:
+                progress(sum(found.tables.values()) + count)
             if not is_row_sound(key, size, crc, raw):
                 damaged += 1
                 continue
