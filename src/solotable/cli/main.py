@@ -44,7 +44,6 @@ _SECTIONS = {
         "schema": "solotable.cli.design.schema",
     },
     "Jobs": {
-        "versions": "solotable.cli.jobs.backfill:versions",
         "backfill": "solotable.cli.jobs.backfill:backfill",
         "deliver": "solotable.cli.jobs.deliver:deliver",
         "purge": "solotable.cli.jobs.purge",

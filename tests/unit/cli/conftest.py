@@ -1,4 +1,4 @@
-"""Running commands in this process, as a person's shell would."""
+"""Run commands in this process, as a shell would."""
 
 from __future__ import annotations
 
@@ -35,13 +35,17 @@ Run = Callable[..., Ran]
 
 @pytest.fixture
 def run(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Callable[..., Ran]:
-    """Run `solotable` with the survey models, a file and a tenant, in a folder of its own."""
+    """Run `solotable` with the survey models, a file and a tenant, in an empty folder."""
     for name in os.environ:
         if name.startswith(("AWS_", "SOLOTABLE_")):
             monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
     monkeypatch.setenv("SOLOTABLE_MODELS", MODELS)
     monkeypatch.setenv("SOLOTABLE_URL", "sqlite:///survey.db")
     monkeypatch.setenv("SOLOTABLE_TENANT", "acme")
@@ -49,17 +53,17 @@ def run(
     def run_(*arguments: str) -> Ran:
         with pytest.raises(SystemExit) as ended:
             main(list(arguments))
-        told = capsys.readouterr()
+        printed = capsys.readouterr()
         code = ended.value.code
         assert isinstance(code, int)
-        return Ran(code=code, out=told.out, err=told.err)
+        return Ran(code=code, out=printed.out, err=printed.err)
 
     return run_
 
 
 @pytest.fixture
 def filled(run: Run) -> Run:
-    """The same, over a file with a survey and three sections."""
+    """Run `solotable` over a file with a survey and three sections."""
     assert run("put", "Survey", "survey_id=s1", "title=12 Main Street").code == 0
     for order, name in enumerate(("Roof", "Loft", "Hall"), 1):
         ran = run(

@@ -1,4 +1,4 @@
-"""`solotable backfill` and `solotable shapes` on a real file."""
+"""`solotable backfill` and `solotable schema versions` on a real file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Profile(Entity, table=app):
 
 @pytest.fixture
 def shop(run: Run, tmp_path: Path) -> Run:
-    """The command on a file with 12 old items, and the models of the release after."""
+    """Run commands on a file with 12 old items, with the models of the next release."""
     (tmp_path / "evolved.py").write_text(MODELS)
     with app.open("sqlite:///survey.db") as db:
         for number in range(12):
@@ -54,22 +54,22 @@ def shop(run: Run, tmp_path: Path) -> Run:
     def run_(*arguments: str) -> object:
         return run(*arguments, "-m", "evolved.py")
 
-    return run_  # type: ignore[return-value]  # the same, with its models
+    return run_  # type: ignore[return-value]  # also a Run
 
 
 def test_items_are_counted_backfilled_and_counted_again(shop: Run) -> None:
-    (before,) = shop("shapes", "--json").json
+    (before,) = shop("schema", "versions", "--json").json
     assert (before["old"], before["by_shape"], before["stale_keys"]) == (12, {"1": 12}, 12)
     dry = shop("backfill", "Profile", "--dry-run")
-    assert (dry.code, "12 would be brought to the current shape" in dry.out) == (0, True)
+    assert (dry.code, "12 would be upgraded" in dry.out) == (0, True)
     done = shop("backfill", "Profile", "--json", "--segments", "2", "--rate", "100000")
     assert done.code == 0
     assert (done.json["tally"]["upgraded"], done.json["done"]) == (12, True)
-    table = shop("shapes", "Profile")
+    table = shop("schema", "versions", "Profile")
     assert table.out.splitlines()[2].split() == ["Profile", "12", "2", "0", "2:", "12", "0", "0", "0"]
 
 
-def test_it_goes_on_where_it_stood_or_begins_anew(shop: Run) -> None:
+def test_it_resumes_at_its_checkpoint_or_restarts(shop: Run) -> None:
     stopped = shop("backfill", "Profile", "--budget", "5")
     assert (stopped.code, "used up its budget" in stopped.err) == (1, True)
     assert "segments=1" in shop("backfill", "Profile", "--segments", "3").err
@@ -77,24 +77,24 @@ def test_it_goes_on_where_it_stood_or_begins_anew(shop: Run) -> None:
     assert shop("backfill", "Profile", "--json", "--restart").json["resumed"] is False
 
 
-def test_items_that_cannot_be_rewritten_end_it_with_1(shop: Run) -> None:
+def test_it_exits_with_1_if_an_item_cannot_be_rewritten(shop: Run) -> None:
     with app.open("sqlite:///survey.db") as db:
         db.put(Profile(user_id="bad", city="Rome", price="dear"))
     done = shop("backfill", "Profile")
     assert done.code == 1
-    assert "of 13 items 12 were brought" in done.out
+    assert "13 items read, 12 were upgraded" in done.out
     assert "1 items could not be rewritten" in done.out
     assert "to_cents (upgrade to shape 2) failed" in done.err
 
 
-def test_mistakes_are_told(shop: Run) -> None:
-    assert "There is no entity 'Nobody'" in shop("backfill", "Nobody").err
-    assert "There is no file" in shop("shapes", "-d", "sqlite:///nowhere.db").err
+def test_it_explains_usage_errors(shop: Run) -> None:
+    assert "No such entity 'Unknown'" in shop("backfill", "Unknown").err
+    assert "No such file: nowhere.db" in shop("schema", "versions", "-d", "sqlite:///nowhere.db").err
 
 
-def test_a_terminal_sees_how_far_it_is(shop: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_gets_a_progress_bar(shop: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     shown = shop("backfill", "Profile")
     assert shown.code == 0
-    # The mark of the job is an item of the table, too.
+    # The job's checkpoint is an item of the table, too.
     assert "13/13" in shown.err

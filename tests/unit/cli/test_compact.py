@@ -10,7 +10,7 @@ from tests.unit.engines.sqlite.test_compact import fill
 from .conftest import Run
 
 
-def test_it_says_what_the_file_was_and_is(run: Run) -> None:
+def test_it_prints_the_size_before_and_after(run: Run) -> None:
     with opened("shop.db") as engine:
         fill(engine)
     before = Path("shop.db").stat().st_size
@@ -24,6 +24,6 @@ def test_it_says_what_the_file_was_and_is(run: Run) -> None:
     assert "bytes before" in again.out
 
 
-def test_a_file_that_is_not_there_is_not_made(run: Run) -> None:
+def test_a_missing_file_is_not_created(run: Run) -> None:
     assert run("compact", "none.db").code == 3
     assert not Path("none.db").exists()

@@ -1,4 +1,4 @@
-"""`deliver` and `tail` on a real file, and the stream that `schema apply` turns on."""
+"""`solotable deliver` and `tail` on a real file, and the stream that `schema apply` turns on."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def blog(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_events_are_delivered_once_to_every_sink(run: Run, blog: Path) -> None:
+def test_each_sink_gets_each_event_once(run: Run, blog: Path) -> None:
     assert run("deliver", "--dry-run", "--json").json == {"waiting": 2}
-    told = run("deliver", "--sink", "audit", "--sink", "jsonl:log.jsonl", "--sink", "eventbridge:bus.jsonl")
-    assert (told.code, told.out) == (0, "2 events delivered, 0 of them refused by some sink for good.\n")
+    ran = run("deliver", "--sink", "audit", "--sink", "jsonl:log.jsonl", "--sink", "eventbridge:bus.jsonl")
+    assert (ran.code, ran.out) == (0, "2 events delivered, 0 of them rejected by a sink.\n")
     lines = [json.loads(line) for line in (blog / "log.jsonl").read_text().splitlines()]
     assert [line["target"]["title"] for line in lines] == ["Post a", "Post b"]
     entries = [json.loads(line) for line in (blog / "bus.jsonl").read_text().splitlines()]
@@ -52,17 +52,15 @@ def test_events_are_delivered_once_to_every_sink(run: Run, blog: Path) -> None:
     assert run("deliver", "--json").json == {"delivered": 0, "dead": 0}
 
 
-def test_a_sink_that_refuses_for_good_is_told_and_tried_again(
-    run: Run, blog: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_dead_letters_are_reported_and_retried(run: Run, blog: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("solotable.jobs.deliver._LONGEST_WAIT_SECONDS", 0.0)
     (blog / "log.jsonl").mkdir()
-    told = run("deliver", "--sink", "jsonl:log.jsonl", "--json")
-    assert (told.code, told.json) == (1, {"delivered": 2, "dead": 2})
-    assert "jsonl has refused event" in told.err
+    ran = run("deliver", "--sink", "jsonl:log.jsonl", "--json")
+    assert (ran.code, ran.json) == (1, {"delivered": 2, "dead": 2})
+    assert "jsonl has refused event" in ran.err
     (blog / "log.jsonl").rmdir()
-    told = run("deliver", "--sink", "jsonl:log.jsonl", "--dead")
-    assert (told.code, told.err) == (0, "2 dead letters delivered, 0 refused again.\n")
+    ran = run("deliver", "--sink", "jsonl:log.jsonl", "--dead")
+    assert (ran.code, ran.err) == (0, "2 dead letters delivered, 0 rejected again.\n")
     assert len((blog / "log.jsonl").read_text().splitlines()) == 2
 
 
@@ -76,14 +74,14 @@ def test_tail_prints_changes_as_lines(run: Run, blog: Path) -> None:
     ]
     assert lines[2]["before"]["title"] == "Post a"
     assert run("tail", "Post", "--since", "latest").out == ""
-    assert run("tail", "Nobody").code == 2
+    assert run("tail", "Unknown").code == 2
     assert run("tail", "--since", "yesterday").code == 2
 
 
-def test_what_is_not_there_is_not_made(run: Run, blog: Path) -> None:
+def test_a_missing_file_is_not_created(run: Run, blog: Path) -> None:
     assert run("deliver", "-d", "sqlite:///other.db").code == 3
     assert not (blog / "other.db").exists()
-    assert run("deliver", "--sink", "pigeon").code == 2
+    assert run("deliver", "--sink", "smtp").code == 2
 
 
 def test_apply_turns_on_a_stream_that_is_missing(
@@ -98,6 +96,6 @@ def test_apply_turns_on_a_stream_that_is_missing(
     assert "stream is missing: NEW_AND_OLD_IMAGES" in run("schema", "diff", "-m", f"{other}:blog").out
     assert "the stream is turned on" in run("schema", "apply", "-m", f"{other}:blog").err
     with sqlite.open(str(tmp_path / "blog.db")) as engine:
-        told = engine.handle(Control(operation="DescribeTable", members={"TableName": "Blog"}))
-    assert told["Table"]["StreamSpecification"]["StreamEnabled"] is True
+        reply = engine.handle(Control(operation="DescribeTable", members={"TableName": "Blog"}))
+    assert reply["Table"]["StreamSpecification"]["StreamEnabled"] is True
     assert run("schema", "diff", "-m", f"{other}:blog").code == 0

@@ -1,4 +1,4 @@
-"""`patterns`, `explain` and the listings."""
+"""`solotable patterns`, `explain`, `tables`, `entities` and `indexes`."""
 
 from __future__ import annotations
 
@@ -92,22 +92,22 @@ def test_a_pattern_is_measured_on_a_database(filled: Run) -> None:
     measured = found["measured"]
     assert (measured["units"], measured["requests"]) == (0.5, 1)
     assert (measured["items_read"], measured["items_returned"]) == (3, 1)
-    assert measured["filter_waste"] == pytest.approx(2 / 3, abs=1e-3)
+    assert (measured["items_filtered"], measured["items_of_others"]) == (2, 0)
     assert found["cost"]["basis"] == "measured"
     assert found["cost"]["dollars_per_million"] == 0.0625
     text = filled("explain", "Section.with_notes", "survey_id=s1", "notes=Clay", "--rate", "1/s").out
-    assert "3 read, 1 returned, 67% dropped by the filter" in text
+    assert "3 read, 1 returned, 2 removed by the filter\n" in text
     assert "prices of 2025-07-21" in text
 
 
-def test_fetching_what_an_index_does_not_hold_is_measured_too(filled: Run) -> None:
+def test_fetches_of_unprojected_items_are_measured(filled: Run) -> None:
     found = filled("explain", "Section.named", "--items", "3", "--json").json
     assert "BatchGetItem" in found["then"]
     assert found["measured"]["by"] == {"table": 1.5, "GSI3": 0.5}
     assert found["estimated"]["by"] == {"table": 1.5, "GSI3": 0.5}
 
 
-def test_a_put_touches_the_indexes_that_it_is_in(run: Run, tmp_path: Path) -> None:
+def test_a_put_pays_for_the_indexes_of_its_item(run: Run, tmp_path: Path) -> None:
     found = run("explain", "put", "Section", "label=x", "--json").json
     assert found["estimated"]["by"] == {"table": 1.0, "GSI2": 1.0, "GSI3": 1.0, "LSI1": 1.0}
     assert found["measured"]["units"] == 4.0
@@ -117,14 +117,14 @@ def test_a_put_touches_the_indexes_that_it_is_in(run: Run, tmp_path: Path) -> No
     size = ("--item-size", "3000", "--rate", "1/s")
     large = run("explain", "put", "Section", "label=x", *size, "--json").json
     # 2,628,000 items of 3,100 bytes.
-    kept = 2_628_000 * 3100 / 2**30 * 0.25
-    assert large["cost"]["storage_dollars_per_month"] == pytest.approx(kept, abs=1e-4)
+    storage = 2_628_000 * 3100 / 2**30 * 0.25
+    assert large["cost"]["storage_dollars_per_month"] == pytest.approx(storage, abs=1e-4)
     assert large["estimated"]["by"] == {"table": 3.0, "GSI2": 3.0, "GSI3": 1.0, "LSI1": 1.0}
     assert large["measured"] is None
     assert large["cost"]["dollars_per_million"] == 8 * 0.625
     versioned = run("explain", "put", "Survey", "--json").json
     assert "ConditionExpression" in versioned["requests"][0]["request"]
-    assert versioned["assumed"]["stand_ins"] == ["survey_id", "title"]
+    assert versioned["assumed"]["sample_values"] == ["survey_id", "title"]
     assert list(tmp_path.iterdir()) == []
 
 
@@ -135,7 +135,7 @@ def test_a_large_put_is_estimated_as_it_is_measured(run: Run) -> None:
     assert found["estimated"]["by"] == found["measured"]["by"]
 
 
-def test_what_is_written_along_with_an_entity_is_counted(run: Run) -> None:
+def test_derived_writes_are_counted(run: Run) -> None:
     found = run("explain", "put", "Task", "--json").json
     sent = found["requests"][-1]
     assert sent["operation"] == "TransactWriteItems"
@@ -148,7 +148,7 @@ def test_what_is_written_along_with_an_entity_is_counted(run: Run) -> None:
     child = run("explain", "put", "Step", "--json").json
     assert child["requests"][-1]["operation"] == "TransactWriteItems"
     assert child["estimated"]["units"] == 4.0
-    # There is no parent in memory, so the transaction was refused.
+    # The engine in memory has no parent, so it rejects the transaction.
     assert child["measured"] is None
 
 
@@ -171,7 +171,7 @@ def test_a_get(filled: Run) -> None:
     assert found["requests"][0]["operation"] == "GetItem"
 
 
-def test_prices_of_ones_own(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_price_table_of_the_user(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SOLOTABLE_URL")
     prices = {"read_per_million": 1, "write_per_million": 2.5, "storage_per_gb_month": 0.3}
     table = {"date": "2035-01-01", "regions": {"eu-west-1": prices}}
@@ -187,19 +187,19 @@ def test_prices_of_ones_own(run: Run, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (("explain", "Section.of_surveys"), "did you mean 'Section.of_survey'?"),
-        (("explain", "put"), "Name an entity"),
+        (("explain", "put"), "Missing entity; write: solotable explain put ENTITY"),
         (("explain", "put", "Sektion"), "did you mean 'Section'?"),
         (("explain", "put", "Survey", "--rate", "often"), "write it as 50/s"),
         (("explain", "Section.of_survey", "order=1"), "has no 'order'"),
     ],
 )
-def test_mistakes(run: Run, arguments: tuple[str, ...], told: str) -> None:
+def test_it_explains_usage_errors(run: Run, arguments: tuple[str, ...], message: str) -> None:
     ran = run(*arguments)
     assert ran.code == 2
-    assert told in ran.err
+    assert message in ran.err
 
 
 def test_listings(run: Run) -> None:

@@ -1,4 +1,4 @@
-"""`solotable lint`: what it prints in each format, what is chosen, and how it exits."""
+"""`solotable lint`: what it prints in each format, what is chosen, and its exit codes."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_findings_as_annotations_of_github(lint: Any) -> None:
     assert message.startswith("Order and Special can have the same key (PK=ORG#special, SK=ORDER#00)")
 
 
-def test_what_github_would_misread_is_escaped() -> None:
+def test_github_annotations_are_escaped() -> None:
     from solotable.cli.design.lint import _escaped  # what the format itself demands
 
     assert _escaped("100%\nof it: all") == "100%25%0Aof it: all"
@@ -160,24 +160,24 @@ def test_findings_as_sarif(lint: Any) -> None:
         (["--select", "ST1", "--exit-zero"], ["ST101", "ST102", "ST102", "ST102", "ST102"], 0),
     ],
 )
-def test_what_is_chosen_and_how_it_exits(lint: Any, options: list[str], left: list[str], code: int) -> None:
+def test_select_ignore_and_exit_codes(lint: Any, options: list[str], left: list[str], code: int) -> None:
     given, out, _ = lint("unsound_models.py", "--format", "json", *options)
     assert (given, codes(out)) == (code, left)
 
 
-def test_reserved_words_are_a_warning_to_those_who_ask(lint: Any) -> None:
+def test_reserved_words_are_a_warning_if_selected(lint: Any) -> None:
     code, out, _ = lint("sound_models.py", "--select", "ST401")
     assert code == 1
     assert "ST401 warning: Order keeps owner, status" in out
 
 
-def test_a_code_that_does_not_exist(lint: Any) -> None:
+def test_an_unknown_code_is_a_usage_error(lint: Any) -> None:
     code, _, complaint = lint("sound_models.py", "--ignore", "ST110")
     assert code == 2
-    assert "--ignore: there is no code 'ST110'; did you mean ST10" in complaint
+    assert "--ignore: unknown code 'ST110'; did you mean ST10" in complaint
 
 
-def test_the_project_says_what_to_lint_and_what_to_ignore(lint: Any, folder: Path) -> None:
+def test_pyproject_sets_models_and_ignored_codes(lint: Any, folder: Path) -> None:
     (folder / "pyproject.toml").write_text(
         '[tool.solotable]\nmodels = "unsound_models.py"\n[tool.solotable.lint]\nignore = ["ST10", "ST201"]\n',
         encoding="utf-8",
@@ -187,10 +187,10 @@ def test_the_project_says_what_to_lint_and_what_to_ignore(lint: Any, folder: Pat
     (folder / "pyproject.toml").write_text('[tool.solotable.lint]\nignore = "ST101"\n', encoding="utf-8")
     code, _, complaint = lint("sound_models.py")
     assert code == 1
-    assert "ignore is a list" in complaint
+    assert "ignore must be a list" in complaint
 
 
-def test_a_refused_declaration_is_a_finding(lint: Any, folder: Path) -> None:
+def test_a_declaration_error_is_a_finding(lint: Any, folder: Path) -> None:
     (folder / "refused_models.py").write_text(SOUND.replace("ORG#{org}#", "ORG#{og}#"), encoding="utf-8")
     code, out, complaint = lint("refused_models.py:shop")
     line = SOUND.splitlines().index("class Order(Entity, table=shop):") + 1
@@ -200,7 +200,7 @@ def test_a_refused_declaration_is_a_finding(lint: Any, folder: Path) -> None:
     assert complaint == ""
 
 
-def test_what_else_an_import_raises_is_an_error(lint: Any, folder: Path) -> None:
+def test_any_other_import_error_is_an_error(lint: Any, folder: Path) -> None:
     (folder / "broken_models.py").write_text("import no_such_thing\n", encoding="utf-8")
     code, out, complaint = lint("broken_models.py")
     assert (code, out) == (1, "")
@@ -208,10 +208,10 @@ def test_what_else_an_import_raises_is_an_error(lint: Any, folder: Path) -> None
     assert "Traceback" not in complaint
 
 
-def test_no_models_are_a_mistake_of_usage(lint: Any) -> None:
+def test_missing_models_are_a_usage_error(lint: Any) -> None:
     code, _, complaint = lint()
     assert code == 2
-    assert "Which models?" in complaint
+    assert "No models given; use -m models.py:table" in complaint
 
 
 def test_several_models_at_once(lint: Any, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""From what a person writes after -m to the tables, or to a sentence about what is wrong with it."""
+"""Import models named by -m, and explain what is wrong with them."""
 
 from __future__ import annotations
 
@@ -49,10 +49,10 @@ def names(spec: str) -> list[str]:
     return [table.name for table in load_tables(spec)]
 
 
-def refusal(spec: str | None) -> str:
-    with pytest.raises(click.ClickException) as refused:
+def error_of(spec: str | None) -> str:
+    with pytest.raises(click.ClickException) as raised:
         load_tables(spec)
-    return refused.value.format_message()
+    return raised.value.format_message()
 
 
 @pytest.mark.parametrize("place", ["given_models.py", "./given_models.py", "given_models"])
@@ -83,35 +83,35 @@ def test_a_file_with_the_name_of_another_module(folder: Path) -> None:
     assert load_tables("sub/json.py:shop")[0] is load_tables("sub/json.py:shop")[0]
 
 
-def test_entities_that_wait_for_a_later_name_are_there() -> None:
+def test_entities_with_forward_references_are_listed() -> None:
     text = MODELS + '    line: "Line | None" = None\n\nclass Line(Entity):\n    text: str\n'
     write(Path.cwd(), "later.py", text)
     assert [list(table.plans) for table in load_tables("later.py:shop")] == [["Order"]]
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
-        ("nothing.py", "there is no file nothing.py"),
-        ("no/such", "there is no file no/such"),
-        ("no_such_module:shop", "there is no module 'no_such_module'"),
-        ("given_models.inner", "there is no module 'given_models.inner'"),
-        ("given_models.py:shopp", "there is no 'shopp'; did you mean shop?"),
+        ("nothing.py", "no such file: nothing.py"),
+        ("no/such", "no such file: no/such"),
+        ("no_such_module:shop", "no module 'no_such_module' is installed"),
+        ("given_models.inner", "no module 'given_models.inner' is installed"),
+        ("given_models.py:shopp", "no such name 'shopp'; did you mean shop?"),
         ("given_models.py:zzz", "its tables are shop, bank, also_shop"),
-        ("given_models.py:number", "'number' is a int and no Table; its tables are shop"),
-        ("given_models.py:Order", "'Order' is a class and no Table"),
-        ("given_models.py:a b", "names no models"),
-        (":shop", "names no models"),
-        ("", "Which models? Say it with -m models.py:table, SOLOTABLE_MODELS"),
-        (None, "Which models?"),
+        ("given_models.py:number", "'number' is a int, not a Table; its tables are shop"),
+        ("given_models.py:Order", "'Order' is a class, not a Table"),
+        ("given_models.py:a b", "Cannot parse 'given_models.py:a b'"),
+        (":shop", "Cannot parse ':shop'"),
+        ("", "No models given; use -m models.py:table, SOLOTABLE_MODELS"),
+        (None, "No models given"),
     ],
 )
-def test_what_is_wrong_is_said(spec: str | None, said: str) -> None:
-    assert said in refusal(spec)
+def test_errors_explain_what_is_wrong(spec: str | None, message: str) -> None:
+    assert message in error_of(spec)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("import no_such_thing\n", "broken.py:1: ModuleNotFoundError: No module named 'no_such_thing'"),
         ("x = 1\ny = x +\n", "broken.py:2: SyntaxError"),
@@ -121,20 +121,20 @@ def test_what_is_wrong_is_said(spec: str | None, said: str) -> None:
         ("VALUE = 1\n", "broken.py declares no Table"),
     ],
 )
-def test_models_that_cannot_be_imported(folder: Path, text: str, said: str) -> None:
+def test_models_that_cannot_be_imported(folder: Path, text: str, message: str) -> None:
     write(folder, "broken.py", text)
-    message = refusal("broken.py")
-    assert said in message
-    assert "\n" not in message
-    assert "broken" not in sys.modules or "declares" in said
+    text = error_of("broken.py")
+    assert message in text
+    assert "\n" not in text
+    assert "broken" not in sys.modules or "declares" in message
 
 
-def test_the_cause_and_the_place_are_kept(folder: Path) -> None:
+def test_the_error_has_cause_and_location(folder: Path) -> None:
     write(folder, "broken.py", "raise ValueError('no')\n")
-    with pytest.raises(BrokenModels) as refused:
+    with pytest.raises(BrokenModels) as raised:
         load_tables("broken")
-    assert isinstance(refused.value.cause, ValueError)
-    assert refused.value.where == f"{folder / 'broken.py'}:1"
+    assert isinstance(raised.value.cause, ValueError)
+    assert raised.value.where == f"{folder / 'broken.py'}:1"
 
 
 @click.command()
@@ -156,21 +156,21 @@ def test_the_option_the_environment_and_the_project(folder: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("[tool.solotable\n", "cannot be read"),
-        ("[tool.solotable]\nmodels = 7\n", "models is a text"),
-        ("[tool]\nsolotable = 7\n", "are tables"),
+        ("[tool.solotable]\nmodels = 7\n", "models must be a string"),
+        ("[tool]\nsolotable = 7\n", "must be tables"),
     ],
 )
-def test_a_project_file_that_says_nonsense(folder: Path, text: str, said: str) -> None:
+def test_an_invalid_project_file_is_explained(folder: Path, text: str, message: str) -> None:
     write(folder, "pyproject.toml", text)
     outcome = CliRunner().invoke(show, [])
     assert outcome.exit_code == 1
-    assert said in outcome.output
+    assert message in outcome.output
 
 
-def test_settings_of_no_project_are_none(folder: Path) -> None:
+def test_settings_are_empty_without_a_section(folder: Path) -> None:
     write(folder, "pyproject.toml", "[project]\nname = 'x'\n")
     assert settings() == {}
     assert settings("lint") == {}

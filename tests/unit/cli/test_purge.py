@@ -50,11 +50,11 @@ def test_a_dry_run_counts_what_a_real_one_removes(notes: Run) -> None:
     assert (report["table"], report["items"], report["removed"]) == ("Box", 2, {"Note": 2})
     assert [each["held"] for each in report["held"]] == ["case 7"]
     done = notes(*PURGE)
-    assert done.out == "Box: 2 items were purged (2 Note).\n1 are held; --hold-report lists them.\n"
+    assert done.out == "Box: 2 items were purged (2 Note).\n1 are on hold; --hold-report lists them.\n"
     assert notes(*PURGE, "--json").json[0]["items"] == 0
 
 
-def test_what_is_held_is_listed(notes: Run) -> None:
+def test_the_hold_report_lists_holds(notes: Run) -> None:
     (held,) = notes(*PURGE, "--hold-report", "--json").json
     assert (held["entity"], held["key"]["note_id"], held["held"]) == ("Note", "b", "case 7")
     assert "case 7" in notes(*PURGE, "--hold-report").out
@@ -66,12 +66,12 @@ def test_receipts_are_json_lines(notes: Run) -> None:
     assert [(each["entity"], each["why"]) for each in lines] == [("Note", "deleted")] * 2
 
 
-def test_a_terminal_sees_how_far_it_is(notes: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_terminal_gets_a_progress_bar(notes: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     assert "Box" in notes(*PURGE).err
 
 
-def test_models_without_soft_deletes_are_refused(run: Run, tmp_path: Path) -> None:
-    refused = run("purge", "-d", "sqlite:///survey.db")
-    assert refused.code == 2
-    assert "nothing waits for a purge" in refused.err
+def test_models_without_soft_deletes_are_a_usage_error(run: Run, tmp_path: Path) -> None:
+    ran = run("purge", "-d", "sqlite:///survey.db")
+    assert ran.code == 2
+    assert "nothing to purge" in ran.err

@@ -49,19 +49,19 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_recount_says_what_has_drifted_and_repairs_it(folder: Path) -> None:
+def test_recount_reports_and_repairs_wrong_counters(folder: Path) -> None:
     arguments = ("recount", "Member", "-m", "models.py:shop", "-d", "sqlite:///shop.db")
     tried = command(*arguments, "--dry-run", "--json", cwd=folder)
     assert tried.returncode == 1, tried.stderr
     (drifted,) = json.loads(tried.stdout)["drifted"]
-    assert (drifted["said"], drifted["counted"], drifted["repaired"]) == ("7", "2", False)
+    assert (drifted["stored"], drifted["counted"], drifted["repaired"]) == ("7", "2", False)
     repaired = command(*arguments, cwd=folder)
-    assert (repaired.returncode, "1 counters looked at, 1 had drifted." in repaired.stdout) == (0, True)
+    assert (repaired.returncode, "1 counters checked, 1 were wrong." in repaired.stdout) == (0, True)
     assert command(*arguments, "--dry-run", cwd=folder).returncode == 0
 
 
-def test_locks_that_cannot_be_taken_are_named(folder: Path) -> None:
+def test_locks_reports_duplicate_values(folder: Path) -> None:
     done = command("locks", "Member", "-m", "models.py:shop", "-d", "sqlite:///shop.db", cwd=folder)
     assert done.returncode == 1, done.stderr
     assert "Member.email = 'x' is taken by Member group='g', member='a'" in done.stdout
-    assert "2 Member looked at, 1 hold no lock." in done.stdout
+    assert "2 Member checked, 1 have no lock." in done.stdout

@@ -38,17 +38,17 @@ def drifted(tmp_path: Path) -> Path:
     return path
 
 
-def test_what_is_not_there_differs_and_is_not_made_by_looking(run: Run, tmp_path: Path) -> None:
+def test_diff_reports_a_missing_table_and_creates_nothing(run: Run, tmp_path: Path) -> None:
     ran = run("schema", "diff", *ONE)
     assert (ran.code, ran.out) == (1, "SurveyorData: the table is missing: PK, SK\n")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_apply_makes_the_tables_with_their_time_to_live(run: Run, tmp_path: Path) -> None:
+def test_apply_creates_tables_with_time_to_live(run: Run, tmp_path: Path) -> None:
     assert run("schema", "apply").code == 0
     assert run("schema", "diff").out == "SurveyorData: as declared\nBuilding: as declared\n"
-    told = handle(tmp_path / "survey.db", "DescribeTimeToLive", TableName="SurveyorData")
-    assert told["TimeToLiveDescription"]["AttributeName"] == "expires"
+    reply = handle(tmp_path / "survey.db", "DescribeTimeToLive", TableName="SurveyorData")
+    assert reply["TimeToLiveDescription"]["AttributeName"] == "expires"
     again = run("schema", "apply")
     assert (again.code, again.err) == (0, "SurveyorData: as declared\nBuilding: as declared\n")
 
@@ -68,14 +68,14 @@ def test_diff_names_every_difference(run: Run, drifted: Path) -> None:
     }
 
 
-def test_apply_adds_and_deletes_only_when_told(
+def test_apply_deletes_only_with_delete_extra(
     run: Run, drifted: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.StringIO())
     first = run("schema", "apply", *ONE)
     assert first.code == 1
     assert "index GSI2 is being added" in first.err
-    assert "left alone: index Old is not in the model" in first.err
+    assert "left unchanged: index Old is not in the model" in first.err
     left = {each["subject"] for each in run("schema", "diff", "--json", *ONE).json["SurveyorData"]}
     assert left == {"index GSI3", "index Old"}
     unanswered = run("schema", "apply", "--delete-extra", *ONE)
@@ -89,7 +89,7 @@ def test_apply_adds_and_deletes_only_when_told(
     assert {each["IndexName"] for each in live["GlobalSecondaryIndexes"]} == {"GSI2", "GSI3"}
 
 
-def test_amazon_is_asked_for_and_no_is_no(run: Run, drifted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_apply_asks_before_it_changes_aws(run: Run, drifted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     def confirm(text: str, **_: Any) -> Iterator[bool] | bool:
@@ -98,14 +98,14 @@ def test_amazon_is_asked_for_and_no_is_no(run: Run, drifted: Path, monkeypatch: 
 
     monkeypatch.setattr(schema, "is_remote", lambda url: isinstance(url, Url))
     monkeypatch.setattr("click.confirm", confirm)
-    refused = run("schema", "apply", *ONE)
-    assert (refused.code, asked) == (1, ["Do it?"])
+    declined = run("schema", "apply", *ONE)
+    assert (declined.code, asked) == (1, ["Apply these changes?"])
     assert "index GSI2" in {e["subject"] for e in run("schema", "diff", "--json", *ONE).json["SurveyorData"]}
     run("schema", "apply", "--yes", *ONE)
     assert len(asked) == 1
 
 
-def test_a_key_that_cannot_be_changed_is_said_to_be(run: Run, tmp_path: Path) -> None:
+def test_diff_says_which_differences_need_a_new_table(run: Run, tmp_path: Path) -> None:
     wanted = surveyor.definition()
     wanted["KeySchema"] = [{"AttributeName": "PK", "KeyType": "HASH"}]
     wanted["AttributeDefinitions"] = [{"AttributeName": "PK", "AttributeType": "N"}]
@@ -128,7 +128,7 @@ def test_show(run: Run) -> None:
     assert [table["CreateTable"]["TableName"] for table in tables] == ["SurveyorData", "Building"]
 
 
-def test_what_is_exported_as_requests_makes_the_declared_table(run: Run, tmp_path: Path) -> None:
+def test_exported_requests_create_the_declared_table(run: Run, tmp_path: Path) -> None:
     for table in run("schema", "export").json["Tables"]:
         for operation, members in table.items():
             handle(tmp_path / "survey.db", operation, **members)

@@ -1,4 +1,4 @@
-"""`solotable serve` as a person and an init system meet it."""
+"""`solotable serve`: its banner, its signals, its files and its arguments."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.serving import Served, command, served
 from tests.unit.server.running import TABLE, Client, get, put, request
 from tests.waiting import HANG_SECONDS, wait_until
 
-OPEN = ("--host", "0.0.0.0")  # noqa: S104 - what is said of it is tested
+OPEN = ("--host", "0.0.0.0")  # noqa: S104 - the banner of it is tested
 
 
 def prepared(running: Served) -> Client:
@@ -24,11 +24,11 @@ def prepared(running: Served) -> Client:
     return client
 
 
-# The end ----------------------------------------------------------------------------------------
+# Shutdown ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_it_in_peace(kind: signal.Signals, tmp_path: Path) -> None:
+def test_a_signal_stops_it_with_0(kind: signal.Signals, tmp_path: Path) -> None:
     with served(str(tmp_path / "x.db")) as running:
         idle = Client(running.port)
         running.process.send_signal(kind)
@@ -39,7 +39,7 @@ def test_a_signal_ends_it_in_peace(kind: signal.Signals, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("where", ["--memory", "x.db"])
-def test_a_request_under_way_is_answered_before_the_end(where: str, tmp_path: Path) -> None:
+def test_a_request_in_progress_is_answered_before_exit(where: str, tmp_path: Path) -> None:
     with served(where, cwd=tmp_path) as running, prepared(running) as client:
         whole = put("last", v={"S": "x" * 1000})
         client.send(whole[:-10])
@@ -64,7 +64,7 @@ def refuses(port: int) -> bool:
     return False
 
 
-def test_writes_under_way_are_answered_and_kept(tmp_path: Path) -> None:
+def test_writes_in_progress_are_answered_and_durable(tmp_path: Path) -> None:
     with served("x.db", cwd=tmp_path) as running:
         prepared(running).close()
         clients = [Client(running.port) for _ in range(20)]
@@ -85,10 +85,10 @@ def test_writes_under_way_are_answered_and_kept(tmp_path: Path) -> None:
         assert [number for number in answered if not client.ask(get(f"k{number}")).json()] == []
 
 
-# What is kept -----------------------------------------------------------------------------------
+# Storage -----------------------------------------------------------------------------------
 
 
-def test_data_is_there_after_a_restart(tmp_path: Path) -> None:
+def test_data_survives_a_restart(tmp_path: Path) -> None:
     with served(cwd=tmp_path) as running, prepared(running) as client:
         client.ask(put("kept"))
         assert "solotable.db" in running.banner
@@ -97,7 +97,7 @@ def test_data_is_there_after_a_restart(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name == "nt", reason="POSIX permissions")
-def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
+def test_files_are_private_to_their_owner(tmp_path: Path) -> None:
     before = os.umask(0)
     try:
         with served("x.db", cwd=tmp_path) as running, prepared(running) as client:
@@ -110,11 +110,11 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
 
 def test_memory_leaves_nothing_behind(tmp_path: Path) -> None:
     with served("--memory", cwd=tmp_path) as running:
-        assert "nothing is kept" in running.banner
+        assert "in memory: data is lost when the server stops" in running.banner
     assert list(tmp_path.iterdir()) == []
 
 
-def test_relaxed_is_said(tmp_path: Path) -> None:
+def test_the_banner_mentions_relaxed_durability(tmp_path: Path) -> None:
     with served("--relaxed", "x.db", cwd=tmp_path) as running:
         assert "relaxed" in running.banner
 
@@ -122,17 +122,17 @@ def test_relaxed_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "url", "reach"),
     [
-        ((), "http://127.0.0.1:", "nothing leaves this machine"),
-        (OPEN, "http://127.0.0.1:", "anybody (--keys demands signatures) can"),
+        ((), "http://127.0.0.1:", "only this machine can reach it"),
+        (OPEN, "http://127.0.0.1:", "all clients (--keys requires signatures) can"),
         (
             (*OPEN, "--access-key", "k", "--secret-key", "s"),
             "http://127.0.0.1:",
-            "whoever has a key can",
+            "clients with a key can",
         ),
     ],
     ids=["here", "open", "signed"],
 )
-def test_it_is_said_who_can_reach_it(arguments: tuple[str, ...], url: str, reach: str) -> None:
+def test_the_banner_says_who_can_reach_it(arguments: tuple[str, ...], url: str, reach: str) -> None:
     with served("--memory", *arguments) as running:
         assert url in running.banner
         assert running.process.stdout is not None
@@ -149,7 +149,7 @@ def test_a_name_with_several_addresses_gets_one_port() -> None:
 # Bad arguments ----------------------------------------------------------------------------------
 
 
-def refused(done: subprocess.CompletedProcess[str], code: int) -> str:
+def error_of(done: subprocess.CompletedProcess[str], code: int) -> str:
     assert done.returncode == code, done
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
@@ -187,23 +187,23 @@ def refused(done: subprocess.CompletedProcess[str], code: int) -> str:
         (".",),
     ],
 )
-def test_bad_arguments_are_refused_with_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
+def test_bad_arguments_exit_with_2(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "binary").write_bytes(b"\xff\xfe\x00")
-    refused(command("serve", *arguments, cwd=tmp_path), 2)
+    error_of(command("serve", *arguments, cwd=tmp_path), 2)
     assert [path.name for path in tmp_path.iterdir()] == ["binary"]
 
 
 def test_a_port_in_use_is_explained(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        text = refused(command("serve", "--memory", "--port", str(port)), 1)
+        text = error_of(command("serve", "--memory", "--port", str(port)), 1)
     assert f"Port {port} on 127.0.0.1 is already in use" in text
     assert "--port 0" in text
 
 
 @pytest.mark.parametrize("host", ["no.such.host.invalid", "a..b", "x" * 300, "256.256.256.256"])
-def test_a_host_that_is_none_is_explained(host: str) -> None:
-    assert "host" in refused(command("serve", "--memory", "--port", "0", "--host", host), 1)
+def test_an_unknown_host_is_explained(host: str) -> None:
+    assert "host" in error_of(command("serve", "--memory", "--port", "0", "--host", host), 1)
 
 
 @pytest.mark.parametrize(
@@ -213,19 +213,17 @@ def test_a_host_that_is_none_is_explained(host: str) -> None:
         ("absent/x.db", None, "cannot be created"),
     ],
 )
-def test_a_file_that_cannot_be_served_is_explained(
-    tmp_path: Path, name: str, content: bytes | None, word: str
-) -> None:
+def test_an_unusable_file_is_explained(tmp_path: Path, name: str, content: bytes | None, word: str) -> None:
     if content is not None:
         (tmp_path / name).write_bytes(content)
-    assert word in refused(command("serve", "--port", "0", name, cwd=tmp_path), 1)
+    assert word in error_of(command("serve", "--port", "0", name, cwd=tmp_path), 1)
     if content is not None:
         assert (tmp_path / name).read_bytes() == content
 
 
-def test_a_file_of_keys_that_cannot_be_read_shows_no_secret(tmp_path: Path) -> None:
+def test_an_invalid_keys_file_shows_no_secret(tmp_path: Path) -> None:
     (tmp_path / "keys").write_text("AKID s3cr3t more words\n")
-    text = refused(command("serve", "--memory", "--port", "0", "--keys", str(tmp_path / "keys")), 1)
+    text = error_of(command("serve", "--memory", "--port", "0", "--keys", str(tmp_path / "keys")), 1)
     assert "line 1" in text
     assert "s3cr3t" not in text
 

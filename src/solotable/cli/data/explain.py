@@ -7,41 +7,20 @@ and are measured. A put never runs there; it is measured on the engine in memory
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from solotable.cli.options.arguments import build_entity, fields_of, pattern_named, plan_named, query_of
-from solotable.cli.options.database import Exchange, Recorder, scoped, shown_requests, url_of
+from solotable.cli.options.database import url_of
 from solotable.cli.options.target import Target, target_options
 from solotable.cli.output import json_option, print_json
 
-from .cost_report import estimated_put, measured, shown_units, written_size
 from .prices import DEFAULT_REGION, load_prices
-from .reads import key_of
 
-if TYPE_CHECKING:
-    from solotable._entities.declare.plan import Plan
-    from solotable._entities.declare.table import Table
-    from solotable._entities.patterns.cost import Prices
-    from solotable._store import AdminStore, Store
-
-_ITEMS, _ITEM_SIZE = 50, 1024
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Wanted:
-    """The arguments of the command, and its assumptions."""
-
-    tables: Sequence[Table]
-    given: tuple[str, ...]
-    target: Target
-    items: int | None
-    item_size: int | None
+#: Assumptions of an estimate.
+DEFAULT_ITEMS, DEFAULT_ITEM_SIZE = 50, 1024
 
 
 @click.command(
@@ -52,8 +31,8 @@ class _Wanted:
 @click.argument("arguments", nargs=-1, metavar="[NAME=VALUE...]")
 @target_options
 @click.option("--rate", metavar="N/s", help="Calls: 50/s, 3000/min, 10000/h or 1000000/day.")
-@click.option("--items", type=click.IntRange(1), help=f"Items read. Default: {_ITEMS}.")
-@click.option("--item-size", type=click.IntRange(1), help=f"Bytes per item. Default: {_ITEM_SIZE}.")
+@click.option("--items", type=click.IntRange(1), help=f"Items read. Default: {DEFAULT_ITEMS}.")
+@click.option("--item-size", type=click.IntRange(1), help=f"Bytes per item. Default: {DEFAULT_ITEM_SIZE}.")
 @click.option("--region", help=f"Region of the prices. Default: the URL's region, or {DEFAULT_REGION}.")
 @click.option(
     "--prices",
@@ -77,190 +56,21 @@ def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
 
     Missing arguments get sample values. With a database (--db), a read is run and measured.
     """
-    wanted = _Wanted(
-        tables=target.tables(),
-        given=arguments,
-        target=target,
-        items=items,
-        item_size=item_size,
+    from .explanation import Subject, explain, monthly_cost
+
+    subject = Subject(
+        tables=target.tables(), target=target, arguments=arguments, items=items, item_size=item_size
     )
     if region is None and target.db:
         region = url_of(target.db).settings.get("region")
     prices = load_prices(prices_file, region or DEFAULT_REGION)
     per_second = None if rate is None else _rate(rate)
-    if what in ("get", "put"):
-        if not arguments or "=" in arguments[0]:
-            raise click.UsageError(f"Missing entity; write: solotable explain {what} ENTITY")
-        plan = plan_named(wanted.tables, arguments[0])
-        explanation = (_get if what == "get" else _put)(wanted, plan, arguments[1:])
-    else:
-        explanation = _pattern(wanted, what)
-    explanation["cost"] = _cost(explanation, prices, per_second)
+    explanation = explain(subject, what)
+    explanation["cost"] = monthly_cost(explanation, prices, per_second)
     if as_json:
         print_json(explanation)
     else:
         click.echo("\n".join(_lines(explanation)))
-
-
-def _pattern(wanted: _Wanted, name: str) -> dict[str, Any]:
-    from solotable._entities.patterns.cost import query_units
-    from solotable._entities.patterns.samples import argument_types, stand_in
-
-    plan, pattern = pattern_named(wanted.tables, name)
-    given = list(wanted.given)
-    named = {text.partition("=")[0].removesuffix(":") for text in given}
-    kinds = argument_types(plan.entity, pattern)
-    missing = [
-        each.name for each in pattern.parameters if each.default is each.empty and each.name not in named
-    ]
-    if missing and wanted.target.db is None:
-        given += [_written(each, stand_in(kinds[each], each, at)) for at, each in enumerate(missing)]
-    query = query_of(plan, pattern, given)
-    items, size = wanted.items or _ITEMS, wanted.item_size or _ITEM_SIZE
-    with _twin(wanted, plan) as (store, recorder):
-        prepared = store.explain(query)
-        hydrates, queries = prepared.hydrates, prepared.queries
-        store.page(query, limit=items)
-        sent = recorder.exchanges[:1]
-    units = query_units(
-        items,
-        size,
-        index=None if query.path.index is None else query.path.index.name,
-        consistent=query.consistently,
-        hydrates=hydrates,
-    )
-    explanation = _explained(query.described, plan, sent, shown_units(units))
-    explanation["index"] = None if query.path.index is None else query.path.index.name
-    explanation["assumed"] = {
-        "items": items,
-        "item_size": size,
-        "stand_ins": missing if not wanted.target.db else [],
-    }
-    if queries > 1:
-        explanation["queries"] = queries
-    if hydrates:
-        explanation["then"] = "BatchGetItem of the whole items, which the index does not hold"
-    if wanted.target.db is not None:
-        with wanted.target.open(wanted.tables, plan.table, metered=True) as opened:
-            opened.store.page(query, limit=items)
-            explanation["measured"] = measured(opened.recorder.exchanges, opened.url.text, plan)
-    return explanation
-
-
-def _get(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
-    from solotable._entities.patterns.cost import get_units
-    from solotable._entities.patterns.samples import stand_in
-
-    values = fields_of(plan, given)
-    missing = [part for part in plan.primary.parts if part not in values and part != plan.tenant]
-    infos = plan.entity.model_fields
-    if wanted.target.db is None:
-        more = [_written(part, stand_in(infos[part].annotation, part)) for part in missing]
-    else:
-        more, missing = [], []
-    key = key_of(plan, (*given, *more))
-    size = wanted.item_size or _ITEM_SIZE
-    with _twin(wanted, plan) as (store, recorder):
-        store.get(plan.entity, **key)
-        explanation = _explained(f"get {plan.name}", plan, recorder.exchanges, shown_units(get_units(size)))
-    explanation["assumed"] = {"item_size": size, "stand_ins": missing}
-    if wanted.target.db is not None:
-        with wanted.target.open(wanted.tables, plan.table, metered=True) as opened:
-            opened.store.get(plan.entity, **key)
-            explanation["measured"] = measured(opened.recorder.exchanges, opened.url.text, plan)
-    return explanation
-
-
-def _put(wanted: _Wanted, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
-    from solotable._entities.patterns.samples import stand_in
-    from solotable.errors import ConditionFailed, NotFound, TransactionCancelled
-
-    values = fields_of(plan, given)
-    missing = [
-        name
-        for name, info in plan.entity.model_fields.items()
-        if info.is_required() and name not in values and name != plan.tenant
-    ]
-    for at, name in enumerate(missing):
-        info = plan.entity.model_fields[name]
-        values[name] = stand_in(_annotated(info.annotation, info.metadata), name, at)
-    entity = build_entity(plan, values)
-    with _twin(wanted, plan) as (store, recorder):
-        # The empty engine rejects a child without its parent; its request is what counts here.
-        with suppress(NotFound, ConditionFailed, TransactionCancelled):
-            store.put(entity)
-        sent = recorder.exchanges
-    done = all(each.reply is not None for each in sent)
-    explanation = _explained(
-        f"put {plan.name}", plan, sent, estimated_put(plan.table, sent, wanted.item_size)
-    )
-    explanation["assumed"] = {"stand_ins": missing, "new_item": True}
-    explanation["item_size"] = wanted.item_size or written_size(sent)
-    if wanted.item_size is None and done:
-        explanation["measured"] = measured(sent, "an engine in memory", plan)
-    elif wanted.item_size is not None:
-        explanation["assumed"]["item_size"] = wanted.item_size
-    return explanation
-
-
-@contextmanager
-def _twin(wanted: _Wanted, plan: Plan) -> Iterator[tuple[Store | AdminStore, Recorder]]:
-    """Open a store over an engine in memory that has the entity's table, without items."""
-    from solotable._connect import open_engine, over
-    from solotable._store import Database
-    from solotable.urls import Url
-
-    address = url_of(wanted.target.db) if wanted.target.db else None
-    tables = [plan.table] if address is not None and address.table else wanted.tables
-    settings = {} if address is None else address.settings
-    memory = Url("sqlite", "sqlite://", table=None if address is None else address.table, settings=settings)
-    engine = open_engine(Url.parse("sqlite://"))
-    try:
-        recorder = Recorder(engine, metered=True)
-        database = Database(recorder, over(engine, tables, memory).scope)
-        tenant = wanted.target.tenant
-        if plan.tenant is not None and tenant is None and not wanted.target.admin:
-            tenant = f"{{{plan.tenant}}}"
-        yield scoped(database, tenant, admin=wanted.target.admin), recorder
-    finally:
-        engine.close()
-
-
-def _explained(what: str, plan: Plan, sent: Sequence[Exchange], estimated: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "what": what,
-        "table": plan.table.name,
-        "index": None,
-        "requests": shown_requests(sent),
-        "estimated": estimated,
-        "measured": None,
-    }
-
-
-def _cost(explanation: Mapping[str, Any], prices: Prices, rate: float | None) -> dict[str, Any]:
-    from solotable._entities.patterns.cost import SECONDS_PER_MONTH, Units, storage_per_month
-
-    basis = "measured" if explanation["measured"] else "estimated"
-    counted = explanation[basis]
-    parts = (
-        Units(table=counted["units"], writes=counted["kind"] == "write"),
-        Units(table=counted.get("read_first", 0.0)),
-    )
-    cost: dict[str, Any] = {
-        "basis": basis,
-        "region": prices.region,
-        "prices_of": prices.date,
-        "dollars_per_million": round(sum(part.per_million(prices) for part in parts), 6),
-        "rate_per_second": rate,
-        "dollars_per_month": None,
-    }
-    if rate is not None:
-        cost["dollars_per_month"] = round(sum(part.per_month(prices, rate) for part in parts), 4)
-    if rate is not None and "item_size" in explanation:
-        items = round(rate * SECONDS_PER_MONTH)
-        kept = storage_per_month(items, explanation["item_size"], prices)
-        cost["storage_dollars_per_month"] = round(kept, 4)
-    return cost
 
 
 def _rate(text: str) -> float:
@@ -271,21 +81,6 @@ def _rate(text: str) -> float:
         return rate_per_second(text)
     except DataError as error:
         raise click.BadParameter(str(error), param_hint="--rate") from None
-
-
-def _written(name: str, value: Any) -> str:
-    """Return a sample value as an argument of the command line."""
-    from solotable.cli.output import plain
-
-    if isinstance(value, str):
-        return f"{name}={value}"
-    return f"{name}:={json.dumps(value, default=plain)}"
-
-
-def _annotated(annotation: Any, metadata: Sequence[Any]) -> Any:
-    from typing import Annotated
-
-    return Annotated[(annotation, *metadata)] if metadata else annotation
 
 
 def _lines(found: Mapping[str, Any]) -> list[str]:
@@ -318,8 +113,8 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
             f"          ${cost['dollars_per_month']:,.2f} per month at {cost['rate_per_second']:g} a second"
         )
     if "storage_dollars_per_month" in cost:
-        kept = f"${cost['storage_dollars_per_month']:,.2f}"
-        lines.append(f"          {kept} per month to store a month of writes, without indexes")
+        storage = f"${cost['storage_dollars_per_month']:,.2f}"
+        lines.append(f"          {storage} per month to store a month of writes, without indexes")
     lines.append(
         f"          on demand in {cost['region']}, prices of {cost['prices_of']}, as {cost['basis']}"
     )
@@ -345,6 +140,6 @@ def _assumptions(assumed: Mapping[str, Any]) -> str:
         parts.append(f"an item of {assumed['item_size']} bytes")
     if assumed.get("new_item"):
         parts.append("a new item")
-    if assumed["stand_ins"]:
-        parts.append(f"sample values for {', '.join(assumed['stand_ins'])}")
+    if assumed["sample_values"]:
+        parts.append(f"sample values for {', '.join(assumed['sample_values'])}")
     return "; ".join(parts)
