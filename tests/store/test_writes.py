@@ -492,13 +492,6 @@ def test_stamps(db: Store, opening: Opening) -> None:
     assert stale_keys(opening, library) == []
 
 
-@pytest.mark.parametrize("given", [Reader, {"reader_id": "r"}, None])
-def test_what_is_no_entity_is_not_put(db: Store, given: Any) -> None:
-    for put in (db.put, db.create):
-        with pytest.raises(DataError, match="What is put is an entity"):
-            put(given)
-
-
 def test_a_put_takes_an_item_out_of_an_index_that_its_entity_has_left(opening: Opening) -> None:
     from solotable import Entity, Index, Key, Table
 

@@ -1,4 +1,4 @@
-"""What callers hand to a verb, as flows take it. Nothing is sent from here."""
+"""Arguments of the stores' verbs: checked, and converted to what flows take. Sends nothing."""
 
 from __future__ import annotations
 
@@ -18,12 +18,53 @@ from solotable._expressions.ast import Condition
 from solotable._flows.transactions.write import ExpectedVersion
 from solotable.errors import DataError
 
+EntityT = TypeVar("EntityT", bound=Entity)
 RowT = TypeVar("RowT")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 #: A condition over an entity, written as a lambda: `lambda s: s.status != "archived"`. It gives an int to
 #: type checkers because `~` of a bool does; a bool is one.
 Where = Callable[[RowT], int] | None
+#: How much of a string an error quotes.
+_LONGEST_SHOWN = 40
+
+
+def check_class(verb: str, entity: type[EntityT]) -> type[EntityT]:
+    """Return the argument of a verb that takes an Entity class, or raise DataError."""
+    given: object = entity
+    if isinstance(given, type) and issubclass(given, Entity):
+        return entity
+    raise DataError(f"{verb}() takes an Entity class, got {_shown(given)}.")
+
+
+def check_instance(verb: str, entity: EntityT) -> EntityT:
+    """Return the argument of a verb that takes an Entity instance, or raise DataError."""
+    given: object = entity
+    if isinstance(given, Entity):
+        return entity
+    raise DataError(f"{verb}() takes an Entity instance, got {_shown(given)}.")
+
+
+def check_query(verb: str, pattern: Query[ModelT]) -> Query[ModelT]:
+    """Return the argument of a verb that takes a query, or raise DataError."""
+    given: object = pattern
+    if isinstance(given, Query):
+        return pattern
+    if isinstance(given, BoundPattern):
+        raise DataError(f"{verb}() takes a Query, got the pattern {given.name}; call it with its arguments.")
+    if isinstance(given, BoundKey):
+        raise DataError(f"{verb}() takes a Query, got the key {given!r}; call its query() with its parts.")
+    raise DataError(f"{verb}() takes a Query (from a pattern or key.query()), got {_shown(given)}.")
+
+
+def _shown(given: object) -> str:
+    if given is None:
+        return "None"
+    if isinstance(given, type):
+        return f"the class {given.__name__}"
+    if isinstance(given, str):
+        return f"the string {given if len(given) <= _LONGEST_SHOWN else given[:_LONGEST_SHOWN] + '...'!r}"
+    return f"an instance of {type(given).__name__}" if isinstance(given, Entity) else type(given).__name__
 
 
 def condition_of(entity: type[Entity] | Entity | Plan, where: Where[Any]) -> Condition | None:
@@ -33,20 +74,18 @@ def condition_of(entity: type[Entity] | Entity | Plan, where: Where[Any]) -> Con
     return record(entity if isinstance(entity, Plan) else entity.plan(), where)
 
 
-def filtered(pattern: Query[ModelT], where: Where[Any]) -> Query[ModelT]:
+def filtered(verb: str, pattern: Query[ModelT], where: Where[Any]) -> Query[ModelT]:
     """Return a query with one more condition."""
-    given: Any = pattern
-    if isinstance(given, BoundPattern):
-        raise DataError(f"{given.name} is a pattern: call it with its arguments to get its query.")
-    if not isinstance(given, Query):
-        raise DataError(f"Give a query, as a pattern or a key's query() returns it; {given!r} is none.")
-    return pattern if where is None else pattern.filtered(record(pattern.plan, where))
+    query = check_query(verb, pattern)
+    return query if where is None else query.filtered(record(query.plan, where))
 
 
 def target_of(
-    entity: type[Entity] | Entity, key: Mapping[str, Any], version: ExpectedVersion
+    verb: str, entity: type[Entity] | Entity, key: Mapping[str, Any], version: ExpectedVersion
 ) -> tuple[Plan, Mapping[str, Any], Entity | None, ExpectedVersion]:
-    """Return what a write by key is aimed at: an entity's own key and version, or those given."""
+    """Return what a write by key changes: an entity's own key and version, or those given."""
+    if not (issubclass(entity, Entity) if isinstance(entity, type) else isinstance(entity, Entity)):
+        raise DataError(f"{verb}() takes an Entity class and its key, or an instance, got {_shown(entity)}.")
     plan = entity.plan()
     if isinstance(entity, type):
         return plan, key, None, version
@@ -62,6 +101,9 @@ def members_of(members: Sequence[type[Entity] | BoundKey[Any]]) -> list[tuple[Pl
     """Return the plans and keys of a collection's members."""
     found = []
     for member in members:
-        bound: BoundKey[Any] = member if isinstance(member, BoundKey) else BoundKey(member, "key")
+        if isinstance(member, BoundKey):
+            bound: BoundKey[Any] = member
+        else:
+            bound = BoundKey(check_class("collection", member), "key")
         found.append((bound.entity.plan(), bound.path))
     return found

@@ -25,7 +25,16 @@ from solotable._flows.verbs import get as read
 from solotable._flows.verbs import modify, put, query, scan, update
 from solotable.errors import SolotableError
 
-from .arguments import Where, condition_of, filtered, members_of, target_of
+from .arguments import (
+    Where,
+    check_class,
+    check_instance,
+    check_query,
+    condition_of,
+    filtered,
+    members_of,
+    target_of,
+)
 from .handles.changes import AsyncChanges, FeedOptions, feed_of
 from .handles.counters import AsyncShardedCounter
 from .handles.history import AsyncEntityHistory
@@ -53,30 +62,39 @@ class AsyncVerbs:
 
     async def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
         """Return the entity with this key, or None."""
-        return await arun(read.get(self._scope, entity, key, consistent=consistent), self._engine)
+        return await arun(
+            read.get(self._scope, check_class("get", entity), key, consistent=consistent), self._engine
+        )
 
     async def require(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E:
         """Return the entity with this key, or raise NotFound."""
-        return await self._run(read.require(self._scope, entity, key, consistent=consistent))
+        return await self._run(
+            read.require(self._scope, check_class("require", entity), key, consistent=consistent)
+        )
 
     async def get_many(
         self, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
     ) -> list[E | None]:
         """Return the entities with these keys in their order, None where there is none."""
-        return await self._run(read.get_many(self._scope, entity, keys, consistent=consistent))
+        return await self._run(
+            read.get_many(self._scope, check_class("get_many", entity), keys, consistent=consistent)
+        )
 
     async def put(self, entity: E, *, where: Where[E] = None) -> E:
         """Make the entity, or replace the stored one, and return it as stored.
 
         A versioned entity replaces only the version that it was read at, and version 0 only nothing.
         """
-        intent, where_ = put.intend(self._scope, entity), condition_of(entity, where)
+        intent, where_ = put.intend(self._scope, check_instance("put", entity)), condition_of(entity, where)
         stored: E = await self._do(lambda: put.plan_put(self._scope, intent, where=where_))
         return stored
 
     async def create(self, entity: E, *, where: Where[E] = None) -> E:
         """Make the entity, or raise AlreadyExists; return it as stored."""
-        intent, where_ = put.intend(self._scope, entity), condition_of(entity, where)
+        intent, where_ = (
+            put.intend(self._scope, check_instance("create", entity)),
+            condition_of(entity, where),
+        )
         stored: E = await self._do(lambda: put.plan_put(self._scope, intent, create=True, where=where_))
         return stored
 
@@ -98,7 +116,7 @@ class AsyncVerbs:
 
         Names are the model's own, nested ones dotted. Raises NotFound where nothing is stored.
         """
-        plan, given, mine, expected = target_of(entity, key, version)
+        plan, given, mine, expected = target_of("update", entity, key, version)
         changes = update.Changes(
             set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
         )
@@ -114,7 +132,7 @@ class AsyncVerbs:
         self, entity: type[E] | E, /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
     ) -> E | None:
         """Remove an entity and return it as it was; None when there was none."""
-        plan, given, mine, expected = target_of(entity, key, version)
+        plan, given, mine, expected = target_of("delete", entity, key, version)
         where_ = condition_of(plan, where)
         removed: E | None = await self._do(
             lambda: put.plan_delete(self._scope, plan, given, version=expected, mine=mine, where=where_)
@@ -130,7 +148,9 @@ class AsyncVerbs:
         after a conflict with another writer, so it has no side effects; what it raises ends the call.
         Without a stored entity it gets `default`, or NotFound is raised. Raises TooManyConflicts in the end.
         """
-        return await self._run(modify.modify(self._scope, entity, change, key, default=default))
+        return await self._run(
+            modify.modify(self._scope, check_class("modify", entity), change, key, default=default)
+        )
 
     async def retry_conflicts(
         self,
@@ -162,12 +182,12 @@ class AsyncVerbs:
 
         Under a filter it reads on until the page is full or `work` items were read.
         """
-        asked = filtered(pattern, where)
+        asked = filtered("page", pattern, where)
         return Page.of(await self._run(query.page(self._scope, asked, limit=limit, cursor=cursor, work=work)))
 
     async def all(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> AsyncIterator[RowT]:
         """Iterate over all rows, page by page as they are needed."""
-        prepared = query.prepare(self._scope, filtered(pattern, where))
+        prepared = query.prepare(self._scope, filtered("all", pattern, where))
         start = None
         while True:
             some = await self._run(query.rows(self._scope, prepared, start, None))
@@ -179,11 +199,11 @@ class AsyncVerbs:
 
     async def first(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> RowT | None:
         """Return the first row, or None."""
-        return next(iter((await self.page(pattern, limit=1, where=where)).items), None)
+        return next(iter((await self.page(check_query("first", pattern), limit=1, where=where)).items), None)
 
     async def count(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> int:
         """Return how many rows there are; they are read and paid for, but not sent."""
-        return await self._run(query.count(self._scope, filtered(pattern, where)))
+        return await self._run(query.count(self._scope, filtered("count", pattern, where)))
 
     @overload
     async def collection(
@@ -237,11 +257,11 @@ class AsyncVerbs:
 
     def history(self, entity: type[E], /, **key: Any) -> AsyncEntityHistory[E]:
         """Return the history of one entity: its former versions, and the way back to them."""
-        return AsyncEntityHistory(self._engine, self._scope, entity, key)
+        return AsyncEntityHistory(self._engine, self._scope, check_class("history", entity), key)
 
     def names(self, entity: type[E], /) -> AsyncEntityNames[E]:
         """Return the names of the entities of a class: renaming them, and resolving former names."""
-        return AsyncEntityNames(self._engine, self._scope, entity)
+        return AsyncEntityNames(self._engine, self._scope, check_class("names", entity))
 
     @overload
     def changes(self, /, **options: Unpack[FeedOptions]) -> AsyncChanges[Changed[Entity]]: ...
@@ -288,21 +308,23 @@ class AsyncVerbs:
 
     async def undelete(self, entity: type[E], /, **key: Any) -> E:
         """Give a deleted entity back as it was, while the grace of its SoftDelete lasts."""
-        plan = entity.plan()
+        plan = check_class("undelete", entity).plan()
         found: E = await self._do(lambda: soft_delete.plan_undelete(self._scope, plan, key))
         return found
 
     async def hold(self, entity: type[Entity], /, *, reason: str, **key: Any) -> None:
         """Keep an entity from being purged, deleted or not, until the hold is released."""
-        await self._run(soft_delete.hold(self._scope, entity.plan(), key, reason))
+        await self._run(soft_delete.hold(self._scope, check_class("hold", entity).plan(), key, reason))
 
     async def release_hold(self, entity: type[Entity], /, **key: Any) -> None:
         """Let an entity be purged again."""
-        await self._run(soft_delete.release_hold(self._scope, entity.plan(), key))
+        await self._run(
+            soft_delete.release_hold(self._scope, check_class("release_hold", entity).plan(), key)
+        )
 
     def explain(self, pattern: Query[Any]) -> query.Prepared:
         """Return a query as it would be sent; nothing is."""
-        return query.prepare(self._scope, pattern)
+        return query.prepare(self._scope, check_query("explain", pattern))
 
     async def _do(self, planner: commit.Planner) -> Any:
         return await self._run(commit.perform(self._scope, planner))
@@ -350,7 +372,7 @@ class AsyncAdminStore(_Bare):
                 some = await self._run(
                     scan.rows(
                         self._scope,
-                        entity.plan(),
+                        check_class("scan", entity).plan(),
                         condition_of(entity, where),
                         scan.Part(segment=segment, segments=segments, start=start, budget=budget),
                     )
@@ -365,10 +387,9 @@ class AsyncAdminStore(_Bare):
         self, entity: type[Entity], *, limit: int = 50, cursor: str | None = None
     ) -> Page[purge_queue.Deleted]:
         """Return what was deleted of an entity and waits for the purge, the first due first."""
-        soft_delete.judge_soft(entity.plan(), "list")
-        return Page.of(
-            await self._run(purge_queue.page(self._scope, entity.plan(), limit=limit, cursor=cursor))
-        )
+        plan = check_class("deleted", entity).plan()
+        soft_delete.judge_soft(plan, "list")
+        return Page.of(await self._run(purge_queue.page(self._scope, plan, limit=limit, cursor=cursor)))
 
     def __repr__(self) -> str:
         return "AsyncAdminStore()"

@@ -26,7 +26,16 @@ from solotable._flows.verbs import modify, put, query, scan, update
 from solotable._protocol.engine import Engine
 from solotable.errors import SolotableError
 
-from .arguments import Where, condition_of, filtered, members_of, target_of
+from .arguments import (
+    Where,
+    check_class,
+    check_instance,
+    check_query,
+    condition_of,
+    filtered,
+    members_of,
+    target_of,
+)
 from .handles.changes import Changes, FeedOptions, feed_of
 from .handles.counters import ShardedCounter
 from .handles.history import EntityHistory
@@ -54,30 +63,37 @@ class Verbs:
 
     def get(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E | None:
         """Return the entity with this key, or None."""
-        return self._run(read.get(self._scope, entity, key, consistent=consistent))
+        return self._run(read.get(self._scope, check_class("get", entity), key, consistent=consistent))
 
     def require(self, entity: type[E], /, *, consistent: bool = False, **key: Any) -> E:
         """Return the entity with this key, or raise NotFound."""
-        return self._run(read.require(self._scope, entity, key, consistent=consistent))
+        return self._run(
+            read.require(self._scope, check_class("require", entity), key, consistent=consistent)
+        )
 
     def get_many(
         self, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
     ) -> list[E | None]:
         """Return the entities with these keys in their order, None where there is none."""
-        return self._run(read.get_many(self._scope, entity, keys, consistent=consistent))
+        return self._run(
+            read.get_many(self._scope, check_class("get_many", entity), keys, consistent=consistent)
+        )
 
     def put(self, entity: E, *, where: Where[E] = None) -> E:
         """Make the entity, or replace the stored one, and return it as stored.
 
         A versioned entity replaces only the version that it was read at, and version 0 only nothing.
         """
-        intent, where_ = put.intend(self._scope, entity), condition_of(entity, where)
+        intent, where_ = put.intend(self._scope, check_instance("put", entity)), condition_of(entity, where)
         stored: E = self._do(lambda: put.plan_put(self._scope, intent, where=where_))
         return stored
 
     def create(self, entity: E, *, where: Where[E] = None) -> E:
         """Make the entity, or raise AlreadyExists; return it as stored."""
-        intent, where_ = put.intend(self._scope, entity), condition_of(entity, where)
+        intent, where_ = (
+            put.intend(self._scope, check_instance("create", entity)),
+            condition_of(entity, where),
+        )
         stored: E = self._do(lambda: put.plan_put(self._scope, intent, create=True, where=where_))
         return stored
 
@@ -99,7 +115,7 @@ class Verbs:
 
         Names are the model's own, nested ones dotted. Raises NotFound where nothing is stored.
         """
-        plan, given, mine, expected = target_of(entity, key, version)
+        plan, given, mine, expected = target_of("update", entity, key, version)
         changes = update.Changes(
             set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
         )
@@ -115,7 +131,7 @@ class Verbs:
         self, entity: type[E] | E, /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
     ) -> E | None:
         """Remove an entity and return it as it was; None when there was none."""
-        plan, given, mine, expected = target_of(entity, key, version)
+        plan, given, mine, expected = target_of("delete", entity, key, version)
         where_ = condition_of(plan, where)
         removed: E | None = self._do(
             lambda: put.plan_delete(self._scope, plan, given, version=expected, mine=mine, where=where_)
@@ -131,7 +147,9 @@ class Verbs:
         after a conflict with another writer, so it has no side effects; what it raises ends the call.
         Without a stored entity it gets `default`, or NotFound is raised. Raises TooManyConflicts in the end.
         """
-        return self._run(modify.modify(self._scope, entity, change, key, default=default))
+        return self._run(
+            modify.modify(self._scope, check_class("modify", entity), change, key, default=default)
+        )
 
     def retry_conflicts(
         self, attempt: Callable[[], ResultT], *, when: Callable[[SolotableError], bool] = is_conflict
@@ -160,12 +178,12 @@ class Verbs:
 
         Under a filter it reads on until the page is full or `work` items were read.
         """
-        asked = filtered(pattern, where)
+        asked = filtered("page", pattern, where)
         return Page.of(self._run(query.page(self._scope, asked, limit=limit, cursor=cursor, work=work)))
 
     def all(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> Iterator[RowT]:
         """Iterate over all rows, page by page as they are needed."""
-        prepared = query.prepare(self._scope, filtered(pattern, where))
+        prepared = query.prepare(self._scope, filtered("all", pattern, where))
         start = None
         while True:
             some = self._run(query.rows(self._scope, prepared, start, None))
@@ -176,11 +194,11 @@ class Verbs:
 
     def first(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> RowT | None:
         """Return the first row, or None."""
-        return next(iter(self.page(pattern, limit=1, where=where).items), None)
+        return next(iter(self.page(check_query("first", pattern), limit=1, where=where).items), None)
 
     def count(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> int:
         """Return how many rows there are; they are read and paid for, but not sent."""
-        return self._run(query.count(self._scope, filtered(pattern, where)))
+        return self._run(query.count(self._scope, filtered("count", pattern, where)))
 
     @overload
     def collection(
@@ -234,11 +252,11 @@ class Verbs:
 
     def history(self, entity: type[E], /, **key: Any) -> EntityHistory[E]:
         """Return the history of one entity: its former versions, and the way back to them."""
-        return EntityHistory(self._engine, self._scope, entity, key)
+        return EntityHistory(self._engine, self._scope, check_class("history", entity), key)
 
     def names(self, entity: type[E], /) -> EntityNames[E]:
         """Return the names of the entities of a class: renaming them, and resolving former names."""
-        return EntityNames(self._engine, self._scope, entity)
+        return EntityNames(self._engine, self._scope, check_class("names", entity))
 
     @overload
     def changes(self, /, **options: Unpack[FeedOptions]) -> Changes[Changed[Entity]]: ...
@@ -283,21 +301,21 @@ class Verbs:
 
     def undelete(self, entity: type[E], /, **key: Any) -> E:
         """Give a deleted entity back as it was, while the grace of its SoftDelete lasts."""
-        plan = entity.plan()
+        plan = check_class("undelete", entity).plan()
         found: E = self._do(lambda: soft_delete.plan_undelete(self._scope, plan, key))
         return found
 
     def hold(self, entity: type[Entity], /, *, reason: str, **key: Any) -> None:
         """Keep an entity from being purged, deleted or not, until the hold is released."""
-        self._run(soft_delete.hold(self._scope, entity.plan(), key, reason))
+        self._run(soft_delete.hold(self._scope, check_class("hold", entity).plan(), key, reason))
 
     def release_hold(self, entity: type[Entity], /, **key: Any) -> None:
         """Let an entity be purged again."""
-        self._run(soft_delete.release_hold(self._scope, entity.plan(), key))
+        self._run(soft_delete.release_hold(self._scope, check_class("release_hold", entity).plan(), key))
 
     def explain(self, pattern: Query[Any]) -> query.Prepared:
         """Return a query as it would be sent; nothing is."""
-        return query.prepare(self._scope, pattern)
+        return query.prepare(self._scope, check_query("explain", pattern))
 
     def _do(self, planner: commit.Planner) -> Any:
         return self._run(commit.perform(self._scope, planner))
@@ -343,7 +361,7 @@ class AdminStore(_Bare):
                 some = self._run(
                     scan.rows(
                         self._scope,
-                        entity.plan(),
+                        check_class("scan", entity).plan(),
                         condition_of(entity, where),
                         scan.Part(segment=segment, segments=segments, start=start, budget=budget),
                     )
@@ -357,8 +375,9 @@ class AdminStore(_Bare):
         self, entity: type[Entity], *, limit: int = 50, cursor: str | None = None
     ) -> Page[purge_queue.Deleted]:
         """Return what was deleted of an entity and waits for the purge, the first due first."""
-        soft_delete.judge_soft(entity.plan(), "list")
-        return Page.of(self._run(purge_queue.page(self._scope, entity.plan(), limit=limit, cursor=cursor)))
+        plan = check_class("deleted", entity).plan()
+        soft_delete.judge_soft(plan, "list")
+        return Page.of(self._run(purge_queue.page(self._scope, plan, limit=limit, cursor=cursor)))
 
     def __repr__(self) -> str:
         return "AdminStore()"

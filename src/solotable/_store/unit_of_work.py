@@ -20,7 +20,7 @@ from solotable._flows.verbs import put, update
 from solotable._flows.verbs.batch import write_batch
 from solotable.errors import DataError, DeclarationError, TenantViolation
 
-from .arguments import Where, condition_of, target_of
+from .arguments import Where, check_class, check_instance, condition_of, target_of
 from .handles.leases import LeaseState
 
 E = TypeVar("E", bound=Entity)
@@ -71,7 +71,7 @@ class TransactionWork:
         **key: Any,
     ) -> None:
         """Change parts of a stored entity."""
-        plan, given, mine, expected = target_of(entity, key, version)
+        plan, given, mine, expected = target_of("update", entity, key, version)
         changes = update.Changes(
             set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
         )
@@ -88,7 +88,7 @@ class TransactionWork:
         self, entity: type[E] | E, /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
     ) -> None:
         """Remove an entity."""
-        plan, given, mine, expected = target_of(entity, key, version)
+        plan, given, mine, expected = target_of("delete", entity, key, version)
         condition = condition_of(plan, where)
         self._add(
             lambda: put.plan_delete(self._scope, plan, given, version=expected, mine=mine, where=condition),
@@ -100,7 +100,7 @@ class TransactionWork:
         self, entity: type[E], /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
     ) -> None:
         """Require that an entity is there, and that the condition holds for it; write nothing."""
-        plan = entity.plan()
+        plan = check_class("check", entity).plan()
         condition = condition_of(plan, where)
         prepared = put.plan_check(self._scope, plan, key, where=condition, version=version)
         self._add(lambda: _already(prepared), plan, ("check", key, version, condition))
@@ -120,6 +120,7 @@ class TransactionWork:
         self._leases.append(leases.check(self._scope, lease.held))
 
     def _put(self, entity: E, where: Where[E], *, create: bool) -> E:
+        check_instance("create" if create else "put", entity)
         intent, condition = put.intend(self._scope, entity), condition_of(entity, where)
         plan = entity.plan()
         stamps = {plan.attributes[name].wire for name in (plan.created, plan.updated) if name is not None}
@@ -169,15 +170,15 @@ class BatchWork:
 
     def put(self, entity: E) -> E:
         """Make or replace an entity; return it as it will be stored."""
-        self._judge(entity)
+        self._judge(check_instance("put", entity))
         prepared = put.put_over(self._scope, entity)
         self._open().append(prepared)
         return cast(E, prepared.after)
 
     def delete(self, entity: type[E] | E, /, **key: Any) -> None:
         """Remove an entity."""
+        plan, given, mine, _ = target_of("delete", entity, key, None)
         self._judge(entity)
-        plan, given, mine, _ = target_of(entity, key, None)
         self._open().append(put.delete_over(self._scope, plan, given, mine=mine))
 
     def _judge(self, entity: type[Entity] | Entity) -> None:

@@ -24,7 +24,7 @@ from solotable._flows.verbs import query as query_flows
 from solotable._flows.verbs import scan as scan_flows
 from solotable._flows.verbs import update as update_flows
 from solotable._protocol.requests import Request
-from solotable._store.arguments import Where, condition_of, filtered, target_of
+from solotable._store.arguments import Where, check_class, check_instance, condition_of, filtered, target_of
 from solotable._store.page import Page
 from solotable._store.unit_of_work import BatchWork, TransactionWork
 from solotable._values import Item
@@ -49,19 +49,19 @@ def send_all(scope: Scope, requests: Sequence[Request[ReplyT]]) -> Flow[list[Rep
 
 def get(scope: Scope, entity: type[E], /, *, consistent: bool = False, **key: Any) -> Flow[E | None]:
     """Return the entity with this key, or None."""
-    return get_flows.get(scope, entity, key, consistent=consistent)
+    return get_flows.get(scope, check_class("get", entity), key, consistent=consistent)
 
 
 def require(scope: Scope, entity: type[E], /, *, consistent: bool = False, **key: Any) -> Flow[E]:
     """Return the entity with this key, or raise NotFound."""
-    return get_flows.require(scope, entity, key, consistent=consistent)
+    return get_flows.require(scope, check_class("require", entity), key, consistent=consistent)
 
 
 def get_many(
     scope: Scope, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
 ) -> Flow[list[E | None]]:
     """Return the entities with these keys in their order, None where there is none."""
-    return get_flows.get_many(scope, entity, keys, consistent=consistent)
+    return get_flows.get_many(scope, check_class("get_many", entity), keys, consistent=consistent)
 
 
 def get_items(
@@ -73,13 +73,16 @@ def get_items(
 
 def put(scope: Scope, entity: E, *, where: Where[E] = None) -> Flow[E]:
     """Create the entity or replace the stored one, and return it as stored."""
-    intent, condition_ = put_flows.intend(scope, entity), condition_of(entity, where)
+    intent, condition_ = put_flows.intend(scope, check_instance("put", entity)), condition_of(entity, where)
     return perform(scope, lambda: put_flows.plan_put(scope, intent, where=condition_))
 
 
 def create(scope: Scope, entity: E, *, where: Where[E] = None) -> Flow[E]:
     """Create the entity, or raise AlreadyExists; return it as stored."""
-    intent, condition_ = put_flows.intend(scope, entity), condition_of(entity, where)
+    intent, condition_ = (
+        put_flows.intend(scope, check_instance("create", entity)),
+        condition_of(entity, where),
+    )
     return perform(scope, lambda: put_flows.plan_put(scope, intent, create=True, where=condition_))
 
 
@@ -98,7 +101,7 @@ def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
     **key: Any,
 ) -> Flow[E]:
     """Change fields of a stored entity, and return it as stored; raise NotFound if there is none."""
-    plan, given, mine, expected = target_of(entity, key, version)
+    plan, given, mine, expected = target_of("update", entity, key, version)
     changes = update_flows.Changes(
         set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}
     )
@@ -121,7 +124,7 @@ def delete(
     **key: Any,
 ) -> Flow[E | None]:
     """Delete an entity, and return it as it was; None when there was none."""
-    plan, given, mine, expected = target_of(entity, key, version)
+    plan, given, mine, expected = target_of("delete", entity, key, version)
     condition_ = condition_of(plan, where)
     return perform(
         scope,
@@ -147,7 +150,7 @@ def modify(
 
     See `Store.modify`.
     """
-    return modify_flows.modify(scope, entity, change, key, default=default)
+    return modify_flows.modify(scope, check_class("modify", entity), change, key, default=default)
 
 
 def page(
@@ -161,14 +164,14 @@ def page(
 ) -> Flow[Page[RowT]]:
     """Return a page of up to `limit` rows and the cursor of the next."""
     found = yield from query_flows.page(
-        scope, filtered(pattern, where), limit=limit, cursor=cursor, work=work
+        scope, filtered("page", pattern, where), limit=limit, cursor=cursor, work=work
     )
     return Page.of(found)
 
 
 def query(scope: Scope, pattern: Query[RowT], *, where: Where[RowT] = None) -> Flow[list[RowT]]:
     """Return all rows of a query, page after page; for results that fit in memory."""
-    prepared = query_flows.prepare(scope, filtered(pattern, where))
+    prepared = query_flows.prepare(scope, filtered("query", pattern, where))
     found: list[RowT] = []
     start = None
     while True:
@@ -181,7 +184,7 @@ def query(scope: Scope, pattern: Query[RowT], *, where: Where[RowT] = None) -> F
 
 def count(scope: Scope, pattern: Query[RowT], *, where: Where[RowT] = None) -> Flow[int]:
     """Return how many rows there are; they are read and paid for, but not sent."""
-    return query_flows.count(scope, filtered(pattern, where))
+    return query_flows.count(scope, filtered("count", pattern, where))
 
 
 def scan(scope: Scope, entity: type[E], *, where: Where[E] = None, budget: int) -> Flow[list[E]]:
@@ -189,7 +192,7 @@ def scan(scope: Scope, entity: type[E], *, where: Where[E] = None, budget: int) 
 
     The scope must be that of an admin store.
     """
-    condition_ = condition_of(entity, where)
+    condition_ = condition_of(check_class("scan", entity), where)
     found: list[E] = []
     start = None
     while True:

@@ -54,7 +54,7 @@ def intend(scope: Scope, entity: Entity) -> Intent:
     """Return an entity as it will be stored: tenant, version and stamps filled in, within the limits."""
     given: object = entity
     if not isinstance(given, Entity):
-        raise DataError(f"What is put is an entity, as Order(...) makes it; {given!r} is none.")
+        raise DataError(f"put() takes an Entity instance, got {type(given).__name__}.")
     plan = entity.plan()
     values = dict(scope.bind(plan, entity.__dict__))
     version = None if plan.version is None else int(values[plan.version])

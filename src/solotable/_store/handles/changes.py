@@ -13,6 +13,7 @@ from solotable._flows.feed.checkpoints import Checkpoint
 from solotable._flows.feed.feed import Feed, Since
 from solotable._flows.scope import Scope
 from solotable._protocol.engine import Engine
+from solotable._store.arguments import check_class
 from solotable._store.runner import AsyncEngine, arun, run
 from solotable.errors import TenantViolation
 
@@ -44,7 +45,7 @@ def feed_of(scope: Scope, entities: Sequence[type[Entity]], options: FeedOptions
         raise TenantViolation(
             "A stream has the changes of every tenant; read it from the store that this one was made of."
         )
-    plans = [entity.plan() for entity in entities]
+    plans = [check_class("changes", entity).plan() for entity in entities]
     return Feed(
         scope,
         tables_of(scope, plans, options.get("table")),

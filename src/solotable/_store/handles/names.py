@@ -59,7 +59,7 @@ class _Named(Generic[E]):
     ) -> Planned:
         """Return a rename as part of a transaction: `tx.include(...)`."""
         if isinstance(name, Entity):
-            plan, given, _, version = target_of(name, key, version)
+            plan, given, _, version = target_of("renaming", name, key, version)
         else:
             plan, given = self._plan, self._given(name, key)
         return Planned(
