@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform h
 
 _HELD = """
 import os, sys, threading
-import solotable.boto3.clients, solotable.boto3.routes, solotable.engines.dynamodb.clients
+import solotable.boto3.clients, solotable.boto3.routes, solotable.engines.dynamodb.transports
 from solotable import ids
 from solotable.engines.sqlite.maintenance import index_backfill
 from solotable.systems.limiter.buckets.local_cache import LocalCache
@@ -22,7 +22,7 @@ from solotable.systems.limiter.admin.resolve import LimitsCache
 
 owners = [LocalCache(), LimitsCache(1.0, lambda: 0.0), solotable.boto3.routes.Routes()]
 locks = [owners[0].lock, owners[1]._lock, owners[2]._lock, ids._ulids._lock, index_backfill._lock]
-locks += [solotable.boto3.clients._making, solotable.engines.dynamodb.clients._making]
+locks += [solotable.boto3.clients._making, solotable.engines.dynamodb.transports._making]
 held = threading.Event()
 
 def hold():

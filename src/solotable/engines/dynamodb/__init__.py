@@ -1,21 +1,22 @@
-"""The engine that asks Amazon DynamoDB, or any endpoint that speaks its protocol.
+"""The engine for Amazon DynamoDB, or any endpoint that speaks its protocol.
 
-botocore finds region, endpoint and credentials; signing and sending are our own, for an eighth of its CPU,
-where nothing special is configured (`ways` says what that is). It is imported when an engine is opened,
-and not before: it belongs to the extra `aws`.
+`engine` encodes requests and decodes replies. `transports` finds region, endpoint and credentials through
+botocore, and opens the transport that `select_transport` picks: `http.transport`, which signs and sends for
+an eighth of botocore's CPU time, or `http.botocore_transport` where the configuration needs botocore.
+`errors` translates failures. botocore belongs to the extra `aws`; opening an engine imports it.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .clients import Clients, Wanted
 from .engine import DynamoEngine
+from .transports import EndpointOptions, Transports
 
 __all__ = ["DynamoEngine", "open"]
 
 
-def open(  # noqa: A001, PLR0913 - dynamodb.open(...) is how it reads; each is one thing a caller may have
+def open(  # noqa: A001, PLR0913 - callers write dynamodb.open(...); each parameter is one independent option
     *,
     region: str | None = None,
     endpoint_url: str | None = None,
@@ -28,17 +29,17 @@ def open(  # noqa: A001, PLR0913 - dynamodb.open(...) is how it reads; each is o
 ) -> DynamoEngine:
     """Open an engine on a DynamoDB endpoint.
 
-    What is not given comes from where botocore looks for it: the environment, then the profile. A
-    plain http endpoint needs neither a region nor credentials. `session` is a boto3 or botocore
-    session; `config` is a botocore Config that goes over our own. With either of them, and with
-    `botocore=True`, requests go through botocore all the way.
+    botocore finds what you leave out: in the environment, then in the profile. A plain http endpoint needs
+    neither a region nor credentials. `session` is a boto3 or botocore session; `config` is a botocore
+    Config that overrides the engine's own. With either of them, or with `botocore=True`, botocore sends
+    every request.
 
-    `client` (and `streams_client` beside it) is a ready boto3 or botocore client: it is used as it
-    is, its own retries included, and stays open when the engine is closed.
+    `client` (and `streams_client`) is a boto3 or botocore client. The engine uses it unchanged, with its
+    retries, and does not close it.
     """
     return DynamoEngine(
-        Clients(
-            Wanted(
+        Transports(
+            EndpointOptions(
                 region=region,
                 endpoint_url=endpoint_url,
                 profile=profile,

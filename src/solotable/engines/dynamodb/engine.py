@@ -1,7 +1,6 @@
-"""Records -> one request of DynamoDB -> reply records, blocking or awaited.
+"""The DynamoDB engine: encodes a request, sends it, and decodes the reply; blocking or async.
 
-One request is one attempt: waiting and trying again is the flows' business, which know what may be
-repeated. Nothing here reads credentials or settings.
+Each request is one attempt: flows retry, because they know which requests are safe to repeat.
 """
 
 from __future__ import annotations
@@ -15,52 +14,52 @@ from solotable._protocol.encode.requests import render
 from solotable._protocol.requests import Request
 from solotable._protocol.wire import call
 
-from .clients import Clients
-from .errors import Sent, explained
-from .http.async_transport import AwaitedDirect
-from .http.transport import Direct
+from .errors import WireRequest, translate_error
+from .http.async_transport import AsyncHttpTransport
+from .http.transport import HttpTransport
+from .transports import Transports
 
 
 class DynamoEngine:
     """Answers requests from a DynamoDB endpoint; safe for use by many threads."""
 
-    def __init__(self, clients: Clients) -> None:
-        self._clients = clients
-        self._awaited: AwaitedDynamoEngine | None = None
+    def __init__(self, transports: Transports) -> None:
+        self._transports = transports
+        self._awaited: AsyncDynamoEngine | None = None
 
     @property
     def endpoint_url(self) -> str:
-        """Where requests go, unless botocore knows an endpoint of the account."""
-        return self._clients.items.endpoint_url
+        """The URL of the endpoint; botocore may use an account endpoint instead."""
+        return self._transports.items.endpoint_url
 
     def handle(self, request: Request[Any], /) -> Any:
-        """Send one request, and return its reply or raise what the service refused it with."""
+        """Send one request; return its reply, or raise its error."""
         operation, members = render(request)
-        channel = self._clients.channel(operation)
+        transport = self._transports.get(operation)
         try:
-            wire = channel.send(operation, members)
+            wire = transport.send(operation, members)
         except Exception as fault:
-            known = explained(fault, Sent(operation, members), channel.endpoint_url)
+            known = translate_error(fault, WireRequest(operation, members), transport.endpoint_url)
             if known is None:
                 raise
             raise known from fault
         return receive(request, wire)
 
     def call(self, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
-        """Answer a request in wire form, as `client.get_item(...)` would send it."""
+        """HttpResponse a request in wire form, as `client.get_item(...)` would send it."""
         return call(self, operation, payload)
 
-    def awaited(self) -> AwaitedDynamoEngine | None:
-        """Return the engine to await; None where botocore sends, which blocks."""
-        if self._awaited is None and isinstance(self._clients.items, Direct):
-            self._awaited = AwaitedDynamoEngine(self, self._clients)
+    def awaited(self) -> AsyncDynamoEngine | None:
+        """Return the async engine; None if botocore sends, which blocks."""
+        if self._awaited is None and isinstance(self._transports.items, HttpTransport):
+            self._awaited = AsyncDynamoEngine(self, self._transports)
         return self._awaited
 
     def close(self) -> None:
-        """Close the connections that the engine has made."""
+        """Close the connections that the engine has opened."""
         if self._awaited is not None:
-            self._awaited.hang_up()
-        self._clients.close()
+            self._awaited.close_connections()
+        self._transports.close()
 
     def __enter__(self) -> Self:
         return self
@@ -71,47 +70,45 @@ class DynamoEngine:
         self.close()
 
 
-class AwaitedDynamoEngine:
-    """Answers requests without a thread; closing it closes the engine that it was made from."""
+class AsyncDynamoEngine:
+    """Answers requests on an event loop; closing it closes the blocking engine too."""
 
-    def __init__(self, engine: DynamoEngine, clients: Clients) -> None:
+    def __init__(self, engine: DynamoEngine, transports: Transports) -> None:
         self._engine = engine
-        self._clients = clients
-        self._ways: dict[int, AwaitedDirect] = {}
+        self._transports = transports
+        self._async_transports: dict[int, AsyncHttpTransport] = {}
 
     async def handle(self, request: Request[Any], /) -> Any:
-        """Send one request, and return its reply or raise what the service refused it with."""
+        """Send one request; return its reply, or raise its error."""
         operation, members = render(request)
-        # Making the client for streams takes botocore a tenth of a second.
-        is_made = self._clients.is_made(operation)
-        channel = (
-            self._clients.channel(operation)
-            if is_made
-            else await asyncio.to_thread(self._clients.channel, operation)
-        )
+        if self._transports.is_open(operation):
+            transport = self._transports.get(operation)
+        else:
+            # botocore takes a tenth of a second to create the client for streams.
+            transport = await asyncio.to_thread(self._transports.get, operation)
         try:
-            if isinstance(channel, Direct):
-                wire = await self._way(channel).send(operation, members)
+            if isinstance(transport, HttpTransport):
+                wire = await self._async_transport(transport).send(operation, members)
             else:
-                wire = await asyncio.to_thread(channel.send, operation, members)
+                wire = await asyncio.to_thread(transport.send, operation, members)
         except Exception as fault:
-            known = explained(fault, Sent(operation, members), channel.endpoint_url)
+            known = translate_error(fault, WireRequest(operation, members), transport.endpoint_url)
             if known is None:
                 raise
             raise known from fault
         return receive(request, wire)
 
     async def close(self) -> None:
-        """Close the connections, those of the blocking engine too."""
+        """Close the connections, including the blocking engine's."""
         self._engine.close()
 
-    def hang_up(self) -> None:
-        """Close the connections that are awaited."""
-        for way in self._ways.values():
-            way.close()
+    def close_connections(self) -> None:
+        """Close the connections of the event loop."""
+        for transport in self._async_transports.values():
+            transport.close()
 
-    def _way(self, direct: Direct) -> AwaitedDirect:
-        found = self._ways.get(id(direct))
+    def _async_transport(self, blocking: HttpTransport) -> AsyncHttpTransport:
+        found = self._async_transports.get(id(blocking))
         if found is None:
-            found = self._ways[id(direct)] = AwaitedDirect(direct)
+            found = self._async_transports[id(blocking)] = AsyncHttpTransport(blocking)
         return found

@@ -1,7 +1,7 @@
-"""Errors of the way, ours or botocore's -> the library's: the only place that knows all of them.
+"""Translate errors of the transports and of botocore into the library's errors.
 
-What DynamoDB answers keeps its code and its words. For what never reached it, the text is one
-sentence with a way out, and the class says whether a write may have been done all the same.
+An error of DynamoDB keeps its code and its text. An error without a reply says how to fix it, and its class
+says whether a write may have been executed.
 """
 
 from __future__ import annotations
@@ -26,51 +26,51 @@ from solotable.errors import (
 
 from .auth.credentials import EXPIRED, NO_CREDENTIALS
 from .http.botocore_transport import RAW
-from .http.error_body import Refused, code_and_message, further_members
-from .http.exchange import Lost, Unreachable, Unsent
-from .http.response import Unreadable
-from .idempotency import only_reads
+from .http.error_body import ErrorResponse, code_and_message, further_members
+from .http.exchange import ConnectFailed, RequestNotSent, ResponseLost
+from .http.response import InvalidResponse
+from .idempotency import is_read_only
 
 _THROTTLES: Final = frozenset(
     {"ProvisionedThroughputExceededException", "RequestLimitExceeded", "ThrottlingException"}
 )
 _VARIABLES: Final = ("AWS_ENDPOINT_URL_DYNAMODB", "AWS_ENDPOINT_URL")
-_UNDER_TOKENS: Final = frozenset({"ExecuteTransaction", "TransactWriteItems"})
+_WITH_TOKEN: Final = frozenset({"ExecuteTransaction", "TransactWriteItems"})
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
-    """A request in wire form, as it was to be sent."""
+class WireRequest:
+    """A request in wire form."""
 
     operation: str
     members: dict[str, Any]
 
 
-def explained(
-    fault: Exception, sent: Sent | None, endpoint_url: str, *, profile: str | None = None
+def translate_error(
+    fault: Exception, sent: WireRequest | None, endpoint_url: str, *, profile: str | None = None
 ) -> SolotableError | None:
-    """Return the library's error for one of the way, None for what is neither its nor the network's.
+    """Return the library's error for a transport's error; None for an unrelated exception.
 
-    `sent` is None while there is no request yet.
+    `sent` is None before the first request.
     """
     match fault:
-        case Refused():
-            return refusal(*code_and_message(fault.status, fault.body), fault.status, fault.body)
-        case Unreachable():
-            return _unreachable(fault.cause, endpoint_url)
-        case Unsent():
+        case ErrorResponse():
+            return service_error(*code_and_message(fault.status, fault.body), fault.status, fault.body)
+        case ConnectFailed():
+            return _connect_failed(fault.cause, endpoint_url)
+        case RequestNotSent():
             return TransportError(
-                f"{endpoint_url} hung up before the whole request was sent ({_reason(fault)}), so nothing "
-                "was done; ask again."
+                f"{endpoint_url} closed the connection before the whole request was sent "
+                f"({_reason(fault)}), so it was not executed; retry."
             )
-        case Lost() | Unreadable():
-            return _lost(sent, endpoint_url, fault)
+        case ResponseLost() | InvalidResponse():
+            return _response_lost(sent, endpoint_url, fault)
         case _:
-            return _of_botocore(fault, sent, endpoint_url, profile)
+            return _translate_botocore_error(fault, sent, endpoint_url, profile)
 
 
-def _of_botocore(
-    fault: Exception, sent: Sent | None, endpoint_url: str, profile: str | None
+def _translate_botocore_error(
+    fault: Exception, sent: WireRequest | None, endpoint_url: str, profile: str | None
 ) -> SolotableError | None:
     from botocore import exceptions as botocore
     from botocore.parsers import ResponseParserError
@@ -80,33 +80,33 @@ def _of_botocore(
             parsed = fault.response.get("Error", {})
             status = fault.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 400)
             code, message = parsed.get("Code") or str(status), parsed.get("Message") or ""
-            return refusal(code, message, status, fault.response.get(RAW, b""))
+            return service_error(code, message, status, fault.response.get(RAW, b""))
         case botocore.NoRegionError():
             return _no_region(profile)
         case botocore.NoCredentialsError():
             return NotConfigured(NO_CREDENTIALS)
         case botocore.EndpointConnectionError():
-            return TransportError(_nobody_there(endpoint_url))
+            return TransportError(_no_listener(endpoint_url))
         case botocore.ConnectTimeoutError():
-            return _unreachable(TimeoutError(), endpoint_url)
+            return _connect_failed(TimeoutError(), endpoint_url)
         case botocore.ProxyConnectionError():
             return TransportError(
-                f"The proxy on the way to {endpoint_url} does not answer; check HTTP_PROXY and HTTPS_PROXY."
+                f"The proxy for {endpoint_url} does not answer; check HTTP_PROXY and HTTPS_PROXY."
             )
         case botocore.SSLError() if (certificate := _certificate(fault)) is not None:
-            return _unreachable(certificate, endpoint_url)
+            return _connect_failed(certificate, endpoint_url)
         case botocore.HTTPClientError() | botocore.ConnectionError() | botocore.ResponseStreamingError():
-            return _lost(sent, endpoint_url, fault)
+            return _response_lost(sent, endpoint_url, fault)
         case botocore.ChecksumError() | ResponseParserError():
-            return _lost(sent, endpoint_url, fault)
+            return _response_lost(sent, endpoint_url, fault)
         case botocore.BotoCoreError():
-            return NotConfigured(f"botocore cannot use its configuration: {fault}")
+            return NotConfigured(f"botocore rejects its configuration: {fault}")
         case _:
             return None
 
 
-def refusal(code: str, message: str, status: int, body: bytes) -> ServiceError | NotConfigured:
-    """Return the error of an answer that is no success; further members come from its body."""
+def service_error(code: str, message: str, status: int, body: bytes) -> ServiceError | NotConfigured:
+    """Return the error for an error response; further members come from its body."""
     members = further_members(body)
     match code:
         case "ConditionalCheckFailedException":
@@ -123,39 +123,38 @@ def refusal(code: str, message: str, status: int, body: bytes) -> ServiceError |
     return error
 
 
-def _lost(sent: Sent | None, endpoint_url: str, fault: Exception) -> TransportError:
-    if sent is None or only_reads(sent.operation, sent.members):
-        return TransportError(f"{endpoint_url} gave no whole answer ({_reason(fault)}); ask again.")
-    # DynamoDB: under the same token it does the same transaction once.
-    token = "ClientRequestToken" in sent.members and sent.operation in _UNDER_TOKENS
-    way_out = "send it again with the same token" if token else "read what is stored before writing again"
+def _response_lost(sent: WireRequest | None, endpoint_url: str, fault: Exception) -> TransportError:
+    if sent is None or is_read_only(sent.operation, sent.members):
+        return TransportError(f"{endpoint_url} sent no whole response ({_reason(fault)}); retry.")
+    # DynamoDB: it executes a transaction once per token.
+    has_token = "ClientRequestToken" in sent.members and sent.operation in _WITH_TOKEN
+    advice = "retry with the same token" if has_token else "read the stored item before you write again"
     return OutcomeUnknown(
-        f"{endpoint_url} was sent a write and gave no whole answer ({_reason(fault)}): "
-        f"it may have been done; {way_out}.",
-        retryable=token,
+        f"{endpoint_url} received a write and sent no whole response ({_reason(fault)}): "
+        f"the write may have been executed; {advice}.",
+        retryable=has_token,
     )
 
 
-def _unreachable(cause: OSError, endpoint_url: str) -> TransportError:
+def _connect_failed(cause: OSError, endpoint_url: str) -> TransportError:
     match cause:
         case TimeoutError():
             return TransportError(
-                f"{endpoint_url} did not take a connection in time; check the address, the network and "
-                "any firewall on the way."
+                f"Connecting to {endpoint_url} timed out; check the address, the network and the firewall."
             )
         case ssl.SSLCertVerificationError():
             return TransportError(
-                f"{endpoint_url} has a certificate that is not trusted here ({_reason(cause)}); "
-                "name its authority with AWS_CA_BUNDLE.",
+                f"The certificate of {endpoint_url} is not trusted ({_reason(cause)}); "
+                "set AWS_CA_BUNDLE to a file with its CA certificate.",
                 retryable=False,
             )
         case ssl.SSLError():
             return TransportError(
-                f"{endpoint_url} and this machine found no way to encrypt ({_reason(cause)}); "
+                f"The TLS handshake with {endpoint_url} failed ({_reason(cause)}); "
                 "check that it is an https address."
             )
         case _:
-            return TransportError(_nobody_there(endpoint_url))
+            return TransportError(_no_listener(endpoint_url))
 
 
 def _reason(fault: Exception) -> str:
@@ -177,7 +176,7 @@ def _no_region(profile: str | None) -> NotConfigured:
     )
 
 
-def _nobody_there(endpoint_url: str) -> str:
+def _no_listener(endpoint_url: str) -> str:
     source = next((f" (from {name})" for name in _VARIABLES if os.environ.get(name) == endpoint_url), "")
     parts = urlsplit(endpoint_url)
     if parts.hostname in ("localhost", "127.0.0.1", "::1"):

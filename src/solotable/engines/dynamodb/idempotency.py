@@ -1,4 +1,4 @@
-"""Which requests change nothing, by their wire form: those may be sent again without asking anybody."""
+"""Whether a request in wire form only reads, so that it is safe to repeat."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any, Final
 _READS: Final = frozenset({"BatchGetItem", "GetItem", "Query", "Scan", "TransactGetItems"})
 
 
-def only_reads(operation: str, members: dict[str, Any]) -> bool:
-    """Return whether a request leaves everything as it is."""
+def is_read_only(operation: str, members: dict[str, Any]) -> bool:
+    """Return whether a request writes nothing."""
     match operation:
         case "ExecuteStatement":
             return _selects(members)

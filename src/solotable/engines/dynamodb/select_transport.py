@@ -1,13 +1,12 @@
-"""Which way requests go: our own, or all the way through botocore.
+"""Decide whether requests go through the HTTP transport or through botocore.
 
-Our own way does what DynamoDB needs and nothing else. Where something special is configured, botocore
-knows how: a client, session or Config of the caller's; `?client=botocore` in the URL; a proxy for the
-endpoint; an endpoint with a path or a user in it; client certificates; signatures other than plain
-Version 4; endpoints that must be those of the account; plugins and hooks that others have put into
-botocore, as moto does.
+The HTTP transport covers what DynamoDB needs. botocore handles special configurations: a client, session or
+Config of the caller; `?client=botocore` in the URL; a proxy for the endpoint; an endpoint with a path or a
+user; client certificates; signatures other than plain Version 4; required account endpoints; plugins and
+hooks in botocore, such as moto's.
 
-Tools that wrap botocore's methods while a program runs (`solotable.boto3.routed`, tracing) expect to
-see every call, so each call asks whether they are as they were.
+Tools that patch botocore's methods at run time (`solotable.boto3.routed`, tracing) expect to see every
+call, so the HTTP transport checks for patches before each call.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ from types import FunctionType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-#: Settings of a client, with what our own way can do; None is what nobody has set.
-_PLAIN: Final[dict[str, tuple[Any, ...]]] = {
+#: Settings of a client, and their values that the HTTP transport supports; None: not set.
+_SUPPORTED: Final[dict[str, tuple[Any, ...]]] = {
     "signature_version": ("v4",),
     "client_cert": (None,),
     "proxies": (None,),
@@ -27,38 +26,38 @@ _PLAIN: Final[dict[str, tuple[Any, ...]]] = {
     "auth_scheme_preference": (None,),
     "sigv4a_signing_region_set": (None,),
 }
-#: Methods that were found to be botocore's own, by their names.
-_known: dict[str, Any] = {}
+#: Methods that passed the check, by name.
+_verified: dict[str, Any] = {}
 _PLUGINS: Final = "BOTOCORE_EXPERIMENTAL__PLUGINS"
 
 
-def why_botocore(client: Any) -> str | None:
-    """Return why a client of our own making is to be used itself; None when our own way does."""
+def botocore_reason(client: Any) -> str | None:
+    """Return why a client's configuration needs botocore; None if the HTTP transport supports it."""
     url = client.meta.endpoint_url
     if not _is_plain(url):
-        return f"{url} is more than a host and a port"
+        return f"{url} has more than a host and a port"
     if _proxy(url):
         return f"there is a proxy for {url}"
-    for name, plain in _PLAIN.items():
-        if getattr(client.meta.config, name, plain[0]) not in plain:
+    for name, supported in _SUPPORTED.items():
+        if getattr(client.meta.config, name, supported[0]) not in supported:
             return f"{name} is set"
     if not _is_region(client.meta.region_name):
-        return f"{client.meta.region_name} is signed for as another region"
+        return f"{client.meta.region_name} signs for another region"
     if os.environ.get(_PLUGINS):
         return f"{_PLUGINS} is set"
-    if _are_hooked():
-        return "others have put hooks into botocore"
+    if _has_foreign_handlers():
+        return "another package has added hooks to botocore"
     return None
 
 
-def is_untouched() -> bool:
-    """Return whether botocore's way to the network is its own at this moment."""
+def is_botocore_unpatched() -> bool:
+    """Return whether the methods through which botocore sends are its own."""
     for owner, name in _watched():
         method = getattr(owner, name)
-        if method is not _known.get(name):
-            if not _is_own(method):
+        if method is not _verified.get(name):
+            if not _is_botocore_function(method):
                 return False
-            _known[name] = method
+            _verified[name] = method
     return True
 
 
@@ -69,7 +68,7 @@ def _is_plain(url: str) -> bool:
 
 
 def _is_region(name: str | None) -> bool:
-    # botocore: these are endpoints rather than regions, and have a region of their own to sign for.
+    # botocore: these name endpoints, which sign for another region.
     return name is not None and name not in ("local", "aws-global") and "fips" not in name
 
 
@@ -80,14 +79,14 @@ def _proxy(url: str) -> str | None:
     return found
 
 
-def _are_hooked() -> bool:
-    """Return whether somebody has added to what botocore gives every session."""
+def _has_foreign_handlers() -> bool:
+    """Return whether another package has added to the handlers of every session."""
     from botocore.handlers import BUILTIN_HANDLERS
 
-    makers = (
+    modules = (
         getattr(entry[1], "__module__", None) or type(entry[1]).__module__ for entry in BUILTIN_HANDLERS
     )
-    return any(not maker.startswith("botocore.") for maker in makers)
+    return any(not module.startswith("botocore.") for module in modules)
 
 
 @cache
@@ -99,6 +98,6 @@ def _watched() -> tuple[tuple[type, str], ...]:
     return (BaseClient, "_make_api_call"), (Endpoint, "make_request"), (URLLib3Session, "send")
 
 
-def _is_own(method: Any) -> bool:
-    # A wrapper can take over a function's name and module, but not where its code looks names up.
+def _is_botocore_function(method: Any) -> bool:
+    # A wrapper can copy a function's name and module, but not its globals.
     return type(method) is FunctionType and method.__globals__["__name__"].startswith("botocore.")

@@ -14,14 +14,15 @@ from solotable._protocol.constraints import ITEMS
 from solotable._protocol.engine import Engine
 from solotable._protocol.requests import DeleteItem, Request, Scan
 from solotable.engines import dynamodb
-from solotable.engines.dynamodb.auth.botocore_config import address, host_header
-from solotable.engines.dynamodb.auth.credentials import Signers
+from solotable.engines.dynamodb.auth.botocore_config import host_header, resolve_address
+from solotable.engines.dynamodb.auth.credentials import SignerSource
 from solotable.engines.dynamodb.auth.sigv4 import AccessKey
-from solotable.engines.dynamodb.clients import Clients, Wanted
-from solotable.engines.dynamodb.http.botocore_transport import Channel
-from solotable.engines.dynamodb.http.exchange import Patience
-from solotable.engines.dynamodb.http.pool import Pool
-from solotable.engines.dynamodb.http.transport import Direct, Service, Wording
+from solotable.engines.dynamodb.http.botocore_transport import BotocoreTransport
+from solotable.engines.dynamodb.http.exchange import HttpSettings
+from solotable.engines.dynamodb.http.pool import BlockingPool
+from solotable.engines.dynamodb.http.transport import HttpTransport
+from solotable.engines.dynamodb.http.wire_protocol import Service, WireProtocol
+from solotable.engines.dynamodb.transports import EndpointOptions, Transports
 from tests.unit.server.running import Running, running
 from tests.waiting import HANG_SECONDS
 
@@ -58,12 +59,12 @@ def opened(server: Running, request: pytest.FixtureRequest) -> Iterator[dynamodb
 
 
 @pytest.fixture(params=["own", "botocore"])
-def either_at(request: pytest.FixtureRequest) -> Callable[[str, Patience], dynamodb.DynamoEngine]:
+def either_at(request: pytest.FixtureRequest) -> Callable[[str, HttpSettings], dynamodb.DynamoEngine]:
     """Opens an engine that goes one way or the other."""
 
-    def open_at(url: str, patience: Patience) -> dynamodb.DynamoEngine:
-        wanted = Wanted(endpoint_url=url, botocore=request.param == "botocore", patience=patience)
-        return dynamodb.DynamoEngine(Clients(wanted))
+    def open_at(url: str, settings: HttpSettings) -> dynamodb.DynamoEngine:
+        wanted = EndpointOptions(endpoint_url=url, botocore=request.param == "botocore", http=settings)
+        return dynamodb.DynamoEngine(Transports(wanted))
 
     return open_at
 
@@ -104,17 +105,19 @@ class Awaited:
 class Alone:
     """One way and nothing of botocore's, which would take a tenth of a second to make."""
 
-    def __init__(self, url: str, patience: Patience) -> None:
+    def __init__(self, url: str, settings: HttpSettings) -> None:
         service = Service(endpoint_url=url, targets={name: f"DynamoDB_20120810.{name}" for name in ITEMS})
         key = AccessKey(id="local", secret="local")
-        signers = Signers(None, region="us-east-1", host=host_header(url), key=key)
-        pool = Pool(address(url, None), patience)
-        self.items = Direct(service, Wording(service, signers), pool, aside=cast(Channel, self))
+        signers = SignerSource(None, region="us-east-1", host=host_header(url), key=key)
+        pool = BlockingPool(resolve_address(url, None), settings)
+        self.items = HttpTransport(
+            service, WireProtocol(service, signers), pool, fallback=cast(BotocoreTransport, self)
+        )
 
-    def channel(self, operation: str) -> Direct:
+    def get(self, operation: str) -> HttpTransport:
         return self.items
 
-    def is_made(self, operation: str) -> bool:
+    def is_open(self, operation: str) -> bool:
         return True
 
     def close(self) -> None:
@@ -123,15 +126,15 @@ class Alone:
 
 OpenedAt = Callable[..., Engine]
 #: Gives up nothing that a loaded machine only makes slow.
-PATIENT = Patience(connect_seconds=HANG_SECONDS, read_seconds=HANG_SECONDS, answer_seconds=HANG_SECONDS)
+PATIENT = HttpSettings(connect_seconds=HANG_SECONDS, read_seconds=HANG_SECONDS, response_seconds=HANG_SECONDS)
 
 
 @pytest.fixture(params=["blocking", "awaited"])
-def engines(request: pytest.FixtureRequest) -> Iterator[Callable[[Clients], Engine]]:
+def engines(request: pytest.FixtureRequest) -> Iterator[Callable[[Transports], Engine]]:
     """Makes engines that go our own way, blocking or on an event loop, and closes them."""
     made: list[Any] = []
 
-    def make(clients: Clients) -> Engine:
+    def make(clients: Transports) -> Engine:
         engine = dynamodb.DynamoEngine(clients)
         made.append(engine if request.param == "blocking" else Awaited(engine))
         found: Engine = made[-1]
@@ -143,22 +146,22 @@ def engines(request: pytest.FixtureRequest) -> Iterator[Callable[[Clients], Engi
 
 
 @pytest.fixture
-def opened_at(engines: Callable[[Clients], Engine]) -> OpenedAt:
+def opened_at(engines: Callable[[Transports], Engine]) -> OpenedAt:
     """Opens engines as configured."""
 
-    def open_at(url: str, patience: Patience = PATIENT) -> Engine:
-        clients = Clients(Wanted(endpoint_url=url, patience=patience))
-        assert isinstance(clients.items, Direct)
+    def open_at(url: str, settings: HttpSettings = PATIENT) -> Engine:
+        clients = Transports(EndpointOptions(endpoint_url=url, http=settings))
+        assert isinstance(clients.items, HttpTransport)
         return engines(clients)
 
     return open_at
 
 
 @pytest.fixture
-def alone_at(engines: Callable[[Clients], Engine]) -> OpenedAt:
+def alone_at(engines: Callable[[Transports], Engine]) -> OpenedAt:
     """Opens engines on a local server."""
 
-    def open_at(url: str, patience: Patience = PATIENT) -> Engine:
-        return engines(cast(Clients, Alone(url, patience)))
+    def open_at(url: str, settings: HttpSettings = PATIENT) -> Engine:
+        return engines(cast(Transports, Alone(url, settings)))
 
     return open_at

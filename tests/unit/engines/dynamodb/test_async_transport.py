@@ -15,9 +15,9 @@ from solotable._connect import awaited
 from solotable._protocol.requests import Control, GetItem, PutItem
 from solotable._store.runner import Threaded
 from solotable.engines import dynamodb
-from solotable.engines.dynamodb.clients import Clients, Wanted
-from solotable.engines.dynamodb.engine import AwaitedDynamoEngine
-from solotable.engines.dynamodb.http.exchange import Patience
+from solotable.engines.dynamodb.engine import AsyncDynamoEngine
+from solotable.engines.dynamodb.http.exchange import HttpSettings
+from solotable.engines.dynamodb.transports import EndpointOptions, Transports
 from solotable.errors import EngineError, NotConfigured, TableNotFound
 from tests.store.models import Survey, surveyor
 from tests.waiting import HANG_SECONDS, wait_until_async
@@ -29,8 +29,10 @@ READ = GetItem(table="Things", key=KEY)
 WRITE = PutItem(table="Things", item=KEY)
 
 
-def native(url: str, **patience: Any) -> AwaitedDynamoEngine:
-    made = dynamodb.DynamoEngine(Clients(Wanted(endpoint_url=url, patience=Patience(**patience)))).awaited()
+def native(url: str, **settings: Any) -> AsyncDynamoEngine:
+    made = dynamodb.DynamoEngine(
+        Transports(EndpointOptions(endpoint_url=url, http=HttpSettings(**settings)))
+    ).awaited()
     assert made is not None
     return made
 
@@ -167,7 +169,7 @@ def test_stores_await_our_own_way_and_botocore_in_threads(url: str) -> None:
                 await opened.tenant("acme").get(Survey, survey_id="s")
             return type(opened.engine)
 
-    assert asyncio.run(ask("")) is AwaitedDynamoEngine
+    assert asyncio.run(ask("")) is AsyncDynamoEngine
     assert asyncio.run(ask("?client=botocore")) is Threaded
     with dynamodb.open(endpoint_url=url, botocore=True) as engine:
         assert type(awaited(engine)) is Threaded

@@ -38,7 +38,7 @@ from solotable._protocol.requests import (
 )
 from solotable.engines import sqlite
 from solotable.engines.dynamodb import DynamoEngine
-from solotable.engines.dynamodb.http.error_body import Refused
+from solotable.engines.dynamodb.http.error_body import ErrorResponse
 from solotable.errors import ConditionFailed, ServiceError, TableNotFound, TransactionCancelled
 from tests.unit.server.running import TABLE
 
@@ -158,7 +158,7 @@ def test_both_engines_refuse_alike(
     assert refused.value.body() == expected.value.body()
     assert refused.value.status == expected.value.status == 400
     assert refused.value.retryable is False
-    assert isinstance(refused.value.__cause__, ClientError | Refused)
+    assert isinstance(refused.value.__cause__, ClientError | ErrorResponse)
 
 
 def test_the_item_that_a_condition_met_keeps_its_wire_form(engine: DynamoEngine) -> None:

@@ -20,7 +20,7 @@ from solotable._protocol.requests import (
     TransactWriteItems,
 )
 from solotable.engines import dynamodb
-from solotable.engines.dynamodb.http.exchange import Patience
+from solotable.engines.dynamodb.http.exchange import HttpSettings
 from solotable.errors import NotConfigured, OutcomeUnknown, ServiceError, Throttled, TransportError
 from tests.waiting import HANG_SECONDS, wait_until
 
@@ -40,12 +40,12 @@ FaultOf = Callable[..., Exception]
 
 
 @pytest.fixture
-def fault_of(either_at: Callable[[str, Patience], dynamodb.DynamoEngine]) -> FaultOf:
+def fault_of(either_at: Callable[[str, HttpSettings], dynamodb.DynamoEngine]) -> FaultOf:
     """What an engine raises, after one attempt and no more."""
 
     def ask(request: Request[Any], reply: bytes | None, *, silent: bool = False) -> Exception:
-        patience = Patience(read_seconds=0.5 if silent else HANG_SECONDS)
-        with scripted(reply, silent=silent) as server, either_at(server.url, patience) as engine:
+        settings = HttpSettings(read_seconds=0.5 if silent else HANG_SECONDS)
+        with scripted(reply, silent=silent) as server, either_at(server.url, settings) as engine:
             with pytest.raises((TransportError, ServiceError, NotConfigured)) as raised:
                 engine.handle(request)
             wait_until(lambda: server.requests)
@@ -70,7 +70,7 @@ def test_the_outcome_of_a_write_without_an_answer_is_unknown(write: Request[Any]
     fault = fault_of(write, None)
     assert type(fault) is OutcomeUnknown
     assert not fault.retryable
-    assert "read what is stored" in str(fault)
+    assert "read the stored item" in str(fault)
 
 
 def test_a_transaction_under_a_token_may_be_sent_again(fault_of: FaultOf) -> None:

@@ -19,9 +19,9 @@ import pytest
 from solotable._protocol.engine import Engine
 from solotable._protocol.requests import GetItem, PutItem, Request
 from solotable.engines.dynamodb import DynamoEngine
-from solotable.engines.dynamodb.clients import Clients, Wanted
-from solotable.engines.dynamodb.http import idle
-from solotable.engines.dynamodb.http.exchange import Patience
+from solotable.engines.dynamodb.http import pool
+from solotable.engines.dynamodb.http.exchange import HttpSettings
+from solotable.engines.dynamodb.transports import EndpointOptions, Transports
 from solotable.errors import EngineError, OutcomeUnknown, ServiceError, SolotableError, TransportError
 from tests.serving import environment
 from tests.waiting import HANG_SECONDS, wait_until
@@ -33,7 +33,7 @@ KEY = {"pk": {"S": "a"}}
 READ = GetItem(table="Things", key=KEY)
 WRITE = PutItem(table="Things", item=KEY)
 BODY = b'{"Item":{"pk":{"S":"a"}}}'
-IMPATIENT = Patience(connect_seconds=HANG_SECONDS, read_seconds=0.3, answer_seconds=0.6)
+IMPATIENT = HttpSettings(connect_seconds=HANG_SECONDS, read_seconds=0.3, response_seconds=0.6)
 
 
 class Clock:
@@ -54,8 +54,8 @@ Kinds = Callable[..., list[Any]]
 def kinds(alone_at: OpenedAt) -> Kinds:
     """The classes of what becomes of requests to an endpoint, one after the other."""
 
-    def ask(server: Evil, *requests: Request[Any], patience: Patience = PATIENT) -> list[Any]:
-        engine = alone_at(server.url, patience)
+    def ask(server: Evil, *requests: Request[Any], settings: HttpSettings = PATIENT) -> list[Any]:
+        engine = alone_at(server.url, settings)
         return [type(outcome(engine, request)) for request in requests]
 
     return ask
@@ -133,7 +133,7 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced(
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock that the age of idle connections is told by."""
     clock = Clock()
-    monkeypatch.setattr(idle, "time", SimpleNamespace(monotonic=clock))
+    monkeypatch.setattr(pool, "time", SimpleNamespace(monotonic=clock))
     return clock
 
 
@@ -196,7 +196,7 @@ def test_a_balancer_that_finds_the_connection_too_old_has_done_nothing(
 )
 def test_what_is_no_whole_answer_leaves_a_write_unknown(act: Act, kinds: Kinds) -> None:
     with evil(act) as server:
-        assert kinds(server, READ, WRITE, patience=IMPATIENT) == [TransportError, OutcomeUnknown]
+        assert kinds(server, READ, WRITE, settings=IMPATIENT) == [TransportError, OutcomeUnknown]
         wait_until(lambda: len(server.requests) >= 2)
         assert len(server.requests) == 2
 
@@ -276,7 +276,7 @@ def test_a_request_that_was_never_whole_was_not_carried_out(alone_at: OpenedAt) 
         error = outcome(engine, large)
         assert type(error) is TransportError
         assert error.retryable
-        assert "nothing was done" in str(error)
+        assert "it was not executed" in str(error)
         assert server.requests == []
 
 
@@ -336,7 +336,9 @@ def test_no_more_connections_are_kept_than_allowed_and_none_when_closed() -> Non
     together = threading.Barrier(6)
     act = Act(reply=reply(), then=lambda _: together.wait(HANG_SECONDS))
     with evil(act) as server:
-        engine = DynamoEngine(Clients(Wanted(endpoint_url=server.url, patience=Patience(idle_connections=2))))
+        engine = DynamoEngine(
+            Transports(EndpointOptions(endpoint_url=server.url, http=HttpSettings(idle_connections=2)))
+        )
         with ThreadPoolExecutor(6) as pool:
             assert list(pool.map(lambda _: outcome(engine, READ), range(6))) == [None] * 6
         assert server.connections == 6

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solotable.engines.dynamodb.http.response import MOST_BYTES, Answer, Unreadable
+from solotable.engines.dynamodb.http.response import MAX_BYTES, HttpResponse, InvalidResponse
 
 from .evil import chunked, reply
 
@@ -16,30 +16,30 @@ WHOLE = [reply(BODY), chunked(BODY[:3], BODY[3:]), b"HTTP/1.1 100 Continue\r\n\r
 
 @given(whole=st.sampled_from(WHOLE), cuts=st.lists(st.integers(min_value=0, max_value=300), max_size=20))
 def test_pieces_make_the_same_answer(whole: bytes, cuts: list[int]) -> None:
-    answer = Answer()
+    answer = HttpResponse()
     ends = sorted({min(cut, len(whole)) for cut in cuts} | {len(whole)} - {0})
     start = 0
     for end in ends:
-        assert not answer.whole
+        assert not answer.complete
         if end > start:
             answer.feed(whole[start:end])
         start = end
-    answer.judge()
-    assert (answer.whole, answer.reusable, answer.status, answer.body) == (True, True, 200, BODY)
+    answer.finish()
+    assert (answer.complete, answer.reusable, answer.status, answer.body) == (True, True, 200, BODY)
 
 
 @given(noise=st.binary(max_size=200))
 def test_noise_is_refused_or_waited_for(noise: bytes) -> None:
-    with pytest.raises(Unreadable):
+    with pytest.raises(InvalidResponse):
         fed(noise)
 
 
-def fed(data: bytes) -> Answer:
+def fed(data: bytes) -> HttpResponse:
     """The answer of a connection that ends."""
-    answer = Answer()
+    answer = HttpResponse()
     answer.feed(data)
-    answer.end()
-    answer.judge()
+    answer.feed_eof()
+    answer.finish()
     return answer
 
 
@@ -49,7 +49,7 @@ def test_no_body_comes_out_but_the_one_that_was_sent(at: int, byte: int) -> None
     spoilt[at] = byte
     try:
         answer = fed(bytes(spoilt))
-    except Unreadable:
+    except InvalidResponse:
         return
     # Spoilt elsewhere: in the status, a name, or where the checksum was.
     assert answer.body == BODY or b"x-amz-crc32" not in answer.headers
@@ -57,12 +57,12 @@ def test_no_body_comes_out_but_the_one_that_was_sent(at: int, byte: int) -> None
 
 def test_what_is_too_large_is_refused_before_it_is_kept() -> None:
     head = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n"
-    Answer().feed(head % MOST_BYTES)
-    with pytest.raises(Unreadable, match="larger"):
-        Answer().feed(head % (MOST_BYTES + 1))
-    small = Answer(most_bytes=100)
+    HttpResponse().feed(head % MAX_BYTES)
+    with pytest.raises(InvalidResponse, match="larger"):
+        HttpResponse().feed(head % (MAX_BYTES + 1))
+    small = HttpResponse(max_bytes=100)
     small.feed(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n32\r\n" + b"x" * 50 + b"\r\n")
-    with pytest.raises(Unreadable, match="larger"):
+    with pytest.raises(InvalidResponse, match="larger"):
         small.feed(b"33\r\n" + b"x" * 51 + b"\r\n")
-    with pytest.raises(Unreadable, match="larger"):
-        Answer().feed(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000)
+    with pytest.raises(InvalidResponse, match="larger"):
+        HttpResponse().feed(b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000)

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from solotable._protocol.engine import Engine
 from solotable._protocol.requests import GetItem, PutItem
 from solotable.engines import dynamodb
-from solotable.engines.dynamodb.http.exchange import Patience
+from solotable.engines.dynamodb.http.exchange import HttpSettings
 from solotable.errors import NotConfigured, OutcomeUnknown, TransportError
 
 from .evil import GOOD, Act, evil, reply
@@ -107,7 +107,7 @@ def test_a_certificate_that_is_not_trusted_is_told(
 def test_a_server_that_does_not_encrypt_was_sent_nothing(opened_at: Callable[..., Engine]) -> None:
     with evil() as server:
         # It says nothing, so the client gives up.
-        engine = opened_at(server.url.replace("http", "https"), Patience(connect_seconds=0.3))
+        engine = opened_at(server.url.replace("http", "https"), HttpSettings(connect_seconds=0.3))
         server.hang_up()
         with pytest.raises(TransportError) as refused:
             engine.handle(WRITE)

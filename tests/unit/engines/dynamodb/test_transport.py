@@ -14,8 +14,9 @@ from solotable import __version__
 from solotable._protocol.engine import Engine
 from solotable._protocol.requests import GetItem, PutItem
 from solotable.engines import dynamodb
-from solotable.engines.dynamodb.clients import Clients, Wanted
-from solotable.engines.dynamodb.http.transport import Direct, Wording
+from solotable.engines.dynamodb.http.transport import HttpTransport
+from solotable.engines.dynamodb.http.wire_protocol import WireProtocol
+from solotable.engines.dynamodb.transports import EndpointOptions, Transports
 from solotable.errors import NotConfigured, ServiceError
 from tests.unit.server.running import running
 
@@ -33,10 +34,10 @@ def refusal(code: str, message: str = "no", *, extra: str = "") -> Act:
 
 def with_clock(engine: dynamodb.DynamoEngine, seconds_ahead: float) -> None:
     """Let the engine's clock be wrong."""
-    direct: Any = engine._clients.items
-    assert isinstance(direct, Direct)
-    wording: Wording = direct.wording
-    wording._clock = lambda: time.time() + seconds_ahead
+    direct: Any = engine._transports.items
+    assert isinstance(direct, HttpTransport)
+    protocol: WireProtocol = direct.protocol
+    protocol._clock = lambda: time.time() + seconds_ahead
 
 
 @pytest.mark.parametrize("seconds", [-3600, 3600, 86400 * 3])
@@ -143,7 +144,7 @@ def test_the_request_says_who_sends_it_and_asks_for_no_encoding() -> None:
 
 def test_streams_are_asked_by_their_own_target() -> None:
     with evil() as server:
-        clients = Clients(Wanted(endpoint_url=server.url))
-        clients.channel("ListStreams").send("ListStreams", {})
+        clients = Transports(EndpointOptions(endpoint_url=server.url))
+        clients.get("ListStreams").send("ListStreams", {})
         clients.close()
     assert b"X-Amz-Target: DynamoDBStreams_20120810.ListStreams\r\n" in server.requests[0]

@@ -1,1 +1,1 @@
-"""Credentials and AWS Signature Version 4."""
+"""Credentials, AWS Signature Version 4, and the configuration that botocore finds."""

@@ -1,4 +1,4 @@
-"""Our own way, from what a client of botocore has found: endpoint, region, credentials, authorities."""
+"""Build an HTTP transport from the endpoint, region, credentials and CA bundle of a botocore client."""
 
 from __future__ import annotations
 
@@ -8,32 +8,34 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from solotable.engines.dynamodb.http.botocore_transport import Channel
-from solotable.engines.dynamodb.http.exchange import Address, Patience
-from solotable.engines.dynamodb.http.pool import Pool
-from solotable.engines.dynamodb.http.transport import Direct, Service, Wording
+from solotable.engines.dynamodb.http.botocore_transport import BotocoreTransport
+from solotable.engines.dynamodb.http.exchange import Address, HttpSettings
+from solotable.engines.dynamodb.http.pool import BlockingPool
+from solotable.engines.dynamodb.http.transport import HttpTransport
+from solotable.engines.dynamodb.http.wire_protocol import Service, WireProtocol
 from solotable.errors import NotConfigured
 
-from .credentials import Signers
+from .credentials import SignerSource
 from .sigv4 import AccessKey
 
 _PORTS = {"http": 80, "https": 443}
 
 
-def direct(client: Any, session: Any, *, key: AccessKey | None, patience: Patience) -> Direct:
-    """Return the way to where the client would send; `key` signs in place of the session's credentials."""
+def build_transport(
+    client: Any, session: Any, *, key: AccessKey | None, settings: HttpSettings
+) -> HttpTransport:
+    """Return a transport to the client's endpoint; `key` replaces the session's credentials."""
     url: str = client.meta.endpoint_url
     model = client.meta.service_model
     prefix = model.metadata["targetPrefix"]
     service = Service(endpoint_url=url, targets={name: f"{prefix}.{name}" for name in model.operation_names})
-    signers = Signers(session, region=client.meta.region_name, host=host_header(url), key=key)
-    return Direct(
-        service, Wording(service, signers), Pool(address(url, session), patience), aside=Channel(client)
-    )
+    signers = SignerSource(session, region=client.meta.region_name, host=host_header(url), key=key)
+    pool = BlockingPool(resolve_address(url, session), settings)
+    return HttpTransport(service, WireProtocol(service, signers), pool, fallback=BotocoreTransport(client))
 
 
 def host_header(url: str) -> str:
-    """Return the Host header for a URL: the port only where it is not the scheme's own."""
+    """Return the Host header for a URL, without the default port of the scheme."""
     parts = urlsplit(url)
     name = parts.hostname or ""
     host = f"[{name}]" if ":" in name else name
@@ -41,28 +43,28 @@ def host_header(url: str) -> str:
     return host if port in (None, _PORTS[parts.scheme]) else f"{host}:{port}"
 
 
-def address(url: str, session: Any) -> Address:
-    """Return where to connect to, with the authorities that botocore would trust."""
+def resolve_address(url: str, session: Any) -> Address:
+    """Return the address of a URL, with the CA certificates that botocore would trust."""
     parts = urlsplit(url)
-    tls = _trusting(session) if parts.scheme == "https" else None
+    tls = _tls_context(session) if parts.scheme == "https" else None
     return Address(host=parts.hostname or "", port=parts.port or _PORTS[parts.scheme], tls=tls)
 
 
-def _trusting(session: Any) -> ssl.SSLContext:
+def _tls_context(session: Any) -> ssl.SSLContext:
     from botocore.httpsession import get_cert_path
 
-    # botocore: in this order, and else the authorities of certifi.
-    named = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE") or True
-    place = Path(get_cert_path(named))
+    # botocore: in this order, then certifi's CA bundle.
+    configured = session.get_config_variable("ca_bundle") or os.environ.get("REQUESTS_CA_BUNDLE") or True
+    path = Path(get_cert_path(configured))
     try:
         context = ssl.create_default_context(
-            cafile=None if place.is_dir() else str(place), capath=str(place) if place.is_dir() else None
+            cafile=None if path.is_dir() else str(path), capath=str(path) if path.is_dir() else None
         )
     except OSError as fault:
         raise NotConfigured(
-            f"The authorities in {place} cannot be read ({fault.strerror or fault}); "
-            "AWS_CA_BUNDLE names a file of certificates in PEM form."
+            f"Cannot read CA bundle {path} ({fault.strerror or fault}); "
+            "set AWS_CA_BUNDLE to a file of certificates in PEM form."
         ) from fault
-    # As botocore does: authorities of companies are often not as strict as newer Pythons want.
+    # botocore: many company CAs do not meet the strict checks of newer Python versions.
     context.verify_flags &= ~ssl.VERIFY_X509_STRICT
     return context

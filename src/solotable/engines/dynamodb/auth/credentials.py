@@ -1,6 +1,6 @@
-"""Who signs: botocore's credentials as signers, and new ones when a server says that they have expired.
+"""Signers from botocore's credentials, and new ones after a server reports that they have expired.
 
-Where credentials come from, and when those that expire are fetched anew, is botocore's business.
+botocore decides where credentials come from and when to refresh them.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ NO_CREDENTIALS: Final = (
     "Try: aws configure; local databases (sqlite:///file.db) need none."
 )
 EXPIRED: Final = (
-    "The AWS credentials have expired, and there are no newer ones where they came from. "
+    "The AWS credentials have expired, and their source has no newer ones. "
     "Try: aws sso login, or a new session token in the environment."
 )
 
 
-class Signers:
-    """Makes signers for one host from a botocore session's credentials, or from a key that is given."""
+class SignerSource:
+    """Creates signers for one host from a botocore session's credentials, or from a fixed key."""
 
     def __init__(self, session: Any, *, region: str, host: str, key: AccessKey | None = None) -> None:
         self._session = session
         self._region = region
         self._host = host
-        self._given = key
+        self._fixed_key = key
         self._credentials: Any = None
         self._last: tuple[Any, Signer] | None = None
 
-    def would_wait(self) -> bool:
-        """Whether `current` is going to ask somebody for credentials."""
-        if self._given is not None:
+    def would_block(self) -> bool:
+        """Whether `current` fetches credentials, which may block."""
+        if self._fixed_key is not None:
             return False
         needed = getattr(self._credentials, "refresh_needed", None)
         return self._credentials is None or (needed is not None and bool(needed()))
 
     def current(self) -> Signer:
-        """Return the signer of now, or raise NotConfigured when there is none."""
-        if self._given is not None:
-            return self._signer(self._given, self._given)
+        """Return the signer for the current credentials, or raise NotConfigured."""
+        if self._fixed_key is not None:
+            return self._signer(self._fixed_key, self._fixed_key)
         if self._credentials is None:
             self._credentials = self._session.get_credentials()
             if self._credentials is None:
@@ -51,7 +51,7 @@ class Signers:
         try:
             frozen = self._credentials.get_frozen_credentials()
         except RuntimeError as fault:
-            # botocore: those that it has just fetched have expired as well.
+            # botocore: the credentials that it has just fetched have expired too.
             raise NotConfigured(EXPIRED) from fault
         last = self._last
         if last is not None and last[0] == frozen:
@@ -60,9 +60,9 @@ class Signers:
             frozen, AccessKey(id=frozen.access_key, secret=frozen.secret_key, token=frozen.token or None)
         )
 
-    def renewed(self, expired: Signer) -> Signer | None:
-        """Look for credentials everywhere again; None when they are still the ones that have expired."""
-        if self._given is not None:
+    def renew(self, expired: Signer) -> Signer | None:
+        """Load the credentials again; return None if they are the expired ones."""
+        if self._fixed_key is not None:
             return None
         found = self._session.get_component("credential_provider").load_credentials()
         if found is None:
@@ -77,10 +77,10 @@ class Signers:
             return last[1]
         if not key.is_sendable:
             raise NotConfigured(
-                "The AWS credentials hold line breaks, spaces at an end or letters that no key has; "
-                "set them again without."
+                "The AWS credentials contain line breaks, surrounding spaces or non-ASCII characters; "
+                "set them without."
             )
         signer = Signer(key, region=self._region, host=self._host)
-        # Replaced as a whole: two threads at once make two signers that are equal.
+        # One assignment, so that no lock is needed: concurrent threads create equal signers.
         self._last = (source, signer)
         return signer

@@ -1,7 +1,6 @@
-"""AWS Signature Version 4 for DynamoDB's JSON requests: all of them are `POST /`, with a body in memory.
+"""AWS Signature Version 4 for DynamoDB's requests, which are all `POST /` with a body in memory; pure.
 
-Pure: the clock is handed in, and nothing is read or sent. Other methods, paths, queries and services
-are not signed here, so their canonical forms are not either.
+It does not support other methods, paths, queries or services.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _TEMPORARY: Final = "content-type;host;x-amz-date;x-amz-security-token;x-amz-tar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessKey:
-    """Credentials as they are at one moment."""
+    """An access key id, its secret, and an optional session token."""
 
     id: str
     secret: str = field(repr=False)
@@ -29,13 +28,13 @@ class AccessKey:
 
     @property
     def is_sendable(self) -> bool:
-        """Whether the key and its token can be put into headers."""
+        """Whether the key and its token are valid in headers."""
         parts = (self.id, self.secret, self.token or "-")
         return all(part.isascii() and part.isprintable() and part.strip() == part != "" for part in parts)
 
 
 class Signer:
-    """Signs the requests of one key to one host; safe for use by many threads."""
+    """Signs requests with one key to one host; safe for use by many threads."""
 
     def __init__(self, key: AccessKey, *, region: str, host: str) -> None:
         self.key = key
@@ -43,17 +42,17 @@ class Signer:
         self._host = host
         self._signed = _PLAIN if key.token is None else _TEMPORARY
         self._token = "" if key.token is None else f"x-amz-security-token:{key.token}\n"
-        # The last day's key; replaced as a whole, so that no lock is needed.
-        self._daily: tuple[str, bytes] = ("", b"")
+        # The date and its signing key in one tuple, so that no lock is needed.
+        self._dated_key: tuple[str, bytes] = ("", b"")
 
     def headers(self, target: str, body: bytes, now: float) -> str:
-        """Return the header lines of a request, each with its line break; `now` is in Unix seconds."""
+        """Return the header lines of a signed request; `now` is in Unix seconds."""
         moment = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
         day = moment[:8]
-        date, signing_key = self._daily
+        date, signing_key = self._dated_key
         if date != day:
             signing_key = self._signing_key(day)
-            self._daily = (day, signing_key)
+            self._dated_key = (day, signing_key)
         canonical = (
             f"POST\n/\n\ncontent-type:{_TYPE}\nhost:{self._host}\nx-amz-date:{moment}\n{self._token}"
             f"x-amz-target:{target}\n\n{self._signed}\n{sha256(body).hexdigest()}"
@@ -69,7 +68,7 @@ class Signer:
         )
 
     def _signing_key(self, day: str) -> bytes:
-        made = b"AWS4" + self.key.secret.encode()
+        key = b"AWS4" + self.key.secret.encode()
         for part in (day, self._region, _SERVICE, "aws4_request"):
-            made = hmac.digest(made, part.encode(), "sha256")
-        return made
+            key = hmac.digest(key, part.encode(), "sha256")
+        return key

@@ -1,1 +1,1 @@
-"""HTTP to an endpoint: transports, the connection pool, responses."""
+"""HTTP to an endpoint: the transports, the connection pool, the wire protocol."""

@@ -1,9 +1,8 @@
-"""The lean way on an event loop: the same requests, connections and errors, and no threads between.
+"""asyncio transport: signing and pooling without botocore or threads.
 
-Sockets are read and written by the loop's own `sock_` calls, as those say whether a request left whole;
-TLS is turned into bytes here. A store may be used by one event loop after another; each has connections
-of its own. What only botocore can do, and blocks (credentials that are fetched over the network, tools
-that have taken hold of its methods), is waited for in a thread.
+It uses the loop's `sock_` calls, which say whether a request was sent whole, and encrypts TLS itself. A
+store may move from one event loop to another; each loop has its own connections. Blocking work of botocore
+(fetching credentials over the network, patched methods) runs in a thread.
 """
 
 from __future__ import annotations
@@ -14,69 +13,68 @@ import socket
 import ssl
 from typing import Any
 
-from solotable.engines.dynamodb.idempotency import only_reads
-from solotable.engines.dynamodb.select_transport import is_untouched
+from solotable.engines.dynamodb.idempotency import is_read_only
+from solotable.engines.dynamodb.select_transport import is_botocore_unpatched
 
-from .exchange import Address, Lost, Patience, Unreachable, Unsent, exchange
-from .idle import Idle
-from .pool import CHUNK, tuned
-from .response import Answer
-from .transport import Direct
+from .exchange import Address, ConnectFailed, HttpSettings, RequestNotSent, ResponseLost, exchange
+from .pool import CHUNK, ConnectionPool, configure_socket
+from .response import HttpResponse
+from .transport import HttpTransport
 
 
-class AwaitedConnection:
-    """One connection, used by one task at a time."""
+class AsyncConnection:
+    """One asynchronous connection, used by one task at a time."""
 
     __slots__ = ("_tunnel", "socket", "used_at")
 
-    def __init__(self, connected: socket.socket, tunnel: Tunnel | None) -> None:
+    def __init__(self, connected: socket.socket, tunnel: TlsStream | None) -> None:
         self.socket = connected
         self._tunnel = tunnel
         self.used_at = 0.0
 
     @classmethod
-    async def open(cls, address: Address, patience: Patience) -> AwaitedConnection:
-        """Connect, or raise Unreachable."""
+    async def open(cls, address: Address, settings: HttpSettings) -> AsyncConnection:
+        """Connect, or raise ConnectFailed."""
         made: socket.socket | None = None
         try:
-            async with asyncio.timeout(patience.connect_seconds):
-                made = await _connected(address)
+            async with asyncio.timeout(settings.connect_seconds):
+                made = await _connect(address)
                 tunnel = None
                 if address.tls is not None:
-                    tunnel = Tunnel(address.tls, address.host)
-                    await tunnel.shake_hands(made)
+                    tunnel = TlsStream(address.tls, address.host)
+                    await tunnel.handshake(made)
                 return cls(made, tunnel)
         except BaseException as fault:
             if made is not None:
                 made.close()
             if isinstance(fault, OSError):
-                raise Unreachable(fault) from fault
+                raise ConnectFailed(fault) from fault
             raise
 
-    async def exchange(self, request: bytes, patience: Patience) -> Answer:
-        """Send a request and return its answer; see `exchange.exchange`."""
-        steps = exchange(request, patience, reused=self.used_at > 0)
+    async def exchange(self, request: bytes, settings: HttpSettings) -> HttpResponse:
+        """Send a request and return its response; see `exchange.exchange`."""
+        steps = exchange(request, settings, reused=self.used_at > 0)
         try:
             step = next(steps)
             while True:
-                seconds = step if isinstance(step, float | int) else patience.read_seconds
+                seconds = step if isinstance(step, float | int) else settings.read_seconds
                 try:
                     async with asyncio.timeout(seconds):
-                        got = await self._take(step)
+                        received = await self._perform(step)
                 except OSError as fault:
                     step = steps.throw(fault)
                 else:
-                    step = steps.send(got)
+                    step = steps.send(received)
         except StopIteration as done:
-            answer: Answer = done.value
-            return answer
+            response: HttpResponse = done.value
+            return response
 
     def close(self) -> None:
         """Close the connection."""
         with contextlib.suppress(OSError):
             self.socket.close()
 
-    async def _take(self, step: bytes | float) -> bytes:
+    async def _perform(self, step: bytes | float) -> bytes:
         if self._tunnel is not None:
             if isinstance(step, bytes):
                 await self._tunnel.send(self.socket, step)
@@ -89,25 +87,25 @@ class AwaitedConnection:
         return await loop.sock_recv(self.socket, CHUNK)
 
 
-class Tunnel:
-    """TLS between bytes in the clear and a socket."""
+class TlsStream:
+    """TLS over a non-blocking socket."""
 
     def __init__(self, context: ssl.SSLContext, host: str) -> None:
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, server_hostname=host)
 
-    async def shake_hands(self, sock: socket.socket) -> None:
-        """Agree on keys, and judge the other side's certificate."""
+    async def handshake(self, sock: socket.socket) -> None:
+        """Perform the TLS handshake and verify the server's certificate."""
         while True:
             try:
                 self._tls.do_handshake()
             except ssl.SSLWantReadError:
                 await self._flush(sock)
                 if not await self._fill(sock):
-                    raise ssl.SSLEOFError("closed while it was agreed how to encrypt") from None
+                    raise ssl.SSLEOFError("closed during the TLS handshake") from None
             except ssl.SSLError:
-                # The other side is told why.
+                # Send the TLS alert to the server.
                 with contextlib.suppress(OSError):
                     await self._flush(sock)
                 raise
@@ -116,19 +114,19 @@ class Tunnel:
                 return
 
     async def send(self, sock: socket.socket, data: bytes) -> None:
-        """Send all of it, or raise."""
+        """Send all bytes, or raise OSError."""
         left = memoryview(data)
         while left:
             left = left[self._tls.write(left) :]
         await self._flush(sock)
 
     async def receive(self, sock: socket.socket) -> bytes:
-        """Return what comes next; nothing at the end."""
+        """Return the next bytes; b"" at the end."""
         while True:
             try:
                 return self._tls.read(CHUNK)
             except ssl.SSLWantReadError:
-                # A change of keys may want to be answered.
+                # A key update may require a reply.
                 await self._flush(sock)
                 if not await self._fill(sock):
                     return b""
@@ -145,83 +143,83 @@ class Tunnel:
         return bool(data)
 
 
-class AwaitedDirect:
-    """A channel of our own to await, beside the blocking one that it was made from."""
+class AsyncHttpTransport:
+    """The asyncio counterpart of an HttpTransport."""
 
-    def __init__(self, direct: Direct) -> None:
-        self._direct = direct
-        self._idle: Idle[AwaitedConnection] = Idle(direct.pool.patience)
+    def __init__(self, blocking: HttpTransport) -> None:
+        self._blocking = blocking
+        self._idle: ConnectionPool[AsyncConnection] = ConnectionPool(blocking.pool.settings)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._room = asyncio.Semaphore()
+        self._slots = asyncio.Semaphore()
 
     async def send(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
-        """Return the members of the answer."""
-        if not is_untouched():
-            return await asyncio.to_thread(self._direct.aside.send, operation, members)
-        wording = self._direct.wording
-        slow = wording.signers.would_wait()
-        signer = await asyncio.to_thread(wording.signers.current) if slow else wording.signers.current()
-        talk = wording.talk(operation, members, signer)
+        """Return the members of the reply."""
+        if not is_botocore_unpatched():
+            return await asyncio.to_thread(self._blocking.fallback.send, operation, members)
+        protocol = self._blocking.protocol
+        signers = protocol.signers
+        signer = await asyncio.to_thread(signers.current) if signers.would_block() else signers.current()
+        steps = protocol.call_steps(operation, members, signer)
         try:
-            step = next(talk)
+            step = next(steps)
             while True:
                 if not isinstance(step, bytes):
-                    step = talk.send(await asyncio.to_thread(step))
+                    step = steps.send(await asyncio.to_thread(step))
                     continue
-                async with self._room_here():
+                async with self._request_slots():
                     try:
-                        answer = await self._exchange(step)
-                    except Lost as lost:
-                        if not lost.stale or not only_reads(operation, members):
+                        response = await self._exchange(step)
+                    except ResponseLost as lost:
+                        if not lost.stale or not is_read_only(operation, members):
                             raise
-                        answer = await self._exchange(step, fresh=True)
-                step = talk.send(answer)
+                        response = await self._exchange(step, new_connection=True)
+                step = steps.send(response)
         except StopIteration as done:
-            found: dict[str, Any] = done.value
-            return found
+            reply: dict[str, Any] = done.value
+            return reply
 
     def close(self) -> None:
-        """Close the connections; those in use close when they are done."""
+        """Close the connections; a connection in use closes after its response."""
         self._idle.close()
 
-    def _room_here(self) -> asyncio.Semaphore:
-        # A semaphore belongs to a loop once somebody has waited for it; on Windows sockets do too.
+    def _request_slots(self) -> asyncio.Semaphore:
+        # A semaphore belongs to one loop after its first wait; on Windows, sockets do too.
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop = loop
             self._idle.drop()
-            self._room = asyncio.Semaphore(self._direct.pool.patience.idle_connections)
-        return self._room
+            self._slots = asyncio.Semaphore(self._blocking.pool.settings.idle_connections)
+        return self._slots
 
-    async def _exchange(self, request: bytes, *, fresh: bool = False) -> Answer:
-        connection = None if fresh else self._idle.take()
+    async def _exchange(self, request: bytes, *, new_connection: bool = False) -> HttpResponse:
+        connection = None if new_connection else self._idle.acquire()
         if connection is not None:
-            with contextlib.suppress(Unsent):
-                return await self._run(connection, request)
+            with contextlib.suppress(RequestNotSent):
+                return await self._use(connection, request)
         self._idle.check_open()
-        pool = self._direct.pool
-        return await self._run(await AwaitedConnection.open(pool.address, pool.patience), request)
+        pool = self._blocking.pool
+        return await self._use(await AsyncConnection.open(pool.address, pool.settings), request)
 
-    async def _run(self, connection: AwaitedConnection, request: bytes) -> Answer:
-        answer: Answer | None = None
+    async def _use(self, connection: AsyncConnection, request: bytes) -> HttpResponse:
+        response: HttpResponse | None = None
         try:
-            answer = await connection.exchange(request, self._direct.pool.patience)
+            response = await connection.exchange(request, self._blocking.pool.settings)
         finally:
-            # Cancelled or failed: what comes next on it would be misread.
-            self._idle.done(connection, answer)
-        return answer
+            # After a cancellation or an error, a late response would answer the next request.
+            self._idle.release(connection, response)
+        return response
 
 
-async def _connected(address: Address) -> socket.socket:
+async def _connect(address: Address) -> socket.socket:
     loop = asyncio.get_running_loop()
     found = await loop.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
-    fault: OSError = OSError("the name has no address")
-    for family, kind, protocol, _, place in found:
+    fault: OSError = OSError("the host name has no address")
+    for family, kind, protocol, _, sockaddr in found:
         made = socket.socket(family, kind, protocol)
         try:
             made.setblocking(False)
-            await loop.sock_connect(made, place)
-            return tuned(made)
+            await loop.sock_connect(made, sockaddr)
+            return configure_socket(made)
         except OSError as refused:
             made.close()
             fault = refused

@@ -1,9 +1,8 @@
-"""One botocore client as a pipe for wire form: botocore finds the endpoint, signs, sends and reuses
-connections; the JSON on both sides is ours.
+"""Transport through a botocore client: botocore signs, sends and pools connections.
 
-botocore would walk every value along its service model twice, and turn base64 and times into Python
-objects. Its public events let the body be put in before signing and taken out before parsing, so
-values pass as they are. Calls that others make on the same client are left alone.
+botocore would convert every value along its service model twice. Its public events let this transport set
+the JSON body before signing and take it before parsing, so values pass unchanged. Other calls on the same
+client are unaffected.
 """
 
 from __future__ import annotations
@@ -15,22 +14,22 @@ from zlib import crc32
 from solotable._protocol.json_codec import dumps, loads
 from solotable._protocol.operations import WITHOUT_REPLY
 
-from .response import Unreadable
+from .response import InvalidResponse
 
-#: Where the answer's bytes are in what botocore returns, or in the `response` of its ClientError.
+#: The member with the reply's bytes in botocore's result, or in the `response` of its ClientError.
 RAW: Final = "SolotableRawBody"
-# What the endpoint's rules look at: the other members are of no use to botocore.
+# The members that botocore's endpoint rules read.
 _ROUTING = ("TableName", "ResourceArn", "StreamArn")
 
 
 class _Call(threading.local):
-    """The members that this thread is sending through the channel, if it is sending any."""
+    """The members that this thread is sending, or None."""
 
     members: dict[str, Any] | None = None
 
 
-class Channel:
-    """A client of botocore, and the handlers that let wire form through it."""
+class BotocoreTransport:
+    """Sends wire-form requests through a botocore client."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -38,11 +37,11 @@ class Channel:
         self._methods = {name: method for method, name in client.meta.method_to_api_mapping.items()}
         self._service = client.meta.service_model.service_id.hyphenize()
         self._validates = client.meta.config.parameter_validation
-        self._hollows: dict[str, dict[str, Any]] = {}
+        self._placeholders: dict[str, dict[str, Any]] = {}
         events = client.meta.events
-        # First, so that a client of a boto3 resource does not take our values for Python objects.
+        # First, so that a boto3 resource's client does not convert the values as Python objects.
         events.register_first(f"provide-client-params.{self._service}", self._route)
-        events.register_last(f"before-call.{self._service}", self._put_body)
+        events.register_last(f"before-call.{self._service}", self._set_body)
         events.register_last(f"before-parse.{self._service}", self._take_body)
 
     @property
@@ -52,7 +51,7 @@ class Channel:
         return url
 
     def send(self, operation: str, members: dict[str, Any]) -> dict[str, Any]:
-        """Return the members of the answer; botocore's errors are raised as they are."""
+        """Return the members of the reply; botocore's errors propagate unchanged."""
         self._call.members = members
         try:
             parsed = getattr(self._client, self._methods[operation])()
@@ -61,20 +60,20 @@ class Channel:
         body = parsed[RAW]
         checksum = parsed["ResponseMetadata"]["HTTPHeaders"].get("x-amz-crc32")
         if checksum is not None and crc32(body) != int(checksum):
-            raise Unreadable("Its checksum is that of another body.")
+            raise InvalidResponse("Its checksum does not match the body.")
         if not body and operation in WITHOUT_REPLY:
             return {}
         try:
-            answer: dict[str, Any] = loads(body)
+            reply: dict[str, Any] = loads(body)
         except ValueError as fault:
-            raise Unreadable(f"It is no JSON: {fault}.") from fault
-        return answer
+            raise InvalidResponse(f"It is not JSON: {fault}.") from fault
+        return reply
 
     def detach(self) -> None:
-        """Leave the client as it was before."""
+        """Remove the handlers from the client."""
         events = self._client.meta.events
         events.unregister(f"provide-client-params.{self._service}", self._route)
-        events.unregister(f"before-call.{self._service}", self._put_body)
+        events.unregister(f"before-call.{self._service}", self._set_body)
         events.unregister(f"before-parse.{self._service}", self._take_body)
 
     def close(self) -> None:
@@ -87,17 +86,17 @@ class Channel:
             return None
         routing = {name: members[name] for name in _ROUTING if name in members}
         if "RequestItems" in members:
-            # The rules want the names of a batch's tables, and fail without any.
-            part = _hollow(model.input_shape.members["RequestItems"].value)
-            routing["RequestItems"] = dict.fromkeys(members["RequestItems"], part)
+            # The rules need the names of a batch's tables.
+            entries = _placeholder(model.input_shape.members["RequestItems"].value)
+            routing["RequestItems"] = dict.fromkeys(members["RequestItems"], entries)
         if not self._validates:
             return routing
-        hollow = self._hollows.get(model.name)
-        if hollow is None:
-            hollow = self._hollows[model.name] = _hollow(model.input_shape)
-        return {**hollow, **routing}
+        placeholder = self._placeholders.get(model.name)
+        if placeholder is None:
+            placeholder = self._placeholders[model.name] = _placeholder(model.input_shape)
+        return {**placeholder, **routing}
 
-    def _put_body(self, params: dict[str, Any], **_: Any) -> None:
+    def _set_body(self, params: dict[str, Any], **_: Any) -> None:
         members = self._call.members
         if members is not None:
             params["body"] = dumps(members)
@@ -112,13 +111,13 @@ class Channel:
             response_dict["body"] = b"{}"
 
 
-def _hollow(shape: Any) -> Any:
-    """Return the least that botocore's own validation lets pass: its clients cannot go without it."""
+def _placeholder(shape: Any) -> Any:
+    """Return the smallest value that passes the validation of a client that validates."""
     match shape.type_name:
         case "structure":
-            return {name: _hollow(shape.members[name]) for name in shape.required_members}
+            return {name: _placeholder(shape.members[name]) for name in shape.required_members}
         case "list":
-            return [_hollow(shape.member)] * max(shape.metadata.get("min", 0), 1)
+            return [_placeholder(shape.member)] * max(shape.metadata.get("min", 0), 1)
         case "map":
             return {}
         case "string":

@@ -1,4 +1,4 @@
-"""What an answer that is no success says: DynamoDB's JSON, or the page of somebody on the way."""
+"""Parse the body of an error response: DynamoDB's JSON, or the page of a proxy."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from solotable._protocol.json_codec import loads
 
 
-class Refused(Exception):
-    """An answer with a status that is no success."""
+class ErrorResponse(Exception):
+    """A response with an error status."""
 
     def __init__(self, status: int, body: bytes) -> None:
         super().__init__(f"HTTP {status}")
@@ -18,25 +18,27 @@ class Refused(Exception):
 
 
 def code_and_message(status: int, body: bytes) -> tuple[str, str]:
-    """Return the error's name and text; the status and its phrase where there is no JSON."""
+    """Return the error's code and message; the status and its phrase if the body is not JSON."""
     members = _object(body)
     code = members.get("__type")
     if not isinstance(code, str) or not code:
         code = str(status)
-    # DynamoDB: some of its errors spell the member otherwise.
+    # DynamoDB: some errors spell the member with a capital.
     message = members.get("message") or members.get("Message") or ("" if members else responses.get(status))
     return code.partition(":")[0].rpartition("#")[2], str(message or "")
 
 
 def further_members(body: bytes) -> dict[str, Any]:
-    """Return what an error's body has beside its name and text."""
-    return {name: one for name, one in _object(body).items() if name not in ("__type", "message", "Message")}
+    """Return the members of an error's body besides its code and message."""
+    return {
+        name: value for name, value in _object(body).items() if name not in ("__type", "message", "Message")
+    }
 
 
 def _object(body: bytes) -> dict[str, Any]:
     try:
         members = loads(body)
     except ValueError:
-        # A proxy's page: its status is all there is to tell.
+        # A proxy's page: only its status is useful.
         return {}
     return members if isinstance(members, dict) else {}

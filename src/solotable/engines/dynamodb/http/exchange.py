@@ -1,7 +1,7 @@
-"""One request and its answer on one connection, whatever way bytes are moved; pure but for the clock.
+"""One request and its response on one connection, for any kind of I/O; pure except for the clock.
 
-What is raised says what may have happened. `Unsent`: the request never left whole, so that no server
-can have carried it out. `Lost`: it was sent, and may have been carried out.
+The exceptions say what may have happened. `RequestNotSent`: no server can have executed the request.
+`ResponseLost`: the request was sent, and a server may have executed it.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Final
 
-from .response import Answer, Unreadable
+from .response import HttpResponse, InvalidResponse
 
-#: How long an answer may be under way to a request that was refused before it was read to its end.
-_REFUSAL_SECONDS: Final = 1.0
-#: Balancers say this to a connection that they close as idle; by RFC 9110 there was no whole request.
-_GREW_OLD: Final = 408
+#: How long to wait for the response to a request that a server rejected before reading it whole.
+_EARLY_RESPONSE_SECONDS: Final = 1.0
+#: Load balancers send this on an idle connection that they close; RFC 9110: no whole request arrived.
+_REQUEST_TIMEOUT: Final = 408
 
-#: Bytes to send, or the seconds to wait for what comes next; gets what came, b"" for the end.
-Steps = Generator[bytes | float, bytes, Answer]
+#: Yields bytes to send, or the seconds to wait for the next bytes; is sent those, b"" at the end.
+IoSteps = Generator[bytes | float, bytes, HttpResponse]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long is waited for what."""
+class HttpSettings:
+    """Timeouts and the size of the connection pool."""
 
     connect_seconds: float = 3
     #: For the next byte.
     read_seconds: float = 15
     #: For the last byte.
-    answer_seconds: float = 60
-    #: Older ones are not used again: their other end is likely to be about to close them.
+    response_seconds: float = 60
+    #: Older connections are not reused: the server is likely to close them soon.
     idle_seconds: float = 20
-    #: Connections that are kept. More are made when more threads ask at once, and closed afterwards;
-    #: on an event loop, who comes beyond their number waits.
+    #: How many connections the pool holds. Concurrent threads open more and close them afterwards; on an
+    #: event loop, further requests wait.
     idle_connections: int = 50
 
 
@@ -48,82 +48,82 @@ class Address:
     tls: ssl.SSLContext | None = None
 
 
-class Unreachable(Exception):
-    """There is no connection, so nothing was sent; `cause` is the operating system's or OpenSSL's."""
+class ConnectFailed(Exception):
+    """No connection, so nothing was sent; `cause` is the operating system's or OpenSSL's error."""
 
     def __init__(self, cause: OSError) -> None:
         super().__init__(str(cause))
         self.cause = cause
 
 
-class Unsent(Exception):
-    """The end of the request never left, so no server can have carried it out."""
+class RequestNotSent(Exception):
+    """The end of the request was not sent, so no server can have executed it."""
 
 
-class Lost(Exception):
-    """The request was sent and no whole answer came; `stale` if the connection may have been dead."""
+class ResponseLost(Exception):
+    """The request was sent without a whole response; `stale` if the connection may have been dead."""
 
     def __init__(self, reason: str, *, stale: bool = False) -> None:
         super().__init__(reason)
         self.stale = stale
 
 
-def exchange(request: bytes, patience: Patience, *, reused: bool) -> Steps:
-    """Send a request and return its whole answer, or raise Unsent, Lost or Unreadable.
+def exchange(request: bytes, settings: HttpSettings, *, reused: bool) -> IoSteps:
+    """Send a request and return its response, or raise RequestNotSent, ResponseLost or InvalidResponse.
 
-    An OSError of a step is thrown in where the step was taken.
+    The runner throws the OSError of a step into the generator.
     """
     try:
         yield request
     except OSError as fault:
-        refusal = yield from _refusal(patience)
-        if refusal is not None:
-            return refusal
+        early = yield from _receive_early(settings)
+        if early is not None:
+            return early
         if isinstance(fault, TimeoutError):
-            # A clock may strike, or a signal's handler, just as the last byte has left.
-            raise Lost(_reason(fault)) from fault
-        raise Unsent(_reason(fault)) from fault
-    answer = Answer()
+            # A timeout, or a signal handler, may raise just after the last byte was sent.
+            raise ResponseLost(_reason(fault)) from fault
+        raise RequestNotSent(_reason(fault)) from fault
+    response = HttpResponse()
     try:
-        yield from _reading(answer, patience.read_seconds, patience)
+        yield from _receive(response, settings.read_seconds, settings)
     except OSError as fault:
-        silent = not answer.begun and not isinstance(fault, TimeoutError)
-        raise Lost(_reason(fault), stale=reused and silent) from fault
-    except Unreadable as fault:
-        if answer.begun:
+        silent = not response.started and not isinstance(fault, TimeoutError)
+        raise ResponseLost(_reason(fault), stale=reused and silent) from fault
+    except InvalidResponse as fault:
+        if response.started:
             raise
-        raise Lost("the connection was closed", stale=reused) from fault
-    if reused and answer.status == _GREW_OLD:
-        raise Unsent("the server closed the connection for its age")
-    return answer
+        raise ResponseLost("the connection was closed", stale=reused) from fault
+    if reused and response.status == _REQUEST_TIMEOUT:
+        raise RequestNotSent("server closed a kept-alive connection")
+    return response
 
 
-def _reading(answer: Answer, seconds: float, patience: Patience) -> Generator[float, bytes, None]:
+def _receive(response: HttpResponse, seconds: float, settings: HttpSettings) -> Generator[float, bytes, None]:
     data = yield seconds
     if data:
-        answer.feed(data)
-    # Only what comes in pieces needs a clock: the first wait has its own.
-    latest = 0.0 if answer.whole else time.monotonic() + patience.answer_seconds
-    while data and not answer.whole:
+        response.feed(data)
+    # Only a response in several pieces needs the clock: the first wait has its own timeout.
+    latest = 0.0 if response.complete else time.monotonic() + settings.response_seconds
+    while data and not response.complete:
         data = yield seconds
         if data:
-            answer.feed(data)
+            response.feed(data)
         if time.monotonic() > latest:
-            raise TimeoutError("its end did not come in time")
+            raise TimeoutError("the end of the response did not arrive in time")
     if not data:
-        answer.end()
-    answer.judge()
+        response.feed_eof()
+    response.finish()
 
 
-def _refusal(patience: Patience) -> Generator[float, bytes, Answer | None]:
-    # A server may refuse a request for its size before it has read it, and close.
-    answer = Answer()
+def _receive_early(settings: HttpSettings) -> Generator[float, bytes, HttpResponse | None]:
+    # A server may reject a request for its size before reading it whole, and close.
+    response = HttpResponse()
     try:
-        yield from _reading(answer, min(_REFUSAL_SECONDS, patience.read_seconds), patience)
-    except (OSError, Unreadable):
+        yield from _receive(response, min(_EARLY_RESPONSE_SECONDS, settings.read_seconds), settings)
+    except (OSError, InvalidResponse):
         return None
-    answer.reusable = False
-    return answer if answer.status >= 400 and answer.status != _GREW_OLD else None
+    response.reusable = False
+    return response if response.status >= 400 and response.status != _REQUEST_TIMEOUT else None
 
 
 def _reason(fault: OSError) -> str:

@@ -117,7 +117,7 @@ def test_a_given_client_takes_every_operation(url: str) -> None:
     client: Any = boto3.client("dynamodb", endpoint_url=url, **LOCAL)
     engine = dynamodb.open(client=client)
     for name in client.meta.service_model.operation_names:
-        # Refused by the service or not, but never by botocore before it was asked.
+        # ErrorResponse by the service or not, but never by botocore before it was asked.
         with contextlib.suppress(ServiceError):
             engine.handle(Control(operation=name, members={}))
     assert engine.call("BatchGetItem", {"RequestItems": {"Things": {"Keys": [KEY]}}})["UnprocessedKeys"] == {}
@@ -149,7 +149,7 @@ def test_a_given_client_has_no_streams_beside_it(url: str) -> None:
 
 def test_a_client_and_settings_for_one_exclude_each_other(url: str) -> None:
     client: Any = boto3.client("dynamodb", endpoint_url=url, **LOCAL)
-    with pytest.raises(NotConfigured, match="either it or them"):
+    with pytest.raises(NotConfigured, match="pass client= without them"):
         dynamodb.open(client=client, region="eu-west-1")
     client.close()
 
