@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ._entities.traits.soft_delete import SoftDelete
     from ._flows.feed.changes import Changed
     from ._flows.feed.checkpoints import Checkpoint
+    from ._flows.jobs.tenant_erasure import Erasure
     from ._flows.traits.history import FieldChange, VersionDifference
     from ._flows.transactions.write import ANY, ExpectedVersion
     from ._store import AdminStore, AsyncAdminStore, AsyncDatabase, AsyncStore, Database, Store
@@ -117,6 +118,7 @@ _MODULES = {
     "_flows.feed.changes": ("Changed",),
     "_flows.feed.checkpoints": ("Checkpoint",),
     "_table": ("Table",),
+    "_flows.jobs.tenant_erasure": ("Erasure",),
     "_flows.traits.history": ("FieldChange", "VersionDifference"),
     "_flows.transactions.write": ("ANY", "ExpectedVersion"),
     "errors": (
@@ -191,6 +193,7 @@ __all__ = [
     "DeclarationError",
     "EngineError",
     "Entity",
+    "Erasure",
     "Event",
     "EventVerb",
     "ExpectedVersion",

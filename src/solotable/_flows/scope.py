@@ -28,8 +28,8 @@ from solotable.errors import DataError, DeclarationError, TenantViolation, Unkno
 from .cursors import Sealer
 from .retry import Retries
 
-#: How the tags of the store's own items begin: locks and the like, which no entity is.
-OWN = "_"
+#: The first character of the type tags of internal items, such as locks.
+INTERNAL = "_"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,7 +140,7 @@ class Scope:
         """Return which entity an item is, None for the store's own, or refuse a tag that nobody has."""
         tag = item.get(table.tag, {}).get("S")
         plan = table.plans.get(tag) if tag is not None else None
-        if plan is None and (tag is None or not tag.startswith(OWN)):
+        if plan is None and (tag is None or not tag.startswith(INTERNAL)):
             raise UnknownEntity(
                 f"An item of table {table.name!r} has the type tag {tag!r} ({table.tag}), which no entity "
                 f"has; import the module that declares it, or repair the item.",

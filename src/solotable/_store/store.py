@@ -14,7 +14,8 @@ from solotable._entities.keys.key import BoundKey
 from solotable._entities.patterns.query import Query
 from solotable._entities.traits.events import Actor, Event
 from solotable._flows.feed.changes import Changed
-from solotable._flows.jobs import purge_queue
+from solotable._flows.jobs import purge_queue, tenant_erasure
+from solotable._flows.jobs.tenant_erasure import Erasure
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.traits import leases, outbox, soft_delete
@@ -370,6 +371,27 @@ class AdminStore(_Bare):
                 budget, start = budget - some.scanned, some.last_key
                 if start is None:
                     break
+
+    def erase_tenant(
+        self,
+        tenant: str,
+        *,
+        dry_run: bool = False,
+        scan: bool | None = None,
+        most: int | None = None,
+        progress: Callable[[Erasure], None] | None = None,
+    ) -> Erasure:
+        """Remove every item of a tenant from the opened tables; it cannot be undone.
+
+        A table is scanned when an entity's partition key does not give the tenant alone; `scan=True` scans
+        every table, which also finds leases, tokens and counters, and `scan=False` none. `most` ends it after
+        about so many items. Call it again after that, or after a kill, until `done`. Held items stay.
+        """
+        return self._run(
+            tenant_erasure.erase_tenant(
+                self._scope, tenant, dry_run=dry_run, scan=scan, most=most, progress=progress
+            )
+        )
 
     def deleted(
         self, entity: type[Entity], *, limit: int = 50, cursor: str | None = None

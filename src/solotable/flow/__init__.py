@@ -26,6 +26,7 @@ conditions on attributes, `feed` reads a table's stream.
 
 from solotable._entities.declare.plan import Plan
 from solotable._flows.internal_items import internal_key, internal_partition
+from solotable._flows.jobs.tenant_erasure import tenant_of
 from solotable._flows.retry import Flow, Sleep
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS, is_conflict, retry_conflicts
@@ -111,5 +112,6 @@ __all__ = [
     "scope_of",
     "send",
     "send_all",
+    "tenant_of",
     "update",
 ]

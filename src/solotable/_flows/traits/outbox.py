@@ -33,7 +33,7 @@ from solotable.errors import ConditionFailed, DataError, SolotableError
 #: The type tags of events that wait for delivery, and of those that were delivered to the audit trail.
 OUTBOX, AUDIT = "_outbox", "_audit"
 #: The attribute that holds the event, apart from the names of any table's keys.
-_EVENT = "event"
+EVENT = "event"
 _DAY = timedelta(days=1)
 
 
@@ -74,7 +74,7 @@ def event(scope: Scope, trait: Outbox, change: Change) -> Iterator[Companion]:
     item: Item = {
         **internal_key(plan.table, internal_partition("OUTBOX", tenant), f"{stamp(now)}#{name}"),
         plan.table.tag: {"S": OUTBOX},
-        _EVENT: {"M": content},
+        EVENT: {"M": content},
     }
     if trait.days is not None and plan.table.ttl is not None:
         item[plan.table.ttl] = {"N": str(int((now + trait.days * _DAY).timestamp()))}
@@ -92,16 +92,16 @@ def event(scope: Scope, trait: Outbox, change: Change) -> Iterator[Companion]:
 
 def load_event(table: Table, item: Item) -> Event:
     """Return the event that an item of the outbox or of the audit trail holds."""
-    values = load(item[_EVENT])
+    values = load(item[EVENT])
     return Event.model_validate({**values, "at": read_stamp(values["at"]), "table": table.name})
 
 
 def audit_item(table: Table, item: Item, *, days: int | None) -> Item:
     """Return an event of the outbox as an item of the audit trail: `AUDIT#<time>#<id>` in its tenant's."""
-    content = item[_EVENT]["M"]
+    content = item[EVENT]["M"]
     partition = internal_partition("AUDIT", content.get("tenant", {}).get("S"))
     sort = f"AUDIT#{content['at']['S']}#{content['id']['S']}"
-    found: Item = {**internal_key(table, partition, sort), table.tag: {"S": AUDIT}, _EVENT: item[_EVENT]}
+    found: Item = {**internal_key(table, partition, sort), table.tag: {"S": AUDIT}, EVENT: item[EVENT]}
     if days is not None and table.ttl is not None:
         until = read_stamp(content["at"]["S"]) + days * _DAY
         found[table.ttl] = {"N": str(int(until.timestamp()))}
@@ -157,7 +157,7 @@ def bury(
     scope: Scope, table: Table, item: Item, *, consumer: str, sink: str, error: str, attempts: int
 ) -> Flow[None]:
     """Keep an event that a sink has refused for good; the same one twice is one letter."""
-    content = item[_EVENT]["M"]
+    content = item[EVENT]["M"]
     sort = f"{content['at']['S']}#{content['id']['S']}#{sink}"
     letter: Item = {
         **internal_key(table, internal_partition("DEAD", consumer), sort),
@@ -165,7 +165,7 @@ def bury(
         "sink": {"S": sink},
         "error": {"S": error},
         "attempts": {"N": str(attempts)},
-        _EVENT: item[_EVENT],
+        EVENT: item[EVENT],
     }
     yield from send(PutItem(table=scope.table(table), item=letter), scope.retries)
 

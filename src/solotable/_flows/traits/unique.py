@@ -150,6 +150,12 @@ def _refused(plan: Plan, rule: UniqueRule, entity: Any, met: Item | None) -> Sol
     )
 
 
+def lock_key(plan: Plan, rule: UniqueRule, entity: Any) -> Item | None:
+    """Return the key of the lock that an entity holds; None when its field has no value."""
+    name = _name(plan, rule, entity)
+    return None if name is None else _key(plan, name)
+
+
 def taking(scope: Scope, plan: Plan, entity: Any) -> Iterator[Companion]:
     """Yield the locks that a stored entity should hold; taking one's own again changes nothing."""
     for rule in plan.traits:
