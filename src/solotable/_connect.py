@@ -15,11 +15,11 @@ from solotable._entities.declare import table as declared
 from solotable._flows.cursors import Sealer
 from solotable._flows.retry import Retries
 from solotable._flows.scope import Scope
-from solotable._protocol.constraints.error_texts import LATEST
-from solotable._protocol.engine import Engine
+from solotable._protocol.engine import AsyncEngine, Engine
+from solotable._protocol.error_texts import LATEST
 from solotable._protocol.requests import Control
 from solotable._store import AsyncDatabase, Database
-from solotable._store.runner import AsyncEngine, Inline, Threaded
+from solotable._store.runner import Inline, Threaded
 from solotable._store.thread_pool import ThreadPool
 from solotable.errors import DeclarationError, ServiceError, TableNotFound
 from solotable.urls import Url
@@ -58,7 +58,7 @@ def connect_async(
 ) -> AsyncDatabase:
     """Open a URL as `connect` does, for use with `await`."""
     blocking = connect(url, *tables, cursor_secrets=cursor_secrets, clock=clock, session=session)
-    return AsyncDatabase(awaited(blocking.engine), blocking.scope)
+    return AsyncDatabase(to_async(blocking.engine), blocking.scope)
 
 
 def over(
@@ -77,13 +77,12 @@ def over(
     return Database(engine, scope_over(names, tables, cursor_secrets, clock))
 
 
-def awaited(engine: Engine) -> AsyncEngine:
-    """Return a blocking engine as one that is awaited."""
-    if getattr(engine, "instant", False):
+def to_async(engine: Engine) -> AsyncEngine:
+    """Return a blocking engine for use with `await`."""
+    capabilities = engine.capabilities
+    if capabilities.instant:
         return Inline(engine)
-    native = getattr(engine, "awaited", None)
-    made: AsyncEngine | None = None if native is None else native()
-    if made is not None:
+    if capabilities.make_async is not None and (made := capabilities.make_async()) is not None:
         return made
     return Threaded(engine, ThreadPool(_THREADS, name="solotable"))
 

@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 from solotable import AsyncDatabase, Database, Entity
-from solotable._connect import awaited, over
+from solotable._connect import over, to_async
 from solotable._entities.declare.table import Table
 from solotable._flows.retry import Retries
 from solotable._protocol.encode.replies import items as decode_items
-from solotable._protocol.engine import Engine
+from solotable._protocol.engine import AsyncEngine, Capabilities, Engine
 from solotable._protocol.requests import Control, Request, Scan
-from solotable._store.runner import AsyncEngine
 from solotable._values import Item
 from solotable.urls import Url
 
@@ -48,10 +47,14 @@ class Spy:
         self.sent: list[Request[Any]] = []
         #: Called before each request; may write beside, raise, or return a reply of its own.
         self.before: Callable[[Request[Any]], Any] | None = None
+        #: Called where a flow waits.
+        self.sleep: Callable[[float], None] | None = None
 
     @property
-    def instant(self) -> bool:
-        return bool(getattr(self._engine, "instant", False))
+    def capabilities(self) -> Capabilities:
+        return Capabilities(
+            instant=self._engine.capabilities.instant, make_async=self.make_async, sleep=self.sleep
+        )
 
     def handle(self, request: Request[Any], /) -> Any:
         reply = self.note(request)
@@ -62,10 +65,10 @@ class Spy:
         self.sent.append(request)
         return self.before(request) if self.before is not None else None
 
-    def awaited(self) -> AwaitedSpy | None:
+    def make_async(self) -> AwaitedSpy | None:
         """Return the spy to await, where the engine can be awaited itself."""
-        native = getattr(self._engine, "awaited", None)
-        made: AsyncEngine | None = None if native is None else native()
+        native = self._engine.capabilities.make_async
+        made = None if native is None else native()
         return None if made is None else AwaitedSpy(self, made)
 
     def once(self, kind: type[Request[Any]], action: Callable[[], object]) -> None:
@@ -99,7 +102,7 @@ class AwaitedSpy:
 
     async def sleep(self, seconds: float) -> None:
         """Wait as a test has told the spy, or let others run meanwhile."""
-        own = getattr(self._spy, "sleep", None)
+        own = self._spy.sleep
         if own is not None:
             own(seconds)
         await asyncio.sleep(seconds if own is None else 0)
@@ -125,7 +128,7 @@ class Opening:
         blocking = self._blocking(self.spy, tables, secrets, prefix)
         if self.runner is None:
             return blocking
-        opened = AsyncDatabase(awaited(self.spy), blocking.scope)
+        opened = AsyncDatabase(to_async(self.spy), blocking.scope)
         self._opened.append(opened)
         return cast(Database, Awaited(self.runner, opened))
 

@@ -13,6 +13,7 @@ import pytest
 from solotable import AdminStore, Database, Entity, Index, Key, Table, Version, connect, upgrade
 from solotable._connect import ensure
 from solotable._flows.jobs.scan_checkpoints import TAG, Mark, goal_of, load_marks, save_mark
+from solotable._protocol.engine import Capabilities
 from solotable._protocol.requests import Control, Request, TransactWriteItems, UpdateItem
 from solotable._store.runner import run
 from solotable._values import Item
@@ -227,6 +228,7 @@ class Paced:
         self._opening = opening
         self.slept = 0.0
         self.sent: list[Request[Any]] = []
+        self.capabilities = Capabilities(sleep=self.sleep)
 
     def handle(self, request: Request[Any], /) -> Any:
         self.sent.append(request)

@@ -319,6 +319,6 @@ def test_following_waits_for_more(db: Database, opening: Opening) -> None:
         looks += 1
         opening.beside(blog).tenant("acme").put(Note(note_id=f"n{looks}", text=f"n{looks}"))
 
-    opening.spy.sleep = sleep  # type: ignore[attr-defined]
+    opening.spy.sleep = sleep
     feed = iter(db.changes(follow=True))
     assert [next(feed).current.text for _ in range(3)] == ["a", "n1", "n2"]  # type: ignore[attr-defined]

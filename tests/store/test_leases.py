@@ -119,7 +119,7 @@ def test_waiting_ends_when_the_lease_is_free(db: Database, opening: Opening) -> 
     def sleep(seconds: float) -> None:
         opening.clock.seconds += 10
 
-    opening.spy.sleep = sleep  # type: ignore[attr-defined]
+    opening.spy.sleep = sleep
     first = db.lease("nightly", seconds=SECONDS).acquire()
     with pytest.raises(LeaseHeld):
         db.lease("nightly", wait_seconds=15).acquire()

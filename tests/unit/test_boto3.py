@@ -27,6 +27,7 @@ from botocore.httpsession import URLLib3Session
 from botocore.signers import RequestSigner
 
 import solotable.boto3
+from solotable._protocol.engine import Capabilities
 from solotable._protocol.requests import Request
 from solotable.boto3 import respond, routed
 from solotable.boto3.clients import own_session
@@ -179,6 +180,8 @@ class TestClient:
         self, mode: str, caplog: pytest.LogCaptureFixture
     ) -> None:
         class Broken:
+            capabilities = Capabilities()
+
             def handle(self, request: Request[Any]) -> Any:
                 raise EngineError("the disk is on fire")
 

@@ -1,14 +1,19 @@
-"""The port that every engine implements."""
+"""The port that every engine implements, blocking or async, and what an engine declares about itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeVar
 
+from solotable._values.lazy_dataclass import dataclass
+
+from .error_texts import LATEST, ErrorTexts
 from .requests import Request
 
-#: Called before a step of a long request, with the bytes that the step has to go through. It may wait, so
-#: that others get their turn, or raise TooLong to end the request without an answer.
+ReplyT = TypeVar("ReplyT")
+
+#: Called before a step of a long request, with the bytes that the step reads. It may wait, so that other
+#: requests run, or raise TooLong to end the request without an answer.
 Pause = Callable[[int], None]
 
 
@@ -16,10 +21,57 @@ class TooLong(Exception):
     """A read takes longer than its caller allows; the same read can be made again, elsewhere."""
 
 
-class Engine(Protocol):
-    """Something that answers DynamoDB requests."""
+class Outcome(Protocol):
+    """The outcome of one request of several."""
 
-    def handle(self, request: Request[Any], /) -> Any:
+    def get(self) -> Any:
+        """Return the reply, or raise the error."""
+        ...
+
+
+class AsyncEngine(Protocol):
+    """Answers DynamoDB requests on an event loop."""
+
+    async def handle(self, request: Request[ReplyT], /) -> ReplyT:
+        """Answer one request, or raise the ServiceError that DynamoDB would."""
+        ...
+
+    async def sleep(self, seconds: float, /) -> None:
+        """Wait before the next attempt of a flow."""
+        ...
+
+    async def close(self) -> None:
+        """Release what the engine holds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Capabilities:
+    """What an engine can do beside answering one request; the defaults fit any blocking engine."""
+
+    #: Whether every answer takes microseconds, so that an event loop may call the engine itself.
+    instant: bool = False
+    #: Whether one item, or a small page, is read faster than a thread is woken.
+    short_reads: bool = False
+    #: Answer several requests, and commit their writes together.
+    handle_together: Callable[[Sequence[Request[Any]]], Sequence[Outcome]] | None = None
+    #: Return the engine for use with `await`, or None where it can only block.
+    make_async: Callable[[], AsyncEngine | None] | None = None
+    #: Wait in place of the runner: an engine of a test advances its clock.
+    sleep: Callable[[float], None] | None = None
+    #: The year of AWS's error texts that the engine answers with.
+    error_texts: ErrorTexts = LATEST
+
+
+class Engine(Protocol):
+    """Answers DynamoDB requests, blocking."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the engine declares about itself."""
+        return Capabilities()
+
+    def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Answer one request, or raise the ServiceError that DynamoDB would."""
         ...
 

@@ -14,10 +14,10 @@ from solotable.errors import ServiceError
 
 from . import errors
 from .constraints import ITEMS, STREAMS, TABLES
-from .constraints.error_texts import LATEST, ErrorTexts, texts_of
 from .decode import decode
 from .encode.replies import encode, encode_pieces
 from .engine import Engine
+from .error_texts import LATEST, ErrorTexts
 from .json_codec import dumps, loads, plain_dumps
 from .operations import WITHOUT_REPLY
 from .replies import Reply
@@ -33,7 +33,9 @@ _INTERNAL = "The request processing has failed because of an unknown error, exce
 
 def answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
     """Answer one request with a status and a JSON body; `target` is the X-Amz-Target header."""
-    status, pieces = render(target, lambda: engine.handle(parse(target, body, texts_of(engine))))
+    status, pieces = render(
+        target, lambda: engine.handle(parse(target, body, engine.capabilities.error_texts))
+    )
     return status, b"".join(pieces)
 
 
@@ -68,7 +70,7 @@ def refusal(refused: ServiceError) -> tuple[int, list[bytes]]:
 def call(engine: Engine, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
     """Answer one request given and returned as dicts, or raise what DynamoDB would."""
     try:
-        request = decode(operation, payload, texts_of(engine))
+        request = decode(operation, payload, engine.capabilities.error_texts)
         if isinstance(request, Control):
             # A definition is stored as escaped JSON, which would take what no reply can carry.
             _judge_unicode(request.members)

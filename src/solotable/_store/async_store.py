@@ -24,6 +24,7 @@ from solotable._flows.transactions.conflicts import Conflicts, is_conflict
 from solotable._flows.transactions.write import ExpectedVersion
 from solotable._flows.verbs import get as read
 from solotable._flows.verbs import modify, put, query, scan, update
+from solotable._protocol.engine import AsyncEngine
 from solotable.errors import SolotableError
 
 from .arguments import (
@@ -42,7 +43,7 @@ from .handles.history import AsyncEntityHistory
 from .handles.leases import AsyncLease
 from .handles.names import AsyncEntityNames
 from .page import Page
-from .runner import AsyncEngine, arun
+from .runner import arun
 from .unit_of_work import BatchWork, TransactionWork
 
 A = TypeVar("A", bound=Entity)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
 from concurrent.futures import Executor
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from solotable._flows.retry import Flow, Sleep, Together
-from solotable._protocol.engine import Engine
+from solotable._protocol.engine import AsyncEngine, Engine, ReplyT
 from solotable._protocol.requests import GetItem, Query, Request
 from solotable.errors import EngineError, ServiceError, TransportError
 
@@ -21,18 +20,6 @@ ResultT = TypeVar("ResultT")
 _SHORT_PAGE = 1000
 #: Short reads in a row that nobody else gets a turn between.
 _UNINTERRUPTED = 32
-
-
-class AsyncEngine(Protocol):
-    """Something that answers DynamoDB requests and is awaited."""
-
-    async def handle(self, request: Request[Any], /) -> Any:
-        """Answer one request, or raise the ServiceError that DynamoDB would."""
-        ...
-
-    async def close(self) -> None:
-        """Release what the engine holds."""
-        ...
 
 
 def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
@@ -47,7 +34,8 @@ def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
         refused = None
         try:
             if type(request) is Sleep:
-                reply = _wait(engine, request.seconds)
+                (engine.capabilities.sleep or time.sleep)(request.seconds)
+                reply = None
             elif type(request) is Together:
                 reply = [_outcome(engine, read) for read in request.reads]
             else:
@@ -68,7 +56,8 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
         refused = None
         try:
             if type(request) is Sleep:
-                reply = await _await(engine, request.seconds)
+                await engine.sleep(request.seconds)
+                reply = None
             elif type(request) is Together:
                 reply = await asyncio.gather(*(_awaited(engine, read) for read in request.reads))
             else:
@@ -92,16 +81,6 @@ async def _awaited(engine: AsyncEngine, request: Request[Any]) -> Any:
         return error
 
 
-# An engine may wait in its own way: those of tests tell a clock instead.
-def _wait(engine: Engine, seconds: float) -> Any:
-    getattr(engine, "sleep", time.sleep)(seconds)
-
-
-def _await(engine: AsyncEngine, seconds: float) -> Awaitable[Any]:
-    waiting: Awaitable[Any] = getattr(engine, "sleep", asyncio.sleep)(seconds)
-    return waiting
-
-
 def _is_short(request: Request[Any]) -> bool:
     return type(request) is Query and request.limit is not None and request.limit <= _SHORT_PAGE
 
@@ -112,13 +91,13 @@ class Inline:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def handle(self, request: Request[Any], /) -> Any:
+    async def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Answer one request at once."""
         return self._engine.handle(request)
 
     async def sleep(self, seconds: float) -> None:
         """Wait as the engine does, or let others run meanwhile."""
-        own = getattr(self._engine, "sleep", None)
+        own = self._engine.capabilities.sleep
         if own is not None:
             own(seconds)
         await asyncio.sleep(seconds if own is None else 0)
@@ -139,13 +118,13 @@ class Threaded:
     def __init__(self, engine: Engine, executor: Executor) -> None:
         self._engine = engine
         self._executor = executor
-        self._short_reads = bool(getattr(engine, "short_reads", False))
+        self._short_reads = engine.capabilities.short_reads
         self._in_a_row = 0
         self._closed = False
-        self._together = getattr(engine, "handle_together", None)
+        self._together = engine.capabilities.handle_together
         self._gathering: Gathering | None = None
 
-    async def handle(self, request: Request[Any], /) -> Any:
+    async def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Answer one request, from a thread unless it is a short read."""
         if self._closed:
             raise EngineError("The store was closed; open it again.")
@@ -158,12 +137,12 @@ class Threaded:
         if self._together is not None and type(request) in GATHERED:
             if self._gathering is None or self._gathering.loop is not loop:
                 self._gathering = Gathering(loop, self._executor, self._together)
-            return await self._gathering.write(request)
+            return cast(ReplyT, await self._gathering.write(request))
         return await loop.run_in_executor(self._executor, self._engine.handle, request)
 
     async def sleep(self, seconds: float) -> None:
         """Wait as the engine does, or let others run meanwhile."""
-        own = getattr(self._engine, "sleep", None)
+        own = self._engine.capabilities.sleep
         if own is None:
             await asyncio.sleep(seconds)
         else:

@@ -9,22 +9,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from typing import Any, Protocol
+from typing import Any
 
+from solotable._protocol.engine import Outcome
 from solotable._protocol.requests import DeleteItem, PutItem, Request, TransactWriteItems, UpdateItem
 
 #: What is worth gathering: short writes.
 GATHERED = frozenset({PutItem, UpdateItem, DeleteItem, TransactWriteItems})
 #: More than so many do not go together: each adds to the wait of all.
 _MOST = 64
-
-
-class Settled(Protocol):
-    """What came of one request of several."""
-
-    def get(self) -> Any:
-        """Return the reply, or raise the error."""
-        ...
 
 
 _Waiting = tuple[Request[Any], "asyncio.Future[Any]"]
@@ -37,7 +30,7 @@ class Gathering:
         self,
         loop: asyncio.AbstractEventLoop,
         executor: Executor,
-        together: Callable[[Sequence[Request[Any]]], Sequence[Settled]],
+        together: Callable[[Sequence[Request[Any]]], Sequence[Outcome]],
     ) -> None:
         self.loop = loop
         self._executor = executor
@@ -69,7 +62,7 @@ class Gathering:
             return
         doing.add_done_callback(lambda done: self._done(batch, done))
 
-    def _done(self, batch: list[_Waiting], done: asyncio.Future[Sequence[Settled]]) -> None:
+    def _done(self, batch: list[_Waiting], done: asyncio.Future[Sequence[Outcome]]) -> None:
         if done.cancelled():
             for _, answered in batch:
                 answered.cancel()

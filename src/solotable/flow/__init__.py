@@ -30,8 +30,7 @@ from solotable._flows.jobs.tenant_erasure import tenant_of
 from solotable._flows.retry import Flow, Sleep
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS, is_conflict, retry_conflicts
-from solotable._protocol.engine import Engine
-from solotable._store.runner import AsyncEngine
+from solotable._protocol.engine import AsyncEngine, Engine
 from solotable._values import AttributeValue, Item
 
 from .codec import (

@@ -6,9 +6,8 @@ from typing import TypeVar, cast, overload
 
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
-from solotable._protocol.engine import Engine
+from solotable._protocol.engine import AsyncEngine, Engine
 from solotable._store import async_store, runner, store
-from solotable._store.runner import AsyncEngine
 
 ResultT = TypeVar("ResultT")
 AnyStore = store.Verbs | async_store.AsyncVerbs

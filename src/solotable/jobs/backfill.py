@@ -96,7 +96,7 @@ def backfill(  # noqa: PLR0913 - the settings of a job, each by name
     if segments < 1:
         raise DataError(f"A backfill has at least one segment; {segments} was given.")
     if together is None:
-        together = MOST_TRANSACTION_ACTIONS if hasattr(db.engine, "instant") else 1
+        together = MOST_TRANSACTION_ACTIONS if db.engine.capabilities.handle_together else 1
     keeps = keeps_marks(plan) and not dry_run
     there = run(load_marks(db.scope, plan), db.engine) if keeps and not restart else []
     if there and there[0].segments != segments:

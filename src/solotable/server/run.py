@@ -23,7 +23,6 @@ from itertools import count
 from os import urandom
 from typing import Any, Protocol
 
-from solotable._protocol.constraints.error_texts import texts_of
 from solotable.errors import EngineError, SolotableError
 
 from .auth.allowed_hosts import AllowedHosts
@@ -87,7 +86,7 @@ class Server:
         self, engine: ServedEngine, settings: Settings, *, clock: Callable[[], float] = time.time
     ) -> None:
         self._engine = engine
-        self.error_texts = texts_of(engine)
+        self.error_texts = engine.capabilities.error_texts
         self._settings = settings
         self._clock = clock
         self.body_budget = BodyBudget(settings.body_budget_bytes)

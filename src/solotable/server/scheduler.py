@@ -14,25 +14,18 @@ from functools import partial
 from typing import Any, Protocol, TypeVar
 
 from solotable._protocol import requests
-from solotable._protocol.engine import Pause, TooLong
+from solotable._protocol.engine import Capabilities, Outcome, Pause, TooLong
 from solotable._protocol.requests import Query, Request, Scan
 
 from .time_slices import LOOP_BYTES, LoopBudget, SliceQueue, TimeSlice
-
-
-class Outcome(Protocol):
-    """The result of one request of a group."""
-
-    def get(self) -> Any:
-        """Return the reply, or raise."""
 
 
 class GroupingEngine(Protocol):
     """What the server needs of an engine besides `Engine`."""
 
     @property
-    def instant(self) -> bool:
-        """Whether writes are as fast as reads, so that threads gain nothing."""
+    def capabilities(self) -> Capabilities:
+        """What the engine declares about itself."""
 
     def handle(self, request: Request[Any], /) -> Any: ...
 
@@ -89,8 +82,8 @@ class Scheduler:
         self._engine = engine
         self._loop = loop
         self._slices = SliceQueue(loop)
-        self._tried_on_loop = _READS if engine.instant else _SHORT_READS
-        self._instant = engine.instant
+        self._tried_on_loop = _READS if engine.capabilities.instant else _SHORT_READS
+        self._instant = engine.capabilities.instant
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="solotable-writer")
         # One thread, so that only one large body at a time exists as Python objects.
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="solotable-reader")

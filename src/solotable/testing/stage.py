@@ -15,9 +15,9 @@ from solotable._connect import scope_over
 from solotable._entities.declare.table import Table
 from solotable._flows.retry import Retries
 from solotable._flows.scope import Scope
-from solotable._protocol.engine import Engine
+from solotable._protocol.engine import AsyncEngine, Engine
 from solotable._store import AsyncDatabase, Database
-from solotable._store.runner import AsyncEngine, Inline, Threaded
+from solotable._store.runner import Inline, Threaded
 from solotable.errors import DeclarationError
 
 from .clock import Clock
@@ -121,7 +121,7 @@ class Stage:
             self.clock.sleep(seconds)
 
     def _awaited(self) -> AsyncEngine:
-        if self.engine.instant:
+        if self.engine.capabilities.instant:
             return Inline(self.engine)
         self._executors.append(ThreadPoolExecutor(_THREADS, thread_name_prefix="solotable-test"))
         return Threaded(self.engine, self._executors[-1])

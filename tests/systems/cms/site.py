@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from solotable import Actor, AsyncDatabase, AsyncStore, Database, Store
-from solotable._connect import awaited, over
+from solotable._connect import over, to_async
 from solotable._flows.retry import Retries
 from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.engine import Engine
@@ -186,7 +186,7 @@ def open_site(engine: Engine, *, clock: Clock, runner: asyncio.Runner, prefix: s
         runner=runner,
         clock=clock,
         prefix=prefix,
-        db=AsyncDatabase(awaited(recording), scope),
+        db=AsyncDatabase(to_async(recording), scope),
         blocking=Database(recording, scope),
         journal=recording.journal,
         watched=recording,

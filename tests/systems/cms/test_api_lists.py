@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from solotable import AsyncDatabase
+from solotable._protocol.engine import AsyncEngine
 from solotable._protocol.requests import BatchGetItem, GetItem, Query, Request
-from solotable._store.runner import AsyncEngine
 from tests.systems.http import Operation
 
 from .api import OPERATIONS, Api, running
@@ -66,6 +66,9 @@ class Noting:
     async def handle(self, request: Request[Any], /) -> Any:
         self.requests.append(request)
         return await self._engine.handle(request)
+
+    async def sleep(self, seconds: float, /) -> None:
+        await self._engine.sleep(seconds)
 
     async def close(self) -> None:
         await self._engine.close()

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from solotable import Actor, AsyncDatabase, AsyncStore, Database, Store
-from solotable._connect import awaited, over
+from solotable._connect import over, to_async
 from solotable._flows.retry import Flow, Retries
 from solotable._flows.scope import Scope
 from solotable._protocol.encode.replies import items as decode_items
-from solotable._protocol.engine import Engine
+from solotable._protocol.engine import AsyncEngine, Engine
 from solotable._protocol.requests import Control, PutItem, Query, Scan
-from solotable._store.runner import AsyncEngine, arun, run
+from solotable._store.runner import arun, run
 from solotable._values import Item
 from solotable.systems.limiter.table import limiter
 from solotable.testing import Journal
@@ -159,7 +159,7 @@ def open_place(name: str, engine: Engine, *, clock: Clock, runner: asyncio.Runne
         prefix=prefix,
         runner=runner,
         db=Database(watched, scope),
-        adb=AsyncDatabase(awaited(watched), scope),
+        adb=AsyncDatabase(to_async(watched), scope),
     )
     place.journal.clear()
     return place

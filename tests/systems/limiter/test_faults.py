@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from solotable import AsyncDatabase, Database
-from solotable._connect import awaited
+from solotable._connect import to_async
+from solotable._protocol.engine import Capabilities
 from solotable._protocol.requests import Request, UpdateItem
 from solotable._store.runner import Threaded
 from solotable.systems.limiter import AsyncLimiter, Limit, Limiter, LimiterUnavailable, RateLimitExceeded
@@ -36,7 +37,7 @@ def ours(place: Place, mode: str, faults: Faults) -> Any:
     """A limiter that knows its settings, over an engine that goes wrong."""
     engine = FaultyEngine(place.watched, faults)
     place.db = Database(engine, place.db.scope)
-    place.adb = AsyncDatabase(awaited(engine), place.adb.scope)
+    place.adb = AsyncDatabase(to_async(engine), place.adb.scope)
     made = either(place, mode, limits=[RPM])
     made.available("u", "r")
     return made
@@ -239,8 +240,9 @@ def test_is_available_ends_in_time_though_the_table_does_not_answer(place: Place
     released = threading.Event()
 
     class Slow(FaultyEngine):
-        instant = False
-        short_reads = False
+        @property
+        def capabilities(self) -> Capabilities:
+            return Capabilities(handle_together=self.handle_together)
 
         def handle(self, request: Request[Any], /) -> Any:
             released.wait(HANG_SECONDS)
@@ -315,8 +317,9 @@ async def _until_consumed(place: Place) -> None:
 class Gate(FaultyEngine):
     """Holds updates up until it is opened, as a network would."""
 
-    instant = False
-    short_reads = False
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(handle_together=self.handle_together)
 
     def __init__(self, engine: Any) -> None:
         super().__init__(engine, Faults())

@@ -40,7 +40,9 @@ def update(place: Place, expression: str, names: dict[str, str], **values: Any) 
 def stored(place: Place) -> Item:
     from solotable._flows.scope import decode_item
 
-    return decode_item(place.engine.handle(GetItem(table=place.table, key=KEY, consistent=True)).item)
+    item = place.engine.handle(GetItem(table=place.table, key=KEY, consistent=True)).item
+    assert item is not None
+    return decode_item(item)
 
 
 def writes_of(place: Place, limits: list[Limit]) -> list[UpdateItem]:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from solotable import AsyncDatabase
-from solotable._connect import awaited
+from solotable._connect import to_async
 from solotable._protocol.requests import DeleteItem, PutItem
 from solotable.errors import Corrupt, NotFound, OutcomeUnknown, Throttled, VersionConflict
 from solotable.systems.limiter import AsyncLimiter, LeaseExpired, Limit
@@ -147,7 +147,7 @@ def test_of_two_requests_with_one_key_at_once_one_is_charged(place: Place) -> No
 
     def meanwhile() -> None:
         """The same request in another process, while this one has its tokens and no lease yet."""
-        db = AsyncDatabase(awaited(place.engine), place.adb.scope)
+        db = AsyncDatabase(to_async(place.engine), place.adb.scope)
         leases = HttpLeases(db, AsyncLimiter(db, ACME, limits=LIMITS))
         asyncio.run(leases.acquire(LeaseRequest(entity="u", resource="r", consume={"tpm": 500}), key="k"))
 

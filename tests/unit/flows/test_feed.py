@@ -17,6 +17,7 @@ from solotable._flows.feed.feed import Feed, Since
 from solotable._flows.feed.streams import Record
 from solotable._flows.retry import Retries, Sleep
 from solotable._flows.scope import Scope
+from solotable._protocol.engine import Capabilities
 from solotable._protocol.replies import Page, WroteItem
 from solotable._protocol.requests import Control, PutItem, Query, Request
 from solotable._store.runner import run
@@ -61,6 +62,10 @@ class FakeStreams:
     slept: list[float] = field(default_factory=list)
     put: list[Any] = field(default_factory=list)
     _skipped: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(sleep=self.sleep)
 
     def handle(self, request: Request[Any], /) -> Any:
         if isinstance(request, Query):

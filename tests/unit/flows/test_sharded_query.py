@@ -12,6 +12,7 @@ from solotable._connect import connect
 from solotable._flows.retry import Flow, Retries, Sleep, Together, send_all
 from solotable._flows.scope import Scope
 from solotable._flows.verbs import query
+from solotable._protocol.engine import Capabilities
 from solotable._protocol.replies import Page as Reply
 from solotable._protocol.requests import GetItem, Query, Request
 from solotable._store.runner import arun, run
@@ -136,6 +137,9 @@ class _Meeting:
         await asyncio.wait_for(self._barrier.wait(), HANG_SECONDS)
         return reply()
 
+    async def sleep(self, seconds: float, /) -> None:
+        """Wait for nothing."""
+
     async def close(self) -> None:
         """Nothing is held."""
 
@@ -151,6 +155,8 @@ def test_an_async_store_asks_all_shards_concurrently() -> None:
 
 
 class _Broken:
+    capabilities = Capabilities()
+
     def handle(self, request: Request[Any], /) -> Any:
         raise ServiceError("ValidationException", "no")
 

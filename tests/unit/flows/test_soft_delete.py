@@ -13,12 +13,20 @@ from solotable._expressions.update import apply_update
 from solotable._flows.cursors import Sealer
 from solotable._flows.jobs.purge import Refused, Removal, Run, chunks, due, remove
 from solotable._flows.jobs.purge_queue import Ticket, digest_of, ticket_key
-from solotable._flows.retry import Retries, Sleep
+from solotable._flows.retry import Retries
 from solotable._flows.scope import Scope
 from solotable._flows.traits.soft_delete import plan_soft_delete, plan_undelete
 from solotable._flows.transactions.write import Write
+from solotable._protocol.engine import Capabilities
 from solotable._protocol.replies import GotItem
-from solotable._protocol.requests import ConditionCheck, GetItem, PutItem, TransactWriteItems, UpdateItem
+from solotable._protocol.requests import (
+    ConditionCheck,
+    GetItem,
+    PutItem,
+    Request,
+    TransactWriteItems,
+    UpdateItem,
+)
 from solotable._store.runner import run
 from solotable._values import Item
 from solotable.errors import NotFound, TransactionCancelled
@@ -162,14 +170,14 @@ def test_what_is_refused_is_left_out_and_the_rest_goes() -> None:
 def test_after_some_conflicts_items_go_one_by_one() -> None:
     sizes: list[int] = []
 
-    def engine(request: Any) -> None:
-        if not isinstance(request, Sleep):
+    def engine(request: Request[Any]) -> Any:
+        if isinstance(request, TransactWriteItems):
             sizes.append(len(request.actions))
             if len(request.actions) > 3:
                 raise TransactionCancelled([{"Code": "TransactionConflict"}] * len(request.actions))
 
     class Busy:
-        sleep = staticmethod(lambda seconds: None)
+        capabilities = Capabilities(sleep=lambda seconds: None)
         handle = staticmethod(engine)
         close = staticmethod(lambda: None)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from solotable._protocol.constraints.error_texts import YEARS, ErrorTexts, reworded, texts_of
 from solotable._protocol.decode import decode
+from solotable._protocol.engine import Capabilities
+from solotable._protocol.error_texts import YEARS, ErrorTexts, reworded
 from solotable.errors import ServiceError, TableNotFound, invalid
 
 COUNTED = "1 validation error detected: "
@@ -113,7 +114,7 @@ def test_a_set_of_a_hundred_thousand_members_is_refused_at_once() -> None:
 
 
 def test_an_engine_that_does_not_say_has_the_latest_texts() -> None:
-    assert texts_of(object()) == "2026"
+    assert Capabilities().error_texts == "2026"
 
 
 def test_a_bad_name_beside_the_deepest_value_is_refused_all_the_same() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from solotable._protocol.engine import Capabilities
 from solotable._protocol.json_codec import dumps
 from solotable._protocol.replies import GotItem
 from solotable._protocol.requests import Control, GetItem, Request
@@ -18,6 +19,8 @@ from solotable.errors import ConditionFailed, ServiceError, TableNotFound
 
 class Scripted:
     """An engine that answers with what it was given."""
+
+    capabilities = Capabilities()
 
     def __init__(self, act: Callable[[Request[Any]], Any]) -> None:
         self.handle = act

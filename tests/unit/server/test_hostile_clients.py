@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from solotable._protocol import wire
-from solotable._protocol.constraints.error_texts import ErrorTexts
+from solotable._protocol.error_texts import ErrorTexts
 from solotable._values.limits import LARGEST_REQUEST
 from solotable.server import run
 from solotable.server.http import connection

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from solotable._protocol import wire
-from solotable._protocol.engine import Pause, TooLong
+from solotable._protocol.engine import Capabilities, Pause, TooLong
 from solotable._protocol.requests import Control, GetItem, PutItem, Query, Request, Scan, TransactGetItems
 from solotable.engines.sqlite.file.group_commit import Outcome
 from solotable.server.scheduler import Scheduler
@@ -34,7 +34,7 @@ class Recording:
     """An engine that notes who asked for what, and waits to be let go."""
 
     def __init__(self, *, instant: bool = False) -> None:
-        self.instant = instant
+        self.capabilities = Capabilities(instant=instant)
         self.groups: list[int] = []
         self.threads: list[str] = []
         self.gate = threading.Event()

@@ -11,6 +11,7 @@ import pytest
 
 from solotable import Entity, Key, Query, Table, Version, pattern
 from solotable._connect import ensure, scope_over
+from solotable._protocol.engine import Capabilities
 from solotable._protocol.requests import Request
 from solotable._store import AsyncDatabase
 from solotable._store.runner import Threaded
@@ -39,7 +40,7 @@ class Watched:
 
     def __init__(self, *, short_reads: bool) -> None:
         self.inner = sqlite.open(sqlite.MEMORY)
-        self.short_reads = short_reads
+        self.capabilities = Capabilities(short_reads=short_reads)
         self.aside: dict[str, bool] = {}
         self._home = threading.get_ident()
 

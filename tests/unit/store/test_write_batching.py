@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from solotable._expressions.ast import Exists, Not
+from solotable._protocol.engine import Capabilities
 from solotable._protocol.requests import Control, GetItem, PutItem, Request
 from solotable._store.runner import Threaded
 from solotable.engines import sqlite
@@ -30,8 +31,9 @@ ABSENT = Not(Exists(("pk",)))
 class Noted(Layer):
     """Notes how many requests came together, and may hold them up."""
 
-    instant = False
-    short_reads = False
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(handle_together=self.handle_together)
 
     def __init__(self) -> None:
         super().__init__(sqlite.open(sqlite.MEMORY))

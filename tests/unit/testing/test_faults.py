@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from solotable import AsyncDatabase, Database
-from solotable._connect import awaited, open_engine, over
+from solotable._connect import open_engine, over, to_async
 from solotable.errors import (
     AlreadyExists,
     BatchIncomplete,
@@ -262,7 +262,7 @@ def test_elsewhere_than_in_the_fixtures_waiting_takes_its_time(tmp_path: Path, p
     bare = open_engine(Url.parse(f"sqlite:///{tmp_path}{path}" if path else "sqlite://"))
     engine = RecordingEngine(FaultyEngine(bare, faults))
     db = over(engine, [stock])
-    awaited_db = AsyncDatabase(awaited(engine), db.scope)
+    awaited_db = AsyncDatabase(to_async(engine), db.scope)
 
     def put() -> None:
         db.put(Tally(name="a"))

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from solotable._protocol.constraints.checker import check
-from solotable._protocol.constraints.error_texts import LATEST, ErrorTexts, reworded
+from solotable._protocol.error_texts import LATEST, ErrorTexts, reworded
 from solotable._protocol.requests import Request
 from solotable.errors import ServiceError
 

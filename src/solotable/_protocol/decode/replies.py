@@ -5,7 +5,7 @@ Items stay dicts of wire values as they came. The service is believed: nothing i
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from solotable._protocol.replies import (
     BatchGot,
@@ -33,9 +33,15 @@ from solotable._protocol.requests import (
     UpdateItem,
 )
 
+ReplyT = TypeVar("ReplyT")
 
-def receive(request: Request[Any], wire: dict[str, Any]) -> Reply:
-    """Return the reply to a request from its members; that of a control operation is its members."""
+
+def decode_reply(request: Request[ReplyT], members: dict[str, Any]) -> ReplyT:
+    """Return the reply to a request from its members; a control operation's reply is its members."""
+    return cast(ReplyT, _decode(request, members))
+
+
+def _decode(request: Request[Any], wire: dict[str, Any]) -> Reply:
     capacity = wire.get("ConsumedCapacity")
     match request:
         case GetItem():

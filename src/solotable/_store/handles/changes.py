@@ -12,9 +12,9 @@ from solotable._flows.feed.changes import Unknown, changes_of, tables_of
 from solotable._flows.feed.checkpoints import Checkpoint
 from solotable._flows.feed.feed import Feed, Since
 from solotable._flows.scope import Scope
-from solotable._protocol.engine import Engine
+from solotable._protocol.engine import AsyncEngine, Engine
 from solotable._store.arguments import check_class
-from solotable._store.runner import AsyncEngine, arun, run
+from solotable._store.runner import arun, run
 from solotable.errors import TenantViolation
 
 ChangeT = TypeVar("ChangeT")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from solotable._entities.declare.table import Table
 from solotable._flows.scope import Scope
 from solotable._flows.traits import counters
-from solotable._protocol.engine import Engine
-from solotable._store.runner import AsyncEngine, arun, run
+from solotable._protocol.engine import AsyncEngine, Engine
+from solotable._store.runner import arun, run
 
 
 class ShardedCounter:

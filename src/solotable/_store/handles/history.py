@@ -12,9 +12,9 @@ from solotable._flows.scope import Scope
 from solotable._flows.traits import history
 from solotable._flows.traits.restore import plan_restore
 from solotable._flows.transactions import commit
-from solotable._protocol.engine import Engine
+from solotable._protocol.engine import AsyncEngine, Engine
 from solotable._store.page import Page
-from solotable._store.runner import AsyncEngine, arun, run
+from solotable._store.runner import arun, run
 from solotable._store.unit_of_work import Planned
 
 E = TypeVar("E", bound=Entity)

@@ -8,8 +8,8 @@ from typing import Self
 from solotable._flows.scope import Scope
 from solotable._flows.traits import leases
 from solotable._flows.traits.leases import Held, Terms
-from solotable._protocol.engine import Engine
-from solotable._store.runner import AsyncEngine, arun, run
+from solotable._protocol.engine import AsyncEngine, Engine
+from solotable._store.runner import arun, run
 from solotable.errors import LeaseLost
 
 

@@ -16,9 +16,9 @@ from solotable._flows.traits.names import names_of
 from solotable._flows.transactions import commit
 from solotable._flows.transactions.write import ExpectedVersion
 from solotable._flows.verbs.query import Filled
-from solotable._protocol.engine import Engine
+from solotable._protocol.engine import AsyncEngine, Engine
 from solotable._store.arguments import target_of
-from solotable._store.runner import AsyncEngine, arun, run
+from solotable._store.runner import arun, run
 from solotable._store.unit_of_work import Planned
 from solotable.errors import DataError
 

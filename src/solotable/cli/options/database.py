@@ -22,7 +22,7 @@ from solotable.errors import TableNotFound, TenantViolation
 
 if TYPE_CHECKING:
     from solotable._entities.declare.table import Table
-    from solotable._protocol.engine import Engine
+    from solotable._protocol.engine import Capabilities, Engine
     from solotable._protocol.requests import Request
     from solotable._store import AdminStore, Database, Store
     from solotable.urls import Url
@@ -75,6 +75,11 @@ class Recorder:
         self._engine = engine
         self._metered = metered
         self.exchanges: list[Exchange] = []
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the engine declares, except that requests are sent one at a time."""
+        return replace(self._engine.capabilities, handle_together=None)
 
     def handle(self, request: Request[Any], /) -> Any:
         """Forward a request; if metered, ask for its consumed capacity."""

@@ -12,7 +12,7 @@ import click
 from solotable import __version__
 
 if TYPE_CHECKING:
-    from solotable._protocol.constraints.error_texts import ErrorTexts
+    from solotable._protocol.error_texts import ErrorTexts
 
 # What a browser sends as Origin.
 _ORIGIN = re.compile(r"\*|null|[a-zA-Z][a-zA-Z0-9+.-]*://[!-.0-~]+")

@@ -9,8 +9,9 @@ import asyncio
 from types import TracebackType
 from typing import Any, Self
 
-from solotable._protocol.decode.replies import receive
+from solotable._protocol.decode.replies import decode_reply
 from solotable._protocol.encode.requests import render
+from solotable._protocol.engine import Capabilities, ReplyT
 from solotable._protocol.requests import Request
 from solotable._protocol.wire import call
 
@@ -32,7 +33,12 @@ class DynamoEngine:
         """The URL of the endpoint; botocore may use an account endpoint instead."""
         return self._transports.items.endpoint_url
 
-    def handle(self, request: Request[Any], /) -> Any:
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the engine declares about itself: it can be awaited."""
+        return Capabilities(make_async=self.make_async)
+
+    def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Send one request; return its reply, or raise its error."""
         operation, members = render(request)
         transport = self._transports.get(operation)
@@ -43,13 +49,13 @@ class DynamoEngine:
             if known is None:
                 raise
             raise known from fault
-        return receive(request, wire)
+        return decode_reply(request, wire)
 
     def call(self, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
-        """HttpResponse a request in wire form, as `client.get_item(...)` would send it."""
+        """Answer a request in wire form, as `client.get_item(...)` would send it."""
         return call(self, operation, payload)
 
-    def awaited(self) -> AsyncDynamoEngine | None:
+    def make_async(self) -> AsyncDynamoEngine | None:
         """Return the async engine; None if botocore sends, which blocks."""
         if self._awaited is None and isinstance(self._transports.items, HttpTransport):
             self._awaited = AsyncDynamoEngine(self, self._transports)
@@ -78,7 +84,7 @@ class AsyncDynamoEngine:
         self._transports = transports
         self._async_transports: dict[int, AsyncHttpTransport] = {}
 
-    async def handle(self, request: Request[Any], /) -> Any:
+    async def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Send one request; return its reply, or raise its error."""
         operation, members = render(request)
         if self._transports.is_open(operation):
@@ -96,7 +102,11 @@ class AsyncDynamoEngine:
             if known is None:
                 raise
             raise known from fault
-        return receive(request, wire)
+        return decode_reply(request, wire)
+
+    async def sleep(self, seconds: float, /) -> None:
+        """Wait before the next attempt."""
+        await asyncio.sleep(seconds)
 
     async def close(self) -> None:
         """Close the connections, including the blocking engine's."""

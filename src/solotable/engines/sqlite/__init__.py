@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable
 
-from solotable._protocol.constraints.error_texts import LATEST, ErrorTexts
+from solotable._protocol.error_texts import LATEST, ErrorTexts
 
 from .engine import SqliteEngine
 from .file.connection import LOCK_SECONDS, MEMORY, Durability

@@ -15,9 +15,9 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from solotable._partiql import Schema as KeyNames
-from solotable._protocol.constraints.error_texts import LATEST, YEARS, ErrorTexts
 from solotable._protocol.decode.table_names import plain_name
-from solotable._protocol.engine import Pause, TooLong
+from solotable._protocol.engine import Capabilities, Pause, ReplyT, TooLong
+from solotable._protocol.error_texts import LATEST, YEARS, ErrorTexts
 from solotable._protocol.requests import Request
 from solotable._protocol.wire import call
 from solotable.errors import ConditionFailed, DeclarationError, ServiceError
@@ -67,7 +67,7 @@ class SqliteEngine:
     ) -> None:
         if error_texts not in YEARS:
             raise DeclarationError(f"error_texts is {' or '.join(YEARS)}, got {error_texts!r}.")
-        self.error_texts = error_texts
+        self._error_texts = error_texts
         self.database = Database(
             path,
             durability=durability,
@@ -95,9 +95,19 @@ class SqliteEngine:
         """Answer a request in wire form, as `client.get_item(...)` would send it."""
         return call(self, operation, payload)
 
-    def handle(self, request: Request[Any]) -> Any:
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the engine declares about itself: in memory, a write does not wait for a disk."""
+        return Capabilities(
+            instant=self.database.in_memory,
+            short_reads=True,
+            handle_together=self.handle_together,
+            error_texts=self._error_texts,
+        )
+
+    def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Answer one request, or raise the ServiceError that DynamoDB would."""
-        operation = OPERATIONS[type(request)]
+        operation: Callable[[SqliteEngine, Request[ReplyT]], ReplyT] = OPERATIONS[type(request)]
         for _ in range(_RETRIES):
             try:
                 return operation(self, request)
@@ -111,7 +121,7 @@ class SqliteEngine:
                     raise
         return operation(self, request)
 
-    def handle_small(self, request: Request[Any], largest: int) -> Any:
+    def handle_small(self, request: Request[ReplyT], largest: int, /) -> ReplyT:
         """Answer one write, or raise TooLong if it has to look into an item of more bytes than `largest`."""
         thread = self._thread
         thread.largest = largest
@@ -120,7 +130,7 @@ class SqliteEngine:
         finally:
             thread.largest = None
 
-    def handle_in_slices(self, request: Request[Any], pause: Pause) -> Any:
+    def handle_in_slices(self, request: Request[ReplyT], pause: Pause, /) -> ReplyT:
         """Answer one request; `pause` is called before every step of a long one.
 
         A write looks into the item that is there before it takes the lock that all writes share.
@@ -161,16 +171,6 @@ class SqliteEngine:
             return self.pending_counts.run_together([partial(self.handle, request) for request in requests])
         finally:
             self._thread.largest = None
-
-    @property
-    def instant(self) -> bool:
-        """Whether a write costs no more than a read: in memory there is nothing to wait for."""
-        return self.database.in_memory
-
-    @property
-    def short_reads(self) -> bool:
-        """Whether one item, or a small page, is read in less time than another thread is woken in."""
-        return True
 
     def _definitions_changed(self) -> bool:
         with self.database.read() as connection:

@@ -17,8 +17,8 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from solotable._flows.retry import Flow
-from solotable._protocol.engine import Engine
-from solotable._store.runner import AsyncEngine, Inline, arun, run
+from solotable._protocol.engine import AsyncEngine, Engine
+from solotable._store.runner import Inline, arun, run
 from solotable.errors import DataError, EngineError, ServiceError, SolotableError, TransportError
 
 from .admin.entities import OnUnavailable

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
-from solotable._protocol.constraints.error_texts import ErrorTexts, texts_of
-from solotable._protocol.engine import Engine, Pause
+from solotable._protocol.engine import Capabilities, Engine, Pause, ReplyT
 from solotable._protocol.requests import Request
 from solotable._protocol.wire import call
 
@@ -27,13 +26,27 @@ class Settled:
         return self._reply
 
 
+@runtime_checkable
+class Embedded(Protocol):
+    """What only an engine in this process offers."""
+
+    def sweep(self) -> int:
+        """Remove expired items, and return how many."""
+        ...
+
+
 class Layer:
     """Answers as the engine inside does."""
 
     def __init__(self, engine: Engine) -> None:
         self.inner = engine
 
-    def handle(self, request: Request[Any], /) -> Any:
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the engine inside declares, except that it is not awaited past this layer."""
+        return replace(self.inner.capabilities, handle_together=self.handle_together, make_async=None)
+
+    def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Answer one request."""
         return self.inner.handle(request)
 
@@ -58,29 +71,9 @@ class Layer:
         del largest
         return [_settled(partial(self.handle, request)) for request in requests]
 
-    @property
-    def error_texts(self) -> ErrorTexts:
-        """The year whose texts the engine inside refuses requests with."""
-        return texts_of(self.inner)
-
-    @property
-    def instant(self) -> bool:
-        """Whether answers cost microseconds, so that no thread is needed to wait for them."""
-        return bool(getattr(self.inner, "instant", False))
-
-    @property
-    def short_reads(self) -> bool:
-        """Whether a short read is quicker than waking a thread for it."""
-        return bool(getattr(self.inner, "short_reads", False))
-
     def sweep(self) -> int:
-        """Remove items whose time has come, where the engine inside has to be told to."""
-        sweep = getattr(self.inner, "sweep", None)
-        return 0 if sweep is None else int(sweep())
-
-    def sleep(self, seconds: float) -> None:
-        """Wait as the engine inside does; on most, that is to sleep."""
-        getattr(self.inner, "sleep", time.sleep)(seconds)
+        """Remove expired items, where the engine inside is embedded."""
+        return self.inner.sweep() if isinstance(self.inner, Embedded) else 0
 
     def close(self) -> None:
         """Close the engine inside."""

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from solotable._partiql import Reads, parse_statement, plan
-from solotable._protocol.engine import Engine
+from solotable._protocol.engine import Capabilities, Engine
 from solotable._protocol.requests import ExecuteStatement, Request, Scan
 from solotable.errors import SolotableError
 
@@ -33,6 +33,11 @@ class RecordingEngine(Layer):
         self.journal = Journal() if journal is None else journal
         self._sleep = sleep
 
+    @property
+    def capabilities(self) -> Capabilities:
+        """What the engine inside declares, with the time that flows wait noted."""
+        return replace(super().capabilities, sleep=self.sleep)
+
     def handle(self, request: Request[Any], /) -> Any:
         """Answer one request, and note it."""
         # Who asked for no report gets none; the journal needs it all the same.
@@ -55,7 +60,7 @@ class RecordingEngine(Layer):
         """Wait, and note for how long."""
         self.journal.waited_seconds += seconds
         if self._sleep is None:
-            super().sleep(seconds)
+            (self.inner.capabilities.sleep or time.sleep)(seconds)
         else:
             self._sleep(seconds)
 

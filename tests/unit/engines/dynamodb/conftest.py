@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 from solotable._protocol.constraints import ITEMS
-from solotable._protocol.engine import Engine
+from solotable._protocol.engine import Capabilities, Engine
 from solotable._protocol.requests import DeleteItem, Request, Scan
 from solotable.engines import dynamodb
 from solotable.engines.dynamodb.auth.botocore_config import host_header, resolve_address
@@ -72,7 +72,8 @@ def either_at(request: pytest.FixtureRequest) -> Callable[[str, HttpSettings], d
 @pytest.fixture
 def engine(opened: dynamodb.DynamoEngine) -> dynamodb.DynamoEngine:
     """An engine on the empty table Things."""
-    for item in opened.handle(Scan(table="Things")).items:
+    found: Any = opened.handle(Scan(table="Things")).items
+    for item in found:
         opened.handle(DeleteItem(table="Things", key={"pk": item["pk"]}))
     return opened
 
@@ -80,8 +81,10 @@ def engine(opened: dynamodb.DynamoEngine) -> dynamodb.DynamoEngine:
 class Awaited:
     """An engine to await, with the face of one that blocks; its event loop has a thread."""
 
+    capabilities = Capabilities()
+
     def __init__(self, engine: dynamodb.DynamoEngine) -> None:
-        awaited = engine.awaited()
+        awaited = engine.make_async()
         assert awaited is not None
         self._engine = awaited
         self._loop = asyncio.new_event_loop()

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from solotable import connect_async
-from solotable._connect import awaited
+from solotable._connect import to_async
 from solotable._protocol.requests import Control, GetItem, PutItem
 from solotable._store.runner import Threaded
 from solotable.engines import dynamodb
@@ -32,7 +32,7 @@ WRITE = PutItem(table="Things", item=KEY)
 def native(url: str, **settings: Any) -> AsyncDynamoEngine:
     made = dynamodb.DynamoEngine(
         Transports(EndpointOptions(endpoint_url=url, http=HttpSettings(**settings)))
-    ).awaited()
+    ).make_async()
     assert made is not None
     return made
 
@@ -172,4 +172,4 @@ def test_stores_await_our_own_way_and_botocore_in_threads(url: str) -> None:
     assert asyncio.run(ask("")) is AsyncDynamoEngine
     assert asyncio.run(ask("?client=botocore")) is Threaded
     with dynamodb.open(endpoint_url=url, botocore=True) as engine:
-        assert type(awaited(engine)) is Threaded
+        assert type(to_async(engine)) is Threaded

@@ -192,10 +192,11 @@ def test_threads_do_not_get_each_others_answers(engine: DynamoEngine) -> None:
 def test_a_page_goes_on_where_the_last_one_ended(engine: DynamoEngine) -> None:
     for name in "abc":
         engine.handle(PutItem(table=T, item={"pk": {"S": name}}))
-    found, start = [], None
+    found: list[Any] = []
+    start = None
     while True:
         page = engine.handle(Scan(table=T, limit=1, start=start))
-        found += page.items
+        found += page.items or []
         start = page.last_key
         if start is None:
             break

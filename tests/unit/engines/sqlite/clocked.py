@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from solotable._protocol.constraints.error_texts import LATEST, ErrorTexts
+from solotable._protocol.error_texts import LATEST, ErrorTexts
 from solotable.engines import sqlite
 from solotable.engines.sqlite import SqliteEngine
 from tests.conformance.tables import table

@@ -42,9 +42,3 @@ def reworded(refused: ServiceError, operation: str, texts: ErrorTexts) -> Servic
     if operation in _PREFIXED[refused.family]:
         text = _COUNTED + text
     return refused if text == refused.message else invalid(text)
-
-
-def texts_of(engine: object) -> ErrorTexts:
-    """Return the year whose texts an engine answers with; the latest, if it does not say."""
-    texts: ErrorTexts = getattr(engine, "error_texts", LATEST)
-    return texts
