@@ -299,6 +299,9 @@ MISTAKES: dict[str, tuple[Callable[[], Any], list[str]]] = {
     ),
     "an index without a name": (lambda: Index(""), ["Index", "''"]),
     "a table without a name": (lambda: Table(""), ["Table", "''"]),
+    "a table of a short name": (lambda: Table("T"), ["Table 'T'", "3 to 255 characters"]),
+    "a table of a long name": (lambda: Table("T" * 256), ["Table 'TTT", "3 to 255 characters"]),
+    "a table of an odd name": (lambda: Table("x y!"), ["Table 'x y!'", "a letter (a-z, A-Z), a digit"]),
     "a table whose tag is a key": (lambda: Table("Things", tag="PK"), ["'Things'", "PK"]),
     "an empty attribute name": (lambda: Attr(""), ["Attr('')", "not empty"]),
     "a pattern that is no class method": (

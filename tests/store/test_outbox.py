@@ -318,7 +318,7 @@ def test_after_a_loss_the_outbox_itself_is_delivered(
 def test_a_declaration_that_cannot_work_is_refused(
     settings: dict[str, Any], outbox: Outbox, text: str
 ) -> None:
-    table = Table("T", **{"ttl": "expires_at", "stream": True, **settings})
+    table = Table("Tab", **{"ttl": "expires_at", "stream": True, **settings})
     with pytest.raises(DeclarationError, match=text):
 
         class Page(Entity, table=table):

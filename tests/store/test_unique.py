@@ -250,7 +250,7 @@ def test_locks_are_taken_for_entities_that_were_stored_without_them(opening: Ope
 def test_a_unique_value_must_be_a_text_a_number_or_bytes() -> None:
     with pytest.raises(DeclarationError, match="only texts, numbers and bytes"):
 
-        class Bad(Entity, table=Table("T")):
+        class Bad(Entity, table=Table("Tab")):
             key = Key("A#{a}", "B")
             a: str
             tags: Annotated[set[str], Unique()]

@@ -10,7 +10,24 @@ from typing import Annotated, Any
 import pytest
 from pydantic import Field
 
-from solotable import TTL, Database, Entity, Key, Store, Table, contains, exists, missing, one_of, size
+from solotable import (
+    ANY,
+    TTL,
+    Created,
+    Database,
+    Entity,
+    Index,
+    Key,
+    Store,
+    Table,
+    Updated,
+    Version,
+    contains,
+    exists,
+    missing,
+    one_of,
+    size,
+)
 from solotable._protocol.requests import UpdateItem
 from solotable.errors import (
     AlreadyExists,
@@ -490,6 +507,49 @@ def test_stamps(db: Store, opening: Opening) -> None:
         tx.update(third, set={"note": "m"})
     assert db.require(Loan, loan_id="l").updated == opening.clock.at(20.25)
     assert stale_keys(opening, library) == []
+
+
+stamped = Table("Stamped", indexes=[Index("GSI1"), Index("GSI2"), Index("GSI3")])
+
+
+class Post(Entity, table=stamped):
+    key = Key("POST#{post_id}", "POST")
+    newest = Key("POSTS", "{created:s}#{post_id}", index="GSI1")
+    changed = Key("POSTS", "{updated:ms}#{post_id}", index="GSI2")
+    versions = Key("POSTS#{created:s}", "{version:06d}#{post_id}", index="GSI3")
+    post_id: str
+    note: str = ""
+    version: Annotated[int, Version()] = 0
+    created: Annotated[datetime | None, Created()] = None
+    updated: Annotated[datetime | None, Updated()] = None
+
+
+def test_stamps_are_as_precise_as_the_keys_they_are_in(opening: Opening) -> None:
+    store: Database = opening(stamped)
+    opening.clock.seconds = 1_700_000_000.654321
+    first = store.put(Post(post_id="p"))
+    assert first.created == datetime.fromtimestamp(1_700_000_000, UTC)
+    assert first.updated == datetime(2023, 11, 14, 22, 13, 20, 654000, UTC)
+    assert store.require(Post, post_id="p") == first
+    assert [post.post_id for post in store.all(Post.newest.query().since(created=first.created))] == ["p"]
+    assert stale_keys(opening, stamped) == []
+
+
+def test_update_derives_the_index_keys_of_what_the_store_writes(opening: Opening) -> None:
+    store: Database = opening(stamped)
+    opening.clock.seconds = 1_700_000_000.654321
+    first = store.put(Post(post_id="p"))
+    opening.clock.seconds += 10
+    second = store.update(first, set={"note": "n"})
+    assert second.updated == datetime(2023, 11, 14, 22, 13, 30, 654000, UTC)
+    assert stale_keys(opening, stamped) == []
+    opening.clock.seconds += 10
+    with store.transaction() as tx:
+        tx.update(second, set={"note": "m"})
+    assert store.require(Post, post_id="p").version == 3
+    assert stale_keys(opening, stamped) == []
+    store.update(Post, post_id="p", set={"note": "k"}, version=ANY)
+    assert stale_keys(opening, stamped) == []
 
 
 def test_a_put_takes_an_item_out_of_an_index_that_its_entity_has_left(opening: Opening) -> None:

@@ -41,12 +41,6 @@ def test_a_url_that_cannot_be_opened_says_why(url: str, told: str) -> None:
     assert told in str(refused.value)
 
 
-def test_a_table_has_a_name_that_dynamodb_takes() -> None:
-    with pytest.raises(DeclarationError, match="'T' is no name of a DynamoDB table"):
-        Table("T").open("sqlite://")
-    Table("T").open("http://127.0.0.1:1/Shop?region=eu-west-1").close()
-
-
 def test_tables_are_named() -> None:
     with pytest.raises(DeclarationError, match="Say which tables to open"):
         connect("sqlite://")

@@ -26,7 +26,7 @@ PRICES = Prices(
     region="r", date="2035-01-01", read_per_million=0.125, write_per_million=0.625, storage_per_gb_month=0.25
 )
 TABLE = Table(
-    "T",
+    "Tab",
     indexes=[
         Index("ALL"),
         Index("KEYS", projection="KEYS_ONLY"),

@@ -14,7 +14,7 @@ from solotable.errors import DeclarationError
 
 
 def declare(trait: Any, *, sort: Any = "C#{node_id}#LATEST", versioned: bool = True) -> type[Entity]:
-    table = Table("T", tenant="tenant_id", indexes=[Index("GSI1")])
+    table = Table("Tab", tenant="tenant_id", indexes=[Index("GSI1")])
     if versioned:
 
         class Versioned(Entity, table=table):
@@ -83,7 +83,7 @@ def test_one_text_is_not_several_names() -> None:
 
 
 def test_snapshots_need_a_sort_template() -> None:
-    class_table = Table("T", sort="node_id")
+    class_table = Table("Tab", sort="node_id")
     with pytest.raises(DeclarationError, match="needs a sort template"):
 
         class Native(Entity, table=class_table):
@@ -129,7 +129,7 @@ def test_the_linter_is_told_of_the_snapshots_keys() -> None:
 
 
 def test_the_linter_finds_an_entity_that_can_lie_on_a_snapshot() -> None:
-    table = Table("T")
+    table = Table("Tab")
 
     class Page(Entity, table=table):
         key = Key("PAGES", "PAGE#{page_id}#LATEST")

@@ -25,7 +25,7 @@ from solotable.errors import DeclarationError, FeedTrimmed, ServiceError, TableN
 
 NOW = 1_900_000_000.0
 ARN = "arn:aws:dynamodb:eu-west-1:1:table/T/stream/1"
-table = Table("T", stream=True)
+table = Table("Tab", stream=True)
 
 
 class Cat(Entity, table=table):
@@ -156,7 +156,7 @@ def trimmed() -> ServiceError:
 
 def scope(now: float = NOW) -> Scope:
     return Scope(
-        names={"T": "T"},
+        names={"Tab": "Tab"},
         tables=(table,),
         clock=lambda: now,
         retries=Retries(dice=lambda: 0.0),

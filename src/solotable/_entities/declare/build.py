@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 from solotable._entities.codecs.field_codecs import Attribute, attribute_of
 from solotable._entities.codecs.loader import Reading
 from solotable._entities.keys.access_path import AccessPath, compile_key
+from solotable._entities.keys.codecs import TIMES, TimestampCodec
 from solotable._entities.keys.key import Key
 from solotable._entities.keys.layout import Composed, Native
 from solotable._entities.keys.shard_keys import settle_keys
+from solotable._entities.keys.templates import Part
 from solotable._entities.schema.upgrades import Newer
 from solotable._entities.schema.versions import build_shapes
 from solotable._entities.traits.retention import Retention
@@ -128,6 +130,7 @@ def build_plan(
         by_wire=by_wire,
         derived=derived,
         shapes=shapes,
+        stamp_steps=_stamp_steps(keys, (roles["created"], roles["updated"])),
         _dumpers=tuple((each, attribute.wire, attribute.dump) for each, attribute in attributes.items()),
         _reading=Reading(entity, attributes, shapes.dropped | by_wire.keys()),
         **roles,
@@ -241,6 +244,22 @@ def _judge_one_per_index(name: str, keys: Mapping[str, AccessPath]) -> None:
                     f"use another index for one of them."
                 )
             seen[attribute] = path.name
+
+
+def _stamp_steps(keys: Mapping[str, AccessPath], stamped: tuple[str | None, ...]) -> dict[str, int]:
+    """Return the microseconds of the coarsest precision that a key has for each stamped field."""
+    steps: dict[str, int] = {}
+    for path in keys.values():
+        for side in (path.partition, path.sort):
+            for part in side.template.parts if isinstance(side, Composed) else ():
+                if (
+                    isinstance(part, Part)
+                    and part.field in stamped
+                    and isinstance(part.codec, TimestampCodec)
+                ):
+                    step = TIMES[part.codec.precision][0]
+                    steps[part.field] = max(step, steps.get(part.field, 1))
+    return {name: step for name, step in steps.items() if step > 1}
 
 
 def _role(name: str, role: str, attributes: Mapping[str, Attribute]) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -78,6 +79,8 @@ class Plan:
     #: Names of derived attributes: keys, the tag, what a soft delete adds. They are never fields.
     derived: frozenset[str]
     shapes: Shapes
+    #: Microseconds to which a stamp is cut, by field: the coarsest precision that a key has for it.
+    stamp_steps: Mapping[str, int]
     _dumpers: tuple[tuple[str, str, Any], ...]
     _reading: Reading
     tag_value: AttributeValue = field(init=False)
@@ -139,6 +142,11 @@ class Plan:
         """The template of the primary partition key, as declared; None for a native key."""
         partition = self.primary.partition
         return partition.template.text if isinstance(partition, Composed) else None
+
+    def stamp(self, field: str, now: datetime) -> datetime:
+        """Return the time that the store writes into a field, as precise as the field's keys are."""
+        step = self.stamp_steps.get(field)
+        return now if step is None else now.replace(microsecond=now.microsecond // step * step)
 
     def key_of(self, values: Mapping[str, Any]) -> Item:
         """Return the primary key of these values, or say what is missing."""

@@ -6,10 +6,12 @@ opens nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from solotable._values.lazy_dataclass import dataclass
+from solotable._values.limits import LONGEST_TABLE_NAME, SHORTEST_TABLE_NAME
 from solotable.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
 
 KeyType = Literal["S", "N", "B"]
 Projected = Literal["ALL", "KEYS_ONLY"]
+_TABLE_NAME = re.compile(rf"[a-zA-Z0-9_.-]{{{SHORTEST_TABLE_NAME},{LONGEST_TABLE_NAME}}}")
 _TYPES: tuple[KeyType, ...] = ("S", "N", "B")
 #: What the stream of a table records, as CreateTable and UpdateTable take it.
 STREAM: Mapping[str, Any] = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
@@ -36,6 +39,8 @@ OWN_KINDS = frozenset(
         "UNIQUE",
     }
 )
+#: How much of a name an error quotes.
+_LONGEST_SHOWN = 40
 #: DynamoDB: up to four attributes on each side of an index's key.
 _MOST_ATTRIBUTES = 4
 
@@ -123,7 +128,14 @@ class Table:
         shape: str = "_shape",
     ) -> None:
         where = f"Table {name!r}"
-        self.name = _named(name, "Table")
+        # DynamoDB: the rule of CreateTable; other requests also take a table's ARN.
+        if not _TABLE_NAME.fullmatch(name) and not name.startswith("arn:"):
+            shown = name if len(name) <= _LONGEST_SHOWN else name[:_LONGEST_SHOWN] + "..."
+            raise DeclarationError(
+                f"Table {shown!r}: a table's name has {SHORTEST_TABLE_NAME} to {LONGEST_TABLE_NAME} characters, each "
+                f"a letter (a-z, A-Z), a digit, or one of _ . -"
+            )
+        self.name = name
         self.partition = KeyAttribute.read(partition, where=where)
         self.sort = None if sort is None else KeyAttribute.read(sort, where=where)
         self.tag = _named(tag, where)

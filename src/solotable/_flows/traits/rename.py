@@ -216,7 +216,7 @@ def _renamed(
     values[trait.field] = to
     values[trait.version] += 1
     if plan.updated is not None:
-        values[plan.updated] = scope.now()
+        values[plan.updated] = plan.stamp(plan.updated, scope.now())
     try:
         entity = plan.entity.model_validate(values)
     except ValidationError as refused:

@@ -254,8 +254,8 @@ def plan_check(
 
 def _stamp(scope: Scope, plan: Plan, values: dict[str, Any]) -> None:
     if plan.created is not None and values[plan.created] is None:
-        values[plan.created] = scope.now()
+        values[plan.created] = plan.stamp(plan.created, scope.now())
     if plan.updated is not None:
-        values[plan.updated] = scope.now()
+        values[plan.updated] = plan.stamp(plan.updated, scope.now())
     if plan.retention is not None and plan.ttl is not None:
         values[plan.ttl] = plan.retention.end_of(values) or values[plan.ttl]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -112,7 +113,8 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
     arguments = scope.bind(plan, given)
     expected = expected_version(plan, version, "update")
     key = plan.key_from(arguments)
-    wanted = _wanted(plan, changes)
+    now = scope.now()
+    wanted = _with_own_fields(plan, _wanted(plan, changes), now)
     values = {name: arguments[name] for name in plan.primary.parts} | dict(wanted.known)
     conditions: list[Condition] = [scope.present(plan)]
     if expected is not None:
@@ -132,7 +134,7 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
             raise not_found(plan, arguments)
         if recasts or shapes.differs(before.item):
             target = _Target(arguments, key, expected, mine, where, derives)
-            return _recast(scope, plan, target, wanted, before)
+            return _recast(scope, plan, target, wanted, before, now)
         derived_from = before.facts(
             plan, sorted({*needed, *wanted.judged, *(depends_on(plan) if derives else ())})
         )
@@ -148,7 +150,7 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
     actions = (
         *wanted.actions,
         *_index_actions(plan, wanted, values),
-        *_own_actions(scope, plan),
+        *_own_actions(plan, now),
         *ending,
     )
     # DynamoDB: an update that only takes something away makes no item; the condition says so of all.
@@ -197,7 +199,9 @@ class _Target:
     derives: bool
 
 
-def _recast(scope: Scope, plan: Plan, target: _Target, wanted: _Wanted, before: Stored) -> Write:
+def _recast(
+    scope: Scope, plan: Plan, target: _Target, wanted: _Wanted, before: Stored, now: datetime
+) -> Write:
     """Return the write that brings an item into the current shape with a change in it."""
     if plan.shapes.is_newer(before.item):
         raise plan.shapes.refusal(before.item)
@@ -217,7 +221,7 @@ def _recast(scope: Scope, plan: Plan, target: _Target, wanted: _Wanted, before: 
     # What the caller requires is required of the entity, not of how it happens to be stored.
     if where is not None and not evaluate(where, base.item):
         raise refusal(scope, write, base.item)
-    actions = (*wanted.actions, *_own_actions(scope, plan), *_end_actions(plan, wanted))
+    actions = (*wanted.actions, *_own_actions(plan, now), *_end_actions(plan, wanted))
     try:
         changed = apply_update(Update(actions, creates=True), base.item)
     except ServiceError as refused:
@@ -398,7 +402,19 @@ def _index_actions(plan: Plan, wanted: _Wanted, values: Mapping[str, Any]) -> li
     return actions
 
 
-def _own_actions(scope: Scope, plan: Plan) -> list[Action]:
+def _with_own_fields(plan: Plan, wanted: _Wanted, now: datetime) -> _Wanted:
+    """Return the changes with those that the store makes, where an index key has such a field."""
+    indexed = {name for path in plan.indexes for name in path.fields}
+    if plan.updated in indexed:
+        known = {**wanted.known, plan.updated: plan.stamp(plan.updated, now)}
+        wanted = replace(wanted, known=known, changed=wanted.changed | {plan.updated})
+    if plan.version in indexed:
+        added = {**wanted.added, plan.version: 1}
+        wanted = replace(wanted, added=added, changed=wanted.changed | {plan.version})
+    return wanted
+
+
+def _own_actions(plan: Plan, now: datetime) -> list[Action]:
     actions: list[Action] = []
     if plan.version is not None:
         path = (plan.attributes[plan.version].wire,)
@@ -406,7 +422,7 @@ def _own_actions(scope: Scope, plan: Plan) -> list[Action]:
         actions.append(Assign(path, raised))
     if plan.updated is not None:
         attribute = plan.attributes[plan.updated]
-        stamp = attribute.dump(scope.now())
+        stamp = attribute.dump(plan.stamp(plan.updated, now))
         assert stamp is not None
         actions.append(Assign((attribute.wire,), Const(stamp)))
     return actions
