@@ -34,7 +34,8 @@ def current(page: Path) -> str:
 
 def operations() -> str:
     """List the supported and the unsupported operations of AWS's API."""
-    from solotable._protocol.constraints import ITEMS, STREAMS, TABLES
+    from solotable._protocol.constraints.operations import ITEMS
+    from solotable._protocol.constraints.tables import STREAMS, TABLES
     from solotable._protocol.operations import UNSUPPORTED
 
     kinds = {"items": ITEMS, "tables": TABLES, "streams": STREAMS, "not supported": UNSUPPORTED}

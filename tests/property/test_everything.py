@@ -42,7 +42,7 @@ from solotable import (
 from solotable._connect import over
 from solotable._flows.jobs.reencode import stale_keys
 from solotable._flows.retry import Retries
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Scan
 from solotable._values import Item
 from solotable.engines import sqlite

@@ -23,7 +23,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from solotable._protocol import wire
-from solotable._protocol.constraints import SHAPES
+from solotable._protocol.constraints.operations import CONSTRAINTS
 from solotable.engines.sqlite import SqliteEngine
 from solotable.errors import ServiceError
 from tests.conformance.tables import index, table
@@ -85,7 +85,7 @@ def contents(engine: SqliteEngine) -> dict[str, list[Any]]:
 def test_every_operation_is_played_and_granted() -> None:
     with hostile.opened() as engine:
         valid = hostile.valid_requests(engine)
-    assert {operation for operation, _ in valid} == set(SHAPES)
+    assert {operation for operation, _ in valid} == set(CONSTRAINTS)
     for operation, payload in valid:
         with hostile.opened() as engine:
             assert ask(engine, operation, payload)[0] == 200, (operation, payload)
@@ -117,7 +117,7 @@ def test_callers_in_process_meet_service_errors_only(seed: int) -> None:
                 assert refused.status == 400
 
 
-@given(st.sampled_from(sorted(SHAPES)), st.binary(max_size=40) | st.text(max_size=40).map(str.encode))
+@given(st.sampled_from(sorted(CONSTRAINTS)), st.binary(max_size=40) | st.text(max_size=40).map(str.encode))
 def test_bytes_that_are_no_request_are_refused(shared: SqliteEngine, operation: str, raw: bytes) -> None:
     ask(shared, operation, raw)
 
@@ -270,7 +270,7 @@ def test_what_is_no_json_is_a_serialization_exception(
 
 @pytest.mark.parametrize("raw", [b"null", b"true", b"1", b'"x"', b"[]", b"[{}]", b"1" * 100_000])
 def test_json_that_is_no_structure_is_a_serialization_exception(engine: SqliteEngine, raw: bytes) -> None:
-    for operation in SHAPES:
+    for operation in CONSTRAINTS:
         assert ask(engine, operation, raw)[1]["__type"].endswith("#SerializationException")
 
 

@@ -16,7 +16,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from solotable import Database, Store
 from solotable._connect import connect
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Scan
 from solotable.errors import AlreadyExists, DataError, NotFound, TransactionFailed
 from tests.store.models import Book, library

@@ -12,8 +12,8 @@ from solotable import AsyncDatabase, Database, Entity
 from solotable._connect import over, to_async
 from solotable._entities.declare.table import Table
 from solotable._flows.retry import Retries
-from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.engine import AsyncEngine, Capabilities, Engine
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Control, Request, Scan
 from solotable._values import Item
 from solotable.urls import Url

@@ -22,7 +22,7 @@ from solotable import (
     Table,
     Unique,
 )
-from solotable._protocol.encode.requests import render
+from solotable._protocol.encode.requests import encode_request
 from solotable._protocol.requests import PutItem, UpdateItem
 from solotable.errors import DataError, DeclarationError, NotUnique
 
@@ -172,7 +172,7 @@ def test_s1_12_no_update_can_name_an_attribute_itself_or_a_path_twice(db: Store,
     opening.spy.sent.clear()
     db.update(Usage, entity_id="e", set={"name": "n", "data": "d"}, add={"counter": 1, "limit": 2})
     (sent,) = opening.spy.of(UpdateItem)
-    _, members = render(sent)
+    _, members = encode_request(sent)
     words = re.findall(r"[A-Za-z_]+", members["UpdateExpression"])
     assert set(words) <= {"SET", "ADD", "REMOVE", "DELETE", "if_not_exists", "list_append"}
     with pytest.raises(DataError, match="twice"):

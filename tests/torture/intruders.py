@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from solotable import ANY, Database, Entity, Query, Store
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Scan
 from solotable._values import Item
 from solotable.errors import SolotableError

@@ -10,7 +10,7 @@ import pytest
 
 from solotable import ANY, Database
 from solotable._flows.jobs.purge_queue import digest_of
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Scan
 from solotable._values import Item
 from solotable.jobs.purge import list_receipts, purge

@@ -1,12 +1,15 @@
-"""AWS's operations as its API model lists them: those that solotable lacks, and those without a reply.
+"""AWS's operations by name: those of streams, those without a reply, those that solotable lacks.
 
-Data only; a test compares it with the model in the installed botocore. `shapes` has the operations that
+A test compares them with the API model in the installed botocore. `constraints` has the operations that
 solotable supports.
 """
 
 from __future__ import annotations
 
 from typing import Final
+
+#: Operations of the streams endpoint.
+STREAM_OPERATIONS: Final = frozenset({"DescribeStream", "GetRecords", "GetShardIterator", "ListStreams"})
 
 #: AWS answers them with an empty body instead of a JSON object.
 WITHOUT_REPLY: Final = frozenset({"TagResource", "UntagResource"})

@@ -1,17 +1,19 @@
 """A frozen record per answer. Items are wire JSON bytes as stored, or dicts once they were changed.
 
-Bytes let a reply be spliced together without decoding its items; `items()` and the encoder decode
-them for callers who want dicts.
+Bytes let a reply be spliced together without decoding its items; `decode_items`
+decodes them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from typing import Any, Union
 
 from solotable._values import Item
 from solotable._values.lazy_dataclass import dataclass
+
+from .json_codec import loads
 
 #: One item as it was stored (JSON bytes), or as a dict. In a list of items, bytes may also be a run:
 #: several items with commas between them.
@@ -84,3 +86,20 @@ class StatementRan:
 Reply = Union[
     GotItem, WroteItem, Page, BatchGot, BatchWrote, TransactGot, TransactWrote, StatementRan, Answer
 ]
+
+
+def decode_items(found: Iterable[SomeItem]) -> list[Item]:
+    """Return items as dicts; those that are bytes are decoded together."""
+    listed = list(found)
+    raw = [item for item in listed if isinstance(item, bytes)]
+    if len(raw) == len(listed):
+        return _decode(*raw)
+    decoded: list[Item] = []
+    for item in listed:
+        decoded += _decode(item) if isinstance(item, bytes) else [item]
+    return decoded
+
+
+def _decode(*runs: bytes) -> list[Item]:
+    decoded: list[Item] = loads(b"[" + b",".join(runs) + b"]")
+    return decoded

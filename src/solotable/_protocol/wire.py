@@ -13,9 +13,10 @@ from typing import Any, Final
 from solotable.errors import ServiceError
 
 from . import errors
-from .constraints import ITEMS, STREAMS, TABLES
-from .decode import decode
-from .encode.replies import encode, encode_pieces
+from .constraints.operations import ITEMS
+from .constraints.tables import STREAMS, TABLES
+from .decode.requests import decode_request
+from .encode.replies import encode_pieces, encode_reply
 from .engine import Engine
 from .error_texts import LATEST, ErrorTexts
 from .json_codec import dumps, loads, plain_dumps
@@ -33,36 +34,36 @@ _INTERNAL = "The request processing has failed because of an unknown error, exce
 
 def answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
     """Answer one request with a status and a JSON body; `target` is the X-Amz-Target header."""
-    status, pieces = render(
-        target, lambda: engine.handle(parse(target, body, engine.capabilities.error_texts))
+    status, pieces = encode_response(
+        target, lambda: engine.handle(decode_body(target, body, engine.capabilities.error_texts))
     )
     return status, b"".join(pieces)
 
 
-def parse(target: str, body: bytes, texts: ErrorTexts = LATEST) -> Request[Any]:
+def decode_body(target: str, body: bytes, texts: ErrorTexts = LATEST) -> Request[Any]:
     """Return the request behind a target and a JSON body, or raise what DynamoDB would."""
     operation = _TARGETS.get(target)
     # DynamoDB: unreadable JSON is refused before the target is looked at, but no body is not JSON.
     payload = _read(body) if body or operation is not None else None
     if operation is None:
         raise errors.unknown_operation(target.removeprefix("DynamoDB_20120810."))
-    return decode(operation, payload, texts)
+    return decode_request(operation, payload, texts)
 
 
-def render(target: str, reply: Callable[[], Reply]) -> tuple[int, list[bytes]]:
+def encode_response(target: str, reply: Callable[[], Reply]) -> tuple[int, list[bytes]]:
     """Return the status and JSON body, in pieces, of what the function gives or raises."""
     try:
         found = reply()
         # DynamoDB: some operations have no output in the API model; the body is empty, not "{}".
         return 200, [] if _TARGETS.get(target) in WITHOUT_REPLY else encode_pieces(found)
     except ServiceError as refused:
-        return refusal(refused)
+        return encode_error(refused)
     except Exception:  # noqa: BLE001  # the edge: a server goes on after any fault of one request
         _LOG.exception("%s failed", target)
-        return refusal(ServiceError("InternalServerError", _INTERNAL, status=500))
+        return encode_error(ServiceError("InternalServerError", _INTERNAL, status=500))
 
 
-def refusal(refused: ServiceError) -> tuple[int, list[bytes]]:
+def encode_error(refused: ServiceError) -> tuple[int, list[bytes]]:
     """Return the status and JSON body of a refusal, in one piece."""
     return refused.status, [dumps(refused.body())]
 
@@ -70,18 +71,18 @@ def refusal(refused: ServiceError) -> tuple[int, list[bytes]]:
 def call(engine: Engine, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
     """Answer one request given and returned as dicts, or raise what DynamoDB would."""
     try:
-        request = decode(operation, payload, engine.capabilities.error_texts)
+        request = decode_request(operation, payload, engine.capabilities.error_texts)
         if isinstance(request, Control):
             # A definition is stored as escaped JSON, which would take what no reply can carry.
-            _judge_unicode(request.members)
-        return encode(engine.handle(request))
+            _check_unicode(request.members)
+        return encode_reply(engine.handle(request))
     except (TypeError, UnicodeEncodeError):
         # Bytes cannot carry lone surrogates to `answer`; here they show when the engine writes them.
-        _judge_unicode(payload)
+        _check_unicode(payload)
         raise
 
 
-def _judge_unicode(payload: dict[str, Any]) -> None:
+def _check_unicode(payload: dict[str, Any]) -> None:
     try:
         plain_dumps(payload)
     except UnicodeEncodeError:

@@ -14,8 +14,9 @@ from typing import Any, Final
 from zlib import crc32
 
 from solotable._protocol import errors
-from solotable._protocol.constraints import ITEMS, STREAMS, TABLES
-from solotable._protocol.decode import decode
+from solotable._protocol.constraints.operations import ITEMS
+from solotable._protocol.constraints.tables import STREAMS, TABLES
+from solotable._protocol.decode.requests import decode_request
 from solotable._protocol.encode.replies import encode_body
 from solotable._protocol.engine import Engine
 from solotable._protocol.json_codec import dumps, loads
@@ -63,7 +64,7 @@ def _answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
             raise errors.unreadable("") from None
         if operation not in _SERVICES.get(service, ()):
             raise errors.unknown_operation(operation)
-        reply = engine.handle(decode(operation, payload, engine.capabilities.error_texts))
+        reply = engine.handle(decode_request(operation, payload, engine.capabilities.error_texts))
         return 200, encode_body(operation, reply)
     except ServiceError as refused:
         return refused.status, dumps(refused.body())

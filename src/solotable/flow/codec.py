@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from solotable._entities.declare.entity import Entity
 from solotable._flows.scope import Scope, decode_item
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._values import AttributeValue, Item, dump, load
 
 EntityT = TypeVar("EntityT", bound=Entity)

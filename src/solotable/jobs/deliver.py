@@ -20,7 +20,7 @@ from solotable._flows.feed.feed import Feed
 from solotable._flows.feed.streams import Record
 from solotable._flows.retry import Flow, Sleep, send
 from solotable._flows.traits.outbox import OUTBOX, DeadLetter, bury, dead_letters, load_event
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import DeleteItem, Scan
 from solotable._store import AdminStore, Database
 from solotable._store.handles.changes import Changes

@@ -33,7 +33,7 @@ from solotable._flows.jobs.purge_queue import (
 from solotable._flows.jobs.receipts import Receipt, receipts
 from solotable._flows.traits.outbox import stamp
 from solotable._flows.verbs.get import fetch
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Scan
 from solotable._store.runner import run
 from solotable._store.store import AdminStore

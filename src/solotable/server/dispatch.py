@@ -56,7 +56,7 @@ def answer(server: Server, client: Client, http_request: HttpRequest) -> None:
         try:
             server.allowed_hosts.check(host)
         except ServiceError as denied:
-            status, pieces = wire.refusal(denied)
+            status, pieces = wire.encode_error(denied)
             client.send(http_request, status, Body(pieces), response.JSON_TYPE)
             return
     if http_request.method != b"POST":
@@ -84,7 +84,7 @@ def _operate(server: Server, client: Client, http_request: HttpRequest, content_
     target = http_request.header(b"x-amz-target")
 
     def encode(answer: Callable[[], Any]) -> tuple[int, Body]:
-        status, pieces = wire.render(target, answer)
+        status, pieces = wire.encode_response(target, answer)
         return status, Body(pieces, _encoding(http_request))
 
     def done(reply: tuple[int, Body]) -> None:
@@ -128,10 +128,10 @@ def _parse(server: Server, http_request: HttpRequest, target: str) -> Any:
     if encoding:
         body = compression.inflate(body, encoding.strip().lower(), LARGEST_REQUEST)
     if len(body) < _LARGE or not gc.isenabled():
-        return wire.parse(target, body, server.error_texts)
+        return wire.decode_body(target, body, server.error_texts)
     gc.disable()
     try:
-        return wire.parse(target, body, server.error_texts)
+        return wire.decode_body(target, body, server.error_texts)
     finally:
         gc.enable()
 

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 from solotable import Actor, AsyncDatabase, AsyncStore, Database, Store
 from solotable._connect import over, to_async
 from solotable._flows.retry import Retries
-from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.engine import Engine
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Control, Query, Scan
 from solotable._values import Item
 from solotable.jobs.deliver import deliver

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from solotable import connect
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import GetItem, PutItem
 from solotable.systems.cms import cms
 

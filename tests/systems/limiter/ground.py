@@ -11,8 +11,8 @@ from solotable import Actor, AsyncDatabase, AsyncStore, Database, Store
 from solotable._connect import over, to_async
 from solotable._flows.retry import Flow, Retries
 from solotable._flows.scope import Scope
-from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.engine import AsyncEngine, Engine
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Control, PutItem, Query, Scan
 from solotable._store.runner import arun, run
 from solotable._values import Item

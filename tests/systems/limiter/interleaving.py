@@ -17,7 +17,7 @@ from typing import Any
 from solotable import Database
 from solotable._connect import over
 from solotable._flows.retry import Flow, Retries, Sleep
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Request, Scan, TransactWriteItems, UpdateItem
 from solotable._values import Item
 from solotable.engines import sqlite

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from solotable._expressions.syntax.reserved_words import RESERVED
-from solotable._protocol.decode import decode
-from solotable._protocol.encode.requests import render
+from solotable._protocol.decode.requests import decode_request
+from solotable._protocol.encode.requests import encode_request
 from solotable._protocol.requests import GetItem, Request, UpdateItem
 from solotable._values import Item
 from solotable.errors import DeclarationError, ServiceError
@@ -34,7 +34,7 @@ def update(place: Place, expression: str, names: dict[str, str], **values: Any) 
     }
     if names:
         members["ExpressionAttributeNames"] = names
-    place.engine.handle(decode("UpdateItem", members))
+    place.engine.handle(decode_request("UpdateItem", members))
 
 
 def stored(place: Place) -> Item:
@@ -70,7 +70,7 @@ def test_s1_4_every_name_in_every_expression_is_an_alias(place: Place) -> None:
     sent = writes_of(place, [RPM, TPM])
     assert len(sent) == 7
     for request in sent:
-        _, wire = render(request)
+        _, wire = encode_request(request)
         for parameter in ("UpdateExpression", "ConditionExpression"):
             words = re.findall(r"[#:]?[A-Za-z_~][A-Za-z0-9_~]*", wire[parameter])
             bare = {word for word in words if word[0] not in "#:"}
@@ -145,7 +145,7 @@ def test_s1_8_only_what_an_item_is_is_guarded(place: Place, mode: str) -> None:
         with ours.acquire("u", "r", {"rpm": 1}):
             pass
     (first, *_) = place.journal.requests("UpdateItem")
-    _, wire = render(first)
+    _, wire = encode_request(first)
     names = wire["ExpressionAttributeNames"]
     guarded = re.findall(r"if_not_exists\((#\w+)", wire["UpdateExpression"])
     assert {names[alias] for alias in guarded} == {"_type", "entity", "resource", "namespace", "shard"}

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from solotable._connect import connect
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Scan
 from solotable._store.runner import run
 from solotable.systems.limiter import Limit, Limiter

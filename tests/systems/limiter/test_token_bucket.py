@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from solotable import Database
 from solotable._connect import over
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Scan
 from solotable._values import Item
 from solotable.engines import sqlite

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Scan
 from solotable._values import Item
 from solotable.systems.limiter.table import limiter

@@ -13,7 +13,7 @@ from rich.console import Console, RenderableType
 
 from solotable._connect import over
 from solotable._flows.feed.streams import Record
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Scan
 from solotable._store.runner import run
 from solotable._values import Item

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from solotable._protocol.constraints import SHAPES
 from solotable._protocol.constraints.checker import check
-from solotable._protocol.decode import decode
+from solotable._protocol.constraints.operations import CONSTRAINTS
+from solotable._protocol.decode.requests import decode_request
 from solotable.errors import ServiceError
 
 CAST = (
@@ -148,7 +148,7 @@ def test_what_is_nested_too_deep_is_left_to_its_judge_before_the_stack_ends() ->
         value = {"L": [value]}
     assert check("PutItem", {"TableName": "abc", "Item": {"a": value}})["Item"]["a"] is value
     with pytest.raises(ServiceError, match="Nesting Levels have exceeded supported limits"):
-        decode("PutItem", {"TableName": "abc", "Item": {"a": value}})
+        decode_request("PutItem", {"TableName": "abc", "Item": {"a": value}})
 
 
 def test_constraints_are_reported_together() -> None:
@@ -203,7 +203,7 @@ def test_control_operations_ask_for_the_table_first() -> None:
 
 
 def test_every_operation_survives_an_empty_and_a_listed_payload() -> None:
-    for operation in SHAPES:
+    for operation in CONSTRAINTS:
         with suppress(ServiceError):
             check(operation, {})
         assert refused(operation, []).code == "SerializationException"

@@ -10,19 +10,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from solotable._expressions.ast import Attr, Compare, Const, Exists, KeyTerm, Not, Or
-from solotable._protocol.constraints import SHAPES
 from solotable._protocol.constraints.kinds import (
     Attributes,
+    Constraint,
     Flag,
     ListOf,
     MapOf,
     Real,
-    Shape,
     Struct,
     Text,
     Whole,
 )
-from solotable._protocol.decode import decode
+from solotable._protocol.constraints.operations import CONSTRAINTS
+from solotable._protocol.decode.requests import decode_request
 from solotable._protocol.requests import (
     BatchDelete,
     BatchGetItem,
@@ -57,30 +57,30 @@ ARN = "arn:aws:dynamodb:eu-west-1:123456789012:table/abc"
 def refusal(operation: str, payload: dict[str, Any]) -> str:
     with pytest.raises(ServiceError) as caught:
         # `test_wording` and the conformance cases have the texts of 2026.
-        decode(operation, payload, "2025")
+        decode_request(operation, payload, "2025")
     assert caught.value.code == "ValidationException"
     return caught.value.message
 
 
 def test_single_items() -> None:
     key = {"p": {"S": "x"}}
-    assert decode("GetItem", {**T, **K, "ConsistentRead": True}) == GetItem(
+    assert decode_request("GetItem", {**T, **K, "ConsistentRead": True}) == GetItem(
         table="abc", key=key, consistent=True
     )
-    assert decode("GetItem", {**T, **K, "AttributesToGet": ["a.b", "c"]}) == GetItem(
+    assert decode_request("GetItem", {**T, **K, "AttributesToGet": ["a.b", "c"]}) == GetItem(
         table="abc", key=key, projection=(("a.b",), ("c",))
     )
-    assert decode("PutItem", {**T, "Item": {"p": {"S": "x"}, "n": {"N": "01e2"}}}) == PutItem(
+    assert decode_request("PutItem", {**T, "Item": {"p": {"S": "x"}, "n": {"N": "01e2"}}}) == PutItem(
         table="abc", item={"p": {"S": "x"}, "n": {"N": "100"}}
     )
-    assert decode("DeleteItem", {**T, **K, "ConditionExpression": "attribute_exists(a)"}) == DeleteItem(
-        table="abc", key=key, condition=Exists(("a",))
-    )
-    assert decode("UpdateItem", {**T, **K}) == UpdateItem(table="abc", key=key)
+    assert decode_request(
+        "DeleteItem", {**T, **K, "ConditionExpression": "attribute_exists(a)"}
+    ) == DeleteItem(table="abc", key=key, condition=Exists(("a",)))
+    assert decode_request("UpdateItem", {**T, **K}) == UpdateItem(table="abc", key=key)
 
 
 def test_what_is_to_be_returned() -> None:
-    decoded = decode(
+    decoded = decode_request(
         "PutItem",
         {
             **T,
@@ -102,7 +102,7 @@ def test_what_is_to_be_returned() -> None:
 
 
 def test_expressions_become_trees() -> None:
-    decoded = decode(
+    decoded = decode_request(
         "UpdateItem",
         {
             **T,
@@ -120,7 +120,7 @@ def test_expressions_become_trees() -> None:
 
 
 def test_legacy_parameters_become_the_same_trees() -> None:
-    decoded = decode(
+    decoded = decode_request(
         "UpdateItem",
         {
             **T,
@@ -138,16 +138,18 @@ def test_legacy_parameters_become_the_same_trees() -> None:
 
 def test_pages() -> None:
     term = (KeyTerm("p", "=", ({"S": "x"},)),)
-    assert decode("Query", {**T, "KeyConditionExpression": "p = :v", **VALUES, "Limit": 3}) == Query(
+    assert decode_request("Query", {**T, "KeyConditionExpression": "p = :v", **VALUES, "Limit": 3}) == Query(
         table="abc", key=term, limit=3
     )
-    assert decode("Query", {**T, "KeyConditions": {"p": EQUALS}, "ScanIndexForward": False}) == Query(
+    assert decode_request("Query", {**T, "KeyConditions": {"p": EQUALS}, "ScanIndexForward": False}) == Query(
         table="abc", key=term, forward=False, legacy=True
     )
-    assert decode("Scan", {**T, "IndexName": "iii", "Segment": 0, "TotalSegments": 2}) == Scan(
+    assert decode_request("Scan", {**T, "IndexName": "iii", "Segment": 0, "TotalSegments": 2}) == Scan(
         table="abc", index="iii", segment=0, segments=2
     )
-    decoded = decode("Scan", {**T, "ScanFilter": {"a": EQUALS}, "ExclusiveStartKey": {"p": {"N": "1.0"}}})
+    decoded = decode_request(
+        "Scan", {**T, "ScanFilter": {"a": EQUALS}, "ExclusiveStartKey": {"p": {"N": "1.0"}}}
+    )
     assert decoded == Scan(
         table="abc",
         filter=Compare("=", Attr(("a",)), Const({"S": "x"})),
@@ -158,7 +160,7 @@ def test_pages() -> None:
 
 def test_batches() -> None:
     entry = {"Keys": [K["Key"]], "ProjectionExpression": "#a", "ExpressionAttributeNames": {"#a": "a"}}
-    assert decode("BatchGetItem", {"RequestItems": {"abc": entry}}) == BatchGetItem(
+    assert decode_request("BatchGetItem", {"RequestItems": {"abc": entry}}) == BatchGetItem(
         tables=(
             TableKeys(
                 table="abc",
@@ -169,16 +171,16 @@ def test_batches() -> None:
         )
     )
     writes = [{"PutRequest": I}, {"DeleteRequest": K}]
-    assert decode("BatchWriteItem", {"RequestItems": {ARN: writes}}) == BatchWriteItem(
+    assert decode_request("BatchWriteItem", {"RequestItems": {ARN: writes}}) == BatchWriteItem(
         tables=((ARN, (BatchPut(item=I["Item"]), BatchDelete(key=K["Key"]))),)
     )
 
 
 def test_transactions() -> None:
-    assert decode("TransactGetItems", {"TransactItems": [{"Get": {**T, **K}}]}) == TransactGetItems(
+    assert decode_request("TransactGetItems", {"TransactItems": [{"Get": {**T, **K}}]}) == TransactGetItems(
         gets=(GetItem(table="abc", key=K["Key"], consistent=True),)
     )
-    decoded = decode(
+    decoded = decode_request(
         "TransactWriteItems",
         {
             "TransactItems": [
@@ -196,7 +198,7 @@ def test_transactions() -> None:
 def test_the_fingerprint_is_of_the_actions_alone() -> None:
     def fingerprint(**more: Any) -> bytes:
         payload = {"TransactItems": [{"Put": {**T, **I}}], "ClientRequestToken": "t", **more}
-        decoded = decode("TransactWriteItems", payload)
+        decoded = decode_request("TransactWriteItems", payload)
         assert isinstance(decoded, TransactWriteItems)
         return decoded.fingerprint
 
@@ -209,14 +211,16 @@ def test_the_fingerprint_is_of_the_actions_alone() -> None:
 
 def test_statements() -> None:
     payload = {"Statement": "SELECT * FROM abc", "Parameters": [{"N": "1.0"}], "Limit": 2, "NextToken": "t"}
-    assert decode("ExecuteStatement", payload) == ExecuteStatement(
+    assert decode_request("ExecuteStatement", payload) == ExecuteStatement(
         statement=Statement(text="SELECT * FROM abc", parameters=({"N": "1"},)), limit=2, token="t"
     )
 
 
 def test_items_carry_the_arn_of_their_table_and_control_operations_its_name() -> None:
-    assert decode("GetItem", {"TableName": ARN, **K}) == GetItem(table=ARN, key=K["Key"])
-    assert decode("DescribeTable", {"TableName": ARN}) == Control(operation="DescribeTable", members=T)
+    assert decode_request("GetItem", {"TableName": ARN, **K}) == GetItem(table=ARN, key=K["Key"])
+    assert decode_request("DescribeTable", {"TableName": ARN}) == Control(
+        operation="DescribeTable", members=T
+    )
 
 
 @pytest.mark.parametrize(
@@ -452,9 +456,9 @@ TEXTS = st.sampled_from(
 )
 
 
-def plausible(shape: Shape) -> st.SearchStrategy[Any]:
-    """Give values that mostly fit the shape."""
-    match shape:
+def plausible(constraint: Constraint) -> st.SearchStrategy[Any]:
+    """Give values that mostly fit the constraint."""
+    match constraint:
         case Text(enum=enum) if enum:
             return st.sampled_from(enum)
         case Text():
@@ -479,12 +483,12 @@ def plausible(shape: Shape) -> st.SearchStrategy[Any]:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@pytest.mark.parametrize("operation", sorted(SHAPES))
+@pytest.mark.parametrize("operation", sorted(CONSTRAINTS))
 @given(data=st.data())
 def test_any_json_is_decoded_or_refused(operation: str, data: st.DataObject) -> None:
-    payload = data.draw(plausible(SHAPES[operation]))
-    members = sorted(SHAPES[operation].members)
+    payload = data.draw(plausible(CONSTRAINTS[operation]))
+    members = sorted(CONSTRAINTS[operation].members)
     if members and data.draw(st.integers(0, 3)) == 0:
         payload[data.draw(st.sampled_from(members))] = data.draw(JUNK)
     with suppress(ServiceError):
-        decode(operation, payload)
+        decode_request(operation, payload)

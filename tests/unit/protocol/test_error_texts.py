@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from solotable._protocol.decode import decode
+from solotable._protocol.decode.requests import decode_request
 from solotable._protocol.engine import Capabilities
 from solotable._protocol.error_texts import YEARS, ErrorTexts, reworded
 from solotable.errors import ServiceError, TableNotFound, invalid
@@ -20,7 +20,7 @@ EMPTY_SET = "One or more parameter values were invalid: An string set  may not b
 
 def refused(operation: str, payload: dict[str, Any], texts: ErrorTexts) -> str:
     with pytest.raises(ServiceError) as caught:
-        decode(operation, payload, texts)
+        decode_request(operation, payload, texts)
     return caught.value.message
 
 

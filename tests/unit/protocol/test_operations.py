@@ -8,9 +8,10 @@ from typing import Any
 import botocore.session
 import pytest
 
-from solotable._protocol.constraints import ITEMS, SHAPES, STREAMS, TABLES
-from solotable._protocol.constraints.kinds import ListOf, MapOf, Shape, Struct
-from solotable._protocol.operations import UNSUPPORTED, WITHOUT_REPLY
+from solotable._protocol.constraints.kinds import Constraint, ListOf, MapOf, Struct
+from solotable._protocol.constraints.operations import CONSTRAINTS, ITEMS
+from solotable._protocol.constraints.tables import STREAMS, TABLES
+from solotable._protocol.operations import STREAM_OPERATIONS, UNSUPPORTED, WITHOUT_REPLY
 
 
 def model(service: str) -> Any:
@@ -19,8 +20,8 @@ def model(service: str) -> Any:
 
 def test_every_operation_of_the_api_is_supported_or_rejected_by_name() -> None:
     assert {*ITEMS, *TABLES, *UNSUPPORTED} == set(model("dynamodb").operation_names)
-    assert STREAMS.keys() == set(model("dynamodbstreams").operation_names)
-    assert SHAPES.keys() & UNSUPPORTED == set()
+    assert STREAMS.keys() == STREAM_OPERATIONS == set(model("dynamodbstreams").operation_names)
+    assert CONSTRAINTS.keys() & UNSUPPORTED == set()
 
 
 def test_operations_without_a_reply_are_those_without_an_output() -> None:
@@ -30,13 +31,13 @@ def test_operations_without_a_reply_are_those_without_an_output() -> None:
     } == WITHOUT_REPLY
 
 
-@pytest.mark.parametrize("operation", SHAPES)
+@pytest.mark.parametrize("operation", CONSTRAINTS)
 def test_every_member_of_a_request_is_known(operation: str) -> None:
     api = model("dynamodbstreams" if operation in STREAMS else "dynamodb")
-    assert list(ignored(api.operation_model(operation).input_shape, SHAPES[operation])) == []
+    assert list(ignored(api.operation_model(operation).input_shape, CONSTRAINTS[operation])) == []
 
 
-def ignored(theirs: Any, ours: Shape, path: str = "") -> Iterator[str]:
+def ignored(theirs: Any, ours: Constraint, path: str = "") -> Iterator[str]:
     """Yield the members of AWS's shape that ours would drop without a word."""
     match ours:
         case Struct():

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from solotable._protocol.encode.replies import encode, encode_json
+from solotable._protocol.encode.replies import encode_json, encode_reply
 from solotable._protocol.replies import (
     BatchGot,
     BatchWrote,
@@ -61,9 +61,9 @@ UNITS = {"TableName": "abc", "CapacityUnits": 0.5}
     ],
 )
 def test_a_reply_has_one_wire_form(reply: Reply, wire: dict[str, Any]) -> None:
-    assert encode(reply) == wire
+    assert encode_reply(reply) == wire
     assert json.loads(encode_json(reply)) == wire
-    assert list(json.loads(encode_json(reply))) == list(encode(reply))
+    assert list(json.loads(encode_json(reply))) == list(encode_reply(reply))
 
 
 def test_stored_bytes_are_spliced_in_unread() -> None:

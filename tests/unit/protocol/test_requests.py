@@ -28,8 +28,8 @@ from solotable._expressions.ast import (
     Same,
     Update,
 )
-from solotable._protocol.decode import decode
-from solotable._protocol.encode.requests import render
+from solotable._protocol.decode.requests import decode_request
+from solotable._protocol.encode.requests import encode_request
 from solotable._protocol.requests import (
     NO_UPDATE,
     BatchExecuteStatement,
@@ -55,8 +55,8 @@ KEY = {"pk": {"S": "k"}}
 
 def again(request: Request[Any]) -> Request[Any]:
     """What arrives when a record is sent, without what only the receiver adds."""
-    operation, members = render(request)
-    arrived = decode(operation, json.loads(json.dumps(members)))
+    operation, members = encode_request(request)
+    arrived = decode_request(operation, json.loads(json.dumps(members)))
     if isinstance(arrived, BatchGetItem):
         return replace(arrived, tables=tuple(replace(part, wire={}) for part in arrived.tables))
     if isinstance(arrived, TransactWriteItems | ExecuteTransaction):
@@ -79,7 +79,7 @@ def test_every_condition_arrives_with_its_meaning(condition: Condition) -> None:
 
 @given(RECORDS)
 def test_no_attribute_name_stands_in_a_text(request_: Request[Any]) -> None:
-    _, members = render(request_)
+    _, members = encode_request(request_)
     words = "AND OR NOT BETWEEN IN SET REMOVE ADD DELETE size contains begins_with if_not_exists list_append"
     functions = {"attribute_exists", "attribute_not_exists", "attribute_type", *words.split()}
     for text in texts(members):
@@ -97,7 +97,9 @@ def texts(members: Any) -> list[str]:
 
 
 def condition_of(condition: Condition) -> str:
-    text: str = render(PutItem(table="Things", item=KEY, condition=condition))[1]["ConditionExpression"]
+    text: str = encode_request(PutItem(table="Things", item=KEY, condition=condition))[1][
+        "ConditionExpression"
+    ]
     return text
 
 
@@ -121,7 +123,7 @@ def test_parentheses_are_only_where_they_are_needed(condition: Condition, text: 
 def test_one_ledger_serves_all_expressions_of_a_request() -> None:
     key = (KeyTerm("pk", "=", ({"S": "k"},)), KeyTerm("sk", "BETWEEN", ({"S": "a"}, {"S": "k"})))
     keep = Compare("<>", Attr(("sk",)), Const({"S": "k"}))
-    assert render(
+    assert encode_request(
         Query(table="Things", key=key, filter=keep, projection=(("pk",), ("m", "sk"))),
     ) == (
         "Query",
@@ -147,21 +149,21 @@ def test_values_of_two_types_never_share_a_placeholder() -> None:
     ]
     same = [*values, *map(dict, values)]
     terms = tuple(Compare("=", Attr((str(at),)), Const(value)) for at, value in enumerate(same))
-    _, members = render(PutItem(table="Things", item=KEY, condition=And(terms)))
+    _, members = encode_request(PutItem(table="Things", item=KEY, condition=And(terms)))
     assert list(members["ExpressionAttributeValues"].values()) == values
 
 
 def test_actions_are_gathered_by_section() -> None:
     one, two = Assign(("a",), Const({"N": "1"})), Assign(("c",), Const({"N": "2"}))
     update = Update((one, Remove(("b",)), two), creates=True)
-    _, members = render(UpdateItem(table="Things", key=KEY, update=update))
+    _, members = encode_request(UpdateItem(table="Things", key=KEY, update=update))
     assert members["UpdateExpression"] == "SET #0 = :0, #2 = :1 REMOVE #1"
 
 
 def test_members_that_say_nothing_are_left_out() -> None:
-    assert render(UpdateItem(table="Things", key=KEY))[1] == {"TableName": "Things", "Key": KEY}
-    assert render(GetItem(table="Things", key=KEY))[1] == {"TableName": "Things", "Key": KEY}
-    assert render(PutItem(table="Things", item=KEY, condition=And(())))[1] == {
+    assert encode_request(UpdateItem(table="Things", key=KEY))[1] == {"TableName": "Things", "Key": KEY}
+    assert encode_request(GetItem(table="Things", key=KEY))[1] == {"TableName": "Things", "Key": KEY}
+    assert encode_request(PutItem(table="Things", item=KEY, condition=And(())))[1] == {
         "TableName": "Things",
         "Item": KEY,
     }
@@ -198,7 +200,7 @@ def test_statements_and_control_operations_arrive_as_they_were_sent(request_: Re
 )
 def test_an_update_that_no_expression_can_say_is_refused(update: Update, reason: str) -> None:
     with pytest.raises(DeclarationError, match=reason):
-        render(UpdateItem(table="Things", key=KEY, update=update))
+        encode_request(UpdateItem(table="Things", key=KEY, update=update))
 
 
 @pytest.mark.parametrize(
@@ -207,21 +209,21 @@ def test_an_update_that_no_expression_can_say_is_refused(update: Update, reason:
 def test_a_sum_inside_a_sum_is_refused(inner: Any) -> None:
     update = Update((Assign(("c",), Arithmetic("-", inner, Const({"N": "1"}))),), creates=True)
     with pytest.raises(DeclarationError, match="whole value of a SET"):
-        render(UpdateItem(table="Things", key=KEY, update=update))
+        encode_request(UpdateItem(table="Things", key=KEY, update=update))
 
 
 @pytest.mark.parametrize("condition", [Same(A, B), And((A, Same(A, B))), Not(Same(A, B)), Or((A, And(())))])
 def test_a_condition_that_no_expression_can_say_is_refused(condition: Condition) -> None:
     with pytest.raises(DeclarationError):
-        render(PutItem(table="Things", item=KEY, condition=condition))
+        encode_request(PutItem(table="Things", item=KEY, condition=condition))
 
 
 def test_an_update_without_actions_is_refused_in_a_transaction() -> None:
     update = UpdateItem(table="Things", key=KEY, update=NO_UPDATE)
     with pytest.raises(DeclarationError, match="needs actions"):
-        render(TransactWriteItems(actions=(update,)))
+        encode_request(TransactWriteItems(actions=(update,)))
 
 
 def test_a_request_of_nobody_is_refused() -> None:
     with pytest.raises(TypeError, match="no request of DynamoDB"):
-        render(Request())
+        encode_request(Request())

@@ -202,7 +202,7 @@ def test_sixteen_megabytes_of_tiny_values_cost_little_more_than_to_parse_them(
 def test_others_are_answered_while_a_large_body_is_read(
     server: Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    parse, go_on = wire.parse, threading.Event()
+    parse, go_on = wire.decode_body, threading.Event()
 
     def slow_parse(target: str, body: bytes, texts: ErrorTexts) -> Any:
         if len(body) > 256 * 1024:
@@ -226,7 +226,7 @@ def test_others_are_answered_while_a_large_body_is_read(
 def test_a_client_may_leave_while_its_body_is_read(
     server: Running, monkeypatch: pytest.MonkeyPatch, resets: bool
 ) -> None:
-    parse, reading, go_on = wire.parse, threading.Event(), threading.Event()
+    parse, reading, go_on = wire.decode_body, threading.Event(), threading.Event()
 
     def slow_parse(target: str, body: bytes, texts: ErrorTexts) -> Any:
         if len(body) > 256 * 1024:

@@ -20,7 +20,7 @@ from tests.waiting import HANG_SECONDS, holds, wait_until
 
 GET = GetItem(table="Things", key={"pk": {"S": "x"}})
 LONG = Control(operation="ListTables", members={})
-QUERY: Query = wire.parse(  # type: ignore[assignment]  # by its target
+QUERY: Query = wire.decode_body(  # type: ignore[assignment]  # by its target
     "DynamoDB_20120810.Query",
     b'{"TableName":"Things","KeyConditionExpression":"pk=:p","ExpressionAttributeValues":{":p":{"S":"x"}}}',
 )

@@ -55,7 +55,6 @@ from .unbound import (
     ParsedCondition,
     ParsedProjection,
     ParsedUpdate,
-    Placeholders,
     Range,
     Removal,
     SetChange,
@@ -65,6 +64,7 @@ from .unbound import (
     UnboundCondition,
     UnboundOperand,
     UnboundPath,
+    UsedPlaceholders,
     Value,
 )
 
@@ -124,7 +124,7 @@ def bind_update(
     return Update(tuple(reversed(bound)), creates)
 
 
-def check_used(names: Iterable[str], values: Iterable[str], used: list[Placeholders]) -> None:
+def check_used(names: Iterable[str], values: Iterable[str], used: list[UsedPlaceholders]) -> None:
     """Reject placeholders of a request that none of its expressions mentions."""
     _check_used("Names", names, [mentioned.names for mentioned in used])
     _check_used("Values", values, [mentioned.values for mentioned in used])

@@ -1,6 +1,6 @@
 """All expressions of one request, compiled together: they share their placeholders.
 
-Placeholders that no expression mentions are refused here, whatever the item turns out to be.
+UsedPlaceholders that no expression mentions are refused here, whatever the item turns out to be.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .grammar import Label, utf8_size
 from .key_conditions import compile_key, key_condition
 from .parse import parse_condition, parse_projection, parse_update
 from .parse_cache import remember
-from .unbound import ParsedCondition, Placeholders
+from .unbound import ParsedCondition, UsedPlaceholders
 
 _NAME = re.compile(r"#[0-9A-Za-z_]+\Z").match
 _VALUE = re.compile(r":[0-9A-Za-z_]+\Z").match
@@ -57,7 +57,7 @@ def compile_expressions(
     given_values = _NO_VALUES if values is None else _checked_values(values)
     if key is not None and condition is filter is projection is update is None:
         return Compiled(key=compile_key(key, given_names, given_values))
-    used: list[Placeholders] = []
+    used: list[UsedPlaceholders] = []
     bound_update = None
     if update is not None:
         parsed_update = parse_update(update)

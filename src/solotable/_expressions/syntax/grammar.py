@@ -14,7 +14,7 @@ from solotable.errors import ServiceError, invalid
 
 from .lex import Token, complaint, tokens
 from .reserved_words import RESERVED
-from .unbound import Alias, Call, NamedPath, Placeholders, UnboundOperand, UnboundPath, Value
+from .unbound import Alias, Call, NamedPath, UnboundOperand, UnboundPath, UsedPlaceholders, Value
 
 Label = Literal[
     "ConditionExpression",
@@ -100,8 +100,8 @@ class Reader:
         if self.operators > MOST_OPERATORS or self.deep:
             raise refuse(self.label, _TOO_MANY)
 
-    def used(self) -> Placeholders:
-        return Placeholders(
+    def used(self) -> UsedPlaceholders:
+        return UsedPlaceholders(
             frozenset(token.text for token in self.tokens if token.kind == "alias"),
             frozenset(token.text for token in self.tokens if token.kind == "value"),
         )

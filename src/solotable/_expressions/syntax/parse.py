@@ -1,7 +1,7 @@
 """Expression text to unbound trees, with every refusal that the text alone deserves.
 
 No recursion: nesting of any depth is read in linear time. Short texts are parsed once and
-remembered. Placeholders are not looked up here.
+remembered. UsedPlaceholders are not looked up here.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ UnboundAction = Union[Setting, Removal, SetChange]
 
 
 @dataclass(frozen=True, slots=True)
-class Placeholders:
+class UsedPlaceholders:
     """Every placeholder that an expression mentions, evaluated or not."""
 
     names: frozenset[str]
@@ -122,16 +122,16 @@ class Placeholders:
 @dataclass(frozen=True, slots=True)
 class ParsedCondition:
     tree: UnboundCondition
-    used: Placeholders
+    used: UsedPlaceholders
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedUpdate:
     actions: tuple[UnboundAction, ...]
-    used: Placeholders
+    used: UsedPlaceholders
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedProjection:
     paths: tuple[UnboundPath, ...]
-    used: Placeholders
+    used: UsedPlaceholders

@@ -15,8 +15,8 @@ from solotable._expressions.ast import Attr, Compare, Const, Exists, Not, Or
 from solotable._flows.internal_items import internal_key, internal_partition, partition_terms
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
-from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.json_codec import dumps, loads
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import DeleteItem, PutItem, Query
 from solotable._values import Item
 from solotable.errors import ConditionFailed, DataError

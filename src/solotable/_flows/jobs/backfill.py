@@ -19,8 +19,7 @@ from solotable._flows.retry import Flow, Sleep, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.write import all_of, as_stored
 from solotable._flows.verbs.scan import Part
-from solotable._protocol.encode.replies import items as decode_items
-from solotable._protocol.replies import Capacity
+from solotable._protocol.replies import Capacity, decode_items
 from solotable._protocol.requests import GetItem, Scan, TransactWriteItems, UpdateItem
 from solotable._values import Item
 from solotable.errors import (

@@ -26,7 +26,7 @@ from solotable._flows.traits import counters, history, names, unique
 from solotable._flows.transactions.merge import with_addition
 from solotable._flows.transactions.write import Change, Companion, Stored, as_stored
 from solotable._flows.verbs.get import fetch
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import DeleteItem, Query, TransactWriteItems, UpdateItem, WriteAction
 from solotable._values import Item
 from solotable.errors import ConditionFailed, TransactionCancelled

@@ -27,7 +27,7 @@ from solotable._flows.traits.outbox import read_stamp
 from solotable._flows.transactions.write import Companion
 from solotable._flows.verbs.get import fetch
 from solotable._flows.verbs.query import Filled
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import DeleteItem, PutItem, Query
 from solotable._values import Item
 from solotable.errors import DataError, SolotableError

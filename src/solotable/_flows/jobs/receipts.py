@@ -18,7 +18,7 @@ from solotable._flows.internal_items import internal_key, partition_terms
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.traits.outbox import read_stamp, stamp
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import PutItem, Query
 from solotable._values import Item
 

@@ -24,8 +24,7 @@ from solotable._flows.scope import INTERNAL, Scope
 from solotable._flows.traits.outbox import EVENT
 from solotable._flows.traits.unique import lock_key
 from solotable._flows.verbs.batch import delete_items
-from solotable._protocol.encode.replies import items as decode_items
-from solotable._protocol.replies import Page
+from solotable._protocol.replies import Page, decode_items
 from solotable._protocol.requests import Query, Scan
 from solotable._values import Item
 from solotable.errors import DataError, StoredDataError

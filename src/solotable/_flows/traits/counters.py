@@ -22,7 +22,7 @@ from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.write import Change, Companion
 from solotable._flows.verbs.get import not_found
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import BatchGetItem, TableKeys, TransactWriteItems, UpdateItem
 from solotable._values import Item, dump, load
 from solotable.errors import DataError, NotFound, SolotableError, TransactionCancelled

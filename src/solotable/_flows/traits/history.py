@@ -22,8 +22,8 @@ from solotable._flows.transactions.write import Change, Companion, Stored, Write
 from solotable._flows.verbs.batch import write_batch
 from solotable._flows.verbs.query import Filled, view_of
 from solotable._protocol import requests
-from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.replies import Page as Reply
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import ConditionCheck, DeleteItem, GetItem, PutItem
 from solotable._values import Item
 from solotable.errors import (

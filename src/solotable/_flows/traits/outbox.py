@@ -23,7 +23,7 @@ from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.write import Change, Companion, Stored
 from solotable._flows.verbs.query import Filled
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import PutItem, Query
 from solotable._values import Item, item_size
 from solotable._values.codec import dump, load

@@ -34,8 +34,7 @@ from solotable._flows.transactions.write import (
 )
 from solotable._flows.verbs.get import not_found
 from solotable._flows.verbs.query import Filled, prepare
-from solotable._protocol.encode.replies import items as decode_items
-from solotable._protocol.replies import Page
+from solotable._protocol.replies import Page, decode_items
 from solotable._protocol.requests import DeleteItem, GetItem, PutItem, UpdateItem
 from solotable._values import Item
 from solotable.errors import AlreadyExists, ConditionFailed, DataError, NotFound, SolotableError

@@ -10,8 +10,7 @@ from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
-from solotable._protocol.encode.replies import items as decode_items
-from solotable._protocol.replies import BatchGot
+from solotable._protocol.replies import BatchGot, decode_items
 from solotable._protocol.requests import BatchGetItem, GetItem, TableKeys
 from solotable._values import Item
 from solotable._values.limits import MOST_BATCH_GETS

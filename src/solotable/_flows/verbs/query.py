@@ -21,9 +21,9 @@ from solotable._expressions.evaluate import paths_of
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._protocol import requests
-from solotable._protocol.encode.replies import items as decode_items
-from solotable._protocol.encode.requests import render
+from solotable._protocol.encode.requests import encode_request
 from solotable._protocol.replies import Page as Reply
+from solotable._protocol.replies import decode_items
 from solotable._values import Item
 from solotable.errors import DataError, DeclarationError, StoredDataError
 
@@ -63,7 +63,7 @@ class Prepared:
     def __str__(self) -> str:
         if self.request is None:
             return f"{self.query!r} reads nothing: no key is in its range"
-        operation, members = render(self.request)
+        operation, members = encode_request(self.request)
         return f"{operation} {json.dumps(members, indent=2, ensure_ascii=False)}"
 
 

@@ -8,7 +8,7 @@ from solotable._entities.declare.plan import Plan
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Scan
 from solotable._values import Item
 from solotable.errors import DataError

@@ -17,8 +17,8 @@ from solotable._entities.keys.shard_keys import Lanes
 from solotable._flows.retry import Flow, send_all
 from solotable._flows.scope import Scope
 from solotable._protocol import requests
-from solotable._protocol.encode.replies import items as decode_items
 from solotable._protocol.replies import Page as Reply
+from solotable._protocol.replies import decode_items
 from solotable._values import Item
 from solotable.errors import CursorRejected
 

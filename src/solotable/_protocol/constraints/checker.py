@@ -1,6 +1,6 @@
 """The checker of request shapes, written once for all operations.
 
-Each shape is compiled at import into one function that walks a payload in a single pass: it refuses
+Each constraint is compiled at import into one function that walks a payload in a single pass: it refuses
 wrong JSON types at once (a SerializationException, DynamoDB's first step), leaves out what is null
 or unknown, and only notes that some constraint does not hold. Such a request is walked again by
 `constraints`, which can afford to be slow because it ends in an error.
@@ -17,9 +17,9 @@ from solotable._protocol import errors
 from solotable._protocol.decode.table_names import table_name
 from solotable.errors import invalid
 
-from . import SHAPES
 from .attribute_values import check_attributes, check_flag, check_text, check_value
-from .kinds import Attributes, Flag, ListOf, MapOf, Real, Shape, Struct, Text, Unsupported, Value, Whole
+from .kinds import Attributes, Constraint, Flag, ListOf, MapOf, Real, Struct, Text, Unsupported, Value, Whole
+from .operations import CONSTRAINTS
 from .report import broken_constraints
 
 #: What fits Java's whole numbers; NaN, which only callers in process can send, fits neither.
@@ -39,17 +39,17 @@ def check(operation: str, payload: Any) -> dict[str, Any]:
     if doubts:
         if "TableName" in clean and operation in _NAMED_FIRST:
             table_name(clean["TableName"])
-        raise broken_constraints(SHAPES[operation], clean)
+        raise broken_constraints(CONSTRAINTS[operation], clean)
     return clean
 
 
-def compile_shape(shape: Shape, *, inner: bool) -> Check:
-    """Return the check of a shape; `inner` says that it stands in a list or map."""
-    match shape:
+def compile_check(constraint: Constraint, *, inner: bool) -> Check:
+    """Return the check of a constraint; `inner` says that it stands in a list or map."""
+    match constraint:
         case Text():
-            return _text(shape)
+            return _text(constraint)
         case Whole():
-            return _whole(shape)
+            return _whole(constraint)
         case Real():
             return _real
         case Flag():
@@ -59,26 +59,26 @@ def compile_shape(shape: Shape, *, inner: bool) -> Check:
         case Attributes():
             return lambda value, _doubts: check_attributes(value, inner=inner)
         case ListOf():
-            return _list(shape, inner=inner)
+            return _list(constraint, inner=inner)
         case MapOf():
-            return _map(shape, inner=inner)
+            return _map(constraint, inner=inner)
         case Struct():
-            return _struct(shape, inner=inner)
+            return _struct(constraint, inner=inner)
         case Unsupported():
-            return _unsupported(shape)
+            return _unsupported(constraint)
         case _:
-            assert_never(shape)
+            assert_never(constraint)
 
 
-def _unsupported(shape: Unsupported) -> Check:
+def _unsupported(constraint: Unsupported) -> Check:
     def check_absent(_value: Any, _doubts: list[None]) -> Any:
-        raise invalid(errors.unsupported(shape.name))
+        raise invalid(errors.unsupported(constraint.name))
 
     return check_absent
 
 
-def _text(shape: Text) -> Check:
-    holds = text_holds(shape)
+def _text(constraint: Text) -> Check:
+    holds = text_holds(constraint)
     if holds is None:
         return lambda value, _doubts: check_text(value)
 
@@ -92,25 +92,25 @@ def _text(shape: Text) -> Check:
     return check_constrained
 
 
-def text_holds(shape: Text) -> Callable[[str], bool] | None:
+def text_holds(constraint: Text) -> Callable[[str], bool] | None:
     """Return the test of a text's own constraints, or None when it has none."""
-    if shape.enum is not None:
-        return frozenset(shape.enum).__contains__
-    shortest = shape.shortest or 0
-    longest = math.inf if shape.longest is None else shape.longest
-    if shape.pattern is not None:
-        matches = re.compile(shape.pattern).fullmatch
+    if constraint.enum is not None:
+        return frozenset(constraint.enum).__contains__
+    shortest = constraint.shortest or 0
+    longest = math.inf if constraint.longest is None else constraint.longest
+    if constraint.pattern is not None:
+        matches = re.compile(constraint.pattern).fullmatch
         return lambda text: shortest <= len(text) <= longest and matches(text) is not None
-    if shape.shortest is None and shape.longest is None:
+    if constraint.shortest is None and constraint.longest is None:
         return None
     return lambda text: shortest <= len(text) <= longest
 
 
-def _whole(shape: Whole) -> Check:
-    java = shape.java
+def _whole(constraint: Whole) -> Check:
+    java = constraint.java
     largest = _LARGEST[java]
-    least = -math.inf if shape.least is None else shape.least
-    most = math.inf if shape.most is None else shape.most
+    least = -math.inf if constraint.least is None else constraint.least
+    most = math.inf if constraint.most is None else constraint.most
 
     def check_whole(value: Any, doubts: list[None]) -> int:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
@@ -132,10 +132,10 @@ def _real(value: Any, _doubts: list[None]) -> float:
     return value
 
 
-def _list(shape: ListOf, *, inner: bool) -> Check:
-    check_member = compile_shape(shape.member, inner=True)
-    shortest = shape.shortest or 0
-    longest = math.inf if shape.longest is None else shape.longest
+def _list(constraint: ListOf, *, inner: bool) -> Check:
+    check_member = compile_check(constraint.member, inner=True)
+    shortest = constraint.shortest or 0
+    longest = math.inf if constraint.longest is None else constraint.longest
 
     def check_list(value: Any, doubts: list[None]) -> list[Any]:
         if not isinstance(value, list):
@@ -149,13 +149,13 @@ def _list(shape: ListOf, *, inner: bool) -> Check:
     return check_list
 
 
-def _map(shape: MapOf, *, inner: bool) -> Check:
-    check_member = compile_shape(shape.member, inner=True)
-    java = _java(shape.member)
-    shortest = shape.shortest or 0
-    key_holds = None if shape.keys is None else text_holds(shape.keys)
-    fewest, most = shape.values or (0, math.inf)
-    sized = shape.values is not None
+def _map(constraint: MapOf, *, inner: bool) -> Check:
+    check_member = compile_check(constraint.member, inner=True)
+    java = _java(constraint.member)
+    shortest = constraint.shortest or 0
+    key_holds = None if constraint.keys is None else text_holds(constraint.keys)
+    fewest, most = constraint.values or (0, math.inf)
+    sized = constraint.values is not None
 
     def check_map(value: Any, doubts: list[None]) -> dict[str, Any]:
         if not isinstance(value, dict):
@@ -172,14 +172,14 @@ def _map(shape: MapOf, *, inner: bool) -> Check:
     return check_map
 
 
-def _struct(shape: Struct, *, inner: bool) -> Check:
-    java = shape.java
+def _struct(constraint: Struct, *, inner: bool) -> Check:
+    java = constraint.java
     checks: Mapping[str, Check] = {
-        name: compile_shape(member, inner=False) for name, member in shape.members.items()
+        name: compile_check(member, inner=False) for name, member in constraint.members.items()
     }
     required = {
         name
-        for name, member in shape.members.items()
+        for name, member in constraint.members.items()
         if member.required or (isinstance(member, Text) and member.demanded)
     }
 
@@ -198,12 +198,12 @@ def _struct(shape: Struct, *, inner: bool) -> Check:
     return check_struct
 
 
-def _java(shape: Shape) -> str:
-    match shape:
+def _java(constraint: Constraint) -> str:
+    match constraint:
         case Struct():
-            return errors.JAVA + shape.java
+            return errors.JAVA + constraint.java
         case ListOf():
-            return f"java.util.List<{_java(shape.member)}>"
+            return f"java.util.List<{_java(constraint.member)}>"
         case Value() | Attributes():
             return errors.JAVA + "AttributeValue"
         case _:
@@ -213,9 +213,9 @@ def _java(shape: Shape) -> str:
 # DynamoDB: control operations judge the table's name before all other constraints.
 _NAMED_FIRST = frozenset(
     operation
-    for operation, shape in SHAPES.items()
-    if isinstance(name := shape.members.get("TableName"), Text) and name.demanded
+    for operation, constraint in CONSTRAINTS.items()
+    if isinstance(name := constraint.members.get("TableName"), Text) and name.demanded
 )
 _CHECKS: dict[str, Check] = {
-    operation: compile_shape(shape, inner=True) for operation, shape in SHAPES.items()
+    operation: compile_check(constraint, inner=True) for operation, constraint in CONSTRAINTS.items()
 }

@@ -21,9 +21,7 @@ from solotable._values.limits import (
     SHORTEST_TABLE_NAME,
 )
 
-from .kinds import Attributes, Flag, ListOf, MapOf, Shape, Struct, Text, Value, Whole
-
-NAME_PATTERN: Final = "[a-zA-Z0-9_.-]+"
+from .kinds import NAME_PATTERN, Attributes, Constraint, Flag, ListOf, MapOf, Struct, Text, Value, Whole
 
 # DynamoDB: a table may be given by its ARN, so the name itself is judged later, on its own.
 TABLE: Final = Text(required=True, shortest=1, longest=LONGEST_TABLE_ARN)
@@ -94,13 +92,13 @@ _CONDITIONS = MapOf(
     )
 )
 
-_CONDITIONAL: dict[str, Shape] = {
+_CONDITIONAL: dict[str, Constraint] = {
     "ConditionExpression": _TEXT,
     "ExpressionAttributeValues": _VALUES,
     "ExpressionAttributeNames": _NAMES,
     "ReturnValuesOnConditionCheckFailure": _ON_FAILURE,
 }
-_PROJECTED: dict[str, Shape] = {"ProjectionExpression": _TEXT, "ExpressionAttributeNames": _NAMES}
+_PROJECTED: dict[str, Constraint] = {"ProjectionExpression": _TEXT, "ExpressionAttributeNames": _NAMES}
 
 GET_ITEM = Struct(
     java="GetItemInput",
@@ -155,7 +153,7 @@ DELETE_ITEM = Struct(
     },
 )
 
-_PAGED: dict[str, Shape] = {
+_PAGED: dict[str, Constraint] = {
     "Limit": _LIMIT,
     "AttributesToGet": _ATTRIBUTES_TO_GET,
     "ExclusiveStartKey": _VALUES,
@@ -302,7 +300,7 @@ TRANSACT_WRITE_ITEMS = Struct(
     },
 )
 
-_STATEMENT: dict[str, Shape] = {
+_STATEMENT: dict[str, Constraint] = {
     "Statement": Text(required=True, shortest=1, longest=LONGEST_STATEMENT),
     "Parameters": ListOf(member=Value(), shortest=1),
     "ReturnValuesOnConditionCheckFailure": _ON_FAILURE,

@@ -1,6 +1,6 @@
 """The words in which request shapes are written down; data only, `check` reads it.
 
-A shape says what JSON may stand somewhere and under which constraints. `required` members must be
+A constraint says what JSON may stand somewhere and under which constraints. `required` members must be
 there, and are reported with the other constraints; `demanded` ones are asked for before all others.
 Of `terse` ones the newer validator does not show the value, and spells the name as the wire does. Of
 those that are `alone` it reports nothing else.
@@ -9,9 +9,12 @@ those that are `alone` it reports nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, Union
+from typing import Final, Literal, Union
 
 from solotable._values.lazy_dataclass import dataclass
+
+#: The pattern of the names of tables and indexes.
+NAME_PATTERN: Final = "[a-zA-Z0-9_.-]+"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +68,7 @@ class Attributes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListOf:
-    member: Shape
+    member: Constraint
     required: bool = False
     shortest: int | None = None
     longest: int | None = None
@@ -76,7 +79,7 @@ class ListOf:
 class MapOf:
     """A map; `keys` and `values` constrain each key's text and each value's length."""
 
-    member: Shape
+    member: Constraint
     required: bool = False
     shortest: int | None = None
     keys: Text | None = None
@@ -88,7 +91,7 @@ class Struct:
     """Named members; `java` is the class that refusals name. The order is the order of reports."""
 
     java: str
-    members: Mapping[str, Shape]
+    members: Mapping[str, Constraint]
     required: bool = False
 
 
@@ -100,4 +103,4 @@ class Unsupported:
     required: bool = False
 
 
-Shape = Union[Text, Whole, Real, Flag, Value, Attributes, ListOf, MapOf, Struct, Unsupported]
+Constraint = Union[Text, Whole, Real, Flag, Value, Attributes, ListOf, MapOf, Struct, Unsupported]

@@ -14,21 +14,21 @@ from zlib import crc32
 from solotable._protocol import errors
 from solotable.errors import ServiceError, invalid
 
-from .kinds import Attributes, ListOf, MapOf, Shape, Struct, Text, Value, Whole
+from .kinds import Attributes, Constraint, ListOf, MapOf, Struct, Text, Value, Whole
 
 #: DynamoDB stops counting here.
 MOST_REPORTED: Final = 10
 
 
-def broken_constraints(shape: Struct, payload: dict[str, Any]) -> ServiceError:
+def broken_constraints(rule: Struct, payload: dict[str, Any]) -> ServiceError:
     """Return the error that lists what is wrong with a payload."""
-    for name, member in shape.members.items():
+    for name, member in rule.members.items():
         if isinstance(member, Text) and member.demanded and name not in payload:
             return invalid(
                 f"The parameter '{name}' is required but was not present in the request", family="counted"
             )
-    failures = list(islice(_members(shape, payload, _Path("", "")), MOST_REPORTED))
-    if any(member.required and name not in payload for name, member in shape.members.items()):
+    failures = list(islice(_members(rule, payload, _Path("", "")), MOST_REPORTED))
+    if any(member.required and name not in payload for name, member in rule.members.items()):
         # DynamoDB: a request that lacks a member never reaches the newer validator; conformance:
         # member_constraints/UpdateItem: an empty table name and no key.
         failures = [Failure(each.older, each.older) for each in failures]
@@ -82,26 +82,26 @@ def failure(shown: str | None, path: str, constraint: str, *, newer: str | None 
     return Failure(older + tail, (older if newer is None else f"Value '{newer}'") + tail)
 
 
-def text_failures(shape: Text, text: str, path: str) -> Iterator[Failure]:
+def text_failures(rule: Text, text: str, path: str) -> Iterator[Failure]:
     """Word what is wrong with a text."""
-    return (failure(text, path, constraint) for constraint in _broken_in_text(shape, text))
+    return (failure(text, path, constraint) for constraint in _broken_in_text(rule, text))
 
 
-def _text_failures(shape: Text, text: str, path: _Path) -> Iterator[Failure]:
-    for constraint in _broken_in_text(shape, text):
+def _text_failures(rule: Text, text: str, path: _Path) -> Iterator[Failure]:
+    for constraint in _broken_in_text(rule, text):
         older, newer, _ = failure(text, path.older, constraint)
-        if shape.listed is not None:
-            newer = f"Failed to satisfy constraint: {_one_of(shape.listed)}"
-        elif shape.terse and constraint == _at_least(1):
+        if rule.listed is not None:
+            newer = f"Failed to satisfy constraint: {_one_of(rule.listed)}"
+        elif rule.terse and constraint == _at_least(1):
             newer = _terse(path, constraint)
-        yield Failure(older, newer, shape.alone and newer != older)
+        yield Failure(older, newer, rule.alone and newer != older)
 
 
-def _failure(shape: Whole | ListOf | MapOf, value: Any, path: _Path, constraint: str) -> Failure:
+def _failure(rule: Whole | ListOf | MapOf, value: Any, path: _Path, constraint: str) -> Failure:
     found = failure(
-        _shown(shape, value, newer=False), path.older, constraint, newer=_shown(shape, value, newer=True)
+        _shown(rule, value, newer=False), path.older, constraint, newer=_shown(rule, value, newer=True)
     )
-    if isinstance(shape, MapOf) or not shape.terse:
+    if isinstance(rule, MapOf) or not rule.terse:
         return found
     return Failure(found.older, _terse(path, constraint))
 
@@ -110,8 +110,8 @@ def _terse(path: _Path, constraint: str) -> str:
     return f"Value at '{path.newer}' failed to satisfy constraint: {constraint}"
 
 
-def _members(shape: Struct, payload: dict[str, Any], path: _Path) -> Iterator[Failure]:
-    for name, member in shape.members.items():
+def _members(rule: Struct, payload: dict[str, Any], path: _Path) -> Iterator[Failure]:
+    for name, member in rule.members.items():
         here = path.member(name)
         value = payload.get(name)
         if value is not None:
@@ -120,52 +120,50 @@ def _members(shape: Struct, payload: dict[str, Any], path: _Path) -> Iterator[Fa
             yield failure(None, here.older, "Member must not be null")
 
 
-def _failures(shape: Shape, value: Any, path: _Path) -> Iterator[Failure]:
-    match shape:
+def _failures(rule: Constraint, value: Any, path: _Path) -> Iterator[Failure]:
+    match rule:
         case Text():
-            yield from _text_failures(shape, value, path)
+            yield from _text_failures(rule, value, path)
         case Whole():
-            if shape.least is not None and value < shape.least:
+            if rule.least is not None and value < rule.least:
                 yield _failure(
-                    shape, value, path, f"Member must have value greater than or equal to {shape.least}"
+                    rule, value, path, f"Member must have value greater than or equal to {rule.least}"
                 )
-            if shape.most is not None and value > shape.most:
-                yield _failure(
-                    shape, value, path, f"Member must have value less than or equal to {shape.most}"
-                )
+            if rule.most is not None and value > rule.most:
+                yield _failure(rule, value, path, f"Member must have value less than or equal to {rule.most}")
         case ListOf():
-            for constraint in _broken_lengths(len(value), shape.shortest, shape.longest):
-                yield _failure(shape, value, path, constraint)
+            for constraint in _broken_lengths(len(value), rule.shortest, rule.longest):
+                yield _failure(rule, value, path, constraint)
             for place, member in enumerate(value, start=1):
-                yield from _failures(shape.member, member, path.then(f".{place}.member"))
+                yield from _failures(rule.member, member, path.then(f".{place}.member"))
         case MapOf():
-            yield from _map_failures(shape, value, path)
+            yield from _map_failures(rule, value, path)
         case Struct():
-            yield from _members(shape, value, path.then("."))
+            yield from _members(rule, value, path.then("."))
         case _:
             return
 
 
-def _map_failures(shape: MapOf, value: dict[str, Any], path: _Path) -> Iterator[Failure]:
-    for constraint in _broken_lengths(len(value), shape.shortest, None):
-        yield _failure(shape, value, path, constraint)
-    if shape.keys is not None and any(list(_broken_in_text(shape.keys, name)) for name in value):
-        yield _failure(shape, value, path, f"Map keys must satisfy constraint: [{_all_of(shape.keys)}]")
-    if shape.values is not None:
-        fewest, most = shape.values
+def _map_failures(rule: MapOf, value: dict[str, Any], path: _Path) -> Iterator[Failure]:
+    for constraint in _broken_lengths(len(value), rule.shortest, None):
+        yield _failure(rule, value, path, constraint)
+    if rule.keys is not None and any(list(_broken_in_text(rule.keys, name)) for name in value):
+        yield _failure(rule, value, path, f"Map keys must satisfy constraint: [{_all_of(rule.keys)}]")
+    if rule.values is not None:
+        fewest, most = rule.values
         if any(not fewest <= len(member) <= most for member in value.values()):
             both = f"{_at_most(most)}, {_at_least(fewest)}"
-            yield _failure(shape, value, path, f"Map value must satisfy constraint: [{both}]")
+            yield _failure(rule, value, path, f"Map value must satisfy constraint: [{both}]")
     for name, member in value.items():
-        yield from _failures(shape.member, member, path.then(f".{name}.member"))
+        yield from _failures(rule.member, member, path.then(f".{name}.member"))
 
 
-def _broken_in_text(shape: Text, text: str) -> Iterator[str]:
-    if shape.enum is not None and text not in shape.enum:
-        yield _one_of(shape.enum)
-    yield from _broken_lengths(len(text), shape.shortest, shape.longest)
-    if shape.pattern is not None and re.fullmatch(shape.pattern, text) is None:
-        yield _matching(shape.pattern)
+def _broken_in_text(rule: Text, text: str) -> Iterator[str]:
+    if rule.enum is not None and text not in rule.enum:
+        yield _one_of(rule.enum)
+    yield from _broken_lengths(len(text), rule.shortest, rule.longest)
+    if rule.pattern is not None and re.fullmatch(rule.pattern, text) is None:
+        yield _matching(rule.pattern)
 
 
 def _broken_lengths(length: int, shortest: int | None, longest: int | None) -> Iterator[str]:
@@ -202,13 +200,13 @@ def _matching(pattern: str) -> str:
     return f"Member must satisfy regular expression pattern: {pattern}"
 
 
-def _shown(shape: Shape, value: Any, *, newer: bool) -> str:
+def _shown(rule: Constraint, value: Any, *, newer: bool) -> str:
     """Render a value as Java's toString does; the newer validator shows what is in a structure."""
-    match shape:
+    match rule:
         case ListOf():
-            return "[" + ", ".join(_shown(shape.member, member, newer=newer) for member in value) + "]"
+            return "[" + ", ".join(_shown(rule.member, member, newer=newer) for member in value) + "]"
         case MapOf():
-            pairs = (f"{name}={_shown(shape.member, member, newer=newer)}" for name, member in value.items())
+            pairs = (f"{name}={_shown(rule.member, member, newer=newer)}" for name, member in value.items())
             return "{" + ", ".join(pairs) + "}"
         case Attributes():
             pairs = (f"{name}={_object('AttributeValue', member)}" for name, member in value.items())
@@ -217,11 +215,11 @@ def _shown(shape: Shape, value: Any, *, newer: bool) -> str:
             pairs = (
                 f"{name[0].lower()}{name[1:]}="
                 + (_shown(member, value[name], newer=True) if name in value else "null")
-                for name, member in shape.members.items()
+                for name, member in rule.members.items()
             )
-            return f"{shape.java}({', '.join(pairs)})"
+            return f"{rule.java}({', '.join(pairs)})"
         case Struct():
-            return _object(shape.java, value)
+            return _object(rule.java, value)
         case Value():
             return _object("AttributeValue", value)
         case _:

@@ -13,8 +13,7 @@ from solotable._values.limits import (
     SHORTEST_TABLE_NAME,
 )
 
-from .items import NAME_PATTERN
-from .kinds import Flag, ListOf, Real, Shape, Struct, Text, Unsupported, Whole
+from .kinds import NAME_PATTERN, Constraint, Flag, ListOf, Real, Struct, Text, Unsupported, Whole
 from .resources import DEMANDED_TABLE, INSIGHTS, POLICIES
 
 _INDEX = Text(required=True, pattern=NAME_PATTERN, shortest=SHORTEST_TABLE_NAME, longest=LONGEST_TABLE_NAME)
@@ -71,7 +70,7 @@ _TAGS = ListOf(
         },
     )
 )
-_GLOBAL: dict[str, Shape] = {
+_GLOBAL: dict[str, Constraint] = {
     "IndexName": _INDEX,
     "KeySchema": _INDEX_KEY_SCHEMA,
     "Projection": _PROJECTION,
@@ -79,7 +78,7 @@ _GLOBAL: dict[str, Shape] = {
     "OnDemandThroughput": _ON_DEMAND,
     "WarmThroughput": _WARM,
 }
-_TABLE_SETTINGS: dict[str, Shape] = {
+_TABLE_SETTINGS: dict[str, Constraint] = {
     "BillingMode": _BILLING,
     "ProvisionedThroughput": _THROUGHPUT,
     "StreamSpecification": _STREAM,
@@ -91,7 +90,7 @@ _TABLE_SETTINGS: dict[str, Shape] = {
 }
 
 
-def _unsupported(*names: str) -> dict[str, Shape]:
+def _unsupported(*names: str) -> dict[str, Constraint]:
     return {name: Unsupported(name=name) for name in names}
 
 
@@ -161,7 +160,7 @@ LIST_TABLES = Struct(
 _ARN = Text()
 
 
-def _of_table(java: str, **members: Shape) -> Struct:
+def _of_table(java: str, **members: Constraint) -> Struct:
     return Struct(java=java, members={"TableName": DEMANDED_TABLE, **members})
 
 

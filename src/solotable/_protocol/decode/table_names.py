@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from solotable._protocol.constraints.items import NAME_PATTERN
-from solotable._protocol.constraints.kinds import Text
+from solotable._protocol.constraints.kinds import NAME_PATTERN, Text
 from solotable._protocol.constraints.report import aggregated, failure, text_failures
 from solotable._protocol.json_codec import plain_dumps
 from solotable._values.limits import LONGEST_TABLE_NAME, SHORTEST_TABLE_NAME

@@ -1,6 +1,6 @@
 """Replies -> wire form, as dicts for callers in process or as JSON bytes for the wire.
 
-Stored items are JSON already: `encode_json` splices them in as they are, `encode` decodes all items
+Stored items are JSON already: `encode_json` splices them in as they are, `encode_reply` decodes all items
 of a page in one go.
 """
 
@@ -22,14 +22,14 @@ from solotable._protocol.replies import (
     TransactGot,
     TransactWrote,
     WroteItem,
+    decode_items,
 )
-from solotable._values import Item
 
 #: Copying this many bytes holds up other threads for a millisecond.
 _LARGE_COPY = 2 * 1024 * 1024
 
 
-def encode(reply: Reply) -> dict[str, Any]:
+def encode_reply(reply: Reply) -> dict[str, Any]:
     """Return a reply in wire form, every item decoded."""
     match reply:
         case GotItem():
@@ -42,7 +42,7 @@ def encode(reply: Reply) -> dict[str, Any]:
             )
         case Page():
             return _present(
-                Items=None if reply.items is None else items(reply.items),
+                Items=None if reply.items is None else decode_items(reply.items),
                 Count=reply.count,
                 ScannedCount=reply.scanned,
                 LastEvaluatedKey=reply.last_key,
@@ -50,18 +50,18 @@ def encode(reply: Reply) -> dict[str, Any]:
             )
         case BatchGot():
             return _present(
-                Responses={table: items(found) for table, found in reply.responses.items()},
+                Responses={table: decode_items(found) for table, found in reply.responses.items()},
                 UnprocessedKeys=reply.unprocessed,
                 ConsumedCapacity=reply.capacity,
             )
         case TransactGot():
-            found = iter(items(item for item in reply.items if item is not None))
+            found = iter(decode_items(item for item in reply.items if item is not None))
             return _present(
                 Responses=[{} if item is None else {"Item": next(found)} for item in reply.items],
                 ConsumedCapacity=reply.capacity,
             )
         case StatementRan():
-            return _present(Items=items(reply.items), **_after_items(reply))
+            return _present(Items=decode_items(reply.items), **_after_items(reply))
         case _:
             return _without_items(reply)
 
@@ -144,23 +144,6 @@ def _separated(pieces: list[bytes]) -> list[bytes]:
     separated = [b","] * (2 * len(pieces) - 1)
     separated[::2] = pieces
     return separated
-
-
-def items(found: Iterable[SomeItem]) -> list[Item]:
-    """Return items as dicts; those that are bytes are decoded together."""
-    listed = list(found)
-    raw = [item for item in listed if isinstance(item, bytes)]
-    if len(raw) == len(listed):
-        return _decoded(*raw)
-    decoded: list[Item] = []
-    for item in listed:
-        decoded += _decoded(item) if isinstance(item, bytes) else [item]
-    return decoded
-
-
-def _decoded(*runs: bytes) -> list[Item]:
-    decoded: list[Item] = loads(b"[" + b",".join(runs) + b"]")
-    return decoded
 
 
 def _without_items(reply: BatchWrote | TransactWrote | dict[str, Any]) -> dict[str, Any]:

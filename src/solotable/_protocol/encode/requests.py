@@ -45,7 +45,7 @@ from solotable.errors import DeclarationError
 Wire = dict[str, Any]
 
 
-def render(request: Request[Any]) -> tuple[str, Wire]:
+def encode_request(request: Request[Any]) -> tuple[str, Wire]:
     """Return the name of a request's operation and its members."""
     if isinstance(request, Control):
         return request.operation, request.members

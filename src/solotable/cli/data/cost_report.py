@@ -8,7 +8,7 @@ from typing import Any
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
 from solotable._entities.patterns.cost import Units, get_units, put_units
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import GetItem, PutItem, Query, TransactWriteItems
 from solotable._values import item_size
 from solotable.cli.options.database import Exchange

@@ -231,11 +231,11 @@ def cursor_secret() -> str | None:
 
 def shown_requests(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
     """Return requests in wire form: the operation and its members."""
-    from solotable._protocol.encode.requests import render
+    from solotable._protocol.encode.requests import encode_request
 
     found = []
     for each in exchanges:
-        operation, members = render(each.request)
+        operation, members = encode_request(each.request)
         found.append({"operation": operation, "request": members})
     return found
 

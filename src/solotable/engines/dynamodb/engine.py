@@ -10,10 +10,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from solotable._protocol.decode.replies import decode_reply
-from solotable._protocol.encode.requests import render
+from solotable._protocol.encode.requests import encode_request
 from solotable._protocol.engine import Capabilities, ReplyT
 from solotable._protocol.requests import Request
-from solotable._protocol.wire import call
 
 from .errors import WireRequest, translate_error
 from .http.async_transport import AsyncHttpTransport
@@ -40,7 +39,7 @@ class DynamoEngine:
 
     def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Send one request; return its reply, or raise its error."""
-        operation, members = render(request)
+        operation, members = encode_request(request)
         transport = self._transports.get(operation)
         try:
             wire = transport.send(operation, members)
@@ -53,6 +52,9 @@ class DynamoEngine:
 
     def call(self, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
         """Answer a request in wire form, as `client.get_item(...)` would send it."""
+        # Imported here: a store sends records, and needs neither the parser nor the constraints.
+        from solotable._protocol.wire import call
+
         return call(self, operation, payload)
 
     def make_async(self) -> AsyncDynamoEngine | None:
@@ -86,7 +88,7 @@ class AsyncDynamoEngine:
 
     async def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Send one request; return its reply, or raise its error."""
-        operation, members = render(request)
+        operation, members = encode_request(request)
         if self._transports.is_open(operation):
             transport = self._transports.get(operation)
         else:

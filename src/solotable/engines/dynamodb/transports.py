@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from solotable._protocol.constraints import STREAMS
+from solotable._protocol.operations import STREAM_OPERATIONS
 from solotable.errors import NotConfigured
 from solotable.fork_safe import new_lock
 
@@ -82,11 +82,11 @@ class Transports:
 
     def get(self, operation: str) -> BotocoreTransport | HttpTransport:
         """Return the transport for an operation."""
-        return self._get_streams() if operation in STREAMS else self.items
+        return self._get_streams() if operation in STREAM_OPERATIONS else self.items
 
     def is_open(self, operation: str) -> bool:
         """Whether the transport for an operation is open already."""
-        return operation not in STREAMS or self._streams is not None
+        return operation not in STREAM_OPERATIONS or self._streams is not None
 
     def close(self) -> None:
         """Close the transports that were opened here, and detach from the caller's clients."""

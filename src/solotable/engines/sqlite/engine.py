@@ -19,7 +19,6 @@ from solotable._protocol.decode.table_names import plain_name
 from solotable._protocol.engine import Capabilities, Pause, ReplyT, TooLong
 from solotable._protocol.error_texts import LATEST, YEARS, ErrorTexts
 from solotable._protocol.requests import Request
-from solotable._protocol.wire import call
 from solotable.errors import ConditionFailed, DeclarationError, ServiceError
 
 from .counts import recount
@@ -93,6 +92,9 @@ class SqliteEngine:
 
     def call(self, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
         """Answer a request in wire form, as `client.get_item(...)` would send it."""
+        # Imported here: a store sends records, and needs neither the parser nor the constraints.
+        from solotable._protocol.wire import call
+
         return call(self, operation, payload)
 
     @property

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypedDict, Unpack
 
-from solotable._protocol.constraints import ITEMS, SHAPES
+from solotable._protocol.constraints.operations import CONSTRAINTS, ITEMS
 from solotable._protocol.requests import Request
 
 from . import faulty
@@ -96,7 +96,7 @@ class Faults:
 
     def unreachable(self, operation: str | None = None, **when: Unpack[When]) -> Fault:
         """Take no connection: TransportError, and nothing was done."""
-        return self._declare(faulty.unreachable, operation, tuple(SHAPES), **when)
+        return self._declare(faulty.unreachable, operation, tuple(CONSTRAINTS), **when)
 
     def timeout(self, operation: str | None = None, *, applied: bool, **when: Unpack[When]) -> Fault:
         """Give no answer, though the request was done (`applied`) or was not.

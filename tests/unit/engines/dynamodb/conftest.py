@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from solotable._protocol.constraints import ITEMS
+from solotable._protocol.constraints.operations import ITEMS
 from solotable._protocol.engine import Capabilities, Engine
 from solotable._protocol.requests import DeleteItem, Request, Scan
 from solotable.engines import dynamodb

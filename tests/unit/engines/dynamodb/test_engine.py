@@ -12,7 +12,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from solotable._expressions.ast import Assign, Attr, Compare, Const, Exists, KeyTerm, Not, Update
-from solotable._protocol.encode.replies import encode
+from solotable._protocol.encode.replies import encode_reply
 from solotable._protocol.engine import Engine
 from solotable._protocol.requests import (
     BatchDelete,
@@ -134,13 +134,13 @@ def test_both_engines_reply_alike(
         request_ = replace(request_, token=uuid.uuid4().hex)
     reply, expected = engine.handle(request_), embedded.handle(request_)
     assert type(reply) is type(expected)
-    assert encode(reply) == encode(expected)
+    assert encode_reply(reply) == encode_reply(expected)
     everything = Scan(table=T)
     assert stored(engine.handle(everything)) == stored(embedded.handle(everything))
 
 
 def stored(page: Any) -> list[Any]:
-    found: list[Any] = encode(page)["Items"]
+    found: list[Any] = encode_reply(page)["Items"]
     return found
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from solotable._protocol.decode import decode
+from solotable._protocol.decode.requests import decode_request
 from solotable.engines.sqlite import SqliteEngine
 from solotable.errors import ConditionFailed, EngineError, ReadOnly, StorageFull
 from tests.conformance.tables import table
@@ -329,7 +329,7 @@ def test_a_group_meets_a_definition_that_another_process_has_changed(
 
 
 def request(operation: str, **members: Any) -> Any:
-    return decode(operation, {"TableName": "Things", **members})
+    return decode_request(operation, {"TableName": "Things", **members})
 
 
 def test_requests_together_are_one_commit_with_an_outcome_each(engine: SqliteEngine, faults: Faults) -> None:
@@ -395,7 +395,9 @@ def test_in_memory_reads_and_transactions_work_together_with_writes() -> None:
     with SqliteEngine(":memory:") as engine:
         engine.call("CreateTable", table("Things", "pk:S"))
         key = {"pk": {"S": "a"}}
-        gets = decode("TransactGetItems", {"TransactItems": [{"Get": {"TableName": "Things", "Key": key}}]})
+        gets = decode_request(
+            "TransactGetItems", {"TransactItems": [{"Get": {"TableName": "Things", "Key": key}}]}
+        )
         outcomes = engine.handle_together([request("PutItem", Item=key), gets, request("GetItem", Key=key)])
         assert [outcome.error for outcome in outcomes] == [None, None, None]
         assert outcomes[1].get().items == [b'{"pk":{"S":"a"}}']

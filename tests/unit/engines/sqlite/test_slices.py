@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from solotable._protocol.decode import decode
-from solotable._protocol.encode.replies import encode
+from solotable._protocol.decode.requests import decode_request
+from solotable._protocol.encode.replies import encode_reply
 from solotable._protocol.engine import TooLong
 from solotable.engines import sqlite
 from solotable.engines.sqlite.engine import SqliteEngine
@@ -116,9 +116,11 @@ READS[6][1]["ExpressionAttributeValues"] = {":p": {"S": "large"}, ":n": {"N": "5
 def test_a_read_in_slices_has_the_same_answer(
     engine: SqliteEngine, operation: str, payload: dict[str, Any]
 ) -> None:
-    request = decode(operation, payload)
+    request = decode_request(operation, payload)
     pauses: list[int] = []
-    assert encode(engine.handle_in_slices(request, pauses.append)) == encode(engine.handle(request))
+    assert encode_reply(engine.handle_in_slices(request, pauses.append)) == encode_reply(
+        engine.handle(request)
+    )
     assert pauses or operation == "GetItem"
 
 
@@ -139,7 +141,7 @@ def test_others_write_between_the_steps_of_a_read(
             other.start()
             other.join()
 
-    engine.handle_in_slices(decode(operation, payload), pause)
+    engine.handle_in_slices(decode_request(operation, payload), pause)
     assert wrote or operation == "GetItem"
 
 
@@ -147,16 +149,16 @@ def test_a_read_that_is_ended_can_be_made_again(engine: SqliteEngine) -> None:
     def end(_size: int) -> None:
         raise TooLong
 
-    request = decode("Query", _many())
+    request = decode_request("Query", _many())
     for _ in range(20):
         with pytest.raises(TooLong):
             engine.handle_in_slices(request, end)
-    assert engine.handle(request).count == len(encode(engine.handle(request))["Items"])
+    assert engine.handle(request).count == len(encode_reply(engine.handle(request))["Items"])
     assert not engine.sliced
 
 
 def _update(place: str, **members: Any) -> Any:
-    return decode(
+    return decode_request(
         "UpdateItem",
         {
             "TableName": "Things",
@@ -224,7 +226,7 @@ def test_a_condition_that_fails_ahead_fails(engine: SqliteEngine) -> None:
 def test_a_write_that_looks_into_a_large_item_is_left_to_the_caller(engine: SqliteEngine) -> None:
     with pytest.raises(TooLong):
         engine.handle_small(_update("0004"), 100_000)
-    small = decode("PutItem", {"TableName": "Things", "Item": _item("many", 1)})
+    small = decode_request("PutItem", {"TableName": "Things", "Item": _item("many", 1)})
     outcomes = engine.handle_together([_update("0004"), small, _update("0004")], largest=100_000)
     for outcome in (outcomes[0], outcomes[2]):
         with pytest.raises(TooLong):

@@ -12,7 +12,7 @@ from collections.abc import Generator
 from typing import Any
 
 from solotable._protocol.capacity import CapacityMeter, write_units
-from solotable._protocol.encode.item_steps import load_item
+from solotable._protocol.decode.large_items import decode_item_in_steps
 from solotable._protocol.engine import Pause
 from solotable._protocol.json_codec import dumps, loads
 from solotable._values import Item, item_size
@@ -53,7 +53,7 @@ class StoredItem:
 
     def decode(self, pause: Pause) -> None:
         """Decode the item in steps."""
-        self._item = load_item(self.raw, pause)
+        self._item = decode_item_in_steps(self.raw, pause)
 
 
 def find(connection: sqlite3.Connection, table: Table, key: bytes) -> StoredItem | None:

@@ -32,7 +32,7 @@ from solotable._flows.transactions import commit
 from solotable._flows.transactions.write import ANY, Write
 from solotable._flows.verbs import batch, get, put, query
 from solotable._flows.verbs.update import Changes, plan_update
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import DeleteItem, Scan
 from solotable._store.arguments import condition_of
 from solotable._store.page import Page

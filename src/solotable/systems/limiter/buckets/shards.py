@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not
 from solotable._flows.retry import Flow, send
-from solotable._protocol.encode.replies import items as decode_items
+from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import (
     BatchGetItem,
     DeleteItem,

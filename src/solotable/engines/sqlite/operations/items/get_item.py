@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from solotable._expressions.ast import Path, Projection
 from solotable._expressions.project import project
 from solotable._protocol.capacity import CapacityMeter, read_units
-from solotable._protocol.encode.item_steps import load_item
+from solotable._protocol.decode.large_items import decode_item_in_steps
 from solotable._protocol.replies import GotItem, SomeItem
 from solotable._protocol.requests import GetItem
 from solotable.engines.sqlite.items.keys import check_and_encode_key
@@ -44,7 +44,7 @@ def project_row(
     if projection is None:
         return row.raw
     engine.pause(len(row.raw))
-    return project(projection, load_item(row.raw, engine.pause) if engine.sliced else row.item)
+    return project(projection, decode_item_in_steps(row.raw, engine.pause) if engine.sliced else row.item)
 
 
 def check_key_paths(table: Table, paths: Iterable[Path]) -> None:

@@ -16,7 +16,7 @@ from solotable._expressions.ast import Projection
 from solotable._expressions.evaluate import evaluate, paths_of
 from solotable._expressions.project import project
 from solotable._protocol.capacity import CapacityMeter, read_units
-from solotable._protocol.encode.item_steps import load_item, unload
+from solotable._protocol.decode.large_items import decode_item_in_steps, release_item
 from solotable._protocol.json_codec import dumps, loads
 from solotable._protocol.replies import Page, SomeItem
 from solotable._protocol.requests import Query, Scan
@@ -215,7 +215,7 @@ def _read(
         engine.pause(len(raw))
         found.scanned += 1
         found.last = raw
-        item = load_item(raw, engine.pause) if sliced else loads(raw)
+        item = decode_item_in_steps(raw, engine.pause) if sliced else loads(raw)
         if index is None or index.projected is None:
             found.size += size
         else:
@@ -231,7 +231,7 @@ def _read(
             if request.select != "COUNT":
                 found.items.append(_encode_shown(item, raw, whole, request.projection, sliced))
         if sliced:
-            unload(item, engine.pause)
+            release_item(item, engine.pause)
         if found.size >= LARGEST_PAGE or found.scanned == request.limit:
             found.full = True
             break

@@ -7,10 +7,9 @@ from typing import Any
 
 from solotable._expressions.evaluate import evaluate, fetch
 from solotable._partiql import Column, Reads
-from solotable._protocol.encode.replies import items
 from solotable._protocol.engine import Pause
 from solotable._protocol.json_codec import loads
-from solotable._protocol.replies import Capacity, SomeItem
+from solotable._protocol.replies import Capacity, SomeItem, decode_items
 from solotable._values import Item
 
 
@@ -23,7 +22,7 @@ def shape(found: Sequence[SomeItem], reads: Reads, pause: Pause) -> list[SomeIte
         pause(len(some))
         shaped += [
             in_columns(item, reads.columns)
-            for item in items((some,))
+            for item in decode_items((some,))
             if reads.residue is None or evaluate(reads.residue, item, pause)
         ]
     return shaped

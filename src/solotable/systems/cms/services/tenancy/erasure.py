@@ -13,8 +13,7 @@ from solotable._expressions.ast import KeyTerm
 from solotable._flows.internal_items import internal_partition
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
-from solotable._protocol.encode.replies import items as decode_items
-from solotable._protocol.replies import Page
+from solotable._protocol.replies import Page, decode_items
 from solotable._protocol.requests import BatchDelete, BatchWriteItem, Query
 from solotable._store.runner import arun
 from solotable.systems.cms.entities.catalogue import Asset, Resource

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solotable._protocol.encode import item_steps
-from solotable._protocol.encode.item_steps import load_item, unload
+from solotable._protocol.decode import large_items
+from solotable._protocol.decode.large_items import decode_item_in_steps, release_item
 from solotable._protocol.json_codec import dumps
 from tests.unit.expressions.strategies import ITEMS
 
@@ -21,7 +21,7 @@ def _count(item: Any) -> int:
         nonlocal calls
         calls += 1
 
-    assert load_item(dumps(item), pause) == item
+    assert decode_item_in_steps(dumps(item), pause) == item
     return calls
 
 
@@ -34,9 +34,9 @@ def test_an_item_read_in_steps_is_the_same_item(item: Any, times: int, step: int
         "text": {"L": [{"S": '"},{"'}, {"S": "}},{[\\"}, {"S": "\\"}] * times},
     }
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(item_steps, "STEP", step)
-        patch.setattr(item_steps, "_SHORTEST_STEP", step // 4)
-        assert load_item(dumps(large), lambda _size: None) == large
+        patch.setattr(large_items, "STEP", step)
+        patch.setattr(large_items, "_SHORTEST_STEP", step // 4)
+        assert decode_item_in_steps(dumps(large), lambda _size: None) == large
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_an_item_read_in_steps_is_the_same_item(item: Any, times: int, step: int
 def test_a_large_item_takes_many_steps_and_each_reads_many_elements(elements: list[Any]) -> None:
     item = {"pk": {"S": "k"}, "l": {"L": elements}, "n": {"BOOL": True}, "ss": {"SS": ["a", "b"]}}
     size = len(dumps(item))
-    assert size / item_steps.STEP / 4 <= _count(item) <= size / item_steps.STEP * 2 + 40
+    assert size / large_items.STEP / 4 <= _count(item) <= size / large_items.STEP * 2 + 40
 
 
 def test_a_small_item_takes_no_step() -> None:
@@ -62,6 +62,6 @@ def test_a_small_item_takes_no_step() -> None:
 def test_an_item_is_let_go_in_steps() -> None:
     calls: list[int] = []
     item: Any = {"m": {"M": {"l": {"L": [{"N": "1"}] * 100_000}}}, "l": {"L": [{"N": "1"}] * 10}}
-    unload(item, calls.append)
+    release_item(item, calls.append)
     assert item == {}
     assert len(calls) > 20

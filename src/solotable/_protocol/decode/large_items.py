@@ -30,7 +30,7 @@ class _Unreadable(Exception):
     """The text is not in the form in which items are stored."""
 
 
-def load_item(raw: bytes, pause: Pause) -> Item:
+def decode_item_in_steps(raw: bytes, pause: Pause) -> Item:
     """Return a stored item; `pause` is called between steps."""
     if len(raw) > STEP:
         try:
@@ -44,17 +44,17 @@ def load_item(raw: bytes, pause: Pause) -> Item:
     return item
 
 
-def unload(item: Item, pause: Pause) -> None:
+def release_item(item: Item, pause: Pause) -> None:
     """Let go of an item in steps, as freeing 400,000 values takes long too. It is empty afterwards."""
     for value in item.values():
-        _unload(value, pause)
+        _release(value, pause)
     item.clear()
 
 
-def _unload(value: AttributeValue, pause: Pause) -> None:
+def _release(value: AttributeValue, pause: Pause) -> None:
     for kind, content in value.items():
         if kind == "M":
-            unload(content, pause)
+            release_item(content, pause)
         elif kind == "L":
             while len(content) > _ELEMENTS:
                 pause(0)
