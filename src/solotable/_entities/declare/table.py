@@ -132,8 +132,8 @@ class Table:
         if not _TABLE_NAME.fullmatch(name) and not name.startswith("arn:"):
             shown = name if len(name) <= _LONGEST_SHOWN else name[:_LONGEST_SHOWN] + "..."
             raise DeclarationError(
-                f"Table {shown!r}: a table's name has {SHORTEST_TABLE_NAME} to {LONGEST_TABLE_NAME} characters, each "
-                f"a letter (a-z, A-Z), a digit, or one of _ . -"
+                f"Table {shown!r}: a table's name has {SHORTEST_TABLE_NAME} to {LONGEST_TABLE_NAME} "
+                f"characters, each a letter (a-z, A-Z), a digit, or one of _ . -"
             )
         self.name = name
         self.partition = KeyAttribute.read(partition, where=where)
