@@ -87,18 +87,15 @@ class AsyncVerbs:
 
         A versioned entity replaces only the version that it was read at, and version 0 only nothing.
         """
-        intent, where_ = put.intend(self._scope, check_instance("put", entity)), condition_of(entity, where)
-        stored: E = await self._do(lambda: put.plan_put(self._scope, intent, where=where_))
-        return stored
+        check_instance("put", entity)
+        flow = put.put_entity(self._scope, entity, where=condition_of(entity, where))
+        return await self._run(flow)
 
     async def create(self, entity: E, *, where: Where[E] = None) -> E:
         """Make the entity, or raise AlreadyExists; return it as stored."""
-        intent, where_ = (
-            put.intend(self._scope, check_instance("create", entity)),
-            condition_of(entity, where),
-        )
-        stored: E = await self._do(lambda: put.plan_put(self._scope, intent, create=True, where=where_))
-        return stored
+        check_instance("create", entity)
+        flow = put.put_entity(self._scope, entity, create=True, where=condition_of(entity, where))
+        return await self._run(flow)
 
     async def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
         self,
@@ -136,10 +133,10 @@ class AsyncVerbs:
         """Remove an entity and return it as it was; None when there was none."""
         plan, given, mine, expected = target_of("delete", entity, key, version)
         where_ = condition_of(plan, where)
-        removed: E | None = await self._do(
-            lambda: put.plan_delete(self._scope, plan, given, version=expected, mine=mine, where=where_)
+        flow: Flow[E | None] = put.delete_entity(
+            self._scope, plan, given, version=expected, mine=mine, where=where_
         )
-        return removed
+        return await self._run(flow)
 
     async def modify(
         self, entity: type[E], change: modify.Change[E], /, *, default: E | None = None, **key: Any

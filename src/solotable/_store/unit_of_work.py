@@ -14,8 +14,8 @@ from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.traits import leases
 from solotable._flows.transactions.commit import Planner, transact
-from solotable._flows.transactions.idempotency import Receipt, receipt
-from solotable._flows.transactions.write import Companion, ExpectedVersion, Write
+from solotable._flows.transactions.idempotency import CallerToken, caller_token
+from solotable._flows.transactions.write import DerivedWrite, ExpectedVersion, Write
 from solotable._flows.verbs import put, update
 from solotable._flows.verbs.batch import write_batch
 from solotable.errors import DataError, DeclarationError, TenantViolation
@@ -43,7 +43,7 @@ class TransactionWork:
         self._scope = scope
         self._token = token
         self._planners: list[Planner] | None = []
-        self._leases: list[Companion] = []
+        self._leases: list[DerivedWrite] = []
         #: What the caller asked for, in the caller's own words; under a token it must be the same again.
         self._asked: list[object] = []
         self._table: Table | None = None
@@ -137,10 +137,10 @@ class TransactionWork:
         self._asked.append((None if plan is None else plan.tag, asked))
         self._table = self._table or (None if plan is None else plan.table)
 
-    def _receipt(self) -> Receipt | None:
+    def _caller_token(self) -> CallerToken | None:
         if self._token is None or not self._asked:
             return None
-        return receipt(self._table or self._scope.tables[0], self._token, self._asked)
+        return caller_token(self._table or self._scope.tables[0], self._token, self._asked)
 
     def _open(self) -> list[Planner]:
         if self._planners is None:
@@ -148,8 +148,8 @@ class TransactionWork:
         return self._planners
 
     def _commit(self) -> Flow[None]:
-        receipt = self._receipt()
-        yield from transact(self._scope, self._take(), receipt=receipt)
+        token = self._caller_token()
+        yield from transact(self._scope, self._take(), token=token)
 
     def _take(self) -> list[Planner]:
         planners, self._planners = self._open(), None
@@ -210,9 +210,9 @@ class BatchWork:
         return write_batch(self._scope, writes)
 
 
-def _guarded(planner: Planner, leases: tuple[Companion, ...]) -> Flow[Write]:
+def _guarded(planner: Planner, leases: tuple[DerivedWrite, ...]) -> Flow[Write]:
     write = yield from planner()
-    return replace(write, companions=(*write.companions, *leases))
+    return replace(write, derived_writes=(*write.derived_writes, *leases))
 
 
 def _already(prepared: Write) -> Flow[Write]:

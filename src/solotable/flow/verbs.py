@@ -73,17 +73,14 @@ def get_items(
 
 def put(scope: Scope, entity: E, *, where: Where[E] = None) -> Flow[E]:
     """Create the entity or replace the stored one, and return it as stored."""
-    intent, condition_ = put_flows.intend(scope, check_instance("put", entity)), condition_of(entity, where)
-    return perform(scope, lambda: put_flows.plan_put(scope, intent, where=condition_))
+    check_instance("put", entity)
+    return put_flows.put_entity(scope, entity, where=condition_of(entity, where))
 
 
 def create(scope: Scope, entity: E, *, where: Where[E] = None) -> Flow[E]:
     """Create the entity, or raise AlreadyExists; return it as stored."""
-    intent, condition_ = (
-        put_flows.intend(scope, check_instance("create", entity)),
-        condition_of(entity, where),
-    )
-    return perform(scope, lambda: put_flows.plan_put(scope, intent, create=True, where=condition_))
+    check_instance("create", entity)
+    return put_flows.put_entity(scope, entity, create=True, where=condition_of(entity, where))
 
 
 def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
@@ -126,10 +123,7 @@ def delete(
     """Delete an entity, and return it as it was; None when there was none."""
     plan, given, mine, expected = target_of("delete", entity, key, version)
     condition_ = condition_of(plan, where)
-    return perform(
-        scope,
-        lambda: put_flows.plan_delete(scope, plan, given, version=expected, mine=mine, where=condition_),
-    )
+    return put_flows.delete_entity(scope, plan, given, version=expected, mine=mine, where=condition_)
 
 
 def delete_items(scope: Scope, table: Table, keys: Iterable[Item]) -> Flow[int]:

@@ -43,7 +43,7 @@ def take_locks(db: AdminStore, entity: type[Entity], *, budget: int) -> Iterator
 
 def _locked(db: AdminStore, entity: Entity) -> Locked:
     plan = entity.plan()
-    for companion in unique.taking(db.scope, plan, entity):
+    for lock in unique.taking(db.scope, plan, entity):
         # In one transaction with a look at the holder: it must still have the value that is locked.
         there = ConditionCheck(
             table=db.scope.table(plan.table),
@@ -51,11 +51,11 @@ def _locked(db: AdminStore, entity: Entity) -> Locked:
             condition=_unchanged(plan, entity),
         )
         try:
-            db.engine.handle(TransactWriteItems(actions=(companion.action, there)))
+            db.engine.handle(TransactWriteItems(actions=(lock.action, there)))
         except TransactionCancelled as cancelled:
             why = cancelled.reasons[0]
             if why["Code"] == "ConditionalCheckFailed":
-                return Locked(entity=entity, refused=companion.explain(why.get("Item")))
+                return Locked(entity=entity, refused=lock.explain(why.get("Item")))
             # The entity changed meanwhile, and its own write has seen to the locks.
     return Locked(entity=entity)
 

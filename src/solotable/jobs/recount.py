@@ -18,12 +18,11 @@ from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.key import BoundKey
 from solotable._entities.traits.counters import Counted
 from solotable._expressions.ast import Assign, Attr, Compare, Condition, Const, Exists, Not, Or, Update
+from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
 from solotable._protocol.requests import UpdateItem
 from solotable._store.store import AdminStore
 from solotable._values import dump
 from solotable.errors import ConditionFailed, DataError, DeclarationError
-
-_ATTEMPTS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +74,8 @@ def _recount_one(
 ) -> Recounted | None:
     plan = parent.plan()
     key = {part: getattr(parent, part) for part in plan.primary.parts}
-    for _ in range(_ATTEMPTS):
+
+    def attempt() -> Recounted | None:
         now = db.get(trait.parent, consistent=True, **key)
         if now is None:
             return None
@@ -86,11 +86,16 @@ def _recount_one(
         )
         if said == counted or not repair:
             return found
-        if _repair(db, plan, key, trait.field, said, counted):
-            return replace(found, repaired=True)
-    raise DataError(
-        f"{plan.name} {key} changed {_ATTEMPTS} times while it was counted; recount it when it is quiet."
-    )
+        _repair(db, plan, key, trait.field, said, counted)
+        return replace(found, repaired=True)
+
+    try:
+        return db.retry_conflicts(attempt)
+    except ConditionFailed as error:
+        raise DataError(
+            f"{plan.name} {key} changed {CONFLICT_ATTEMPTS} times while it was counted; "
+            f"recount it when it is quiet."
+        ) from error
 
 
 def _count(
@@ -110,8 +115,8 @@ def _count(
 
 def _repair(
     db: AdminStore, plan: Plan, key: Mapping[str, Any], field: str, said: Decimal, counted: Decimal
-) -> bool:
-    """Set a counter to what was counted, unless it has moved meanwhile."""
+) -> None:
+    """Set a counter to what was counted; raise ConditionFailed if it has changed since it was read."""
     path = (plan.attributes[field].wire,)
     unmoved: Condition = Compare("=", Attr(path), Const(dump(said)))
     if not said:
@@ -122,8 +127,4 @@ def _repair(
         update=Update((Assign(path, Const(dump(counted))),), creates=True),
         condition=unmoved,
     )
-    try:
-        db.engine.handle(update)
-    except ConditionFailed:
-        return False
-    return True
+    db.engine.handle(update)

@@ -84,7 +84,7 @@ def drive(flow: Flow[Any], replies: Sequence[Item | None]) -> tuple[list[str], A
 def companions(write: Write) -> list[tuple[str, str, bool]]:
     """Return the kind, the sort key and whether there is a condition, of everything that goes along."""
     found = []
-    for companion in write.companions:
+    for companion in write.derived_writes:
         action = companion.action
         key = action.item if isinstance(action, PutItem) else action.key
         found.append((type(action).__name__, key["SK"]["S"], action.condition is not None))
@@ -96,7 +96,7 @@ def test_an_update_puts_the_former_version_aside() -> None:
     asked, write = drive(flow, [page(5)])
     assert asked == ["PAGE#p#LATEST"]
     assert companions(write) == [("PutItem", "PAGE#p#v005", True), ("DeleteItem", "PAGE#p#v003", False)]
-    action = write.companions[0].action
+    action = write.derived_writes[0].action
     assert isinstance(action, PutItem)
     assert action.item == {
         "PK": {"S": "TENANT#acme"},
@@ -155,7 +155,7 @@ def test_a_rename_turns_every_former_name_and_takes_its_own_back() -> None:
     assert asked == ["ROUTE#/c"]
     assert write.action.item == redirect("/c", "/a")
     assert companions(write) == [("PutItem", "ROUTE#/a", True), ("PutItem", "ROUTE#/b", True)]
-    moved, turned = (companion.action for companion in write.companions)
+    moved, turned = (companion.action for companion in write.derived_writes)
     assert moved.item == route("/a", 4, "/b", "/c")
     assert turned.item == redirect("/b", "/a")
 
@@ -184,7 +184,7 @@ def test_following_a_name_ends() -> None:
 
 def test_actions_without_a_condition_are_never_blamed() -> None:
     _, write = drive(plan_delete(SCOPE, Page.plan(), {"page_id": "p"}, version=ANY), [page(2)])
-    for companion in write.companions:
+    for companion in write.derived_writes:
         if not isinstance(companion.action, ConditionCheck) and companion.action.condition is None:
             with pytest.raises(AssertionError):
                 companion.explain(None)

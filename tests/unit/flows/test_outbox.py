@@ -102,7 +102,7 @@ def test_a_create_needs_no_reading_and_carries_its_event() -> None:
     flow = plan_put(SCOPE, intend(SCOPE, Order(order_id="o")), create=True)
     with pytest.raises(StopIteration) as done:
         next(flow)
-    assert [companion.title for companion in done.value.value.companions] == ["the event of Order"]
+    assert [companion.title for companion in done.value.value.derived_writes] == ["the event of Order"]
 
 
 def terms(**more: Any) -> leases.Terms:

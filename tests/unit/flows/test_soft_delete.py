@@ -82,7 +82,7 @@ def test_a_delete_is_one_update_and_one_ticket() -> None:
     assert hidden["_purge_at"] == {"N": str(1001 + 2 * 86_400)}, "never a fraction of a second early"
     assert not {"GSI1PK", "GSI1SK"} & hidden.keys()
     assert hidden["version"] == {"N": "3"}
-    (companion,) = write.companions
+    (companion,) = write.derived_writes
     assert isinstance(companion.action, PutItem)
     assert companion.action.item["PK"]["S"].startswith("PURGE#")
     assert companion.action.item[table.tag] == {"S": "_purge"}
@@ -95,7 +95,7 @@ def test_an_undelete_turns_it_round_exactly() -> None:
     write = planned(plan_undelete(SCOPE, PLAN, GIVEN), hidden)
     assert isinstance(write.action, UpdateItem)
     assert apply_update(write.action.update, hidden) == ITEM
-    put, removed = deleted.companions[0].action, write.companions[0].action
+    put, removed = deleted.derived_writes[0].action, write.derived_writes[0].action
     assert isinstance(put, PutItem)
     assert removed.key == {name: put.item[name] for name in ("PK", "SK")}  # type: ignore[union-attr]
 

@@ -84,9 +84,19 @@ class Plan:
     _dumpers: tuple[tuple[str, str, Any], ...]
     _reading: Reading
     tag_value: AttributeValue = field(init=False)
+    #: Whether a put reads the stored entity first: it has derived writes or counters.
+    is_derived_from: bool = field(init=False)
+    #: Whether a put sets fields by the clock: stamps, or the end of a retention period.
+    is_stamped: bool = field(init=False)
+    #: Attributes of the stored item that a put takes over unchanged, for the traits.
+    carried: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tag_value", {"S": self.tag})
+        put = object.__setattr__
+        put(self, "tag_value", {"S": self.tag})
+        put(self, "is_derived_from", bool(self.traits or self.counters))
+        put(self, "is_stamped", bool(self.created or self.updated or self.retention))
+        put(self, "carried", frozenset(name for trait in self.traits for name in trait.carries))
 
     def dump(self, values: Mapping[str, Any], unknown: Item | None = None) -> Item:
         """Return the item of these field values, its keys derived, within DynamoDB's limits."""

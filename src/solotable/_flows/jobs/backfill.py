@@ -17,6 +17,7 @@ from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import Attr, Compare, Const
 from solotable._flows.retry import Flow, Sleep, send
 from solotable._flows.scope import Scope, decode_item
+from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
 from solotable._flows.transactions.write import all_of, as_stored
 from solotable._flows.verbs.scan import Part
 from solotable._protocol.replies import Capacity, decode_items
@@ -35,8 +36,6 @@ from .reencode import Facts, difference, origins, recast, stale_keys, update_of
 
 _AT_ONCE = 1_000
 _FEWEST_AT_ONCE = 10
-#: How often one item is tried before it is reported as one that does not keep still.
-_ATTEMPTS = 20
 _MOST_PROBLEMS = 20
 
 
@@ -212,7 +211,7 @@ def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[Tally]
     tally = Tally()
     if work.dry_run:
         return tally + _done(group)
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(CONFLICT_ATTEMPTS):
         if len(group) < 2:
             break
         capacity = group[0].action.capacity
@@ -261,7 +260,7 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
     """Rewrite an item from what is stored now, until nobody comes before or nothing is left to do."""
     plan = work.plan
     tally = Tally()
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(CONFLICT_ATTEMPTS):
         tally += Tally(conflicts=1)
         if met is None or met.get(plan.table.tag) != plan.tag_value:
             return tally
@@ -285,7 +284,7 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
         else:
             units = yield from _paced(work, reply.capacity)
             return tally + _done([again]) + Tally(units=units)
-    problems.append(f"{plan.name} {rewrite.action.key}: others wrote it {_ATTEMPTS} times meanwhile.")
+    problems.append(f"{plan.name} {rewrite.action.key}: others wrote it {CONFLICT_ATTEMPTS} times meanwhile.")
     return tally + Tally(failed=1)
 
 

@@ -23,8 +23,9 @@ from solotable._expressions.ast import And, Assign, Attr, Compare, Const, Exists
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.traits import counters, history, names, unique
+from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
 from solotable._flows.transactions.merge import with_addition
-from solotable._flows.transactions.write import Change, Companion, Stored, as_stored
+from solotable._flows.transactions.write import Change, DerivedWrite, Stored, as_stored
 from solotable._flows.verbs.get import fetch
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import DeleteItem, Query, TransactWriteItems, UpdateItem, WriteAction
@@ -33,9 +34,6 @@ from solotable.errors import ConditionFailed, TransactionCancelled
 
 from .purge import MOST_ACTIONS, Removal, Run, chunks, due, forget, is_due, remove
 from .purge_queue import Ticket, digest_of, held_by, ticket_key
-
-#: How often children are read again because somebody wrote to them.
-_ATTEMPTS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +145,7 @@ def _belongings(
             if start is None and changed:
                 # Somebody wrote to a child after it was read: it is read again, and goes then.
                 changed, attempt = False, attempt + 1
-                if attempt == _ATTEMPTS:
+                if attempt == CONFLICT_ATTEMPTS:
                     return f"{child.name}: changes all the time"
                 yield run.scope.retries.wait(attempt)
             elif start is None:
@@ -222,7 +220,7 @@ def _added(along: list[WriteAction], more: Iterable[WriteAction]) -> list[WriteA
     return found
 
 
-def _anyway(trait: Counted, share: Companion) -> WriteAction:
+def _anyway(trait: Counted, share: DerivedWrite) -> WriteAction:
     """Return what a child leaves of a counter, also of a parent that is deleted but can be had back."""
     parent = trait.of
     there = Compare("=", Attr((parent.table.tag,)), Const(parent.tag_value))

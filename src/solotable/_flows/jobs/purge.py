@@ -19,6 +19,7 @@ from solotable._entities.traits.unique import UniqueRule
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
+from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
 from solotable._flows.transactions.write import all_of, as_stored
 from solotable._protocol.requests import DeleteItem, TransactWriteItems, UpdateItem, WriteAction
 from solotable._values import Item
@@ -30,7 +31,6 @@ from .receipts import Entry, Why, receipt_put
 
 #: How many actions a transaction of the purge has; one is the receipt.
 MOST_ACTIONS = MOST_TRANSACTION_ACTIONS - 1
-_ATTEMPTS = 12
 #: After so many conflicts with other writers, items go one by one.
 _TOGETHER = 3
 
@@ -99,7 +99,7 @@ def remove(run: Run, removals: Sequence[Removal]) -> Flow[list[Refused]]:
     """Remove items together, those that are refused left out; return the refused ones."""
     left = list(removals)
     refused: list[Refused] = []
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(CONFLICT_ATTEMPTS):
         if not left:
             return refused
         if attempt >= _TOGETHER and len(left) > 1:
@@ -113,7 +113,7 @@ def remove(run: Run, removals: Sequence[Removal]) -> Flow[list[Refused]]:
             refused += more
             if not more:
                 yield run.scope.retries.wait(attempt)
-            if attempt == _ATTEMPTS - 1:
+            if attempt == CONFLICT_ATTEMPTS - 1:
                 raise
         else:
             return refused
@@ -178,7 +178,7 @@ def _send(run: Run, removals: Sequence[Removal]) -> Flow[None]:
 def _sorted_out(
     removals: Sequence[Removal], reasons: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Removal], list[Refused]]:
-    """Return what may be tried again, without the companions that were refused, and what was refused."""
+    """Return what may be tried again, without the derived writes that were refused, and what was refused."""
     left: list[Removal] = []
     refused: list[Refused] = []
     at = 0

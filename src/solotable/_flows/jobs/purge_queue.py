@@ -24,7 +24,7 @@ from solotable._flows.internal_items import internal_key, internal_partition, pa
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.traits.outbox import read_stamp
-from solotable._flows.transactions.write import Companion
+from solotable._flows.transactions.write import DerivedWrite
 from solotable._flows.verbs.get import fetch
 from solotable._flows.verbs.query import Filled
 from solotable._protocol.replies import decode_items
@@ -84,7 +84,7 @@ def ticket_key(plan: Plan, key: Item, purge_at: int) -> Item:
     return internal_key(plan.table, _partition(shard), f"{purge_at:0{_WIDTH}d}#{escape(plan.tag)}#{digest}")
 
 
-def ticket_put(scope: Scope, plan: Plan, ticket: Ticket) -> Companion:
+def ticket_put(scope: Scope, plan: Plan, ticket: Ticket) -> DerivedWrite:
     """Return what puts an item on the list."""
     item: Item = {
         **ticket_key(plan, ticket.key, ticket.purge_at),
@@ -99,13 +99,13 @@ def ticket_put(scope: Scope, plan: Plan, ticket: Ticket) -> Companion:
         },
     }
     action = PutItem(table=scope.table(plan.table), item=item)
-    return Companion(action=action, title=f"the purge of {plan.name}", explain=_unconditional)
+    return DerivedWrite(action=action, title=f"the purge of {plan.name}", explain=_unconditional)
 
 
-def ticket_removed(scope: Scope, plan: Plan, key: Item, purge_at: int) -> Companion:
+def ticket_removed(scope: Scope, plan: Plan, key: Item, purge_at: int) -> DerivedWrite:
     """Return what takes an item off the list."""
     action = DeleteItem(table=scope.table(plan.table), key=ticket_key(plan, key, purge_at))
-    return Companion(action=action, title=f"the purge of {plan.name}", explain=_unconditional)
+    return DerivedWrite(action=action, title=f"the purge of {plan.name}", explain=_unconditional)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

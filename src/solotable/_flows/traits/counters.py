@@ -20,7 +20,7 @@ from solotable._entities.traits.counters import Counted
 from solotable._expressions.ast import Add, Assign, Const, Update
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
-from solotable._flows.transactions.write import Change, Companion
+from solotable._flows.transactions.write import Change, DerivedWrite
 from solotable._flows.verbs.get import not_found
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import BatchGetItem, TableKeys, TransactWriteItems, UpdateItem
@@ -33,7 +33,7 @@ _COUNT = "count"
 _MOST_SHARDS = 100
 
 
-def shares(scope: Scope, trait: Counted, change: Change) -> Iterator[Companion]:
+def shares(scope: Scope, trait: Counted, change: Change) -> Iterator[DerivedWrite]:
     """Yield what a change of a child adds to its parent, or to the two that it moves between."""
     totals: dict[str, tuple[dict[str, Any], Decimal]] = {}
     counted_in: str | None = None
@@ -51,7 +51,9 @@ def shares(scope: Scope, trait: Counted, change: Change) -> Iterator[Companion]:
             yield replace(added, needs=identity == counted_in)
 
 
-def _added(scope: Scope, trait: Counted, child: Plan, key: Mapping[str, Any], amount: Decimal) -> Companion:
+def _added(
+    scope: Scope, trait: Counted, child: Plan, key: Mapping[str, Any], amount: Decimal
+) -> DerivedWrite:
     parent = trait.of
     path = (parent.attributes[trait.field].wire,)
 
@@ -68,7 +70,7 @@ def _added(scope: Scope, trait: Counted, child: Plan, key: Mapping[str, Any], am
         condition=scope.present(parent),
         returns_on_failure=True,
     )
-    return Companion(
+    return DerivedWrite(
         action=action,
         title=f"the counter {parent.name}.{trait.field}",
         explain=explain,

@@ -18,7 +18,7 @@ from solotable._entities.traits.history import ASIDE, History
 from solotable._expressions.ast import Attr, Compare, Const, Exists, KeyTerm, Not
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
-from solotable._flows.transactions.write import Change, Companion, Stored, Write, key_of, stored
+from solotable._flows.transactions.write import Change, DerivedWrite, Stored, Write, key_of, stored
 from solotable._flows.verbs.batch import write_batch
 from solotable._flows.verbs.query import Filled, view_of
 from solotable._protocol import requests
@@ -96,7 +96,7 @@ def place_of(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Place:
     return Place(scope, plan, trait, values, plan.key_from(values))
 
 
-def snapshots(scope: Scope, trait: History, change: Change) -> Iterator[Companion]:
+def snapshots(scope: Scope, trait: History, change: Change) -> Iterator[DerivedWrite]:
     """Yield what a change does to the history: the former version is put aside, the oldest goes."""
     plan, before, after = change.plan, change.before, change.after
     if change.soft:
@@ -235,7 +235,7 @@ def missing(place: Place, version: int) -> NotFound:
     return NotFound(f"There is no version {version} of {place.title}; it never was, or is no longer kept.")
 
 
-def revived(place: Place, number: int) -> Companion:
+def revived(place: Place, number: int) -> DerivedWrite:
     """Return what takes back that an entity was deleted."""
     key = place.trait.marker_of(place.key, place.values)
 
@@ -246,13 +246,13 @@ def revived(place: Place, number: int) -> Companion:
     # It may have been restored and deleted again meanwhile, so that the number is used.
     still = Compare("=", Attr((_version_name(place.plan),)), Const({"N": str(number)}))
     action = DeleteItem(table=place.table, key=key, condition=still, returns_on_failure=True)
-    return Companion(action=action, title=f"the end of {place.title} at version {number}", explain=explain)
+    return DerivedWrite(action=action, title=f"the end of {place.title} at version {number}", explain=explain)
 
 
-def is_marker(place: Place, companion: Companion) -> bool:
-    """Whether a companion is about the item that says: deleted."""
+def is_marker(place: Place, derived: DerivedWrite) -> bool:
+    """Return whether a derived write is of the item that marks the entity as deleted."""
     marker = place.trait.marker_of(place.key, place.values)
-    return key_of(place.plan, companion.action) == marker
+    return key_of(place.plan, derived.action) == marker
 
 
 def title_of(plan: Plan, values: Mapping[str, Any]) -> str:
@@ -261,7 +261,7 @@ def title_of(plan: Plan, values: Mapping[str, Any]) -> str:
     return f"{plan.name} {', '.join(f'{name}={values.get(name)!r}' for name in parts)}".rstrip()
 
 
-def _put_aside(place: Place, before: Stored, number: int) -> Companion:
+def _put_aside(place: Place, before: Stored, number: int) -> DerivedWrite:
     key = place.trait.key_of(place.key, place.values, number)
 
     def explain(met: Item | None) -> SolotableError:
@@ -276,26 +276,26 @@ def _put_aside(place: Place, before: Stored, number: int) -> Companion:
         condition=Not(Exists((place.trait.sort,))),
         returns_on_failure=True,
     )
-    return Companion(action=action, title=f"the snapshot of version {number}", explain=explain)
+    return DerivedWrite(action=action, title=f"the snapshot of version {number}", explain=explain)
 
 
-def _removed(place: Place, number: int) -> Companion:
+def _removed(place: Place, number: int) -> DerivedWrite:
     key = place.trait.key_of(place.key, place.values, number)
     action = DeleteItem(table=place.table, key=key)
-    return Companion(action=action, title=f"the snapshot of version {number}", explain=_unconditional)
+    return DerivedWrite(action=action, title=f"the snapshot of version {number}", explain=_unconditional)
 
 
-def _marked_deleted(place: Place, number: int) -> Companion:
+def _marked_deleted(place: Place, number: int) -> DerivedWrite:
     item: Item = {
         **place.trait.marker_of(place.key, place.values),
         place.plan.table.tag: place.trait.tag_value,
         _version_name(place.plan): {"N": str(number)},
     }
     action = PutItem(table=place.table, item=item)
-    return Companion(action=action, title="the mark of the delete", explain=_unconditional)
+    return DerivedWrite(action=action, title="the mark of the delete", explain=_unconditional)
 
 
-def _never_deleted(scope: Scope, trait: History, plan: Plan, after: Stored) -> Companion:
+def _never_deleted(scope: Scope, trait: History, plan: Plan, after: Stored) -> DerivedWrite:
     values = after.entity.__dict__
     place = Place(scope, plan, trait, values, plan.key_of(values))
 
@@ -313,7 +313,7 @@ def _never_deleted(scope: Scope, trait: History, plan: Plan, after: Stored) -> C
         condition=Not(Exists((trait.sort,))),
         returns_on_failure=True,
     )
-    return Companion(action=action, title="the history of a former one", explain=explain)
+    return DerivedWrite(action=action, title="the history of a former one", explain=explain)
 
 
 def _unconditional(met: Item | None) -> SolotableError:

@@ -31,7 +31,7 @@ from solotable._expressions.ast import (
 from solotable._flows.internal_items import internal_key, internal_partition, only_table
 from solotable._flows.retry import Flow, Sleep, send
 from solotable._flows.scope import Scope, decode_item
-from solotable._flows.transactions.write import Companion
+from solotable._flows.transactions.write import DerivedWrite
 from solotable._protocol.requests import ConditionCheck, GetItem, UpdateItem
 from solotable._values import Item
 from solotable.errors import ConditionFailed, DataError, LeaseHeld, LeaseLost, OutcomeUnknown, SolotableError
@@ -118,7 +118,7 @@ def release(scope: Scope, held: Held) -> Flow[None]:
         return
 
 
-def check(scope: Scope, held: Held) -> Companion:
+def check(scope: Scope, held: Held) -> DerivedWrite:
     """Return the part of a transaction that requires the lease's token to be the current one."""
     action = ConditionCheck(
         table=scope.table(held.terms.table),
@@ -130,7 +130,7 @@ def check(scope: Scope, held: Held) -> Companion:
     def explain(met: Item | None) -> SolotableError:
         return lost(held, met)
 
-    return Companion(action=action, title=f"the lease {held.terms.name!r}", explain=explain)
+    return DerivedWrite(action=action, title=f"the lease {held.terms.name!r}", explain=explain)
 
 
 def lost(held: Held, met: dict[str, Any] | None) -> LeaseLost:

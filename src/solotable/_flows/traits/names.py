@@ -13,7 +13,7 @@ from solotable._entities.declare.plan import Plan
 from solotable._entities.traits.names import TO, Names
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const, Exists, Not, Or
 from solotable._flows.scope import Scope
-from solotable._flows.transactions.write import Change, Companion
+from solotable._flows.transactions.write import Change, DerivedWrite
 from solotable._protocol.requests import DeleteItem, PutItem
 from solotable._values import Item
 from solotable.errors import ConditionFailed, DataError, DeclarationError, SolotableError
@@ -27,7 +27,7 @@ def names_of(plan: Plan) -> Names:
     raise DeclarationError(f"{plan.name} has no names that change; declare them: names = Names('path').")
 
 
-def redirects(scope: Scope, trait: Names, change: Change) -> Iterator[Companion]:
+def redirects(scope: Scope, trait: Names, change: Change) -> Iterator[DerivedWrite]:
     """Yield what a change does to the former names: they follow a rename, and go with their entity."""
     if change.before is None:
         return
@@ -56,7 +56,9 @@ def redirects(scope: Scope, trait: Names, change: Change) -> Iterator[Companion]
         else:
             item = trait.redirect(key, following)
             action = PutItem(table=table, item=item, condition=condition, returns_on_failure=True)
-        yield Companion(action=action, title=f"the redirect from {alias!r}", explain=_taken_over(alias, name))
+        yield DerivedWrite(
+            action=action, title=f"the redirect from {alias!r}", explain=_taken_over(alias, name)
+        )
 
 
 def key_at(plan: Plan, trait: Names, values: Mapping[str, Any], name: str) -> Item:

@@ -21,7 +21,7 @@ from solotable._expressions.ast import Exists, Not
 from solotable._flows.internal_items import internal_key, internal_partition, only_table, partition_terms
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
-from solotable._flows.transactions.write import Change, Companion, Stored
+from solotable._flows.transactions.write import Change, DerivedWrite, Stored
 from solotable._flows.verbs.query import Filled
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import PutItem, Query
@@ -37,7 +37,7 @@ EVENT = "event"
 _DAY = timedelta(days=1)
 
 
-def event(scope: Scope, trait: Outbox, change: Change) -> Iterator[Companion]:
+def event(scope: Scope, trait: Outbox, change: Change) -> Iterator[DerivedWrite]:
     """Yield the event of a change, to be put with it."""
     plan = change.plan
     stands = change.after or change.before
@@ -83,7 +83,7 @@ def event(scope: Scope, trait: Outbox, change: Change) -> Iterator[Companion]:
             f"The event of {plan.name} has {size:,} bytes and DynamoDB takes {LARGEST_ITEM:,}; "
             f"name the fields that matter: Outbox(snapshot=(...))."
         )
-    yield Companion(
+    yield DerivedWrite(
         action=PutItem(table=scope.table(plan.table), item=item),
         title=f"the event of {plan.name}",
         explain=lambda _: _refused(plan),

@@ -19,10 +19,10 @@ from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import Assign, Condition, Const, Or, Remove, Update
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
-from solotable._flows.transactions.derived_writes import companions_of
+from solotable._flows.transactions.derived_writes import derived_writes_of
 from solotable._flows.transactions.write import (
     Change,
-    Companion,
+    DerivedWrite,
     ExpectedVersion,
     Stored,
     Write,
@@ -82,9 +82,9 @@ def plan_rename(
         verb="rename",
         given=arguments,
         action=action,
-        companions=(
+        derived_writes=(
             _arrival(table, plan, trait, after, name),
-            *companions_of(scope, Change(plan, before, after)),
+            *derived_writes_of(scope, Change(plan, before, after)),
         ),
         after=after.entity,
         expected_version=expected,
@@ -122,9 +122,9 @@ def plan_release(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wri
         verb="release",
         given=arguments,
         action=action,
-        companions=(
-            Companion(action=freed, title=f"the redirect from {alias!r}", explain=explain),
-            *companions_of(scope, Change(plan, holder, after)),
+        derived_writes=(
+            DerivedWrite(action=freed, title=f"the redirect from {alias!r}", explain=explain),
+            *derived_writes_of(scope, Change(plan, holder, after)),
         ),
         after=after.entity,
         needs_item=True,
@@ -229,7 +229,7 @@ def _renamed(
     return Stored(plan.dump(entity.__dict__, unknown), entity)
 
 
-def _arrival(table: str, plan: Plan, trait: Names, after: Stored, name: str) -> Companion:
+def _arrival(table: str, plan: Plan, trait: Names, after: Stored, name: str) -> DerivedWrite:
     to = str(getattr(after.entity, trait.field))
     # A former name of its own may be taken back, so a rename there and back works.
     free: Condition = Or((nothing(plan), leads_to(plan, trait, name)))
@@ -241,7 +241,7 @@ def _arrival(table: str, plan: Plan, trait: Names, after: Stored, name: str) -> 
         return AlreadyExists(message, item=met)
 
     action = PutItem(table=table, item=after.item, condition=free, returns_on_failure=True)
-    return Companion(action=action, title=f"{plan.name} {trait.field}={to!r}", explain=explain)
+    return DerivedWrite(action=action, title=f"{plan.name} {trait.field}={to!r}", explain=explain)
 
 
 def _without(

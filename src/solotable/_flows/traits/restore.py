@@ -53,9 +53,9 @@ def plan_restore(place: Place, version: int, *, over: int | None = None) -> Flow
         )
     intent = intend(scope, _restored(place, old, version, None, last))
     write = yield from plan_put(scope, intent, create=True)
-    companions = (revived(place, last) if is_marker(place, each) else each for each in write.companions)
+    derived = (revived(place, last) if is_marker(place, each) else each for each in write.derived_writes)
     # Not a create to the caller: whoever was faster wrote another version.
-    return replace(write, verb="put", companions=tuple(companions))
+    return replace(write, verb="put", derived_writes=tuple(derived))
 
 
 def _restored(place: Place, old: Stored, version: int, current: Stored | None, number: int | None) -> Entity:

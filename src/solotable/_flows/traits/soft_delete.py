@@ -31,7 +31,7 @@ from solotable._flows.jobs.purge_queue import Ticket, ticket_put, ticket_removed
 from solotable._flows.jobs.reencode import stale_keys
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
-from solotable._flows.transactions.derived_writes import companions_of, depends_on
+from solotable._flows.transactions.derived_writes import depends_on, derived_writes_of
 from solotable._flows.transactions.write import (
     Change,
     Stored,
@@ -98,9 +98,9 @@ def plan_soft_delete(
         verb="delete",
         given=arguments,
         action=action,
-        companions=(
+        derived_writes=(
             ticket_put(scope, plan, ticket),
-            *companions_of(scope, Change(plan, before, None, soft=True)),
+            *derived_writes_of(scope, Change(plan, before, None, soft=True)),
         ),
         mine=mine,
         after=before.entity,
@@ -152,9 +152,9 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
         verb="undelete",
         given=arguments,
         action=action,
-        companions=(
+        derived_writes=(
             ticket_removed(scope, plan, key, purge_at),
-            *companions_of(scope, Change(plan, None, after, soft=True)),
+            *derived_writes_of(scope, Change(plan, None, after, soft=True)),
         ),
         after=after.entity,
         needs_item=True,

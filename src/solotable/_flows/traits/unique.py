@@ -15,7 +15,7 @@ from solotable._entities.keys.codecs import escape
 from solotable._entities.traits.unique import UniqueRule
 from solotable._expressions.ast import Attr, Compare, Condition, Const, Exists, Not, Or
 from solotable._flows.scope import Scope
-from solotable._flows.transactions.write import Change, Companion
+from solotable._flows.transactions.write import Change, DerivedWrite
 from solotable._protocol.requests import DeleteItem, PutItem
 from solotable._values import Item
 from solotable.errors import NotUnique, SolotableError
@@ -26,7 +26,7 @@ _HOLDER = "holder"
 _LONGEST_VALUE = 512
 
 
-def locks(scope: Scope, rule: UniqueRule, change: Change) -> Iterator[Companion]:
+def locks(scope: Scope, rule: UniqueRule, change: Change) -> Iterator[DerivedWrite]:
     """Yield the locks that a change takes and gives back; a lock that stays is not touched."""
     plan = change.plan
     if change.soft:
@@ -66,7 +66,7 @@ def _taken(
     name: str,
     after: Any,
     former: dict[str, Any] | None = None,
-) -> Companion:
+) -> DerivedWrite:
     holder = _holder(plan, after)
     item: Item = {
         **_key(plan, name),
@@ -94,10 +94,10 @@ def _taken(
     action = PutItem(
         table=scope.table(plan.table), item=item, condition=Or(tuple(free)), returns_on_failure=True
     )
-    return Companion(action=action, title=f"the lock of {plan.name}.{rule.field}", explain=explain)
+    return DerivedWrite(action=action, title=f"the lock of {plan.name}.{rule.field}", explain=explain)
 
 
-def _released(scope: Scope, plan: Plan, rule: UniqueRule, name: str, before: Any) -> Companion:
+def _released(scope: Scope, plan: Plan, rule: UniqueRule, name: str, before: Any) -> DerivedWrite:
     holder = _holder(plan, before)
     mine: Condition = Or(
         (Not(Exists((plan.table.partition.name,))), Compare("=", Attr((_HOLDER,)), Const(holder)))
@@ -109,7 +109,7 @@ def _released(scope: Scope, plan: Plan, rule: UniqueRule, name: str, before: Any
     action = DeleteItem(
         table=scope.table(plan.table), key=_key(plan, name), condition=mine, returns_on_failure=True
     )
-    return Companion(action=action, title=f"the lock of {plan.name}.{rule.field}", explain=explain)
+    return DerivedWrite(action=action, title=f"the lock of {plan.name}.{rule.field}", explain=explain)
 
 
 def _name(plan: Plan, rule: UniqueRule, entity: Any) -> str | None:
@@ -156,7 +156,7 @@ def lock_key(plan: Plan, rule: UniqueRule, entity: Any) -> Item | None:
     return None if name is None else _key(plan, name)
 
 
-def taking(scope: Scope, plan: Plan, entity: Any) -> Iterator[Companion]:
+def taking(scope: Scope, plan: Plan, entity: Any) -> Iterator[DerivedWrite]:
     """Yield the locks that a stored entity should hold; taking one's own again changes nothing."""
     for rule in plan.traits:
         if isinstance(rule, UniqueRule) and (name := _name(plan, rule, entity)) is not None:

@@ -36,12 +36,11 @@ from solotable.errors import (
     TransactionFailed,
 )
 
-from .idempotency import Receipt, is_done, remembered
+from .conflicts import Conflicts
+from .idempotency import CallerToken, is_done, token_put
 from .merge import with_addition
 from .write import Write, capital, refusal
 
-#: How often writes are planned anew because what they were derived from changed meanwhile.
-_ATTEMPTS = 12
 _BAD_PATH = "The document path provided in the update expression is invalid for update"
 _TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 
@@ -64,59 +63,60 @@ class Failure:
 
 def perform(scope: Scope, planner: Planner) -> Flow[Any]:
     """Do one write and return the entity: as stored, or for a delete as it was (None: nothing was)."""
-    for attempt in range(_ATTEMPTS):
+    conflicts: Conflicts | None = None
+    while True:
         write = yield from planner()
         try:
             if isinstance(write.action, ConditionCheck):
                 # What was read has answered it: there is nothing to write.
                 return write.after
-            if write.companions:
+            if write.derived_writes:
                 yield from _send(scope, [write], token=scope.token(None), ours=True)
                 return write.after
-            return (yield from _send_alone(scope, write))
-        except _Outdated as changed:
-            if attempt == _ATTEMPTS - 1:
-                raise changed.error from changed
-            planner = changed.instead.get(0, planner)
-        yield scope.retries.wait(attempt)
-    raise AssertionError("the last attempt returns or raises")
+            return (yield from send_write(scope, write))
+        except _Outdated as outdated:
+            planner = outdated.instead.get(0, planner)
+            conflicts = conflicts or Conflicts(scope, when=_always)
+            yield from conflicts.wait_after(outdated.error)
 
 
 def transact(
-    scope: Scope, planners: Sequence[Planner], *, receipt: Receipt | None = None
+    scope: Scope, planners: Sequence[Planner], *, token: CallerToken | None = None
 ) -> Flow[list[Write]]:
-    """Do all writes as one transaction and return them; none is no transaction.
+    """Do all writes as one transaction and return them; no writes are no transaction.
 
-    With a receipt it is done once, however often it is asked for; then nothing is returned.
+    With a caller's token it is done once, however often it is requested; then nothing is returned.
     """
     if not planners:
         return []
-    _judge_count(len(planners))
-    for attempt in range(_ATTEMPTS):
-        if receipt is not None and (yield from is_done(scope, receipt)):
+    _check_count(len(planners))
+    conflicts = Conflicts(scope, when=_always)
+    while True:
+        if token is not None and (yield from is_done(scope, token)):
             return []
         writes: list[Write] = []
         for planner in planners:
             write = yield from planner()
             writes.append(write)
-        if receipt is not None:
-            companions = (*writes[0].companions, remembered(scope, receipt))
-            writes[0] = replace(writes[0], companions=companions)
+        if token is not None:
+            derived = (*writes[0].derived_writes, token_put(scope, token))
+            writes[0] = replace(writes[0], derived_writes=derived)
         try:
             yield from _send(scope, writes, token=scope.token(None))
-        except _Outdated as changed:
-            if attempt == _ATTEMPTS - 1:
-                raise changed.error from changed
-            planners = [changed.instead.get(at, planner) for at, planner in enumerate(planners)]
+        except _Outdated as outdated:
+            planners = [outdated.instead.get(at, planner) for at, planner in enumerate(planners)]
+            yield from conflicts.wait_after(outdated.error)
         except TransactionFailed:
-            # Another caller may have done the same meanwhile.
-            if receipt is not None and (yield from is_done(scope, receipt)):
+            # Another request with the same token may have done it.
+            if token is not None and (yield from is_done(scope, token)):
                 return []
             raise
         else:
             return writes
-        yield scope.retries.wait(attempt)
-    raise AssertionError("the last attempt returns or raises")
+
+
+def _always(_: SolotableError) -> bool:
+    return True
 
 
 class _Outdated(Exception):
@@ -131,7 +131,8 @@ class _Outdated(Exception):
         self.instead = instead
 
 
-def _send_alone(scope: Scope, write: Write) -> Flow[Any]:
+def send_write(scope: Scope, write: Write) -> Flow[Any]:
+    """Send a write that has no derived writes, and return the entity as `perform` does."""
     assert not isinstance(write.action, ConditionCheck)
     try:
         reply = yield from send(write.action, scope.retries)
@@ -159,12 +160,12 @@ def _send(scope: Scope, writes: Sequence[Write], *, token: str, ours: bool = Fal
     """Send writes as one transaction; `ours` when the caller asked for one write and knows of none."""
     steps = [_Step(position, write, write.action, None) for position, write in enumerate(writes)]
     steps += [
-        _Step(position, write, companion.action, index)
+        _Step(position, write, derived.action, index)
         for position, write in enumerate(writes)
-        for index, companion in enumerate(write.companions)
+        for index, derived in enumerate(write.derived_writes)
     ]
     steps = _merged(steps)
-    _judge(steps)
+    _check_steps(steps)
     actions = tuple(_bare(step.action) for step in steps)
     sent = TransactWriteItems(
         actions=actions,
@@ -179,7 +180,7 @@ def _send(scope: Scope, writes: Sequence[Write], *, token: str, ours: bool = Fal
             met = [
                 (step.position, step.write, reason.get("Item"))
                 for step, reason in zip(steps, refused.reasons, strict=True)
-                if step.companion is None
+                if step.derived is None
             ]
             raise _Outdated(error, _instead(met)) from refused
         raise error from refused
@@ -196,12 +197,12 @@ def _instead(met: Iterable[tuple[int, Write, Item | None]]) -> dict[int, Planner
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One action of a transaction: a write's own, or its companion with this index."""
+    """One action of a transaction: a write's own, or its derived write with this index."""
 
     position: int
     write: Write
     action: WriteAction
-    companion: int | None
+    derived: int | None
 
     @property
     def identity(self) -> str:
@@ -211,23 +212,23 @@ class _Step:
 
     @property
     def table(self) -> Table:
-        """The declared table of the item; a companion may lie in another than its cause."""
-        if self.companion is None:
+        """The declared table of the item; a derived write may lie in another than its cause."""
+        if self.derived is None:
             return self.write.plan.table
-        return self.write.companions[self.companion].table or self.write.plan.table
+        return self.write.derived_writes[self.derived].table or self.write.plan.table
 
     @property
     def removes(self) -> bool:
         """Whether the item is gone afterwards, or hidden by a delete that can be taken back."""
         if isinstance(self.action, DeleteItem):
             return True
-        return self.companion is None and self.write.verb == "delete" and isinstance(self.action, UpdateItem)
+        return self.derived is None and self.write.verb == "delete" and isinstance(self.action, UpdateItem)
 
     @property
     def title(self) -> str:
-        if self.companion is None:
+        if self.derived is None:
             return self.write.title
-        return f"{self.write.companions[self.companion].title} ({self.write.title})"
+        return f"{self.write.derived_writes[self.derived].title} ({self.write.title})"
 
 
 def _merged(steps: Sequence[_Step]) -> list[_Step]:
@@ -239,9 +240,9 @@ def _merged(steps: Sequence[_Step]) -> list[_Step]:
         if first is step:
             continue
         together = None
-        if step.companion is not None and step.write.companions[step.companion].adds:
+        if step.derived is not None and step.write.derived_writes[step.derived].adds:
             assert isinstance(step.action, UpdateItem)
-            if first.removes and step.write.companions[step.companion].needs:
+            if first.removes and step.write.derived_writes[step.derived].needs:
                 raise DataError(
                     f"#{step.position + 1} {capital(step.write.title)} is counted by what "
                     f"#{first.position + 1} {first.title} removes; leave one of them out."
@@ -259,7 +260,7 @@ def _bare(action: WriteAction) -> WriteAction:
     return action if isinstance(action, ConditionCheck) else replace(action, returns="NONE")
 
 
-def _judge_count(count: int) -> None:
+def _check_count(count: int) -> None:
     if count > MOST_TRANSACTION_ACTIONS:
         raise DataError(
             f"A transaction has at most {MOST_TRANSACTION_ACTIONS} actions; this one has {count}: "
@@ -267,8 +268,8 @@ def _judge_count(count: int) -> None:
         )
 
 
-def _judge(steps: Sequence[_Step]) -> None:
-    own = sum(step.companion is None for step in steps)
+def _check_steps(steps: Sequence[_Step]) -> None:
+    own = sum(step.derived is None for step in steps)
     if len(steps) > max(own, MOST_TRANSACTION_ACTIONS):
         raise DataError(
             f"A transaction has at most {MOST_TRANSACTION_ACTIONS} actions; this one has {len(steps)}: {own} "
@@ -305,8 +306,8 @@ def _weight(action: WriteAction) -> int:
 def _outdated(steps: Sequence[_Step], reasons: Sequence[dict[str, Any]]) -> bool:
     """Whether every refusal came only of what changed after it was read."""
     refused = [(step, why) for step, why in zip(steps, reasons, strict=True) if why["Code"] != "None"]
-    own = [(step, why) for step, why in refused if step.companion is None]
-    # A companion that is refused beside its cause follows from the same outdated reading.
+    own = [(step, why) for step, why in refused if step.derived is None]
+    # A derived write that is refused beside its cause follows from the same outdated reading.
     return bool(own) and all(
         why["Code"] == "ConditionalCheckFailed" and step.write.is_outdated(why.get("Item"))
         for step, why in own
@@ -338,8 +339,8 @@ def _failed(
 
 def _cause(scope: Scope, step: _Step, reason: dict[str, Any]) -> SolotableError:
     if reason["Code"] == "ConditionalCheckFailed":
-        if step.companion is not None:
-            return step.write.companions[step.companion].explain(reason.get("Item"))
+        if step.derived is not None:
+            return step.write.derived_writes[step.derived].explain(reason.get("Item"))
         return refusal(scope, step.write, reason.get("Item"))
     if reason["Code"] == "TransactionConflict":
         return ServiceError(

@@ -16,10 +16,10 @@ from solotable._entities.traits.unique import UniqueRule
 from solotable._flows.scope import Scope
 from solotable._flows.traits import counters, history, names, outbox, unique
 
-from .write import Change, Companion
+from .write import Change, DerivedWrite
 
 #: What a trait writes for a change of its entity.
-Behaviour = Callable[[Scope, Any, Change], Iterable[Companion]]
+Behaviour = Callable[[Scope, Any, Change], Iterable[DerivedWrite]]
 _BEHAVIOURS: Mapping[type[Trait], Behaviour] = {
     Counted: counters.shares,
     History: history.snapshots,
@@ -32,7 +32,7 @@ _BEHAVIOURS: Mapping[type[Trait], Behaviour] = {
 
 
 def depends_on(plan: Plan) -> tuple[str, ...]:
-    """Return the fields whose stored values the companions follow from."""
+    """Return the fields that derived writes are made from."""
     names = [name for trait in plan.traits for name in trait.depends]
     if plan.version is not None and any(trait.whole for trait in plan.traits):
         names.append(plan.version)
@@ -45,10 +45,8 @@ def follows(plan: Plan, changed: Iterable[str]) -> bool:
     return any(trait.whole or fields.intersection(trait.depends) for trait in plan.traits)
 
 
-def companions_of(scope: Scope, change: Change) -> tuple[Companion, ...]:
+def derived_writes_of(scope: Scope, change: Change) -> tuple[DerivedWrite, ...]:
     """Return what goes with a change of an entity."""
     return tuple(
-        companion
-        for trait in change.plan.traits
-        for companion in _BEHAVIOURS[type(trait)](scope, trait, change)
+        derived for trait in change.plan.traits for derived in _BEHAVIOURS[type(trait)](scope, trait, change)
     )

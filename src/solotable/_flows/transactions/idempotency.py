@@ -22,7 +22,7 @@ from solotable._protocol.requests import GetItem, PutItem
 from solotable._values import Item
 from solotable.errors import DataError, SolotableError
 
-from .write import Companion
+from .write import DerivedWrite
 
 TAG = "_token"
 _KEPT_SECONDS = 24 * 3600
@@ -31,7 +31,7 @@ _DIGEST, _UNTIL = "digest", "until"
 
 
 @dataclass(frozen=True, slots=True)
-class Receipt:
+class CallerToken:
     """A token, the table that remembers it, and a digest of what is asked under it."""
 
     table: Table
@@ -39,13 +39,13 @@ class Receipt:
     digest: str
 
 
-def receipt(table: Table, token: str, asked: Sequence[object]) -> Receipt:
+def caller_token(table: Table, token: str, asked: Sequence[object]) -> CallerToken:
     """Return the receipt of a transaction; `asked` says what the caller wants, in the caller's own words."""
     if not 0 < len(token) <= _LONGEST:
         raise DataError(
             f"A transaction's token has 1 to {_LONGEST:,} characters; this one has {len(token):,}."
         )
-    return Receipt(table, token, blake2b(_stable(list(asked)).encode(), digest_size=16).hexdigest())
+    return CallerToken(table, token, blake2b(_stable(list(asked)).encode(), digest_size=16).hexdigest())
 
 
 def _stable(value: object) -> str:
@@ -59,7 +59,7 @@ def _stable(value: object) -> str:
     return repr(value)
 
 
-def is_done(scope: Scope, given: Receipt) -> Flow[bool]:
+def is_done(scope: Scope, given: CallerToken) -> Flow[bool]:
     """Whether the transaction of this token is done; refuse the token for another one."""
     request = GetItem(table=scope.table(given.table), key=_key(scope, given), consistent=True)
     reply = yield from send(request, scope.retries)
@@ -76,7 +76,7 @@ def is_done(scope: Scope, given: Receipt) -> Flow[bool]:
     return True
 
 
-def remembered(scope: Scope, given: Receipt) -> Companion:
+def token_put(scope: Scope, given: CallerToken) -> DerivedWrite:
     """Return what makes the token's item, unless the transaction is done already."""
     table = given.table
     until = {"N": str(int(scope.clock()) + _KEPT_SECONDS)}
@@ -97,10 +97,10 @@ def remembered(scope: Scope, given: Receipt) -> Companion:
     action = PutItem(
         table=scope.table(table), item=item, condition=Or((unknown, over)), returns_on_failure=True
     )
-    return Companion(action=action, title=f"the token {given.token!r}", explain=explain, table=table)
+    return DerivedWrite(action=action, title=f"the token {given.token!r}", explain=explain, table=table)
 
 
-def _key(scope: Scope, given: Receipt) -> Item:
+def _key(scope: Scope, given: CallerToken) -> Item:
     tenant = scope.tenant if scope.tenant is not None else ("" if scope.admin else None)
     digest = blake2b(given.token.encode(), digest_size=16).hexdigest()
     return internal_key(given.table, internal_partition("TOKEN", tenant, digest), "TOKEN")

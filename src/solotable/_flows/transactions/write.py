@@ -46,11 +46,11 @@ Verb = Literal["put", "create", "update", "delete", "check", "rename", "release"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Companion:
+class DerivedWrite:
     """A derived fact that is written in the same transaction as its cause."""
 
     action: WriteAction
-    #: The companion as messages name it.
+    #: The derived write as messages name it.
     title: str
     #: What its refusal means, by the item that its condition met.
     explain: Callable[[Item | None], SolotableError]
@@ -70,7 +70,7 @@ class Write:
     verb: Verb
     given: Mapping[str, Any]
     action: WriteAction
-    companions: tuple[Companion, ...] = ()
+    derived_writes: tuple[DerivedWrite, ...] = ()
     #: What the caller had, and the entity as it will be stored when that is known before sending.
     mine: Entity | None = None
     after: Entity | None = None

@@ -11,7 +11,6 @@ from solotable._entities.declare.plan import Plan
 from solotable._expressions.ast import Condition
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
-from solotable._flows.transactions.commit import perform
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS, is_conflict, retry_conflicts
 from solotable._flows.transactions.write import Stored, all_of, as_stored, stored
 from solotable._values import AttributeValue
@@ -24,8 +23,8 @@ from solotable.errors import (
     TooManyConflicts,
 )
 
-from . import put
 from .get import not_found
+from .put import put_entity
 
 EntityT = TypeVar("EntityT", bound=Entity)
 #: Gets a copy of the stored entity; returns the entity to store, or None to leave it as it is.
@@ -67,14 +66,9 @@ def modify(
             )
         _check_key(scope, plan, key, changed, "result")
         if before is None:
-            intent, where = put.intend(scope, changed), None
-        else:
-            intent = put.intend(scope, _continued(plan, current, changed))
-            where = None if plan.version is not None else _as_read(plan, before)
-        creates = before is None
-        found: EntityT = yield from perform(
-            scope, lambda: put.plan_put(scope, intent, create=creates, where=where)
-        )
+            return (yield from put_entity(scope, changed, create=True))
+        where = None if plan.version is not None else _as_read(plan, before)
+        found: EntityT = yield from put_entity(scope, _continued(plan, current, changed), where=where)
         return found
 
     may_repeat = partial(_may_repeat, plan)

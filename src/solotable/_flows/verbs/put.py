@@ -1,14 +1,14 @@
-"""Putting and removing whole entities, and requiring that one is there.
+"""Put, delete and check whole entities.
 
-An entity with traits (unique fields and the like) is read first, and what follows from it is written
-in the same transaction.
+An entity with traits, such as unique fields, is read first; its derived writes go into the same
+transaction.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
@@ -17,7 +17,8 @@ from solotable._flows.jobs.reencode import is_known
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.traits.soft_delete import carried_by, plan_soft_delete
-from solotable._flows.transactions.derived_writes import companions_of, depends_on
+from solotable._flows.transactions.commit import perform, send_write
+from solotable._flows.transactions.derived_writes import depends_on, derived_writes_of
 from solotable._flows.transactions.write import (
     Change,
     ExpectedVersion,
@@ -35,13 +36,15 @@ from solotable._flows.transactions.write import (
 )
 from solotable._protocol.requests import ConditionCheck, DeleteItem, PutItem
 from solotable._values import AttributeValue, Item
-from solotable.errors import DataError
+
+EntityT = TypeVar("EntityT", bound=Entity)
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """An entity that is to be stored: as the caller has it, and as it will be."""
+    """An entity to put: as the caller has it, and as it will be stored."""
 
+    plan: Plan
     mine: Entity
     after: Entity
     values: Mapping[str, Any]
@@ -51,26 +54,40 @@ class Intent:
 
 
 def intend(scope: Scope, entity: Entity) -> Intent:
-    """Return an entity as it will be stored: tenant, version and stamps filled in, within the limits."""
-    given: object = entity
-    if not isinstance(given, Entity):
-        raise DataError(f"put() takes an Entity instance, got {type(given).__name__}.")
+    """Return an entity as it will be stored: with tenant, version and stamps, within the limits."""
     plan = entity.plan()
-    values = dict(scope.bind(plan, entity.__dict__))
-    version = None if plan.version is None else int(values[plan.version])
-    if plan.version is not None and version is not None:
+    before = entity.__dict__
+    values = dict(scope.bind(plan, before))
+    version = None
+    if plan.version is not None:
+        version = int(values[plan.version])
         values[plan.version] = version + 1
-    _stamp(scope, plan, values)
-    changed = {name: value for name, value in values.items() if entity.__dict__.get(name) is not value}
+    if plan.is_stamped:
+        _stamp(scope, plan, values)
+    changed = {name: value for name, value in values.items() if before.get(name) is not value}
     item = plan.dump(values, entity.unknown_attributes)
     plan.check(values)
-    return Intent(entity, entity.model_copy(update=changed), values, item, version)
+    return Intent(plan, entity, entity.model_copy(update=changed), values, item, version)
+
+
+def put_entity(
+    scope: Scope, entity: EntityT, *, create: bool = False, where: Condition | None = None
+) -> Flow[EntityT]:
+    """Create an entity or replace the stored one, and return it as stored."""
+    intent = intend(scope, entity)
+    put: EntityT
+    if intent.plan.is_derived_from:
+        put = yield from perform(scope, lambda: plan_put(scope, intent, create=create, where=where))
+    else:
+        # Without derived writes one request decides; most puts are of this kind.
+        put = yield from send_write(scope, _plain_put(scope, intent, create=create, where=where))
+    return put
 
 
 def put_over(scope: Scope, entity: Entity) -> Write:
-    """Return the write that puts an entity over whatever is stored; it has no condition."""
+    """Return the write that puts an entity without a condition, whatever is stored."""
     intent = intend(scope, entity)
-    plan = entity.plan()
+    plan = intent.plan
     action = PutItem(table=scope.table(plan.table), item=intent.item)
     return Write(plan=plan, verb="put", given=intent.values, action=action, mine=entity, after=intent.after)
 
@@ -78,23 +95,56 @@ def put_over(scope: Scope, entity: Entity) -> Write:
 def plan_put(
     scope: Scope, intent: Intent, *, create: bool = False, where: Condition | None = None
 ) -> Flow[Write]:
-    """Return the write that makes an entity or replaces the stored one."""
-    plan = intent.mine.plan()
+    """Return the write that creates an entity or replaces the stored one, with its derived writes."""
+    plan = intent.plan
+    if not plan.is_derived_from:
+        return _plain_put(scope, intent, create=create, where=where)
     creates = create or intent.version == 0
     expected = None if creates else intent.version
     before: Stored | None = None
     derived_from: dict[str, AttributeValue | None] = {}
-    derived_absent = False
-    if (plan.traits or plan.counters) and not creates:
+    carried: dict[str, AttributeValue | None] = {}
+    if not creates:
         before = yield from stored(scope, plan, plan.key_of(intent.values))
-        derived_absent = before is None and expected is None
-        if before is not None:
-            guarded = plan.counters if expected is not None else (*depends_on(plan), *plan.counters)
-            derived_from = before.facts(plan, guarded)
-    intent = _carrying(_counting(intent, before), before)
-    carried = {} if before is None else carried_by(plan, before)
+    if before is not None:
+        guarded = plan.counters if expected is not None else (*depends_on(plan), *plan.counters)
+        derived_from = before.facts(plan, guarded)
+        carried = carried_by(plan, before)
+    derived_absent = before is None and not creates and expected is None
+    if plan.counters:
+        intent = _with_counters(intent, before)
+    if plan.carried:
+        intent = _with_carried(intent, before)
     conditions = [*unchanged(plan, derived_from), *as_stored(carried)]
-    if creates or derived_absent:
+    if derived_absent:
+        conditions.append(scope.absent(plan))
+    write = replace(
+        _plain_put(scope, intent, create=create, where=where, also=conditions),
+        derived_writes=derived_writes_of(scope, Change(plan, before, Stored(intent.item, intent.after))),
+        derived_from=derived_from,
+        derived_absent=derived_absent,
+        carried=carried,
+    )
+    there = before and before.entity
+    if plan.traits and expected is not None and version_of(plan, there) != expected:
+        raise conflict(write, None, there, expected)
+    return write
+
+
+def _plain_put(
+    scope: Scope,
+    intent: Intent,
+    *,
+    create: bool,
+    where: Condition | None,
+    also: Sequence[Condition] = (),
+) -> Write:
+    """Return the write of an entity alone."""
+    plan = intent.plan
+    creates = create or intent.version == 0
+    expected = None if creates else intent.version
+    conditions = [*also]
+    if creates:
         conditions.append(scope.absent(plan))
     if expected is not None:
         conditions.append(version_is(plan, expected))
@@ -102,60 +152,68 @@ def plan_put(
         conditions.append(where)
     if plan.shapes.declared and not creates:
         conditions.append(is_known(plan))
-    condition = all_of(conditions)
-    there = before and before.entity
-    write = Write(
+    return Write(
         plan=plan,
         verb="create" if create else "put",
         given=intent.values,
         action=PutItem(
             table=scope.table(plan.table),
             item=intent.item,
-            condition=condition,
-            returns_on_failure=condition is not None,
+            condition=all_of(conditions) if conditions else None,
+            returns_on_failure=bool(conditions),
         ),
-        companions=companions_of(scope, Change(plan, before, Stored(intent.item, intent.after))),
         mine=intent.mine,
         after=intent.after,
         creates=creates,
         expected_version=expected,
         where=where,
-        derived_from=derived_from,
-        derived_absent=derived_absent,
-        carried=carried,
     )
-    if plan.traits and expected is not None and version_of(plan, there) != expected:
-        raise conflict(write, None, there, expected)
-    return write
 
 
-def _carrying(intent: Intent, before: Stored | None) -> Intent:
-    """Return an intent with the attributes that are the traits' own as they are stored."""
-    plan = intent.mine.plan()
-    names = {name for trait in plan.traits for name in trait.carries}
+def _with_carried(intent: Intent, before: Stored | None) -> Intent:
+    """Return an intent with the attributes of the traits as they are stored."""
+    plan = intent.plan
     given = intent.mine.unknown_attributes
-    kept = {} if before is None else {name: before.item[name] for name in names if name in before.item}
-    if kept == {name: given[name] for name in names if name in given}:
+    kept = {} if before is None else {name: before.item[name] for name in plan.carried if name in before.item}
+    if kept == {name: given[name] for name in plan.carried if name in given}:
         return intent
-    unknown = {name: value for name, value in given.items() if name not in names} | kept
+    unknown = {name: value for name, value in given.items() if name not in plan.carried} | kept
     after = intent.after.model_copy()
     after.keep_unknown(unknown)
     return replace(intent, after=after, item=plan.dump(intent.values, unknown))
 
 
-def _counting(intent: Intent, before: Stored | None) -> Intent:
+def _with_counters(intent: Intent, before: Stored | None) -> Intent:
     """Return an intent with the counters as they are stored: a put does not change them."""
-    plan = intent.mine.plan()
-    if not plan.counters:
-        return intent
+    plan = intent.plan
     fields = plan.entity.model_fields
-    kept = {
+    counted = {
         name: fields[name].get_default() if before is None else getattr(before.entity, name)
         for name in plan.counters
     }
-    values = {**intent.values, **kept}
+    values = {**intent.values, **counted}
     item = plan.dump(values, intent.mine.unknown_attributes)
-    return Intent(intent.mine, intent.after.model_copy(update=kept), values, item, intent.version)
+    return replace(intent, after=intent.after.model_copy(update=counted), values=values, item=item)
+
+
+def delete_entity(
+    scope: Scope,
+    plan: Plan,
+    given: Mapping[str, Any],
+    *,
+    version: ExpectedVersion = None,
+    mine: Entity | None = None,
+    where: Condition | None = None,
+) -> Flow[Any]:
+    """Delete an entity, and return it as it was; None when there was none."""
+    if plan.traits:
+        return (
+            yield from perform(
+                scope, lambda: plan_delete(scope, plan, given, version=version, mine=mine, where=where)
+            )
+        )
+    write = yield from plan_delete(scope, plan, given, version=version, mine=mine, where=where)
+    return (yield from send_write(scope, write))
 
 
 def plan_delete(
@@ -201,7 +259,7 @@ def plan_delete(
         verb="delete",
         given=arguments,
         action=action,
-        companions=() if before is None else companions_of(scope, Change(plan, before, None)),
+        derived_writes=() if before is None else derived_writes_of(scope, Change(plan, before, None)),
         mine=mine,
         after=None if before is None else before.entity,
         expected_version=expected,

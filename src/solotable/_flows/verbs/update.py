@@ -38,7 +38,7 @@ from solotable._expressions.update import apply_update
 from solotable._flows.jobs.reencode import difference, is_current, origins, recast, update_of
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
-from solotable._flows.transactions.derived_writes import companions_of, depends_on, follows
+from solotable._flows.transactions.derived_writes import depends_on, derived_writes_of, follows
 from solotable._flows.transactions.write import (
     Change,
     ExpectedVersion,
@@ -183,8 +183,8 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
     if before is None or not (derives or wanted.judged):
         return write
     after = fitted(scope, write, change, before, condition)
-    companions = companions_of(scope, Change(plan, before, after)) if derives else ()
-    return replace(write, companions=companions, after=after.entity)
+    derived_writes = derived_writes_of(scope, Change(plan, before, after)) if derives else ()
+    return replace(write, derived_writes=derived_writes, after=after.entity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +243,7 @@ def _recast(
         action=replace(
             action, update=update_of(touched), condition=all_of(conditions), returns_on_failure=True
         ),
-        companions=companions_of(scope, Change(plan, before, after)) if target.derives else (),
+        derived_writes=derived_writes_of(scope, Change(plan, before, after)) if target.derives else (),
         after=entity,
         carried=origin,
     )
