@@ -5,9 +5,7 @@ Each command is imported when it is called, so that `solotable --version` stays 
 
 from __future__ import annotations
 
-import difflib
 import importlib
-import inspect
 import os
 import sqlite3
 import sys
@@ -20,6 +18,7 @@ from solotable import __version__
 from solotable.errors import SolotableError
 
 from .exit_codes import FAILED, INTERRUPTED, exit_code, sentence
+from .groups import CommandGroup
 
 #: The sections of `solotable --help`: each command, and the module that holds it. The name after a colon is
 #: the command's name in the module; without one it is `command`.
@@ -59,10 +58,10 @@ _SECTIONS = {
         "limiter": "solotable.cli.limiter",
     },
 }
-_COMMANDS = {name: place for section in _SECTIONS.values() for name, place in section.items()}
+_COMMANDS = {name: module for section in _SECTIONS.values() for name, module in section.items()}
 
 
-class _Commands(click.Group):
+class _RootGroup(CommandGroup):
     """Commands that are imported when they are called, listed in sections."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -75,31 +74,14 @@ class _Commands(click.Group):
         command: click.Command = getattr(importlib.import_module(module), name or "command")
         return command
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        name = args[0]
-        if name not in _COMMANDS and not name.startswith("-"):
-            close = difflib.get_close_matches(name, _COMMANDS, n=1)
-            advice = f"Did you mean '{close[0]}'?" if close else "'solotable --help' lists the commands."
-            raise click.UsageError(f"No such command '{name}'. {advice}", ctx)
-        return super().resolve_command(ctx, args)
-
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        width = max(map(len, _COMMANDS))
         for section, commands in _SECTIONS.items():
             with formatter.section(section):
-                formatter.write_dl([(f"{name:<{width}}", self._summary(ctx, name)) for name in commands])
-
-    def _summary(self, ctx: click.Context, name: str) -> str:
-        command = self.get_command(ctx, name)
-        assert command is not None
-        # Whole: click cuts summaries at the width of the terminal.
-        return inspect.cleandoc(command.help or "").partition("\n\n")[0].replace("\n", " ")
+                self.write_commands(ctx, formatter, list(commands))
 
 
 def every_command() -> Iterator[tuple[str, click.Command]]:
-    """Yield every command with its words after `solotable`; groups yield their members."""
+    """Yield every command with its words after `solotable`; a group yields its commands."""
     context = click.Context(_root)
     for name in _root.list_commands(context):
         command = _root.get_command(context, name)
@@ -109,8 +91,8 @@ def every_command() -> Iterator[tuple[str, click.Command]]:
 
 def _leaves(name: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
     if isinstance(command, click.Group):
-        for each, below in command.commands.items():
-            yield from _leaves(f"{name} {each}", below)
+        for each, subcommand in command.commands.items():
+            yield from _leaves(f"{name} {each}", subcommand)
     else:
         yield name, command
 
@@ -123,7 +105,7 @@ def _show_version(ctx: click.Context, _parameter: click.Parameter, value: bool) 
         ctx.exit()
 
 
-@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_RootGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.option(
     "-V",
@@ -145,8 +127,9 @@ def _root(debug: bool) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run a command and exit with its code."""
     given = sys.argv[1:] if arguments is None else arguments
+    color = False if os.environ.get("NO_COLOR") else None  # https://no-color.org
     try:
-        code: Any = _root.main(args=given, standalone_mode=False, prog_name="solotable")
+        code: Any = _root.main(args=given, standalone_mode=False, prog_name="solotable", color=color)
     except click.exceptions.Abort:
         sys.exit(INTERRUPTED)
     except click.ClickException as error:

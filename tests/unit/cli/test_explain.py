@@ -10,6 +10,37 @@ import pytest
 
 from .conftest import Run
 
+#: Orders and their lines in one partition, where a query of the orders reads the lines, too.
+MIXED = """
+from solotable import Entity, Key, Query, Table, pattern
+
+shop = Table("Shop")
+
+
+class Order(Entity, table=shop):
+    key = Key("CUSTOMER#{customer}", "ORDER#{number:04d}")
+    customer: str
+    number: int
+    state: str = "done"
+
+    @pattern
+    @classmethod
+    def of_customer(cls, customer: str) -> Query["Order"]:
+        return cls.key.query(customer=customer)
+
+    @pattern
+    @classmethod
+    def open_of(cls, customer: str) -> Query["Order"]:
+        return cls.key.query(customer=customer).where(lambda order: order.state == "open")
+
+
+class Line(Entity, table=shop):
+    key = Key("CUSTOMER#{customer}", "ORDER#{number:04d}#LINE#{line}")
+    customer: str
+    number: int
+    line: str
+"""
+
 
 def patterns(run: Run) -> dict[str, dict[str, object]]:
     return {each["name"]: each for each in run("patterns", "--json").json}
@@ -98,6 +129,27 @@ def test_a_pattern_is_measured_on_a_database(filled: Run) -> None:
     text = filled("explain", "Section.with_notes", "survey_id=s1", "notes=Clay", "--rate", "1/s").out
     assert "3 read, 1 returned, 2 removed by the filter\n" in text
     assert "prices of 2025-07-21" in text
+
+
+def test_items_of_other_entities_are_counted(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "mixed_models.py").write_text(MIXED)
+    monkeypatch.setenv("SOLOTABLE_MODELS", "mixed_models.py")
+    monkeypatch.delenv("SOLOTABLE_TENANT")
+    assert run("put", "Order", "customer=c", "number=1").code == 0
+    assert run("put", "Order", "customer=c", "number=2", "state=open").code == 0
+    for line in ("a", "b", "c"):
+        assert run("put", "Line", "customer=c", "number=1", f"line={line}").code == 0
+    orders = ("explain", "Order.of_customer", "customer=c")
+    measured = run(*orders, "--json").json["measured"]
+    counts = {name: measured[name] for name in measured if name.startswith("items_")}
+    assert counts == {"items_read": 5, "items_filtered": 0, "items_of_others": 3, "items_returned": 2}
+    text = run(*orders).out
+    assert "items     5 read, 2 returned, 3 of other entities\n" in text
+    assert "(1 request at sqlite:///survey.db)" in text
+    filtered = run("explain", "Order.open_of", "customer=c").out
+    assert "items     5 read, 1 returned, 4 removed by the filter\n" in filtered
 
 
 def test_fetches_of_unprojected_items_are_measured(filled: Run) -> None:

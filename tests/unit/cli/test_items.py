@@ -352,3 +352,102 @@ def test_control_characters_of_stored_text_are_escaped(run: Run) -> None:
     assert put.code == 0
     assert "\x1b" not in put.out
     assert "\\x1b]0;mine\\x07red \\x1b[31m" in put.out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("get", "Survey", "survey_id=s1"),
+        ("put", "Survey", "survey_id=s2", "title=T"),
+        ("put", "Survey", "--json-input", "one.json"),
+        ("query", "Section.of_survey", "survey_id=s1"),
+        ("count", "Section.of_survey", "survey_id=s1"),
+        ("update", "Section", "survey_id=s1", "section_id=roof", "--set", "name=x"),
+        ("delete", "Section", "survey_id=s1", "section_id=roof"),
+        ("explain", "get", "Survey", "survey_id=s1"),
+        ("explain", "put", "Survey"),
+        ("explain", "Section.of_survey", "survey_id=s1"),
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_admin_without_a_tenant_is_a_usage_error(
+    filled: Run, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SOLOTABLE_TENANT")
+    (tmp_path / "one.json").write_text(json.dumps({"survey_id": "s2", "title": "T"}))
+    ran = filled(*arguments, "--admin")
+    assert (ran.code, ran.out) == (2, "")
+    assert "as an argument; add tenant_id=...\n" in ran.err
+
+
+def test_the_database_may_be_a_path(run: Run, tmp_path: Path) -> None:
+    put = ("put", "Survey", "survey_id=s1", "title=Main")
+    absolute = str(tmp_path / "folder of surveys" / "main 100%.db")
+    Path(absolute).parent.mkdir()
+    for path in ("other.db", "./sub.db", absolute):
+        assert run(*put, "-d", path).code == 0
+        assert Path(path).is_file()
+        assert run("get", "Survey", "survey_id=s1", "-d", path, "--json").json["title"] == "Main"
+    assert run("get", "Survey", "survey_id=s1", "-d", "sqlite:///other.db").code == 0
+    assert run("get", "Survey", "survey_id=s1", "-d", "missing.db").code == 3
+    assert not Path("missing.db").exists()
+
+
+def test_sets_are_sorted_in_every_format(run: Run) -> None:
+    tags = [f"tag{number:02}" for number in range(20)]
+    given = f"tags={json.dumps(tags[::-1])}"
+    assert run("put", "Survey", "survey_id=s1", "title=T", given, "--json").json["tags"] == tags
+    get = ("get", "Survey", "survey_id=s1")
+    assert ", ".join(tags) in run(*get).out
+    assert run(*get, "--json").json["tags"] == tags
+    assert json.loads(run(*get, "--jsonl").out)["tags"] == tags
+    assert json.dumps(tags).replace('"', '""') in run(*get, "--csv").out
+
+
+def test_a_file_of_objects_prints_their_number(run: Run, tmp_path: Path) -> None:
+    rows = [{"survey_id": f"s{number}", "title": "T"} for number in range(600)]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    put = run("put", "Survey", "--json-input", "rows.json", "-d", RELAXED)
+    assert (put.code, put.out, put.err) == (0, "Stored 600 Survey.\n", "")
+    found = run("list", "Survey", "--all", "--json", "-d", RELAXED).json
+    assert sorted(row["survey_id"] for row in found) == sorted(row["survey_id"] for row in rows)
+
+
+def test_objects_with_one_key_are_stored_in_order(run: Run, tmp_path: Path) -> None:
+    rows = [
+        {"survey_id": "s1", "section_id": f"x{number % 3}", "name": f"N{number}", "order": number}
+        for number in range(300)
+    ]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    stored = run("put", "Section", "--json-input", "rows.json", "--jsonl", "-d", RELAXED)
+    assert [json.loads(line)["order"] for line in stored.out.splitlines()] == list(range(300))
+    found = run("list", "Section", "--json", "-d", RELAXED).json
+    assert {row["section_id"]: row["order"] for row in found} == {"x0": 297, "x1": 298, "x2": 299}
+
+
+def test_an_object_that_fails_is_named_with_the_number_of_stored_ones(run: Run, tmp_path: Path) -> None:
+    rows = [{"survey_id": f"s{number}", "title": "T"} for number in range(5)]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    assert run("put", "Survey", "survey_id=s2", "title=First").code == 0
+    ran = run("put", "Survey", "--json-input", "rows.json", "--create")
+    assert (ran.code, ran.out) == (4, "")
+    assert ran.err.startswith("4 of 5 objects were stored; object 3 failed:\nError: ")
+    assert len(run("list", "Survey", "--json").json) == 5
+    assert run("get", "Survey", "survey_id=s2", "--json").json["title"] == "First"
+
+
+def test_an_invalid_object_is_named_and_nothing_is_stored(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "rows.json").write_text(json.dumps([{"survey_id": "s1", "title": "T"}, {"survey_id": "s2"}]))
+    ran = run("put", "Survey", "--json-input", "rows.json")
+    assert (ran.code, ran.out) == (2, "")
+    assert "Object 2: Survey.title is missing." in ran.err
+    assert not (tmp_path / "survey.db").exists()
+
+
+def test_an_empty_result_says_so_on_standard_error(filled: Run) -> None:
+    query = ("query", "Section.of_survey", "survey_id=none")
+    ran = filled(*query)
+    assert (ran.code, ran.err) == (0, "0 rows\n")
+    assert "0 rows" not in ran.out
+    assert (filled(*query, "--jsonl").err, filled(*query, "--csv").err) == ("", "")
+    assert filled(*query, "--json").json == {"items": [], "cursor": None, "more": False}

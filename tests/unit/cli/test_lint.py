@@ -200,6 +200,12 @@ def test_a_declaration_error_is_a_finding(lint: Any, folder: Path) -> None:
     assert complaint == ""
 
 
+def test_a_question_in_a_message_gets_no_full_stop(lint: Any, folder: Path) -> None:
+    (folder / "misspelt_models.py").write_text(SOUND.replace("ORG#{org}#", "ORG#{orgg}#"), encoding="utf-8")
+    _, out, _ = lint("misspelt_models.py:shop")
+    assert "did you mean org?\n" in out
+
+
 def test_any_other_import_error_is_an_error(lint: Any, folder: Path) -> None:
     (folder / "broken_models.py").write_text("import no_such_thing\n", encoding="utf-8")
     code, out, complaint = lint("broken_models.py")

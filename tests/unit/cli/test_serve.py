@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import socket
 import stat
 import subprocess
 from pathlib import Path
 
+import botocore.session
+import click
 import pytest
+from botocore import UNSIGNED
+from botocore.config import Config
 
-from tests.serving import Served, command, served
+from solotable._protocol.error_texts import LATEST, YEARS
+from solotable.cli.server.serve import command as serve
+from tests.serving import Served, command, environment, served
 from tests.unit.server.running import TABLE, Client, get, put, request
 from tests.waiting import HANG_SECONDS, wait_until
 
@@ -139,6 +147,67 @@ def test_the_banner_says_who_can_reach_it(arguments: tuple[str, ...], url: str, 
         rest = [running.process.stdout.readline() for _ in range(2)]
         assert url in rest[0]
         assert reach in rest[1]
+
+
+def test_the_banner_says_that_a_file_is_new(tmp_path: Path) -> None:
+    with served("x.db", cwd=tmp_path) as running:
+        assert "x.db (new file)" in running.banner
+    with served("x.db", cwd=tmp_path) as running:
+        assert "x.db" in running.banner
+        assert "new file" not in running.banner
+    with served("--memory", cwd=tmp_path) as running:
+        assert "new file" not in running.banner
+
+
+def suggested_command(running: Served) -> str:
+    assert running.process.stdout is not None
+    line = running.process.stdout.readline()
+    assert line.startswith("  try:  ")
+    return line.removeprefix("  try:  ").rstrip("\n")
+
+
+def test_the_suggested_command_names_a_region_and_sends_no_signature() -> None:
+    with served("--memory") as running:
+        url = f"--endpoint-url {running.url}"
+        expected = f"aws dynamodb list-tables {url} --region us-east-1 --no-sign-request"
+        assert suggested_command(running) == expected
+    with served("--memory", "--access-key", "k", "--secret-key", "s") as running:
+        url = f"--endpoint-url {running.url}"
+        assert suggested_command(running) == f"aws dynamodb list-tables {url} --region us-east-1"
+
+
+def test_the_suggested_request_works_without_an_aws_configuration() -> None:
+    """The request of the AWS CLI, sent by botocore: a region, and no credentials."""
+    session = botocore.session.Session()
+    unsigned = Config(signature_version=UNSIGNED)
+    with served("--memory") as running:
+        client = session.create_client(
+            "dynamodb", endpoint_url=running.url, region_name="us-east-1", config=unsigned
+        )
+        assert client.list_tables()["TableNames"] == []
+        client.close()
+
+
+@pytest.mark.skipif(shutil.which("aws") is None, reason="the AWS CLI is not installed")
+def test_the_suggested_command_works_as_printed(tmp_path: Path) -> None:
+    with served("--memory") as running:
+        done = subprocess.run(  # noqa: S602 - as a user pastes it
+            suggested_command(running),
+            shell=True,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=HANG_SECONDS,
+            env=environment(HOME=str(tmp_path), AWS_EC2_METADATA_DISABLED="true"),
+        )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"TableNames": []}
+
+
+def test_the_years_of_error_texts_are_those_of_the_protocol() -> None:
+    (option,) = (each for each in serve.params if each.name == "error_texts")
+    assert isinstance(option.type, click.Choice)
+    assert (tuple(option.type.choices), option.default) == (YEARS, LATEST)
 
 
 def test_a_name_with_several_addresses_gets_one_port() -> None:

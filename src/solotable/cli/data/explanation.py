@@ -96,6 +96,7 @@ def _explain_pattern(subject: Subject, name: str) -> dict[str, Any]:
     if missing and subject.target.db is None:
         given += [_argument(each, stand_in(kinds[each], each, at)) for at, each in enumerate(missing)]
     query = query_of(plan, pattern, given)
+    subject.target.require_tenant(plan, query.arguments)
     items, size = subject.items or DEFAULT_ITEMS, subject.item_size or DEFAULT_ITEM_SIZE
     with _memory_store(subject, plan) as (store, recorder):
         prepared = store.explain(query)
@@ -136,6 +137,7 @@ def _explain_get(subject: Subject, plan: Plan, given: tuple[str, ...]) -> dict[s
     else:
         more, missing = [], []
     key = key_of(plan, (*given, *more))
+    subject.target.require_tenant(plan, key)
     size = subject.item_size or DEFAULT_ITEM_SIZE
     with _memory_store(subject, plan) as (store, recorder):
         store.get(plan.entity, **key)
@@ -150,6 +152,7 @@ def _explain_get(subject: Subject, plan: Plan, given: tuple[str, ...]) -> dict[s
 
 def _explain_put(subject: Subject, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
     values = fields_of(plan, given)
+    subject.target.require_tenant(plan, values)
     missing = [
         name
         for name, info in plan.entity.model_fields.items()

@@ -1,4 +1,4 @@
-"""The price table: the one shipped with the package, which carries its date, or a file of the user's."""
+"""Load a price table: the one of the package, or a file of the user."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from solotable._entities.patterns.cost import Prices
 
-#: Where prices are taken from when nobody names a region.
+#: Region of the prices if none is given.
 DEFAULT_REGION = "us-east-1"
 _SHIPPED = Path(__file__).with_name("prices.json")
 
@@ -23,7 +23,7 @@ def load_prices(file: Path | None, region: str) -> Prices:
 
     try:
         return Prices.read(json.loads((file or _SHIPPED).read_text(encoding="utf-8")), region)
-    except ValueError as refused:
-        raise click.BadParameter(f"{file} is no JSON: {refused}.", param_hint="--prices") from None
-    except DataError as refused:
-        raise click.UsageError(str(refused)) from None
+    except ValueError as error:
+        raise click.BadParameter(f"{file} is not JSON: {error}.", param_hint="--prices") from None
+    except DataError as error:
+        raise click.UsageError(str(error)) from None

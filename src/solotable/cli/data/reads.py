@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from solotable.cli.options.arguments import fields_of, pattern_named, plan_named, query_of
+from solotable.cli.options.cursor_secret import VARIABLE, cursor_secret
 from solotable.cli.options.database import (
-    CURSOR_SECRETS,
     NotFoundError,
     OpenStore,
-    cursor_secret,
     open_admin_store,
     shown_requests,
 )
@@ -47,10 +46,14 @@ def get(
     show_request: bool,
     output: str | None,
 ) -> None:
-    """Print the ENTITY with this key; exit with 3 if it does not exist."""
+    """Print the ENTITY with this key.
+
+    Exits with 3 if it does not exist.
+    """
     tables = target.tables()
     plan = plan_named(tables, entity)
     given = key_of(plan, key)
+    target.require_tenant(plan, given)
     with target.open(tables, plan.table) as opened:
         found = opened.store.get(plan.entity, consistent=consistent, **given)
         if show_request:
@@ -79,7 +82,7 @@ def get(
     "--cursor-secret",
     "secret",
     metavar="SECRET",
-    help=f"Sign cursors with this text of at least 16 bytes. Default: ${CURSOR_SECRETS}, "
+    help=f"Sign cursors with this text of at least 16 bytes. Default: ${VARIABLE}, "
     "or a secret of your user on this machine.",
 )
 @click.option("--all", "everything", is_flag=True, help="Print all rows, page by page.")
@@ -107,12 +110,14 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
     tables = target.tables()
     plan, found = pattern_named(tables, pattern)
     wanted = _ordered(query_of(plan, found, arguments), reverse=reverse, consistent=consistent)
+    target.require_tenant(plan, wanted.arguments)
     if everything and (limit is not None or cursor is not None):
         raise click.UsageError("--all prints every row; omit --limit and --cursor.")
-    secret = secret or cursor_secret()
+    if not everything:
+        secret = secret or cursor_secret()
     if cursor is not None and secret is None:
         raise click.UsageError(
-            f"--cursor needs the secret that signed it; pass --cursor-secret or set {CURSOR_SECRETS}."
+            f"--cursor needs the secret that signed it; pass --cursor-secret or set {VARIABLE}."
         )
     columns = _columns(plan, wanted)
     with target.open(tables, plan.table, secret=secret) as opened:
@@ -161,9 +166,10 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
 def list_items(
     entity: str, target: Target, limit: int, everything: bool, budget: int, output: str | None
 ) -> None:
-    """Scan the table for items of ENTITY and print them, in no particular order.
+    """Scan the table and print the items of ENTITY.
 
-    A scan reads and pays for items of all entities and tenants. Use 'query' where a pattern exists.
+    They come in no particular order. A scan reads, and pays for, the items of all entities and tenants:
+    use 'query' where a pattern exists.
     """
     tables = target.tables()
     plan = plan_named(tables, entity)
@@ -172,13 +178,19 @@ def list_items(
             f"{plan.name} belongs to a tenant; pass --tenant T, or --admin for all tenants."
         )
     if plan.tenant is not None and target.tenant is not None and target.admin:
-        raise click.UsageError("--tenant and --admin cannot be used together.")
+        raise click.UsageError("--tenant (or $SOLOTABLE_TENANT) and --admin cannot be used together.")
     with open_admin_store(target.db, tables, plan.table) as store:
-        found: Iterator[Any] = iter(store.scan(plan.entity, where=_of_tenant(plan, target), budget=budget))
-        rows = (row_of(each) for each in (found if everything else islice(found, limit)))
-        print_rows(rows, output, list(plan.entity.model_fields))
-        if not everything and next(found, None) is not None:
-            note(f"More rows exist; pass --all or a --limit above {limit}.")
+        found: Iterable[Any] = store.scan(plan.entity, where=_of_tenant(plan, target), budget=budget)
+        rows = (row_of(each) for each in found)
+        columns = list(plan.entity.model_fields)
+        if everything:
+            print_rows(rows, output, columns)
+            return
+        first = list(islice(rows, limit))
+        print_rows(first, output, columns)
+        # Whether more exist is not known: finding out may scan the rest of the table.
+        if len(first) == limit:
+            note(f"Stopped after {limit} rows; pass --all or a larger --limit for more.")
 
 
 @click.command(
@@ -196,10 +208,14 @@ def count(
     target: Target,
     as_json: bool,
 ) -> None:
-    """Print the number of rows of a PATTERN, which reads and pays for all of them."""
+    """Count the rows of a PATTERN.
+
+    It reads, and pays for, all of them.
+    """
     tables = target.tables()
     plan, found = pattern_named(tables, pattern)
     wanted = query_of(plan, found, arguments)
+    target.require_tenant(plan, wanted.arguments)
     with target.open(tables, plan.table) as opened:
         number = opened.store.count(wanted)
     if as_json:
@@ -254,7 +270,7 @@ def _note_next_page(cursor: str | None, signed: str | None, *, as_json: bool) ->
     if cursor is None:
         return
     if signed is None:
-        note(f"More rows exist; pass --all, or set {CURSOR_SECRETS} to get a cursor.")
+        note(f"More rows exist; pass --all, or set {VARIABLE} to get a cursor.")
     elif not as_json:
         note(f"Next page: --cursor {signed}")
 

@@ -57,16 +57,24 @@ def put(
     create: bool,
     output: str | None,
 ) -> None:
-    """Create an ENTITY, or replace the stored one, and print it as stored."""
+    """Store an ENTITY, or every object of a JSON file.
+
+    Replaces what is stored, unless --create is given. Prints an ENTITY as stored; for a file, the number of
+    objects unless --json, --jsonl or --csv is given.
+    """
     tables = target.tables()
     plan = plan_named(tables, entity)
     if json_input is not None and values:
         raise click.UsageError("Pass FIELD=VALUE or --json-input, not both.")
     if json_input is None:
-        entities, many = [build_entity(plan, fields_of(plan, values))], False
+        fields, many = fields_of(plan, values), False
+        target.require_tenant(plan, fields)
+        entities = [build_entity(plan, fields)]
     else:
         objects, many = _objects(json_input)
-        entities = [build_entity(plan, each, as_json=True) for each in objects]
+        for each in objects:
+            target.require_tenant(plan, each)
+        entities = [_entity_of(plan, each, at if many else None) for at, each in enumerate(objects, 1)]
     with target.open(tables, plan.table, create=True) as opened:
         write = opened.store.create if create else opened.store.put
         stored = _write_all(plan, entities, write) if many else [write(entities[0])]
@@ -76,6 +84,16 @@ def put(
         print_rows([row_of(each) for each in stored], output, list(plan.entity.model_fields))
     else:
         click.echo(f"Stored {len(stored):,} {plan.name}.")
+
+
+def _entity_of(plan: Plan, values: dict[str, Any], number: int | None) -> Any:
+    """Return the entity of an object of a file; an error names the number of the object."""
+    try:
+        return build_entity(plan, values, as_json=True)
+    except click.UsageError as error:
+        if number is None:
+            raise
+        raise click.UsageError(f"Object {number}: {error.message}") from None
 
 
 def _write_all(plan: Plan, entities: list[Any], write: Callable[[Any], Any]) -> list[Any]:
@@ -90,18 +108,19 @@ def _write_all(plan: Plan, entities: list[Any], write: Callable[[Any], Any]) -> 
             batch = _distinct(plan, entities[start : start + _BATCH])
             futures = [threads.submit(write, each) for each in batch]
             wait(futures)
-            stored += [future.result() for future in futures if future.exception() is None]
-            failed = next((error for future in futures if (error := future.exception())), None)
-            if failed is not None:
-                note(f"{len(stored):,} of {len(entities):,} were stored before this error:")
-                raise failed
+            errors = [future.exception() for future in futures]
+            stored += [future.result() for future, error in zip(futures, errors, strict=True) if not error]
+            for number, error in enumerate(errors, start + 1):
+                if error is not None:
+                    note(f"{len(stored):,} of {len(entities):,} objects were stored; object {number} failed:")
+                    raise error
             start += len(batch)
             update(start, len(entities))
     return stored
 
 
 def _distinct(plan: Plan, entities: list[Any]) -> list[Any]:
-    """Return the entities up to the first whose key another one before it has."""
+    """Return the entities before the first one that repeats a key."""
     seen: set[str] = set()
     for count, each in enumerate(entities):
         key = repr([getattr(each, name, None) for name in plan.primary.parts])
@@ -114,7 +133,7 @@ def _distinct(plan: Plan, entities: list[Any]) -> list[Any]:
 @click.command(
     "update",
     epilog="Example: solotable update Section survey_id=s1 section_id=roof --set notes='Clay tiles' "
-    "-m models.py:surveyor -d sqlite:///survey.db --tenant acme",
+    "-m models.py:surveyor -d survey.db --tenant acme",
 )
 @click.argument("entity")
 @click.argument("key", nargs=-1, metavar="KEY=VALUE...")
@@ -135,10 +154,14 @@ def update(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opti
     any_version: bool,
     output: str | None,
 ) -> None:
-    """Change fields of a stored ENTITY and print the result; exit with 3 if it does not exist."""
+    """Change fields of a stored ENTITY, and print the result.
+
+    Exits with 3 if it does not exist.
+    """
     tables = target.tables()
     plan = plan_named(tables, entity)
     given = key_of(plan, key)
+    target.require_tenant(plan, given)
     if not (sets or removes or adds):
         raise click.UsageError("Nothing to change; pass --set, --remove or --add.")
     changes: dict[str, Any] = {"set": paths_of(plan, sets), "remove": removes, "add": paths_of(plan, adds)}
@@ -166,10 +189,14 @@ def delete(
     any_version: bool,
     output: str | None,
 ) -> None:
-    """Delete an ENTITY and print what it was; exit with 3 if it does not exist."""
+    """Delete an ENTITY, and print what was stored.
+
+    Exits with 3 if it does not exist.
+    """
     tables = target.tables()
     plan = plan_named(tables, entity)
     given = key_of(plan, key)
+    target.require_tenant(plan, given)
     version = _expected(plan, if_version, any_version=any_version)
     with target.open(tables, plan.table) as opened:
         removed = opened.store.delete(plan.entity, version=version, **given)

@@ -54,7 +54,7 @@ def command(
     ignore: tuple[str, ...],
     exit_zero: bool,
 ) -> int:
-    """Check that no two entities share a key, that no pattern reads other entities, and more.
+    """Check the design of the tables: clashing keys, costly patterns.
 
     MODELS is models.py:table, pkg.mod:table or pkg.mod. Exits with 1 if there are errors or warnings;
     notes do not count. [tool.solotable.lint] in pyproject.toml accepts select and ignore.
@@ -96,8 +96,12 @@ def _finding_of(broken: BrokenModels) -> Finding:
         table="",
         entity=None,
         where=broken.where,
-        message=f"{str(broken.cause).rstrip('.')}.",
+        message=_sentence(str(broken.cause)),
     )
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
 def _listed(configured: dict[str, Any], name: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from solotable.cli.output import output_options, print_rows
 @models_option
 @output_options
 def tables(models: str | None, output: str | None) -> None:
-    """List the tables: keys, tenant, time to live, and number of entities and patterns."""
+    """List the declared tables."""
     from solotable._entities.schema.diff import shown_schema
 
     rows = [
@@ -36,7 +36,7 @@ def tables(models: str | None, output: str | None) -> None:
 @models_option
 @output_options
 def entities(models: str | None, output: str | None) -> None:
-    """List the entities: tables, keys, scope and patterns."""
+    """List the entities with their keys, scopes and patterns."""
     rows: list[dict[str, Any]] = [
         {
             "entity": plan.name,
@@ -58,7 +58,7 @@ def entities(models: str | None, output: str | None) -> None:
 @models_option
 @output_options
 def indexes(models: str | None, output: str | None) -> None:
-    """List the indexes: keys, projections, and the entities that use them."""
+    """List the indexes with their keys, projections and users."""
     from solotable._entities.schema.diff import shown_projection, shown_schema
 
     rows: list[dict[str, Any]] = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from solotable.cli.exit_codes import FAILED
+from solotable.cli.groups import CommandGroup
 from solotable.cli.jobs.backfill import versions
 from solotable.cli.options.database import db_option, file_exists, is_remote, url_of
 from solotable.cli.options.models import load_tables, models_option
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
     from .live_tables import LiveTable
 
 
-@click.group("schema")
+@click.group("schema", cls=CommandGroup)
 def command() -> None:
-    """Show the declared tables, compare them with live ones, apply them, or export them."""
+    """Show, compare, apply and export the declared tables."""
 
 
 @command.command("show", epilog="Example: solotable schema show -m models.py:surveyor")
@@ -28,7 +29,7 @@ def command() -> None:
 @db_option
 @json_option
 def show(models: str | None, db: str | None, as_json: bool) -> None:
-    """Print the declared tables: keys, types, indexes, projections and time to live."""
+    """Print the declared tables."""
     from solotable._entities.schema.export import requests
 
     wanted = _named(load_tables(models), db)
@@ -44,7 +45,10 @@ def show(models: str | None, db: str | None, as_json: bool) -> None:
 @db_option
 @json_option
 def diff(models: str | None, db: str | None, as_json: bool) -> int:
-    """Compare the models with the live tables; exit with 1 if they differ."""
+    """Compare the declared tables with the live ones.
+
+    Exits with 1 if they differ.
+    """
     found = [(each, each.differences()) for each in _live(load_tables(models), db)]
     if as_json:
         print_json(
@@ -70,11 +74,16 @@ def diff(models: str | None, db: str | None, as_json: bool) -> int:
     return FAILED if any(differences for _, differences in found) else 0
 
 
-@command.command("apply", epilog="Example: solotable schema apply -m models.py:surveyor -d sqlite:///s.db")
+@command.command("apply", epilog="Example: solotable schema apply -m models.py:surveyor -d survey.db")
 @models_option
 @db_option
 @click.option("--delete-extra", is_flag=True, help="Also delete and replace indexes, and turn TTL off.")
-@click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation, as aws:// does.")
+@click.option(
+    "-y",
+    "--yes",
+    is_flag=True,
+    help="Do not ask for confirmation. Without it, changes at aws:// and deletions ask.",
+)
 @click.option(
     "--timeout",
     default=3600.0,
@@ -83,7 +92,7 @@ def diff(models: str | None, db: str | None, as_json: bool) -> int:
     help="Seconds to wait for a table or index.",
 )
 def apply(models: str | None, db: str | None, delete_extra: bool, yes: bool, timeout: float) -> int:
-    """Create the declared tables, add missing indexes, and turn TTL on.
+    """Create missing tables and indexes, and turn time to live on.
 
     Nothing is deleted without --delete-extra. Exits with 1 if something still differs.
     """
@@ -124,7 +133,7 @@ command.add_command(versions)
     help="CloudFormation, Terraform, or DynamoDB's own requests; each as JSON.",
 )
 def export(models: str | None, db: str | None, form: str) -> None:
-    """Print the declared tables as CloudFormation, Terraform or DynamoDB requests."""
+    """Print the tables as CloudFormation, Terraform or requests."""
     from solotable._entities.schema.export import cloudformation, needs_key_schema, requests, terraform
 
     wanted = _named(load_tables(models), db)

@@ -31,9 +31,7 @@ def _budget_option(command: CommandT) -> CommandT:
     )(command)
 
 
-@click.command(
-    "backfill", epilog="Example: solotable backfill Profile -m models.py -d sqlite:///app.db --rate 100"
-)
+@click.command("backfill", epilog="Example: solotable backfill Profile -m models.py -d app.db --rate 100")
 @click.argument("entity")
 @models_option
 @db_option
@@ -66,7 +64,7 @@ def backfill(  # noqa: PLR0913, PLR0917 - a command has as many parameters as op
     budget: int,
     as_json: bool,
 ) -> int:
-    """Rewrite stored items of ENTITY to its current schema version and index keys.
+    """Rewrite items of ENTITY to its current schema version and keys.
 
     Other writers may continue. An unfinished run continues at its checkpoint. Exits with 1 if some items
     could not be rewritten.
@@ -104,9 +102,7 @@ def backfill(  # noqa: PLR0913, PLR0917 - a command has as many parameters as op
     return FAILED if done.tally.failed else 0
 
 
-@click.command(
-    "versions", epilog="Example: solotable schema versions -m models.py -d sqlite:///app.db --json"
-)
+@click.command("versions", epilog="Example: solotable schema versions -m models.py -d app.db --json")
 @click.argument("entities", nargs=-1, metavar="[ENTITY]...")
 @models_option
 @db_option
@@ -115,7 +111,7 @@ def backfill(  # noqa: PLR0913, PLR0917 - a command has as many parameters as op
 def versions(
     entities: tuple[str, ...], models: str | None, db: str | None, budget: int, as_json: bool
 ) -> None:
-    """Count stored items by schema version, and those with stale index keys.
+    """Count items by schema version, and those with stale index keys.
 
     Scans the table once for each ENTITY. Default: the entities that declare schema versions.
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @click.command(
     "deliver",
-    epilog="Example: solotable deliver -m models.py -d sqlite:///blog.db --sink audit --sink jsonl:log.jsonl",
+    epilog="Example: solotable deliver -m models.py -d blog.db --sink audit --sink jsonl:log.jsonl",
 )
 @models_option
 @db_option
@@ -57,7 +57,10 @@ def deliver(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
     dry_run: bool,
     as_json: bool,
 ) -> None:
-    """Deliver outbox events to sinks, at least once, with a checkpoint in the table."""
+    """Deliver outbox events to sinks, at least once.
+
+    The table stores a checkpoint, at which the next run continues. Exits with 1 if a sink rejected an event.
+    """
     from solotable.jobs.deliver import deliver as job
     from solotable.jobs.deliver import redeliver, waiting
 
@@ -88,9 +91,7 @@ def deliver(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
         raise click.exceptions.Exit(1)
 
 
-@click.command(
-    "tail", epilog="Example: solotable tail Survey -m models.py:surveyor -d sqlite:///survey.db --follow"
-)
+@click.command("tail", epilog="Example: solotable tail Survey -m models.py:surveyor -d survey.db --follow")
 @click.argument("entities", nargs=-1, metavar="[ENTITY]...")
 @models_option
 @db_option
@@ -105,7 +106,10 @@ def tail(
     follow: bool,
     skip_unknown: bool,
 ) -> None:
-    """Print changes of entities as JSON lines, without a checkpoint."""
+    """Print changes of entities as JSON lines.
+
+    It reads the table's stream and stores no checkpoint.
+    """
     tables = load_tables(models)
     wanted: Sequence[type[Any]] = [plan_named(tables, name).entity for name in entities]
     options: FeedOptions = {"since": _parse_since(since), "follow": follow}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from solotable.jobs.purge import Purged
 
 
-@click.command("purge", epilog="Example: solotable purge -m models.py -d sqlite:///app.db --dry-run")
+@click.command("purge", epilog="Example: solotable purge -m models.py -d app.db --dry-run")
 @models_option
 @db_option
 @click.option("--dry-run", is_flag=True, help="Count the items that would be removed; remove nothing.")
@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 def command(
     models: str | None, db: str | None, dry_run: bool, hold_report: bool, receipts: bool, as_json: bool
 ) -> int:
-    """Remove soft-deleted items whose grace period is over, with their children and history.
+    """Remove soft-deleted items after their grace period.
 
-    A run that was interrupted can be repeated. Exits with 1 if an item could not be removed.
+    Their children and history are removed with them. A run that was interrupted can be repeated.
+    Exits with 1 if an item could not be removed.
     """
     tables = [table for table in load_tables(models) if _is_soft(table)]
     if not tables:

@@ -13,9 +13,7 @@ from solotable.cli.output import json_option, print_json, print_table
 _BUDGET = 1_000_000
 
 
-@click.command(
-    "recount", epilog="Example: solotable recount Section -m models.py -d sqlite:///app.db --dry-run"
-)
+@click.command("recount", epilog="Example: solotable recount Section -m models.py -d app.db --dry-run")
 @click.argument("entity")
 @models_option
 @db_option
@@ -31,7 +29,7 @@ _BUDGET = 1_000_000
 def recount(
     entity: str, models: str | None, db: str | None, budget: int, dry_run: bool, as_json: bool
 ) -> int:
-    """Compare the counters of ENTITY with its items, and repair wrong ones.
+    """Compare counters with the items of ENTITY, and repair them.
 
     Exits with 1 if a dry run finds a wrong counter.
     """
@@ -62,7 +60,7 @@ def recount(
     return FAILED if drifted and dry_run else 0
 
 
-@click.command("locks", epilog="Example: solotable locks User -m models.py -d sqlite:///app.db")
+@click.command("locks", epilog="Example: solotable locks User -m models.py -d app.db")
 @click.argument("entity")
 @models_option
 @db_option
@@ -75,9 +73,10 @@ def recount(
 )
 @json_option
 def locks(entity: str, models: str | None, db: str | None, budget: int, as_json: bool) -> int:
-    """Create the locks of ENTITY's unique fields for items stored before the fields were unique.
+    """Create missing locks of the unique fields of ENTITY.
 
-    Exits with 1 if two items have the same value: change one of them, then run it again.
+    Items that were stored before a field became unique have none. Exits with 1 if two
+    items have the same value: change one of them, then run it again.
     """
     from solotable.jobs.locks import take_locks
 

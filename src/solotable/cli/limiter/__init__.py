@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import click
 
+from solotable.cli.groups import CommandGroup
+
 from .audit import audit
 from .bucket import acquire, available, bucket
 from .defaults import resource, system
@@ -17,9 +19,9 @@ from .namespace import namespace
 from .usage import usage
 
 
-@click.group("limiter")
+@click.group("limiter", cls=CommandGroup)
 def command() -> None:
-    """Administer a rate limiter: limits and who has them, usage, audit trail, namespaces."""
+    """Administer a rate limiter: limits, usage, audit trail, namespaces."""
 
 
 for _each in (acquire, audit, available, bucket, entity, limits, namespace, resource, system, usage):

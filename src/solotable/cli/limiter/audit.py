@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from solotable.cli.exit_codes import FAILED
+from solotable.cli.groups import CommandGroup
 from solotable.cli.options.database import db_option
 from solotable.cli.output import json_option, note, output_options, print_json, print_rows
 from solotable.errors import FeedTrimmed
@@ -24,7 +25,7 @@ _CONSUMER = "limiter-audit"
 _COLUMNS = ("at", "action", "about", "by", "changes")
 
 
-@click.group("audit")
+@click.group("audit", cls=CommandGroup)
 def audit() -> None:
     """The audit trail: who changed what, and when."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from solotable.cli.exit_codes import FAILED
+from solotable.cli.groups import CommandGroup
 from solotable.cli.options.database import NotFoundError
 from solotable.cli.output import json_option, note, print_json, print_table
 from solotable.errors import UnknownEntity
@@ -90,7 +91,7 @@ def acquire(
     return 0
 
 
-@click.group("bucket")
+@click.group("bucket", cls=CommandGroup)
 def bucket() -> None:
     """Buckets as they are stored, shard by shard."""
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import click
 
+from solotable.cli.groups import CommandGroup
 from solotable.cli.options.database import NotFoundError
 from solotable.cli.output import json_option, note
 
@@ -16,12 +17,12 @@ if TYPE_CHECKING:
     from solotable.systems.limiter.admin.entities import OnUnavailable
 
 
-@click.group("resource")
+@click.group("resource", cls=CommandGroup)
 def resource() -> None:
     """Limits of a resource, where entities have none."""
 
 
-@click.group("system")
+@click.group("system", cls=CommandGroup)
 def system() -> None:
     """Limits that hold where nothing else is set."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from solotable.cli.groups import CommandGroup
 from solotable.cli.options.database import NotFoundError
 from solotable.cli.output import (
     in_a_line,
@@ -36,7 +37,7 @@ _resource = click.option(
 )
 
 
-@click.group("entity")
+@click.group("entity", cls=CommandGroup)
 def entity() -> None:
     """Users, projects, API keys, and the limits of each."""
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from solotable.cli.exit_codes import FAILED, USAGE
+from solotable.cli.groups import CommandGroup
 from solotable.cli.output import json_option, note, print_json, print_table
 
 from .session import DEFAULT_NAMESPACE, Table, confirm, opened, table_options
@@ -34,7 +35,7 @@ class InvalidManifest(click.ClickException):
         note(self.message)
 
 
-@click.group("limits")
+@click.group("limits", cls=CommandGroup)
 def limits() -> None:
     """Limits from a file: plan, apply, diff."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from solotable.cli.exit_codes import FAILED
+from solotable.cli.groups import CommandGroup
 from solotable.cli.options.database import db_option
 from solotable.cli.output import json_option, note, output_options, print_json, print_one, print_rows, row_of
 
@@ -23,7 +24,7 @@ _name = click.argument("name", metavar="NAME")
 _yes = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 
 
-@click.group("namespace")
+@click.group("namespace", cls=CommandGroup)
 def namespace() -> None:
     """Namespaces: make, close, recover, purge."""
 

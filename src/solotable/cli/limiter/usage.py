@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from solotable.cli.groups import CommandGroup
 from solotable.cli.options.database import db_option
 from solotable.cli.output import json_option, output_options, print_json, print_rows, print_table
 from solotable.errors import FeedTrimmed
@@ -44,7 +45,7 @@ def _range_options(command: CommandT) -> CommandT:
     return click.option("--entity", metavar="E", help="By this entity.")(command)
 
 
-@click.group("usage")
+@click.group("usage", cls=CommandGroup)
 def usage() -> None:
     """What was used, with a chart, and the job that counts."""
 

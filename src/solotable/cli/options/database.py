@@ -5,9 +5,7 @@ A command that only reads does not create a missing SQLite file.
 
 from __future__ import annotations
 
-import os
 import re
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from solotable.urls import Url
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
-CURSOR_SECRETS = "SOLOTABLE_CURSOR_SECRETS"
 _SCHEME = re.compile(r"(sqlite|https?|aws):|[A-Za-z0-9+.-]+://")
 
 
@@ -39,11 +36,11 @@ class NotFoundError(click.ClickException):
 
 
 def db_option(command: CommandT) -> CommandT:
-    """Give a command `-d/--db URL` as its parameter `db`."""
+    """Give a command `-d/--db` as its parameter `db`."""
     return click.option(
         "-d",
         "--db",
-        metavar="URL",
+        metavar="FILE|URL",
         envvar="SOLOTABLE_URL",
         help="The database: file.db, sqlite:///file.db, http://host:port/TABLE or aws://TABLE?region=... "
         "Default: $SOLOTABLE_URL.",
@@ -113,7 +110,7 @@ def url_of(db: str | None) -> Url:
     from solotable.urls import Url
 
     if not db:
-        raise click.UsageError("No database given; pass -d FILE_OR_URL or set SOLOTABLE_URL.")
+        raise click.UsageError("No database given; pass -d FILE or -d URL, or set SOLOTABLE_URL.")
     try:
         return Url.parse(db if _SCHEME.match(db) else f"sqlite:///{quote(db)}")
     except DeclarationError as error:
@@ -145,7 +142,7 @@ def open_store(  # noqa: PLR0913 - the options of a command, each by name
     from solotable._store import Database
 
     if tenant is not None and admin:
-        raise click.UsageError("--tenant and --admin cannot be used together.")
+        raise click.UsageError("--tenant (or $SOLOTABLE_TENANT) and --admin cannot be used together.")
     with _open_engine(db, own, create=create) as (engine, url):
         try:
             opened = over(engine, [own] if url.table else tables, url, cursor_secrets=secrets_of(secret))
@@ -199,34 +196,6 @@ def scoped(database: Database, tenant: str | None, *, admin: bool) -> Store | Ad
 def secrets_of(text: str | None) -> list[bytes]:
     """Split a comma-separated list of cursor secrets."""
     return [] if text is None else [part.strip().encode() for part in text.split(",") if part.strip()]
-
-
-def cursor_secret() -> str | None:
-    """Return the secret that signs cursors: $SOLOTABLE_CURSOR_SECRETS, or this user's own on this machine.
-
-    The user's secret is created on first use. None if it cannot be stored.
-    """
-    given = os.environ.get(CURSOR_SECRETS)
-    if given:
-        return given
-    folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "solotable"
-    file = folder / "cursor-secret"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        written = folder / f"cursor-secret.{os.getpid()}"
-        if not file.exists():
-            written.touch(mode=0o600)
-            written.write_text(secrets.token_hex(32), encoding="ascii")
-            # link() fails if another process was first; a reader never sees half a secret.
-            try:
-                os.link(written, file)
-            except FileExistsError:
-                pass
-            finally:
-                written.unlink()
-        return file.read_text(encoding="ascii").strip() or None
-    except (OSError, RuntimeError, UnicodeDecodeError):
-        return None
 
 
 def shown_requests(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
+import click
+
 from .database import CommandT, OpenStore, db_option, open_store, scope_options
 from .models import load_tables, models_option
 
 if TYPE_CHECKING:
+    from solotable._entities.declare.plan import Plan
     from solotable._entities.declare.table import Table
 
 
@@ -27,6 +30,13 @@ class Target:
     def tables(self) -> list[Table]:
         """Return the declared tables."""
         return load_tables(self.models)
+
+    def require_tenant(self, plan: Plan, given: Container[str]) -> None:
+        """Reject `--admin` unless the tenant is among the given arguments of a tenant's entity."""
+        if self.admin and plan.tenant is not None and plan.tenant not in given:
+            raise click.UsageError(
+                f"--admin needs the tenant of {plan.name} as an argument; add {plan.tenant}=..."
+            )
 
     def open(
         self,

@@ -16,9 +16,9 @@ from solotable.cli.progress import progress
 @click.argument("db", type=click.Path(dir_okay=False, path_type=Path))
 @json_option
 def command(db: Path, as_json: bool) -> None:
-    """Return unused pages of DB to the file system, and recount its items.
+    """Return unused pages of the file DB to the file system.
 
-    Other processes may have DB open: they can read; their writes wait.
+    It also recounts the items. Other processes may have DB open: they can read; their writes wait.
     """
     from solotable.engines.sqlite.maintenance.compact import compact
 

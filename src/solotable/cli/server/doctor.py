@@ -22,7 +22,10 @@ _OPTIONAL = {"orjson": "faster JSON", "boto3": "boto3 clients in process, and Am
 @click.argument("db", required=False, type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(db: Path | None, as_json: bool) -> int:
-    """Check the installation and the file DB; exit with 1 if DB has a problem."""
+    """Check the installation, and the file DB.
+
+    Exits with 1 if DB has a problem.
+    """
     import sqlite3
 
     from solotable.engines.sqlite.maintenance.checkup import examine, wal_reset_is_fixed

@@ -121,9 +121,10 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
     error_texts: ErrorTexts,
     quiet: bool,
 ) -> None:
-    """Serve the database DB (solotable.db by default) over DynamoDB's HTTP protocol.
+    """Serve the file DB over DynamoDB's HTTP protocol.
 
-    Any AWS SDK and the AWS CLI can call it: set AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000
+    Default: solotable.db, which is created if it does not exist. Any AWS SDK and the AWS CLI can call
+    it: set AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000
     """
     from solotable.engines import sqlite
     from solotable.server import Settings, serve
