@@ -12,7 +12,7 @@ from solotable._connect import over
 from solotable._protocol.requests import Control, Request
 from solotable.engines import sqlite
 from solotable.errors import DeclarationError
-from solotable.testing.engines.layer import Layer
+from solotable.testing.engines.wrapper import EngineWrapper
 
 shop = Table("Shop", indexes=[Index("GSI1")])
 
@@ -56,7 +56,7 @@ def test_a_name_is_opened_once() -> None:
 def test_whoever_comes_second_finds_the_table_as_it_is_wanted() -> None:
     """Two processes that open a new file at once both see no stream and no time to live."""
 
-    class Late(Layer):
+    class Late(EngineWrapper):
         """Says what there was before the other one came."""
 
         def handle(self, request: Request[Any], /) -> Any:

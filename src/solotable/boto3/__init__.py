@@ -1,20 +1,18 @@
-"""boto3 and botocore answered by an engine in this process, without a socket.
+"""boto3 and botocore clients that an engine in this process answers, without a socket.
 
-`client`, `resource` and `streams_client` make clients of their own. They hook botocore's documented
-`before-send` event: a handler that returns a response keeps the request from being sent, and all
-the rest of botocore (validation, retries, exceptions, paginators, waiters) runs as ever. These
-clients read no AWS configuration, sign nothing, and have an endpoint that cannot resolve, so that
-they could not reach a network even without the handler.
+`client`, `resource` and `streams_client` create clients. They use botocore's documented `before-send`
+event: a handler that returns a response replaces the network. The rest of botocore (validation, retries,
+exceptions, paginators, waiters) runs unchanged. These clients read no AWS configuration, sign nothing, and
+have an endpoint that cannot resolve, so they cannot reach a network.
 
-`routed` is for code that makes its own clients. An event cannot reach clients that exist already,
-nor those of any session to come, so it wraps the one method through which all of them send:
-`botocore.httpsession.URLLib3Session.send`. Only requests to DynamoDB and DynamoDB Streams, told by
-their X-Amz-Target, are answered; those of other services go where they would have gone. It also
-keeps such requests from being signed, so that clients without credentials work, and clients whose
-credentials have expired do not go looking for new ones.
+`routed` serves code that creates its own clients. An event does not reach existing clients or those of
+other sessions, so it wraps the method through which all of them send,
+`botocore.httpsession.URLLib3Session.send`. It answers requests to DynamoDB and DynamoDB Streams, which it
+recognizes by their X-Amz-Target, and sends those of other services. It does not sign the requests that it
+answers, so clients without credentials work, and clients with expired credentials do not look for new ones.
 
-Requests come and go as bytes, as they would through a socket. Clients that bring an HTTP stack of
-their own (aiobotocore, other languages) are not routed.
+Requests and replies are bytes, as through a socket. Clients with another HTTP stack (aiobotocore, other
+languages) are not routed.
 """
 
 from __future__ import annotations

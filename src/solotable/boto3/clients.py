@@ -1,6 +1,6 @@
-"""Clients and resources of our own, each answered by one engine.
+"""boto3 clients and resources that an engine answers.
 
-They look at none of the machine's AWS configuration, and cannot reach a network.
+They read no AWS configuration of the machine, and cannot reach a network.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from solotable._protocol.engine import Engine
 from solotable.engines.sqlite import Durability
 from solotable.fork_safe import new_lock
 
-from .arguments import check_given, engine_of, need
+from .arguments import check_argument, open_engine, require
 from .environment import REGION
 from .respond import respond
 
 # RFC 2606: names under .invalid never resolve.
 _ENDPOINT = "http://solotable.invalid"
-# boto3: making clients is not thread-safe, using them is.
+# boto3: creating clients is not thread-safe, using them is.
 _making = new_lock()
 
 
 def client(path_or_engine: str | os.PathLike[str] | Engine, *, durability: Durability = "full") -> Any:
     """Return a boto3 DynamoDB client that the engine answers.
 
-    A path is opened as an engine that belongs to the client: `client.close()` closes it. An engine
-    is used as it is and stays open; `durability` then says nothing. Every path is opened by itself,
-    so clients that are to share `":memory:"` must share an engine.
+    The client owns the engine that it opens from a path: `client.close()` closes it. An engine that you
+    pass stays open, and `durability` has no effect. Each call opens its path separately, so clients that
+    share `":memory:"` must share an engine.
     """
-    check_given("client", path_or_engine)
+    check_argument("client", path_or_engine)
     return _client("dynamodb", path_or_engine, durability)
 
 
@@ -38,18 +38,18 @@ def streams_client(
     path_or_engine: str | os.PathLike[str] | Engine, *, durability: Durability = "full"
 ) -> Any:
     """Return a boto3 DynamoDB Streams client that the engine answers; see `client`."""
-    check_given("streams_client", path_or_engine)
+    check_argument("streams_client", path_or_engine)
     return _client("dynamodbstreams", path_or_engine, durability)
 
 
 def resource(path_or_engine: str | os.PathLike[str] | Engine, *, durability: Durability = "full") -> Any:
     """Return a boto3 DynamoDB resource that the engine answers.
 
-    See `client` for who closes what; the resource's client is `resource.meta.client`.
+    See `client` for what is closed; the resource's client is `resource.meta.client`.
     """
-    check_given("resource", path_or_engine)
-    session = own_session()
-    engine, owned = engine_of(path_or_engine, durability)
+    check_argument("resource", path_or_engine)
+    session = isolated_session()
+    engine, owned = open_engine(path_or_engine, durability)
     with _making:
         made = session.resource("dynamodb", endpoint_url=_ENDPOINT, config=_config())
     _attach(made.meta.client, engine, owned=owned)
@@ -57,8 +57,8 @@ def resource(path_or_engine: str | os.PathLike[str] | Engine, *, durability: Dur
 
 
 def _client(service: str, path_or_engine: Any, durability: Durability) -> Any:
-    session = own_session()
-    engine, owned = engine_of(path_or_engine, durability)
+    session = isolated_session()
+    engine, owned = open_engine(path_or_engine, durability)
     with _making:
         made = session.client(service, endpoint_url=_ENDPOINT, config=_config())
     _attach(made, engine, owned=owned)
@@ -75,21 +75,21 @@ def _attach(made: Any, engine: Engine, *, owned: bool) -> None:
 
 
 class _OwnsEngine:
-    """Mixed into our clients: closes the engine that was opened for the client."""
+    """Base class of the clients: closes the engine that a client has opened."""
 
     solotable_engine: Engine | None = None
 
     def close(self) -> None:
-        """Close the client, and the engine if the client was made from a path."""
+        """Close the client, and the engine if the client has opened it."""
         cast(Any, super()).close()
         if self.solotable_engine is not None:
             self.solotable_engine.close()
 
 
 @cache
-def own_session() -> Any:
-    """Return the session of our own clients; it reads none of the machine's AWS configuration."""
-    boto3 = need("boto3")
+def isolated_session() -> Any:
+    """Return the session of the clients; it reads no AWS configuration of the machine."""
+    boto3 = require("boto3")
     import botocore.session
     from botocore.configprovider import ConstantProvider
 

@@ -1,8 +1,8 @@
-"""A function of any kind -> the same function inside a block that lasts for as long as it runs.
+"""Wrap a function of any kind in a context manager that lasts for as long as the function runs.
 
-A coroutine or a generator runs after the call that made it has returned. A block around that call
-would be over by then, and the requests would go to AWS: so each kind is wrapped in its own way, and
-what cannot be wrapped is refused.
+A coroutine or a generator runs after the call that created it has returned. A block around that call would
+end too early, and the requests would go to AWS. So each kind has its own wrapper, and other kinds raise
+TypeError.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ Block = Callable[[], AbstractContextManager[Any]]
 
 
 def decorate(function: Any, block: Block) -> Any:
-    """Return the function with a block of its own around every run of it."""
+    """Return the function with a new block around every run."""
     if isinstance(function, (staticmethod, classmethod)):
         return type(function)(decorate(function.__func__, block))
     if isinstance(function, type):
         raise TypeError(
-            f"routed() does not decorate classes: what {function.__name__} does outside of its tests (setUp, "
+            f"routed() does not decorate classes: requests of {function.__name__} outside its tests (setUp, "
             "fixtures) would go to AWS. Decorate its methods, or enter the block in a fixture."
         )
     if not callable(function):
-        raise TypeError(f"routed() decorates functions, not {function!r}.")
+        raise TypeError(f"routed() decorates functions, got {function!r}.")
     if _is(iscoroutinefunction, function):
         return _coroutine(function, block)
     if _is(isasyncgenfunction, function):
@@ -99,12 +99,12 @@ def _async_generator(
                         item = await step
                     except StopAsyncIteration:
                         return
-                    # There is no `yield from` for these: what is sent or thrown is passed on by hand.
+                    # `yield from` does not work in async generators, so pass on sent values and errors here.
                     try:
                         sent = yield item
                     except GeneratorExit:
                         raise
-                    except BaseException as error:  # noqa: BLE001  # it is the inner one's to handle
+                    except BaseException as error:  # noqa: BLE001  # the inner generator handles it
                         step = inner.athrow(error)
                     else:
                         step = inner.asend(sent)

@@ -1,6 +1,6 @@
-"""Dummy credentials and a region for as long as a block lasts, where the machine has none.
+"""Dummy credentials and a dummy region for the duration of a block, if none are configured.
 
-Without them botocore refuses to make or use a client, though nothing is going to be signed or sent.
+Without them botocore refuses to create or use a client, even if nothing is signed or sent.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable
 
 REGION = "us-east-1"
-#: Where botocore looks for credentials without asking a network for their place.
+#: Variables that say where botocore finds credentials.
 _CREDENTIAL_VARIABLES = (
     "AWS_ACCESS_KEY_ID",
     "AWS_PROFILE",
@@ -29,8 +29,8 @@ _CREDENTIAL_SETTINGS = {
 }
 
 
-def supply_environment() -> Callable[[], None]:
-    """Set dummy credentials and a region if none are configured; return how to undo it."""
+def set_dummy_environment() -> Callable[[], None]:
+    """Set dummy credentials and a region if none are configured; return a function that removes them."""
     import botocore.exceptions
     import botocore.session
 
@@ -44,14 +44,14 @@ def supply_environment() -> Callable[[], None]:
         if session.get_config_variable("region") is None:
             dummies["AWS_DEFAULT_REGION"] = REGION
     except botocore.exceptions.ProfileNotFound:
-        pass  # the caller's own client says this better
+        pass  # the caller's client reports this better
     before = {name: os.environ.get(name) for name in dummies}
     os.environ.update(dummies)
 
     def undo() -> None:
         for name, value in before.items():
             if os.environ.get(name) != dummies[name]:
-                continue  # set by somebody else meanwhile
+                continue  # changed during the block
             if value is None:
                 del os.environ[name]
             else:

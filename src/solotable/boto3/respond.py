@@ -1,7 +1,6 @@
-"""One prepared request of botocore -> the response that it would have got from a socket.
+"""Answer one prepared botocore request with the response that a socket would have returned.
 
-What DynamoDB refuses is a response too. What else goes wrong in an engine is raised as it is, and
-logged nowhere: it reaches the caller, who can do better than a server that has to go on.
+A DynamoDB error is a response too. Other errors of an engine propagate to the caller, without a log entry.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _SERVICES: Final = {
 
 
 def is_dynamodb(request: Any) -> bool:
-    """Tell whether a request, prepared or not, is one that an engine has to answer."""
+    """Return whether an engine answers a request, prepared or not."""
     service, dot, _ = _target(request).partition(".")
     return bool(dot) and service in _SERVICES
 
@@ -54,8 +53,7 @@ def respond(engine: Engine, request: Any) -> Any:
 
 
 def _answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
-    # Not `protocol.wire.answer`: as a status 500, a fault would be retried for half a minute, and
-    # then say nothing of its cause.
+    # Not `wire.answer`: botocore would retry its status 500 for half a minute, and hide the cause.
     service, _, operation = target.partition(".")
     try:
         try:
@@ -77,7 +75,7 @@ def _target(request: Any) -> str:
 
 
 class _Body:
-    """What botocore reads a response's content from."""
+    """The raw body of a botocore response."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content

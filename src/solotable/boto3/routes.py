@@ -1,4 +1,4 @@
-"""The active blocks of `routed`, and what is changed in botocore while there are any."""
+"""The active `routed` blocks, and the patches in botocore while a block is active."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from solotable._protocol.engine import Engine
 from solotable.errors import EngineError
 from solotable.fork_safe import new_lock
 
-from .environment import supply_environment
+from .environment import set_dummy_environment
 from .respond import is_dynamodb, respond
 
 DYNAMODB_HOST = re.compile(
@@ -21,43 +21,43 @@ DYNAMODB_HOST = re.compile(
 
 
 class Route:
-    """One active block: its engine, and whether that ends with it."""
+    """One active block: its engine, and whether the block owns it."""
 
     def __init__(self, engine: Engine, *, owned: bool) -> None:
         self.engine = engine
         self._owned = owned
 
     def close(self) -> None:
-        """Close the engine if it was opened for the block."""
+        """Close the engine if the block owns it."""
         if self._owned:
             self.engine.close()
 
 
 class Routes:
-    """The active blocks; the first to come changes botocore, the last to go restores it."""
+    """The active blocks; the first one patches botocore, the last one restores it."""
 
     def __init__(self) -> None:
         self._lock = new_lock()
-        # Replaced, never changed, so that `current` needs no lock.
+        # An immutable tuple, so that `current` needs no lock.
         self._active: tuple[Route, ...] = ()
         self._undo: list[Callable[[], None]] = []
 
     def current(self) -> Route | None:
-        """Return the block that answers: the one entered last."""
+        """Return the block that answers: the last one entered."""
         active = self._active
         return active[-1] if active else None
 
     def add(self, route: Route) -> None:
-        """Let this block answer from now on."""
+        """Activate a block; it answers until a later one is entered."""
         with self._lock:
             if not self._active:
-                self._undo = [supply_environment(), *_wrap_botocore(self)]
+                self._undo = [set_dummy_environment(), *_wrap_botocore(self)]
             self._active = (*self._active, route)
 
     def remove(self, route: Route) -> None:
-        """Let this block answer no longer."""
+        """Deactivate a block."""
         with self._lock:
-            # By identity, wherever it is: blocks of several threads need not end in order.
+            # By identity: blocks of several threads may end in any order.
             self._active = tuple(active for active in self._active if active is not route)
             if not self._active:
                 while self._undo:
@@ -65,7 +65,7 @@ class Routes:
 
 
 def _wrap_botocore(routes: Routes) -> Iterator[Callable[[], None]]:
-    """Wrap sending and signing; yields how to undo each."""
+    """Patch sending and signing; yield a function that undoes each patch."""
     from botocore.httpsession import URLLib3Session
     from botocore.signers import RequestSigner
 
@@ -79,9 +79,7 @@ def _wrap_botocore(routes: Routes) -> Iterator[Callable[[], None]]:
             return respond(route.engine, request)
         host = urlsplit(request.url).hostname or ""
         if DYNAMODB_HOST.search(host):
-            raise EngineError(
-                f"A request to {host} is not of DynamoDB's 2012-08-10 API: neither answered nor sent."
-            )
+            raise EngineError(f"A request to {host} does not use DynamoDB's 2012-08-10 API; it was not sent.")
         return send(self, request)
 
     def routed_sign(self: Any, operation_name: Any, request: Any, *args: Any, **kwargs: Any) -> Any:
@@ -98,7 +96,7 @@ def _replace(owner: Any, name: str, replacement: Any) -> Callable[[], None]:
     setattr(owner, name, replacement)
 
     def undo() -> None:
-        # Whoever has wrapped ours meanwhile keeps it; without an active route it only passes on.
+        # Keep a patch that another tool has put on top; without an active route it passes requests on.
         if getattr(owner, name) is replacement:
             setattr(owner, name, original)
 

@@ -1,6 +1,6 @@
-"""`routed`: a block, or a function, whose DynamoDB requests an engine answers.
+"""`routed`: a context manager or decorator that sends DynamoDB requests to an engine.
 
-Blocks hold for the whole process, not for a thread or a task: botocore has no place for less.
+A block applies to the whole process: botocore has no hook for a thread or a task.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar, cast, overload
 from solotable._protocol.engine import Engine
 from solotable.engines.sqlite import Durability, SqliteEngine
 
-from .arguments import check_given, engine_of, need
+from .arguments import check_argument, open_engine, require
 from .decorate import decorate
 from .routes import Route, Routes
 
@@ -31,43 +31,43 @@ def routed(path_or_engine: EngineT, *, durability: Durability = "full") -> Route
 def routed(path_or_engine: Any, *, durability: Durability = "full") -> Routed[Any]:
     """Route every botocore client of this process to the engine: a context manager, or a decorator.
 
-    Clients and resources may be made before or inside the block, by any session, in any thread.
-    The block's value is the engine. A path is opened on entry and closed on exit; an engine is used
-    as it is and stays open. Blocks nest: the one entered last answers. Where neither credentials
-    nor a region are configured, dummies are put into the environment and taken out again.
+    You may create clients and resources before or inside the block, from any session, in any thread.
+    The block's value is the engine. The block opens a path on entry and closes it on exit; an engine that
+    you pass stays open. Blocks nest: the last one entered answers. If no credentials or region are
+    configured, the block sets dummies in the environment and removes them on exit.
 
-    A request to a DynamoDB host that is not of the 2012-08-10 API is refused, never sent.
+    A request to a DynamoDB host that does not use the 2012-08-10 API raises EngineError.
 
-    As a decorator it enters a new block for every call of a function. That of a coroutine function
-    lasts until the coroutine is done, that of a generator from its first step to its end. Classes
-    are refused: what runs before and after their tests would not be routed.
+    As a decorator it enters a new block for every call of a function. The block of a coroutine function
+    lasts until the coroutine ends, that of a generator from its first step to its end. Classes raise
+    TypeError: code that runs before and after their tests would not be routed.
     """
-    check_given("routed", path_or_engine)
+    check_argument("routed", path_or_engine)
     return Routed(path_or_engine, durability=durability)
 
 
 class Routed(Generic[EngineT]):
-    """The context manager that `routed` returns; as a decorator it enters anew for every call."""
+    """The context manager that `routed` returns; as a decorator, it enters a new block for every call."""
 
     def __init__(
         self, path_or_engine: str | os.PathLike[str] | EngineT, *, durability: Durability = "full"
     ) -> None:
-        need("botocore")
+        require("botocore")
         self._path_or_engine = path_or_engine
         self._durability = durability
         self._route: Route | None = None
 
     def __call__(self, function: FunctionT) -> FunctionT:
-        """Return the function with a block of its own around every run of it."""
-        return cast(FunctionT, decorate(function, self._again))
+        """Return the function with a new block around every run."""
+        return cast(FunctionT, decorate(function, self._new_block))
 
-    def _again(self) -> Routed[EngineT]:
+    def _new_block(self) -> Routed[EngineT]:
         return Routed(self._path_or_engine, durability=self._durability)
 
     def __enter__(self) -> EngineT:
         if self._route is not None:
             raise RuntimeError("This routed() block is active already; call routed() once per block.")
-        engine, owned = engine_of(self._path_or_engine, self._durability)
+        engine, owned = open_engine(self._path_or_engine, self._durability)
         route = Route(engine, owned=owned)
         try:
             _routes.add(route)

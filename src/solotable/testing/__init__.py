@@ -1,7 +1,7 @@
-"""For tests of what is built on a store: a recording engine, a faulty one, a clock that is told.
+"""Tools for tests of code that uses a store: a recording engine, a faulty engine, a controlled clock.
 
-`plugin` makes pytest fixtures of them; it is loaded by every pytest where this package is installed,
-so names are imported when they are first used.
+`plugin` offers them as pytest fixtures. Every pytest run loads it where this package is installed, so this
+package imports names on first use.
 """
 
 from __future__ import annotations

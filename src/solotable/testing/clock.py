@@ -1,15 +1,15 @@
-"""A clock that shows what a test tells it, and that waiting moves on."""
+"""A clock that a test controls, and that waiting advances."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-#: Where every clock starts, so that a test sees the same times in every run.
+#: The start of every clock, so that a test sees the same times in every run.
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Clock:
-    """A clock for an engine and a store: called, it gives seconds since the epoch.
+    """A clock for an engine and a store; calling it returns seconds since the epoch.
 
     >>> clock = Clock()
     >>> clock.tick(90)
@@ -29,18 +29,20 @@ class Clock:
         return self._now
 
     def tick(self, seconds: float | timedelta = 1) -> None:
-        """Let time pass."""
+        """Advance the clock."""
         passed = seconds if isinstance(seconds, timedelta) else timedelta(seconds=seconds)
         if passed < timedelta():
-            raise ValueError(f"Time does not run backwards: {seconds!r}; use set().")
+            raise ValueError(
+                f"tick() takes a positive time, got {seconds!r}; use set() to move the clock back."
+            )
         self._now += passed
 
     def set(self, now: datetime) -> None:
-        """Put the clock to a time, earlier or later."""
+        """Set the clock to an earlier or later time."""
         self._now = _aware(now)
 
     def sleep(self, seconds: float) -> None:
-        """Wait, which takes no time outside of the test."""
+        """Advance the clock without waiting."""
         self.tick(seconds)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""A wire server on a free port, for as long as a block lasts, in a thread of its own."""
+"""A DynamoDB endpoint on a free port, in a thread, for the duration of a block."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ from dataclasses import dataclass
 from solotable.server import Server, Settings
 from solotable.server.run import ServedEngine, run
 
-#: What SDKs need to know before they ask anybody; none of it leaves the machine.
-DUMMIES = {
+#: Configuration that SDKs need; the values have no meaning.
+DUMMY_VARIABLES = {
     "AWS_ACCESS_KEY_ID": "solotable",
     "AWS_SECRET_ACCESS_KEY": "solotable",
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_REGION": "us-east-1",
 }
-#: Real ones that would be looked at before, or sent along with, the dummies.
-UNWANTED = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_SESSION_TOKEN", "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS")
+#: Variables that take precedence over the dummies, or travel with them.
+CONFLICTING_VARIABLES = (
+    "AWS_PROFILE",
+    "AWS_DEFAULT_PROFILE",
+    "AWS_SESSION_TOKEN",
+    "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +36,8 @@ class _Running:
 
 
 @contextmanager
-def serving(engine: ServedEngine) -> Iterator[str]:
-    """Serve an engine and give the URL."""
+def serve_in_thread(engine: ServedEngine) -> Iterator[str]:
+    """Serve an engine and yield the URL."""
     started: Future[_Running] = Future()
     thread = threading.Thread(
         target=lambda: run(_serve(engine, started)), name="solotable-endpoint", daemon=True
@@ -47,7 +52,7 @@ def serving(engine: ServedEngine) -> Iterator[str]:
 
 
 async def _serve(engine: ServedEngine, started: Future[_Running]) -> None:
-    # Nothing is swept behind a test's back.
+    # A sweep would surprise the test.
     server = Server(engine, Settings(port=0, sweep_seconds=0, grace_seconds=1))
     try:
         port = await server.start()

@@ -1,6 +1,6 @@
-"""The same tests on another database: tables made for one test, and deleted after it.
+"""Tables of one test on another database, created for the test and deleted after it.
 
-Every table has a name that no other has, and only what was made here is ever deleted.
+Every table has a unique name, and only tables that were created here are deleted.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ _FIRST_PAUSE_SECONDS = 0.02
 _LONGEST_PAUSE_SECONDS = 2.0
 
 
-class Place:
-    """Another database, opened once for a session."""
+class RemoteDatabase:
+    """A database outside the test process, opened once per session."""
 
     def __init__(self, url: str) -> None:
         self.address = Url.parse(url)
         if self.address.table is not None:
             raise DeclarationError(
-                f"{url!r} names the table {self.address.table!r}; tests make their own: leave it out."
+                f"{url!r} names the table {self.address.table!r}; leave it out: tests create tables."
             )
         self._engine: Engine | None = None
-        #: The clock of the test that runs.
+        #: The clock of the current test.
         self.clock: Callable[[], float] = time.time
 
     @property
     def takes_clock(self) -> bool:
-        """Whether a test can tell this database the time."""
+        """Whether a test can control the clock of this database."""
         return self.address.scheme == "sqlite"
 
     @property
@@ -59,51 +59,53 @@ class Place:
 
 
 @dataclass(slots=True)
-class Elsewhere:
-    """The tables of one test on another database."""
+class RemoteTables:
+    """The tables of one test on a remote database."""
 
-    place: Place
+    database: RemoteDatabase
     prefix: str = field(default_factory=lambda: f"solotable-test-{secrets.token_hex(5)}-")
-    made: list[str] = field(default_factory=list)
+    created: list[str] = field(default_factory=list)
 
     def prepare(self, tables: Sequence[Table]) -> tuple[Engine, dict[str, str]]:
-        """Return the engine, these tables in it, and their names there."""
+        """Create tables; return the engine and the tables' names in it."""
         names = {
-            table.name: self.place.address.settings.get("prefix", "") + self.prefix + table.name
+            table.name: self.database.address.settings.get("prefix", "") + self.prefix + table.name
             for table in tables
         }
         for table in tables:
-            if names[table.name] not in self.made:
-                self._make(table, names[table.name])
-        return self.place.engine, names
+            if names[table.name] not in self.created:
+                self._create(table, names[table.name])
+        return self.database.engine, names
 
     def clear(self) -> None:
-        """Delete the tables that were made."""
-        for name in reversed(self.made):
+        """Delete the tables that were created."""
+        for name in reversed(self.created):
             try:
-                _patiently(lambda name=name: self._ask("DeleteTable", TableName=name))  # type: ignore[misc]
+                _retry_while_in_use(lambda name=name: self._call("DeleteTable", TableName=name))  # type: ignore[misc]
             except TableNotFound:
-                continue  # the test has done it
-            except SolotableError as refused:
-                warnings.warn(f"The table {name} of a test could not be deleted: {refused}", stacklevel=2)
-        self.made.clear()
+                continue  # the test has deleted it
+            except SolotableError as error:
+                warnings.warn(f"Cannot delete the test table {name}: {error}", stacklevel=2)
+        self.created.clear()
 
-    def _make(self, table: Table, name: str) -> None:
-        self.place.engine.handle(Control(operation="CreateTable", members=table.definition(name)))
-        # From here on it is ours; a table that was there before has been refused.
-        self.made.append(name)
+    def _create(self, table: Table, name: str) -> None:
+        self.database.engine.handle(Control(operation="CreateTable", members=table.definition(name)))
+        # CreateTable fails for an existing table, so this one belongs to the test.
+        self.created.append(name)
         pause = _FIRST_PAUSE_SECONDS
         deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
-        while not _is_active(self._ask("DescribeTable", TableName=name)["Table"]):
+        while not _is_active(self._call("DescribeTable", TableName=name)["Table"]):
             if time.monotonic() > deadline:
-                raise SolotableError(f"The table {name} was made, but is not active after minutes.")
+                raise SolotableError(
+                    f"Table {name} is not active {_LONGEST_WAIT_SECONDS:g} seconds after CreateTable."
+                )
             time.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
-        ensure(self.place.engine, table, name)
+        ensure(self.database.engine, table, name)
 
-    def _ask(self, operation: str, **members: Any) -> dict[str, Any]:
-        answer: dict[str, Any] = self.place.engine.handle(Control(operation=operation, members=members))
-        return answer
+    def _call(self, operation: str, **members: Any) -> dict[str, Any]:
+        reply: dict[str, Any] = self.database.engine.handle(Control(operation=operation, members=members))
+        return reply
 
 
 def _is_active(table: dict[str, Any]) -> bool:
@@ -114,15 +116,15 @@ def _is_active(table: dict[str, Any]) -> bool:
     return all(part == "ACTIVE" for part in parts)
 
 
-def _patiently(action: Callable[[], object]) -> None:
-    """Do it once the table is not being changed any more."""
+def _retry_while_in_use(action: Callable[[], object]) -> None:
+    """Run an action, and again while its table is being created or changed."""
     deadline = time.monotonic() + _LONGEST_WAIT_SECONDS
     while True:
         try:
             action()
-        except ServiceError as refused:
-            # DynamoDB: a table that is being made or changed cannot be deleted yet.
-            if refused.code != "ResourceInUseException" or time.monotonic() > deadline:
+        except ServiceError as error:
+            # DynamoDB: it does not delete a table that is being created or changed.
+            if error.code != "ResourceInUseException" or time.monotonic() > deadline:
                 raise
             time.sleep(_LONGEST_PAUSE_SECONDS)
         else:

@@ -25,7 +25,7 @@ from solotable.systems.limiter.usage import (
     usage,
     usage_summary,
 )
-from solotable.testing.engines.layer import Layer
+from solotable.testing.engines.wrapper import EngineWrapper
 from tests.waiting import wait_until_async
 
 from .conftest import Drive, Mode
@@ -175,7 +175,7 @@ def test_c1_5_two_workers_at_once_count_once(counting: Counting) -> None:
     assert counting.rows("hour") == {DAY: {"events": 4, "rpm": 3_503}}
 
 
-class Dying(Layer):
+class Dying(EngineWrapper):
     """Ends its process before the second transaction."""
 
     transactions = 0
@@ -204,7 +204,7 @@ def test_c1_5_a_worker_that_met_another_goes_on_behind_it(counting: Counting) ->
     assert [row.millitokens["rpm"] for row in found] == [1_000] * 60
 
 
-class Lossy(Layer):
+class Lossy(EngineWrapper):
     """Does the first transaction, and loses the answer."""
 
     def __init__(self, engine: Engine) -> None:

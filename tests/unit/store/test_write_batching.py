@@ -16,7 +16,7 @@ from solotable._protocol.requests import Control, GetItem, PutItem, Request
 from solotable._store.runner import Threaded
 from solotable.engines import sqlite
 from solotable.errors import ConditionFailed, EngineError
-from solotable.testing.engines.layer import Layer, Settled
+from solotable.testing.engines.wrapper import EngineWrapper, SettledOutcome
 from tests.waiting import HANG_SECONDS, wait_until_async
 
 TABLE = {
@@ -28,7 +28,7 @@ TABLE = {
 ABSENT = Not(Exists(("pk",)))
 
 
-class Noted(Layer):
+class Noted(EngineWrapper):
     """Notes how many requests came together, and may hold them up."""
 
     @property
@@ -45,7 +45,7 @@ class Noted(Layer):
 
     def handle_together(
         self, requests: Sequence[Request[Any]], *, largest: int | None = None
-    ) -> list[Settled]:
+    ) -> list[SettledOutcome]:
         self.asked += 1
         assert self.opened.wait(HANG_SECONDS)
         self.sizes.append(len(requests))
@@ -109,7 +109,7 @@ def test_who_is_cancelled_does_not_hear_of_it_and_holds_up_nobody() -> None:
 
 def test_a_fault_of_the_engine_is_everybodys() -> None:
     async def scenario(store: Threaded, engine: Noted) -> None:
-        def fail(_: Any) -> list[Settled]:
+        def fail(_: Any) -> list[SettledOutcome]:
             raise EngineError("the disk is gone")
 
         store._together = fail

@@ -1,4 +1,4 @@
-"""Each fault looks to a store as the real one does, and strikes exactly when it was declared to."""
+"""Each fault looks to a store as the real one does, and matches exactly when it was declared to."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_dice_fall_alike_in_every_run() -> None:
 
         faults = Faults()
         faults.throttle("GetItem", probability=0.3, seed=seed)
-        return [bool(list(faults.due(GetItem(table="Shop", key={})))) for _ in range(100)]
+        return [bool(list(faults.matching(GetItem(table="Shop", key={})))) for _ in range(100)]
 
     assert falls(7) == falls(7) != falls(8)
     assert 15 < sum(falls(7)) < 45
@@ -157,7 +157,7 @@ def test_what_was_never_sent_is_sent_again(db: Database, solotable_faults: Fault
 def test_another_writer_slips_in_between_read_and_write(db: Database, solotable_faults: Faults) -> None:
     mine = db.put(Account(name="ana", points=1))
     theirs = mine.model_copy(update={"points": 50})
-    fault = solotable_faults.slip_in("PutItem", lambda: db.put(theirs))
+    fault = solotable_faults.run_before("PutItem", lambda: db.put(theirs))
     with pytest.raises(VersionConflict) as conflict:
         db.put(mine.model_copy(update={"points": 2}))
     assert fault.fired == 1
@@ -167,13 +167,15 @@ def test_another_writer_slips_in_between_read_and_write(db: Database, solotable_
 
 def test_what_slips_in_meets_no_faults_itself(db: Database, solotable_faults: Faults) -> None:
     wrote: list[Tally] = []
-    fault = solotable_faults.slip_in("PutItem", lambda: wrote.append(db.put(Tally(name="theirs"))), times=2)
+    fault = solotable_faults.run_before(
+        "PutItem", lambda: wrote.append(db.put(Tally(name="theirs"))), times=2
+    )
     db.put(Tally(name="mine"))
     assert (fault.fired, len(wrote)) == (1, 1)
 
 
 def test_another_creator_slips_in(db: Database, solotable_faults: Faults) -> None:
-    solotable_faults.slip_in(None, lambda: db.create(Order(order_id="1", note="theirs")))
+    solotable_faults.run_before(None, lambda: db.create(Order(order_id="1", note="theirs")))
     with pytest.raises(AlreadyExists) as refused:
         db.create(Order(order_id="1", note="mine"))
     assert refused.value.found.note == "theirs"
@@ -242,11 +244,13 @@ def test_a_write_that_meets_a_transaction_is_sent_again(db: Database, solotable_
 
 
 def test_a_fault_that_can_never_strike_is_refused(solotable_faults: Faults) -> None:
-    with pytest.raises(ValueError, match="'Putitem' cannot meet this fault; it is for PutItem, "):
+    with pytest.raises(ValueError, match="'Putitem' cannot have this fault; expected one of PutItem, "):
         solotable_faults.throttle("Putitem")
-    with pytest.raises(ValueError, match="'PutItem' cannot meet this fault; it is for BatchGetItem, BatchW"):
+    with pytest.raises(
+        ValueError, match="'PutItem' cannot have this fault; expected one of BatchGetItem, BatchW"
+    ):
         solotable_faults.partial_batch("PutItem")
-    with pytest.raises(ValueError, match="at least one entry"):
+    with pytest.raises(ValueError, match="at least 1"):
         solotable_faults.partial_batch(processed=0)
 
 

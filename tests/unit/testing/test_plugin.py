@@ -97,7 +97,7 @@ def test_workers_of_xdist_do_not_meet_and_their_costs_are_reported(project: pyte
     # The transaction doubles the writes of the table and of the index and has a token: 6, and 2 of the put.
     done.stdout.re_match_lines(
         [
-            r"=+ solotable: what the tests cost =+",
+            r"=+ solotable: cost of the tests =+",
             r" +RCU +WCU +requests +scans  test",
             r" +2 +8 +\d+ +0  test_isolation.py::test_a_test_finds.*",
             r" +12 +48 +\d+ +0  6 tests",
@@ -200,7 +200,7 @@ def test_faults_and_costs_fail_a_users_test_with_words(project: pytest.Pytester)
     done.stdout.fnmatch_lines(
         [
             "*AssertionError: The block cost 2 WCU, not 1.",
-            "*  1. PutItem Shop  0 RCU  refused: Throttled",
+            "*  1. PutItem Shop  0 RCU  error: Throttled",
             "*  2. PutItem Shop  2 WCU  (of that ByBuyer 1)",
         ]
     )
@@ -272,9 +272,12 @@ def test_tables_can_be_named_in_the_ini_file(project: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     "models, said",
     [
-        ("", "*Say which tables to open: solotable_db(table, ...)*"),
-        ("solotable_models = shop\n", "*solotable_models: 'shop' is no table; write package.module:table.*"),
-        ("solotable_models = shop:Order\n", "*solotable_models: 'shop:Order' is no table*"),
+        ("", "*solotable_db() needs tables: solotable_db(table, ...)*"),
+        (
+            "solotable_models = shop\n",
+            "*solotable_models: 'shop' is not a table; expected package.module:table.*",
+        ),
+        ("solotable_models = shop:Order\n", "*solotable_models: 'shop:Order' is not a table*"),
     ],
 )
 def test_a_store_without_tables_is_explained(project: pytest.Pytester, models: str, said: str) -> None:
@@ -289,7 +292,7 @@ def test_a_store_without_tables_is_explained(project: pytest.Pytester, models: s
     "url, said",
     [
         ("postgres://x", "*--solotable-url: 'postgres://x' is not a database URL; write sqlite:///*"),
-        ("aws://Shop", "*--solotable-url: 'aws://Shop' names the table 'Shop'; tests make their own*"),
+        ("aws://Shop", "*--solotable-url: 'aws://Shop' names the table 'Shop'; leave it out*"),
     ],
 )
 def test_a_wrong_url_is_refused_at_the_start(project: pytest.Pytester, url: str, said: str) -> None:

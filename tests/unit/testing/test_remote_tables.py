@@ -9,10 +9,10 @@ import pytest
 from solotable._connect import over
 from solotable.engines import sqlite
 from solotable.errors import ServiceError
-from solotable.testing.endpoint import DUMMIES, serving
+from solotable.testing.endpoint import DUMMY_VARIABLES, serve_in_thread
 from solotable.testing.engines.journal import Journal
 from solotable.testing.engines.recording import RecordingEngine
-from solotable.testing.remote_tables import Elsewhere, Place
+from solotable.testing.remote_tables import RemoteDatabase, RemoteTables
 
 from .shop import Order, Tally, shop, stock
 from .test_plugin import INI, project
@@ -66,12 +66,12 @@ def test_failing(solotable_db):
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, RecordingEngine]]:
     """A server that has a table Shop with an order of somebody else."""
-    for name, value in DUMMIES.items():
+    for name, value in DUMMY_VARIABLES.items():
         monkeypatch.setenv(name, value)
     with sqlite.open(":memory:") as bare:
         engine = RecordingEngine(bare)
         over(engine, [shop]).put(Order(order_id="1", note="theirs"))
-        with serving(engine) as url:
+        with serve_in_thread(engine) as url:
             engine.journal.clear()
             yield url, engine
 
@@ -85,7 +85,7 @@ def test_tests_run_on_a_server_and_leave_no_table(
     done = project.runpytest_inprocess("--solotable-url", url, "-rs")
     done.assert_outcomes(passed=5, failed=1, skipped=2)
     done.stdout.fnmatch_lines([f"solotable: {url}"])
-    done.stdout.fnmatch_lines([f"SKIPPED*solotable_clock: nobody can tell {url} the time.*"])
+    done.stdout.fnmatch_lines([f"SKIPPED*solotable_clock cannot control the clock of {url}.*"])
     done.stdout.fnmatch_lines([f"SKIPPED*solotable_endpoint serves an embedded engine, not {url}*"])
     assert _untouched(engine.journal)
     assert engine.call("ListTables", {})["TableNames"] == ["Shop"]
@@ -108,8 +108,8 @@ def test_tests_run_on_a_file_and_tell_it_the_time(project: pytest.Pytester) -> N
 
 
 def test_a_table_that_was_there_is_neither_used_nor_deleted() -> None:
-    place = Place("sqlite://")
-    ground = Elsewhere(place, prefix="")
+    place = RemoteDatabase("sqlite://")
+    ground = RemoteTables(place, prefix="")
     over(place.engine, [stock]).put(Tally(name="theirs"))
     with pytest.raises(ServiceError, match="ResourceInUseException"):
         ground.prepare([stock])
@@ -119,20 +119,20 @@ def test_a_table_that_was_there_is_neither_used_nor_deleted() -> None:
 
 
 def test_a_prefix_of_the_url_comes_first() -> None:
-    place = Place("sqlite://?prefix=ci-")
-    ground = Elsewhere(place)
+    place = RemoteDatabase("sqlite://?prefix=ci-")
+    ground = RemoteTables(place)
     _, names = ground.prepare([stock])
     assert names["Stock"].startswith("ci-solotable-test-")
     place.close()
 
 
 def test_a_table_that_cannot_be_deleted_is_named() -> None:
-    place = Place("sqlite://")
-    ground = Elsewhere(place)
+    place = RemoteDatabase("sqlite://")
+    ground = RemoteTables(place)
     _, names = ground.prepare([stock])
     protect = {"TableName": names["Stock"], "DeletionProtectionEnabled": True}
     place.engine.call("UpdateTable", protect)  # type: ignore[attr-defined]  # the embedded engine
-    with pytest.warns(UserWarning, match=f"{names['Stock']} of a test could not be deleted"):
+    with pytest.warns(UserWarning, match=f"Cannot delete the test table {names['Stock']}"):
         ground.clear()
     place.close()
 

@@ -1,6 +1,6 @@
-"""An engine that goes wrong as declared, and what each fault looks like to whoever asks.
+"""An engine with declared faults, and what each fault does.
 
-The errors are those that a real engine raises, with Amazon's words where Amazon says them.
+The errors are those of a real engine, with AWS's texts where DynamoDB has one.
 """
 
 from __future__ import annotations
@@ -28,48 +28,48 @@ from solotable._protocol.requests import (
 )
 from solotable.errors import OutcomeUnknown, ServiceError, Throttled, TransactionCancelled, TransportError
 
-from .layer import Layer
+from .wrapper import EngineWrapper
 
-Answer = Callable[[Request[Any]], Any]
-#: Steps in between a request and its answer.
-Act = Callable[[Answer, Request[Any]], Any]
+Handler = Callable[[Request[Any]], Any]
+#: Handles a request in place of the engine's handler.
+FaultAction = Callable[[Handler, Request[Any]], Any]
 
 _READS: Final = (GetItem, Query, Scan, BatchGetItem, TransactGetItems)
 _ONGOING: Final = "Transaction is ongoing for the item"
 
 
-class Striking(Protocol):
-    """A fault that is to strike."""
+class MatchedFault(Protocol):
+    """A fault that hits a request."""
 
     @property
-    def act(self) -> Act:
-        """What then happens."""
+    def act(self) -> FaultAction:
+        """What the fault does."""
 
 
-class Plan(Protocol):
-    """Says which faults strike a request."""
+class FaultPlan(Protocol):
+    """Decides which faults hit a request."""
 
-    def due(self, request: Request[Any], /) -> Iterable[Striking]:
-        """Give the faults that strike."""
+    def matching(self, request: Request[Any], /) -> Iterable[MatchedFault]:
+        """Yield the faults that hit the request."""
 
 
-class FaultyEngine(Layer):
-    """Answers as the engine inside does, except where a fault strikes."""
+class FaultyEngine(EngineWrapper):
+    """Answers as the inner engine does, except for requests with a fault."""
 
-    def __init__(self, engine: Engine, faults: Plan) -> None:
+    def __init__(self, engine: Engine, faults: FaultPlan) -> None:
         super().__init__(engine)
         self.faults = faults
 
     def handle(self, request: Request[Any], /) -> Any:
-        """Answer one request, or go wrong."""
-        answer: Answer = self.inner.handle
-        for fault in self.faults.due(request):
-            answer = partial(fault.act, answer)
-        return answer(request)
+        """Answer one request, with the faults that hit it."""
+        handle: Handler = self.inner.handle
+        for fault in self.faults.matching(request):
+            handle = partial(fault.act, handle)
+        return handle(request)
 
 
-def throttle(_answer: Answer, _request: Request[Any]) -> NoReturn:
-    """Refuse for want of capacity."""
+def throttle(_handle: Handler, _request: Request[Any]) -> NoReturn:
+    """Reject a request for lack of capacity."""
     raise Throttled(
         "ProvisionedThroughputExceededException",
         "The level of configured provisioned throughput for the table was exceeded. "
@@ -77,42 +77,42 @@ def throttle(_answer: Answer, _request: Request[Any]) -> NoReturn:
     )
 
 
-def internal_error(_answer: Answer, _request: Request[Any]) -> NoReturn:
-    """Answer with a 500, nothing done."""
+def internal_error(_handle: Handler, _request: Request[Any]) -> NoReturn:
+    """Raise InternalServerError without executing the request."""
     raise ServiceError("InternalServerError", "Internal server error", status=500)
 
 
-def internal_error_after(answer: Answer, request: Request[Any]) -> NoReturn:
-    """Do it, then answer with a 500."""
-    answer(request)
-    internal_error(answer, request)
+def internal_error_after(handle: Handler, request: Request[Any]) -> NoReturn:
+    """Execute the request, then raise InternalServerError."""
+    handle(request)
+    internal_error(handle, request)
 
 
-def unreachable(_answer: Answer, _request: Request[Any]) -> NoReturn:
-    """Take no connection."""
-    raise TransportError("The endpoint took no connection (a fault of this test); nothing was sent.")
+def unreachable(_handle: Handler, _request: Request[Any]) -> NoReturn:
+    """Fail to connect."""
+    raise TransportError("Cannot connect to the endpoint (injected fault); nothing was sent.")
 
 
-def timeout_before(_answer: Answer, request: Request[Any]) -> NoReturn:
-    """Lose the request on its way."""
+def timeout_before(_handle: Handler, request: Request[Any]) -> NoReturn:
+    """Lose the request."""
     if isinstance(request, _READS):
-        raise TransportError("The endpoint gave no answer in time (a fault of this test).")
+        raise TransportError("The endpoint sent no response in time (injected fault).")
     token = isinstance(request, TransactWriteItems | ExecuteTransaction) and request.token is not None
     raise OutcomeUnknown(
-        "The endpoint was sent a write and gave no answer in time (a fault of this test): "
-        "it may have been done.",
+        "The endpoint received a write and sent no response in time (injected fault): "
+        "the write may have been executed.",
         retryable=token,
     )
 
 
-def timeout_after(answer: Answer, request: Request[Any]) -> NoReturn:
-    """Do it, then lose the answer."""
-    answer(request)
-    timeout_before(answer, request)
+def timeout_after(handle: Handler, request: Request[Any]) -> NoReturn:
+    """Execute the request, then lose the reply."""
+    handle(request)
+    timeout_before(handle, request)
 
 
-def transaction_conflict(_answer: Answer, request: Request[Any]) -> NoReturn:
-    """Refuse because of another transaction."""
+def transaction_conflict(_handle: Handler, request: Request[Any]) -> NoReturn:
+    """Reject a request because of another transaction."""
     if isinstance(request, TransactWriteItems | TransactGetItems):
         others = len(request.actions if isinstance(request, TransactWriteItems) else request.gets) - 1
         conflict = {"Code": "TransactionConflict", "Message": _ONGOING}
@@ -122,58 +122,61 @@ def transaction_conflict(_answer: Answer, request: Request[Any]) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class PartialBatch:
-    """Does the first entries of a batch, or half of them, and hands back the rest."""
+    """Executes the first entries of a batch, or half of them, and returns the rest unprocessed."""
 
     processed: int | None
 
-    def __call__(self, answer: Answer, request: Request[Any]) -> Any:
-        """Answer a part."""
+    def __call__(self, handle: Handler, request: Request[Any]) -> Any:
+        """Execute the first entries."""
         if isinstance(request, BatchWriteItem):
-            return self._write(answer, request)
+            return self._write(handle, request)
         assert isinstance(request, BatchGetItem)
-        return self._get(answer, request)
+        return self._get(handle, request)
 
-    def spares(self, request: Request[Any]) -> bool:
-        """Whether nothing would be left over."""
+    def covers(self, request: Request[Any]) -> bool:
+        """Whether the batch has no entry beyond the first ones."""
         return self._split(_entries(request)) >= _entries(request)
 
     def _split(self, entries: int) -> int:
         return max(1, entries // 2) if self.processed is None else self.processed
 
-    def _write(self, answer: Answer, request: BatchWriteItem) -> BatchWrote:
-        room = self._split(_entries(request))
-        kept: list[tuple[str, tuple[BatchPut | BatchDelete, ...]]] = []
-        left: dict[str, list[dict[str, Any]]] = {}
+    def _write(self, handle: Handler, request: BatchWriteItem) -> BatchWrote:
+        limit = self._split(_entries(request))
+        processed: list[tuple[str, tuple[BatchPut | BatchDelete, ...]]] = []
+        unprocessed: dict[str, list[dict[str, Any]]] = {}
         for table, writes in request.tables:
-            if writes[:room]:
-                kept.append((table, writes[:room]))
-            if writes[room:]:
-                left[table] = [_wire(write) for write in writes[room:]]
-            room = max(0, room - len(writes))
-        reply: BatchWrote = answer(replace(request, tables=tuple(kept)))
+            if writes[:limit]:
+                processed.append((table, writes[:limit]))
+            if writes[limit:]:
+                unprocessed[table] = [_wire(write) for write in writes[limit:]]
+            limit = max(0, limit - len(writes))
+        reply: BatchWrote = handle(replace(request, tables=tuple(processed)))
         for table, more in reply.unprocessed.items():
-            left[table] = [*more, *left.get(table, [])]
-        return replace(reply, unprocessed=left)
+            unprocessed[table] = [*more, *unprocessed.get(table, [])]
+        return replace(reply, unprocessed=unprocessed)
 
-    def _get(self, answer: Answer, request: BatchGetItem) -> BatchGot:
-        room = self._split(_entries(request))
-        kept: list[TableKeys] = []
-        left: dict[str, dict[str, Any]] = {}
+    def _get(self, handle: Handler, request: BatchGetItem) -> BatchGot:
+        limit = self._split(_entries(request))
+        processed: list[TableKeys] = []
+        unprocessed: dict[str, dict[str, Any]] = {}
         for part in request.tables:
-            if part.keys[:room]:
-                kept.append(replace(part, keys=part.keys[:room]))
-            if part.keys[room:]:
-                left[part.table] = {**part.wire, "Keys": list(part.keys[room:])}
-            room = max(0, room - len(part.keys))
-        reply: BatchGot = answer(replace(request, tables=tuple(kept)))
+            if part.keys[:limit]:
+                processed.append(replace(part, keys=part.keys[:limit]))
+            if part.keys[limit:]:
+                unprocessed[part.table] = {**part.wire, "Keys": list(part.keys[limit:])}
+            limit = max(0, limit - len(part.keys))
+        reply: BatchGot = handle(replace(request, tables=tuple(processed)))
         for table, more in reply.unprocessed.items():
-            left[table] = {**more, "Keys": [*more["Keys"], *left.get(table, {}).get("Keys", [])]}
-        return replace(reply, unprocessed=left)
+            unprocessed[table] = {
+                **more,
+                "Keys": [*more["Keys"], *unprocessed.get(table, {}).get("Keys", [])],
+            }
+        return replace(reply, unprocessed=unprocessed)
 
 
-def fits(act: Act, request: Request[Any]) -> bool:
-    """Whether a fault can strike a request of its kind."""
-    return not (isinstance(act, PartialBatch) and act.spares(request))
+def applies_to(act: FaultAction, request: Request[Any]) -> bool:
+    """Whether a fault can hit a request."""
+    return not (isinstance(act, PartialBatch) and act.covers(request))
 
 
 def _entries(request: Request[Any]) -> int:

@@ -1,6 +1,6 @@
-"""What was asked of an engine, what came back, and what it cost; nothing is sent from here.
+"""The requests that an engine received, their replies and their costs; it sends nothing.
 
-Costs are those that the replies report. An error reports none: DynamoDB charges for a write whose
+The costs are those that the replies report. An error reports none: DynamoDB charges for a write whose
 condition failed, but does not say how much.
 """
 
@@ -13,13 +13,13 @@ from typing import Any
 from solotable._protocol import requests
 from solotable._protocol.requests import Control, Request
 
-#: Their ConsumedCapacity has no direction, so it goes by the request.
+#: Their ConsumedCapacity does not say read or write; the request does.
 _READS = (requests.GetItem, requests.Query, requests.Scan, requests.BatchGetItem, requests.TransactGetItems)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """One request and what came of it."""
+    """One request and its outcome."""
 
     request: Request[Any]
     reply: Any = None
@@ -27,13 +27,13 @@ class Record:
     seconds: float = 0.0
     rcu: float = 0.0
     wcu: float = 0.0
-    #: The units of each index that has any, by its name.
+    #: Units by index name.
     indexes: dict[str, float]
     is_scan: bool = False
 
     @property
     def operation(self) -> str:
-        """The operation by DynamoDB's name."""
+        """DynamoDB's name of the operation."""
         return operation_of(self.request)
 
     def __str__(self) -> str:
@@ -43,50 +43,50 @@ class Record:
         if self.wcu:
             parts.append(f"{self.wcu:g} WCU")
         if self.indexes:
-            listed = ", ".join(f"{name} {units:g}" for name, units in self.indexes.items())
-            parts.append(f"(of that {listed})")
+            by_index = ", ".join(f"{name} {units:g}" for name, units in self.indexes.items())
+            parts.append(f"(of that {by_index})")
         if self.error is not None:
-            parts.append(f"refused: {type(self.error).__name__}")
+            parts.append(f"error: {type(self.error).__name__}")
         return "  ".join(parts)
 
 
 class Journal:
-    """The records of one engine, or of all engines of a test, in their order."""
+    """The records of one engine, or of all engines of a test, in order."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
-        #: How long flows have waited before trying again, whether or not anybody slept.
+        #: How long flows have waited between attempts, even if the wait was simulated.
         self.waited_seconds = 0.0
 
     @property
     def rcu(self) -> float:
-        """The read units of everything so far."""
+        """The read units of all records."""
         return total(record.rcu for record in self.records)
 
     @property
     def wcu(self) -> float:
-        """The write units of everything so far."""
+        """The write units of all records."""
         return total(record.wcu for record in self.records)
 
     @property
     def scans(self) -> list[Record]:
-        """The requests that read a table or an index from its beginning."""
+        """The requests that scan a table or an index."""
         return [record for record in self.records if record.is_scan]
 
     def requests(self, operation: str | None = None) -> list[Request[Any]]:
-        """Return what was asked, or what was asked of one operation."""
+        """Return all requests, or those of one operation."""
         return [
             record.request for record in self.records if operation is None or record.operation == operation
         ]
 
     def clear(self) -> None:
-        """Forget everything so far."""
+        """Remove all records."""
         self.records.clear()
         self.waited_seconds = 0.0
 
 
 def total(units: Iterable[float]) -> float:
-    """Return a sum of units; they come in halves, which floats add up exactly."""
+    """Return the sum of units; floats add multiples of one half exactly."""
     return sum(units, 0.0)
 
 
@@ -103,7 +103,7 @@ def units_of(request: Request[Any], reply: Any) -> tuple[float, float, dict[str,
     indexes: dict[str, float] = {}
     for table in tables:
         units = table.get("CapacityUnits", 0.0)
-        # DynamoDB: transactions say which; one that is sent again under its token only reads.
+        # DynamoDB: transactions report both; a repeated one with the same token only reads.
         if "ReadCapacityUnits" in table or "WriteCapacityUnits" in table:
             rcu += table.get("ReadCapacityUnits", 0.0)
             wcu += table.get("WriteCapacityUnits", 0.0)
@@ -111,8 +111,8 @@ def units_of(request: Request[Any], reply: Any) -> tuple[float, float, dict[str,
             rcu += units
         else:
             wcu += units
-        for place in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
-            for name, counted in table.get(place, {}).items():
+        for kind in ("LocalSecondaryIndexes", "GlobalSecondaryIndexes"):
+            for name, counted in table.get(kind, {}).items():
                 indexes[name] = indexes.get(name, 0.0) + counted["CapacityUnits"]
     return rcu, wcu, indexes
 
@@ -134,19 +134,19 @@ def _selects(statement: requests.Statement) -> bool:
 def _title(request: Request[Any]) -> str:
     match request:
         case requests.Query() | requests.Scan():
-            place = request.table if request.index is None else f"{request.table}/{request.index}"
+            target = request.table if request.index is None else f"{request.table}/{request.index}"
         case requests.BatchGetItem():
-            place = ", ".join(f"{part.table} ({len(part.keys)} keys)" for part in request.tables)
+            target = ", ".join(f"{part.table} ({len(part.keys)} keys)" for part in request.tables)
         case requests.BatchWriteItem():
-            place = ", ".join(f"{table} ({len(writes)} writes)" for table, writes in request.tables)
+            target = ", ".join(f"{table} ({len(writes)} writes)" for table, writes in request.tables)
         case requests.TransactWriteItems():
-            place = f"({len(request.actions)} actions)"
+            target = f"({len(request.actions)} actions)"
         case requests.TransactGetItems():
-            place = f"({len(request.gets)} gets)"
+            target = f"({len(request.gets)} gets)"
         case requests.ExecuteStatement():
-            place = request.statement.text
+            target = request.statement.text
         case Control():
-            place = str(request.members.get("TableName", ""))
+            target = str(request.members.get("TableName", ""))
         case _:
-            place = str(getattr(request, "table", ""))
-    return f"{operation_of(request)} {place}".rstrip()
+            target = str(getattr(request, "table", ""))
+    return f"{operation_of(request)} {target}".rstrip()

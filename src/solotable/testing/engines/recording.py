@@ -1,4 +1,4 @@
-"""An engine that writes down what it is asked, and asks what each request costs."""
+"""An engine that records each request with its cost."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from solotable._protocol.requests import ExecuteStatement, Request, Scan
 from solotable.errors import SolotableError
 
 from .journal import Journal, Record, units_of
-from .layer import Layer
+from .wrapper import EngineWrapper
 
 
-class RecordingEngine(Layer):
-    """Answers as the engine inside does, and keeps a journal.
+class RecordingEngine(EngineWrapper):
+    """Answers as the inner engine does, and writes a journal.
 
-    `sleep` is called where a flow waits; without it, the engine inside waits as it would.
+    A flow's waits call `sleep`; without it, the inner engine waits.
     """
 
     def __init__(
@@ -39,34 +39,34 @@ class RecordingEngine(Layer):
         return replace(super().capabilities, sleep=self.sleep)
 
     def handle(self, request: Request[Any], /) -> Any:
-        """Answer one request, and note it."""
-        # Who asked for no report gets none; the journal needs it all the same.
-        silent = getattr(request, "capacity", None) == "NONE"
-        asked: Any = replace(request, capacity="INDEXES") if silent else request  # type: ignore[type-var]  # a record
+        """Answer and record one request."""
+        # The journal needs the capacity even if the caller did not request it.
+        unrequested = getattr(request, "capacity", None) == "NONE"
+        sent: Any = replace(request, capacity="INDEXES") if unrequested else request  # type: ignore[type-var]  # a record
         began = time.perf_counter()
         try:
-            reply = self.inner.handle(asked)
+            reply = self.inner.handle(sent)
         except Exception as error:
-            self._note(request, error=error, seconds=time.perf_counter() - began)
+            self._record(request, error=error, seconds=time.perf_counter() - began)
             raise
         seconds = time.perf_counter() - began
         rcu, wcu, indexes = units_of(request, reply)
-        if silent:
+        if unrequested:
             reply = _without_capacity(reply)
-        self._note(request, reply=reply, seconds=seconds, rcu=rcu, wcu=wcu, indexes=indexes)
+        self._record(request, reply=reply, seconds=seconds, rcu=rcu, wcu=wcu, indexes=indexes)
         return reply
 
     def sleep(self, seconds: float) -> None:
-        """Wait, and note for how long."""
+        """Wait, and record for how long."""
         self.journal.waited_seconds += seconds
         if self._sleep is None:
             (self.inner.capabilities.sleep or time.sleep)(seconds)
         else:
             self._sleep(seconds)
 
-    def _note(self, request: Request[Any], **came: Any) -> None:
-        came.setdefault("indexes", {})
-        self.journal.records.append(Record(request=request, is_scan=self._is_scan(request), **came))
+    def _record(self, request: Request[Any], **outcome: Any) -> None:
+        outcome.setdefault("indexes", {})
+        self.journal.records.append(Record(request=request, is_scan=self._is_scan(request), **outcome))
 
     def _is_scan(self, request: Request[Any]) -> bool:
         if isinstance(request, ExecuteStatement):
@@ -74,7 +74,7 @@ class RecordingEngine(Layer):
         return isinstance(request, Scan)
 
     def _statement_scans(self, request: ExecuteStatement) -> bool:
-        """Whether a SELECT names no partition key; only an embedded engine can tell."""
+        """Whether a SELECT lacks the partition key; only an embedded engine has the schema."""
         schema: Any = _find(self.inner, "schema")
         if schema is None:
             return False
@@ -83,12 +83,12 @@ class RecordingEngine(Layer):
             index = None if parsed.index is None else schema(parsed.table, parsed.index)
             planned = plan(parsed, request.statement, table=schema(parsed.table), index=index)
         except SolotableError:
-            return False  # it was refused
+            return False  # the engine rejected it
         return isinstance(planned, Reads) and any(isinstance(each, Scan) for each in planned.requests)
 
 
 def _find(engine: Any, name: str) -> Any:
-    while isinstance(engine, Layer):
+    while isinstance(engine, EngineWrapper):
         engine = engine.inner
     return getattr(engine, name, None)
 

@@ -1,8 +1,7 @@
-"""Stores in memory, fresh for every test, in a fraction of the time that making tables takes.
+"""Tables in memory for one test, in a fraction of the time that creating them takes.
 
-The tables are made once for each set of declarations; a test gets a copy of that database, pages and
-all, on a connection of its own. So nothing that a test does, to definitions and streams as to items,
-can reach another.
+The tables are created once for each set of declarations; a test gets a copy of that database on its own
+connection. So a test cannot affect another, neither by items nor by definitions and streams.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from solotable.engines.sqlite.file.connection import connect as open_connection
 Time = Callable[[], float]
 
 
-class Templates:
-    """Databases with tables and without items, to be copied."""
+class DatabaseTemplates:
+    """Databases with tables and without items, to copy for each test."""
 
     def __init__(self) -> None:
         self._templates: dict[bytes, SqliteEngine] = {}
 
-    def engine(self, tables: Sequence[Table], *, clock: Time, told: bool) -> SqliteEngine:
+    def engine(self, tables: Sequence[Table], *, clock: Time, controlled: bool) -> SqliteEngine:
         """Return a new engine in memory with these tables.
 
-        `told` says that the clock is a test's own: its templates are made at the time it starts with.
+        `controlled`: the test controls the clock, so the template is created at the clock's start time.
         """
-        template = self._template(tables, clock, told=told)
+        template = self._template(tables, clock, controlled=controlled)
 
         def connect(*arguments: Any, **settings: Any) -> sqlite3.Connection:
             connection = open_connection(*arguments, **settings)
@@ -47,8 +46,8 @@ class Templates:
             template.close()
         self._templates.clear()
 
-    def _template(self, tables: Sequence[Table], clock: Time, *, told: bool) -> SqliteEngine:
-        key = dumps([told, *([table.definition(), table.ttl] for table in tables)])
+    def _template(self, tables: Sequence[Table], clock: Time, *, controlled: bool) -> SqliteEngine:
+        key = dumps([controlled, *([table.definition(), table.ttl] for table in tables)])
         found = self._templates.get(key)
         if found is None:
             found = sqlite.open(sqlite.MEMORY, clock=clock)
@@ -58,25 +57,25 @@ class Templates:
         return found
 
 
-class Fresh:
-    """The store in memory of one test."""
+class MemoryTables:
+    """The tables of one test, in memory."""
 
-    def __init__(self, templates: Templates, *, clock: Time, told: bool) -> None:
+    def __init__(self, templates: DatabaseTemplates, *, clock: Time, controlled: bool) -> None:
         self._templates = templates
         self._clock = clock
-        self._told = told
+        self._controlled = controlled
         self._engine: SqliteEngine | None = None
 
     def prepare(self, tables: Sequence[Table]) -> tuple[SqliteEngine, dict[str, str]]:
-        """Return the engine, these tables in it, and their names there."""
+        """Create tables; return the engine and the tables' names in it."""
         if self._engine is None:
-            self._engine = self._templates.engine(tables, clock=self._clock, told=self._told)
+            self._engine = self._templates.engine(tables, clock=self._clock, controlled=self._controlled)
         else:
             for table in tables:
                 ensure(self._engine, table, table.name)
         return self._engine, {table.name: table.name for table in tables}
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Close the engine."""
         if self._engine is not None:
             self._engine.close()

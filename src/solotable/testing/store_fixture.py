@@ -1,6 +1,6 @@
-"""What one test works with: one store behind one recording, faulty engine, and one clock.
+"""The store of one test: one recording, faulty engine and one clock behind all its databases.
 
-All stores that a test opens, blocking, awaited or over HTTP, are the same one.
+A test's blocking, async and HTTP stores share the same data.
 """
 
 from __future__ import annotations
@@ -24,57 +24,57 @@ from .clock import Clock
 from .engines.faults import Faults
 from .engines.faulty import FaultyEngine
 from .engines.journal import Journal
-from .engines.layer import Layer
 from .engines.recording import RecordingEngine
-from .fresh_stores import Fresh, Templates
-from .remote_tables import Elsewhere, Place
+from .engines.wrapper import EngineWrapper
+from .memory_tables import DatabaseTemplates, MemoryTables
+from .remote_tables import RemoteDatabase, RemoteTables
 
-#: Cursors of tests are the same in every run.
+#: Fixed, so that cursors are the same in every run.
 _CURSOR_SECRET = b"solotable.testing"
 _THREADS = 8
 
 
-class Ground(Protocol):
-    """Where the tables of one test are."""
+class TableSource(Protocol):
+    """Creates and removes the tables of one test."""
 
     def prepare(self, tables: Sequence[Table], /) -> tuple[Engine, dict[str, str]]:
-        """Return the engine, these tables in it, and their names there."""
+        """Create tables; return the engine and the tables' names in it."""
 
     def clear(self) -> None:
-        """Leave nothing behind."""
+        """Remove the tables."""
 
 
-class _Lent(Layer):
-    """An engine that is not the test's to close: the ground does, and one elsewhere serves more tests."""
+class _BorrowedEngine(EngineWrapper):
+    """An engine that the store must not close: its TableSource does."""
 
     def close(self) -> None:
         pass
 
 
-class Stage:
+class StoreFixture:
     """The store of one test."""
 
-    def __init__(self, source: Templates | Place, *, told: bool = False) -> None:
-        self.clock = Clock() if told else None
+    def __init__(self, source: DatabaseTemplates | RemoteDatabase, *, controlled: bool = False) -> None:
+        self.clock = Clock() if controlled else None
         self.faults = Faults()
         self.journal = Journal()
         self._engine: RecordingEngine | None = None
         self._executors: list[ThreadPoolExecutor] = []
-        self._ground: Ground
-        #: Whether waiting takes no time: nobody else's clock is involved.
-        self._hurried = isinstance(source, Templates) or source.takes_clock
-        if isinstance(source, Place):
+        self._tables: TableSource
+        #: Whether waits only advance the clock: the database has no other one.
+        self._skips_waits = isinstance(source, DatabaseTemplates) or source.takes_clock
+        if isinstance(source, RemoteDatabase):
             source.clock = self.time
-            self._ground = Elsewhere(source)
+            self._tables = RemoteTables(source)
         else:
-            self._ground = Fresh(source, clock=self.time, told=told)
+            self._tables = MemoryTables(source, clock=self.time, controlled=controlled)
 
     def time(self) -> float:
-        """Return the time: the clock's where the test has one."""
+        """Return the time of the test's clock, if it has one."""
         return time.time() if self.clock is None else self.clock()
 
-    def told_clock(self) -> Clock:
-        """Return the clock that the test tells the time."""
+    def controlled_clock(self) -> Clock:
+        """Return the clock that the test controls."""
         if self.clock is None:
             self.clock = Clock()
         return self.clock
@@ -83,36 +83,36 @@ class Stage:
         """Return the store of these tables."""
         if not tables:
             raise DeclarationError(
-                "Say which tables to open: solotable_db(table, ...), or name them in the ini file: "
+                "solotable_db() needs tables: solotable_db(table, ...), or in the ini file: "
                 "solotable_models = package.module:table."
             )
         names = self._prepare(tables)
         return Database(self.engine, self._scope(names, tables))
 
     def async_database(self, tables: Sequence[Table]) -> AsyncDatabase:
-        """Return the same store, to be awaited."""
+        """Return the async store of these tables."""
         return AsyncDatabase(self._awaited(), self.database(tables).scope)
 
     @property
     def engine(self) -> RecordingEngine:
-        """The engine that all stores of the test share."""
+        """The engine behind all stores of the test."""
         if self._engine is None:
             self._prepare(())
         assert self._engine is not None
         return self._engine
 
     def close(self) -> None:
-        """Clear what the test has left."""
+        """Stop the threads and remove the tables."""
         for executor in self._executors:
             executor.shutdown(wait=True)
-        self._ground.clear()
+        self._tables.clear()
 
     def _prepare(self, tables: Sequence[Table]) -> dict[str, str]:
-        engine, names = self._ground.prepare(tables)
+        engine, names = self._tables.prepare(tables)
         if self._engine is None:
-            sleep = self._wait if self._hurried else None
+            sleep = self._wait if self._skips_waits else None
             self._engine = RecordingEngine(
-                FaultyEngine(_Lent(engine), self.faults), self.journal, sleep=sleep
+                FaultyEngine(_BorrowedEngine(engine), self.faults), self.journal, sleep=sleep
             )
         return names
 
@@ -128,5 +128,5 @@ class Stage:
 
     def _scope(self, names: dict[str, str], tables: Sequence[Table]) -> Scope:
         scope = scope_over(names, tables, [_CURSOR_SECRET], self.time)
-        # The middle of the jitter: a test waits as long in every run.
+        # A fixed jitter, so that a test waits equally long in every run.
         return replace(scope, retries=Retries(dice=lambda: 0.5))

@@ -1,4 +1,4 @@
-"""An engine around an engine: hands everything on, for others to step in between."""
+"""An engine that wraps another and passes every request on, as a base class."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from solotable._protocol.requests import Request
 from solotable._protocol.wire import call
 
 
-class Settled:
+class SettledOutcome:
     """The outcome of one request of several."""
 
     def __init__(self, reply: Any = None, error: Exception | None = None) -> None:
@@ -35,15 +35,15 @@ class Embedded(Protocol):
         ...
 
 
-class Layer:
-    """Answers as the engine inside does."""
+class EngineWrapper:
+    """Answers as the inner engine does."""
 
     def __init__(self, engine: Engine) -> None:
         self.inner = engine
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the engine inside declares, except that it is not awaited past this layer."""
+        """The inner engine's capabilities, except its async form."""
         return replace(self.inner.capabilities, handle_together=self.handle_together, make_async=None)
 
     def handle(self, request: Request[ReplyT], /) -> ReplyT:
@@ -60,28 +60,28 @@ class Layer:
         return self.handle(request)
 
     def handle_small(self, request: Request[Any], largest: int, /) -> Any:
-        """Answer one request, whatever it is about."""
+        """Answer one request of any size."""
         del largest
         return self.handle(request)
 
     def handle_together(
         self, requests: Sequence[Request[Any]], *, largest: int | None = None
-    ) -> list[Settled]:
+    ) -> list[SettledOutcome]:
         """Answer several requests, one after the other."""
         del largest
         return [_settled(partial(self.handle, request)) for request in requests]
 
     def sweep(self) -> int:
-        """Remove expired items, where the engine inside is embedded."""
+        """Remove expired items, if the inner engine is embedded."""
         return self.inner.sweep() if isinstance(self.inner, Embedded) else 0
 
     def close(self) -> None:
-        """Close the engine inside."""
+        """Close the inner engine."""
         self.inner.close()
 
 
-def _settled(answer: partial[Any]) -> Settled:
+def _settled(answer: partial[Any]) -> SettledOutcome:
     try:
-        return Settled(answer())
-    except Exception as error:  # noqa: BLE001  # carried to whoever asked
-        return Settled(error=error)
+        return SettledOutcome(answer())
+    except Exception as error:  # noqa: BLE001  # `get` raises it
+        return SettledOutcome(error=error)

@@ -10,22 +10,22 @@ from typing import Any
 import pytest
 
 from solotable import connect
-from solotable.testing.fresh_stores import Templates
-from solotable.testing.stage import Stage
+from solotable.testing.memory_tables import DatabaseTemplates
+from solotable.testing.store_fixture import StoreFixture
 
 from .shop import Order, Tally, shop, stock
 
 
 @pytest.fixture
-def templates() -> Iterator[Templates]:
-    source = Templates()
+def templates() -> Iterator[DatabaseTemplates]:
+    source = DatabaseTemplates()
     yield source
     source.close()
 
 
-def _fresh(templates: Templates) -> float:
+def _fresh(templates: DatabaseTemplates) -> float:
     began = thread_time()
-    stage = Stage(templates)
+    stage = StoreFixture(templates)
     stage.database([shop, stock])
     stage.close()
     return thread_time() - began
@@ -37,7 +37,7 @@ def _opened() -> float:
     return thread_time() - began
 
 
-def test_a_fresh_store_takes_less_than_half_of_opening_one(templates: Templates) -> None:
+def test_a_fresh_store_takes_less_than_half_of_opening_one(templates: DatabaseTemplates) -> None:
     _fresh(templates)
     _opened()
     # CPU time, and in turns: a busy machine slows both.
@@ -46,7 +46,7 @@ def test_a_fresh_store_takes_less_than_half_of_opening_one(templates: Templates)
     assert median(fresh) < median(opened) / 2
 
 
-def test_fresh_stores_share_nothing(templates: Templates) -> None:
+def test_fresh_stores_share_nothing(templates: DatabaseTemplates) -> None:
     def damage(engine: Any) -> None:
         engine.call(
             "UpdateTimeToLive",
@@ -73,7 +73,7 @@ def test_fresh_stores_share_nothing(templates: Templates) -> None:
             },
         )
 
-    one, other, later = (Stage(templates) for _ in range(3))
+    one, other, later = (StoreFixture(templates) for _ in range(3))
     store, peer = one.database([shop, stock]), other.database([shop, stock])
     before = other.engine.call("DescribeTable", {"TableName": "Stock"})
     damage(one.engine)
@@ -98,8 +98,8 @@ def test_fresh_stores_share_nothing(templates: Templates) -> None:
         stage.close()
 
 
-def test_tables_that_a_test_opens_later_are_made_in_its_store(templates: Templates) -> None:
-    stage = Stage(templates)
+def test_tables_that_a_test_opens_later_are_made_in_its_store(templates: DatabaseTemplates) -> None:
+    stage = StoreFixture(templates)
     first = stage.database([shop])
     second = stage.database([stock, shop])
     second.put(Tally(name="screws"))
