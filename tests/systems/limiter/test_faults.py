@@ -157,14 +157,14 @@ def test_who_may_go_on_without_a_table_that_just_did_not_answer_does_so_at_once(
 ) -> None:
     now, tried = 0.0, 0
     monkeypatch.setattr(ours.context.outage, "_clock", lambda: now)
-    due = faults.due
+    matching = faults.matching
 
     def counted(request: Request[Any]) -> Any:
         nonlocal tried
         tried += 1
-        return due(request)
+        return matching(request)
 
-    monkeypatch.setattr(faults, "due", counted)
+    monkeypatch.setattr(faults, "matching", counted)
     faults.unreachable("UpdateItem", times=1000)
     for seconds, goes_on in ((0.0, False), (0.5, True), (0.99, True), (1.01, False)):
         now, tried = seconds, 0
