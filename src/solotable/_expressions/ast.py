@@ -1,7 +1,7 @@
-"""The trees that DynamoDB's expressions, its legacy parameters and PartiQL all become.
+"""Trees of conditions, key conditions, projections and updates.
 
-Trees are bound: names are attribute names and values are canonical, no placeholder is left.
-Nothing here parses, checks or evaluates.
+Expressions, legacy parameters and PartiQL all become these trees. They are bound: they hold attribute names
+and canonical values, no placeholders.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Literal, Union
 from solotable._values import AttributeValue
 from solotable._values.lazy_dataclass import dataclass
 
-#: Where an attribute is: a top-level name, then map keys (str) and list places (int).
+#: A document path: a top-level name, then map keys (str) and list indexes (int).
 Path = tuple[Union[str, int], ...]
 
 Comparator = Literal["=", "<>", "<", "<=", ">", ">="]
@@ -19,14 +19,14 @@ Comparator = Literal["=", "<>", "<", "<=", ">", ">="]
 
 @dataclass(frozen=True, slots=True)
 class Attr:
-    """The value at a path of the item; may be missing."""
+    """The value at a path of the item, which may be missing."""
 
     path: Path
 
 
 @dataclass(frozen=True, slots=True)
 class Const:
-    """A value that came with the request."""
+    """A value of the request."""
 
     value: AttributeValue
 
@@ -105,7 +105,7 @@ class Or:
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """Both conditions hold or neither does; only PartiQL can say that."""
+    """Both conditions hold or neither does; only PartiQL can express it."""
 
     left: Condition
     right: Condition
@@ -126,8 +126,7 @@ class KeyTerm:
     values: tuple[AttributeValue, ...]
 
 
-#: The terms of a key condition in the order they were written; which one is the partition's is
-#: decided against the table's schema.
+#: The terms of a key condition in written order; the table's schema decides which is the partition key's.
 KeyCondition = tuple[KeyTerm, ...]
 
 
@@ -193,17 +192,17 @@ Action = Union[Assign, Remove, Add, Delete]
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """The actions of one update, in the order they were written.
+    """The actions of one update, in written order.
 
-    `creates` says whether an update of a missing item makes one: DynamoDB does not for an update
-    that only removes, and does for one with no actions at all.
+    `creates` says whether the update creates a missing item. In DynamoDB an update that only removes does
+    not, and an update without actions does.
     """
 
     actions: tuple[Action, ...]
     creates: bool
-    #: Came from AttributeUpdates, whose refusals read differently.
+    #: Whether it came from AttributeUpdates, whose error texts differ.
     legacy: bool = False
 
 
-#: The paths to keep, in the order they were written.
+#: The paths to return, in written order.
 Projection = tuple[Path, ...]

@@ -50,7 +50,7 @@ _PREFIXED: Final = frozenset({"S", "B"})
 
 
 def check_condition(condition: Condition) -> None:
-    """Raise the ServiceError with which DynamoDB rejects a condition or filter; its label is the condition's.
+    """Raise the ServiceError with which DynamoDB rejects a condition or filter, as a ConditionExpression.
 
     A tree that has no text raises DeclarationError, as `render_condition` does.
     """

@@ -1,4 +1,4 @@
-"""Conditions as a person reads them in a message: values in place, no placeholders. Never parsed again."""
+"""Conditions as text for messages: with values instead of placeholders. Nothing parses this text."""
 
 from __future__ import annotations
 

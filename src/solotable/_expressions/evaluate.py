@@ -1,11 +1,10 @@
-"""Whether a condition holds for an item. Never raises: what cannot be compared is just not so.
+"""Evaluate a condition for an item. Never raises: a comparison of values that have no order is false.
 
-A wrong type in the request was refused when the condition was bound; a wrong type in the item, or
-an attribute that is not there, makes a comparison false.
+`bind` has rejected wrong types in the request. A wrong type in the item, or a missing attribute, makes a
+comparison false.
 
-An evaluation takes time in proportion to the item and the expression, not to their product: what is
-expensive (the members of a list, the comparison of two documents, decoded bytes) is worked out once for
-each evaluation and kept in its memo.
+An evaluation takes time in proportion to the item plus the expression, not to their product: a memo caches
+what is expensive (the members of a list, the comparison of two documents, decoded bytes).
 """
 
 from __future__ import annotations
@@ -38,29 +37,29 @@ from .ast import (
     TypeIs,
 )
 
-#: What one evaluation has worked out already.
+#: Intermediate results of one evaluation.
 Memo = dict[Any, Any]
 
 _ORDERINGS: dict[str, Callable[[Any, Any], bool]] = {"<": lt, "<=": le, ">": gt, ">=": ge}
 _SCALARS = frozenset({"S", "N", "B", "BOOL", "NULL"})
-#: A list of up to this length is searched as it is, the first time.
+#: Up to this length, the first search of a list scans it.
 _SHORT_LIST = 64
-#: Elements that are looked at in a fraction of a millisecond.
+#: Elements that take a fraction of a millisecond.
 _STEP = 1024
-#: Where a memo has the function that is called between steps.
+#: The memo's key of the function that is called between steps.
 _PAUSE = None
 
 
 def evaluate(condition: Condition, item: Item, pause: Callable[[int], None] | None = None) -> bool:
     """Return whether the condition holds for the item; a missing item is {}.
 
-    `pause` is called between the steps of what takes long.
+    `pause` is called between the steps of a long evaluation.
     """
     return _TESTS[type(condition)](condition, item, {_PAUSE: pause})
 
 
 def fetch(path: Path, item: Item) -> AttributeValue | None:
-    """Return the value at a path, or None when there is none."""
+    """Return the value at a path, or None if the item has no value there."""
     value = item.get(path[0])  # type: ignore[arg-type] # the first part of a path is a name
     if len(path) == 1:
         return value
@@ -77,11 +76,11 @@ def fetch(path: Path, item: Item) -> AttributeValue | None:
 
 
 def size_of(value: AttributeValue) -> int | None:
-    """Return what `size()` says of a value, or None for a type that has no size."""
+    """Return the result of `size()` for a value, or None for a type that has no size."""
     ((kind, content),) = value.items()
     match kind:
         case "S":
-            # DynamoDB: counted in UTF-16 units, so a character beyond the BMP counts twice.
+            # DynamoDB: counts UTF-16 units, so a character beyond the BMP counts twice.
             return (
                 len(content) if content.isascii() else len(content.encode("utf-16-le", "surrogatepass")) // 2
             )
@@ -94,7 +93,7 @@ def size_of(value: AttributeValue) -> int | None:
 
 
 def paths_of(condition: Condition) -> Iterator[Path]:
-    """Yield every path that the condition reads, in the order they were written."""
+    """Yield every path that the condition reads, in written order."""
     match condition:
         case And(terms) | Or(terms):
             for term in terms:
@@ -141,7 +140,7 @@ def _resolve(operand: Operand, item: Item, memo: Memo) -> AttributeValue | None:
 
 
 def _identity(operand: Operand) -> Any:
-    """Return what stands for an operand's value within one evaluation, without a look at the value."""
+    """Return a key for an operand's value within one evaluation, without reading the value."""
     if isinstance(operand, Const):
         return id(operand.value)
     return operand.path if isinstance(operand, Attr) else operand
@@ -171,7 +170,7 @@ def _compare(test: Compare, item: Item, memo: Memo) -> bool:
     if comparator == "=":
         return left is not None and right is not None and _equal(test.left, test.right, left, right, memo)
     if comparator == "<>":
-        # DynamoDB: what is not there differs from everything, itself included.
+        # DynamoDB: a missing value differs from every value, another missing one included.
         return left is None or right is None or not _equal(test.left, test.right, left, right, memo)
     return _in_order(_ORDERINGS[comparator], left, right, memo)
 
@@ -296,7 +295,7 @@ def _elements(
 
 
 def _frozen(kind: str, content: Any) -> Any:
-    """Return the content of a value in a form that has a hash and is equal where the contents are."""
+    """Return the content of a value in a hashable form; equal contents have equal forms."""
     if kind in _SCALARS:
         return content
     if kind == "L":
@@ -333,7 +332,7 @@ def _or(test: Or, item: Item, memo: Memo) -> bool:
 
 
 def _same(test: Same, item: Item, memo: Memo) -> bool:
-    # Each side once: written with AND, OR and NOT it would be twice, and 2**n times when nested.
+    # Evaluates each side once: AND, OR and NOT would evaluate it twice, and 2**n times when nested.
     left = _TESTS[type(test.left)](test.left, item, memo)
     return left is _TESTS[type(test.right)](test.right, item, memo)
 

@@ -1,7 +1,6 @@
-"""The parameters that expressions replaced (Expected, QueryFilter, ScanFilter, KeyConditions,
-AttributeUpdates, AttributesToGet) as the same trees that expressions become.
+"""Convert legacy parameters to trees: Expected, QueryFilter, ScanFilter, KeyConditions and others.
 
-The JSON types have been checked; values are made canonical here. Key attributes are judged later.
+Callers have checked the JSON types. Values become canonical here. The engine checks key attributes.
 """
 
 from __future__ import annotations
@@ -70,23 +69,23 @@ _TYPES: Final = {
 
 
 def condition_from_expected(expected: dict[str, Any], operator: str | None) -> Condition:
-    """Return the condition that Expected states; `operator` is ConditionalOperator."""
+    """Return the condition of Expected; `operator` is ConditionalOperator."""
     return _joined([_expectation(check_name(name), wanted) for name, wanted in expected.items()], operator)
 
 
 def filter_from_conditions(conditions: dict[str, Any], operator: str | None) -> Condition:
-    """Return the condition that QueryFilter or ScanFilter states."""
+    """Return the condition of QueryFilter or ScanFilter."""
     return _joined([_filter(check_name(name), condition) for name, condition in conditions.items()], operator)
 
 
 def key_from_conditions(conditions: dict[str, Any]) -> KeyCondition:
-    """Return the terms that KeyConditions states."""
-    judged = [
+    """Return the terms of KeyConditions."""
+    triples = [
         (check_name(name), condition["ComparisonOperator"], _arguments(condition))
         for name, condition in conditions.items()
     ]
     terms = []
-    for name, comparison, values in judged:
+    for name, comparison, values in triples:
         operator = _KEY_OPERATORS.get(comparison)
         if operator is None:
             raise invalid("Attempted conditional constraint is not an indexable operation")
@@ -95,14 +94,14 @@ def key_from_conditions(conditions: dict[str, Any]) -> KeyCondition:
 
 
 def update_from_attribute_updates(updates: dict[str, Any]) -> Update:
-    """Return the update that AttributeUpdates states; an empty one still creates a missing item."""
+    """Return the update of AttributeUpdates; an empty one creates a missing item."""
     actions = tuple(_action(check_name(name), update) for name, update in updates.items())
-    only_takes = bool(actions) and all(isinstance(action, (Remove, Delete)) for action in actions)
-    return Update(actions, creates=not only_takes, legacy=True)
+    only_removes = bool(actions) and all(isinstance(action, (Remove, Delete)) for action in actions)
+    return Update(actions, creates=not only_removes, legacy=True)
 
 
 def projection_from_attributes(names: list[str]) -> Projection:
-    """Return the paths that AttributesToGet names; each is one attribute, dots and all."""
+    """Return the paths of AttributesToGet; each is the whole name of an attribute, dots included."""
     seen: set[str] = set()
     for name in names:
         if check_name(name) in seen:

@@ -1,6 +1,6 @@
-"""Paths that get in each other's way, and the order in which DynamoDB's messages name things.
+"""Overlaps and conflicts between document paths, and the order of keys in DynamoDB's messages.
 
-Judged from the paths alone: no item is looked at.
+Reads the paths alone, no item.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _Places = dict[Union[str, int], Union["_Places", None]]
 
 
 def clash(paths: tuple[Path, ...]) -> tuple[str, Path, Path] | None:
-    """Return the first two paths of which one lies in the other, or that take one place for a list
-    and for a map, and which of the two it is: overlap or conflict.
+    """Return "overlap" and two paths of which one contains the other, or "conflict" and two paths of which
+    one needs a list where the other needs a map. None if there are none.
     """
     if len(paths) == 1:
         return None
     places: _Places = {}
-    # DynamoDB: from the last path to the first, so the first of a pair is the one that is refused.
+    # DynamoDB: from the last path to the first, so it rejects the first path of a pair.
     for path in reversed(paths):
         found = _claim(places, path)
         if found is not None:
@@ -32,12 +32,12 @@ def clash(paths: tuple[Path, ...]) -> tuple[str, Path, Path] | None:
 
 
 def printed(path: Path) -> str:
-    """Return a path as DynamoDB's messages show it."""
+    """Return a path as DynamoDB's messages print it."""
     return "[" + ", ".join(f"[{part}]" if isinstance(part, int) else part for part in path) + "]"
 
 
 def hashed_order(keys: Collection[_Key]) -> list[_Key]:
-    """Return the keys as a Java HashMap that was filled in this order would give them.
+    """Return the keys in the iteration order of a Java HashMap that was filled in the given order.
 
     >>> hashed_order(["#a", "#b", "#z", "#y"])
     ['#y', '#z', '#a', '#b']
@@ -58,7 +58,7 @@ def _spread(key: str | int) -> int:
 
 
 def _claim(places: _Places, path: Path) -> tuple[str, Path] | None:
-    """Enter a path in a tree of paths, or return how it fails to lie apart, and from which path."""
+    """Enter a path in a tree of paths; return the kind of a clash and the other path, or None."""
     last = len(path) - 1
     for at, part in enumerate(path):
         if places and type(next(iter(places))) is not type(part):
@@ -76,7 +76,7 @@ def _claim(places: _Places, path: Path) -> tuple[str, Path] | None:
 
 
 def _some_path(start: Path, places: _Places | None) -> Path:
-    # DynamoDB: of several paths beside the one that clashes, the last in a hash table's order is told.
+    # DynamoDB: names the last of several clashing paths, in the order of a hash table.
     while places:
         part = hashed_order(places)[-1]
         start = (*start, part)

@@ -1,4 +1,4 @@
-"""The part of an item that some paths reach, in the item's own shape. Copies nothing it can share."""
+"""Project an item to the values at some paths, and keep its structure. Shares values, copies none."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from solotable._values import AttributeValue, Item
 
 from .ast import Path, Projection
 
-# A place in the tree of wanted paths: None where a path ends.
+# A node in the tree of wanted paths: None where a path ends.
 _Wanted = dict[Union[str, int], Union["_Wanted", None]]
 
 
 def project(projection: Projection, item: Item) -> Item:
-    """Return only what the paths reach; {} when that is nothing.
+    """Return only the values at the paths; {} if there are none.
 
-    Wanted elements of a list move together, in the list's order.
+    The wanted elements of a list form a shorter list, in its order.
     """
     picked: Item = {}
     nested: dict[str, _Wanted] = {}

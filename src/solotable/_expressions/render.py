@@ -1,8 +1,8 @@
-"""Bound trees -> expression text and its placeholders: the way back from `parse` and `bind`.
+"""Render trees as expression text with placeholders, the inverse of `parse` and `bind`.
 
-Every name and every value gets a placeholder, so no reserved word, dot or space can ever matter.
-What DynamoDB's language cannot say (PartiQL's own nodes, legacy actions, sums of sums) is refused,
-never approximated; what the language can say and DynamoDB then refuses is left to DynamoDB.
+Every name and value gets a placeholder, so reserved words, dots and spaces in names are safe. A tree that
+DynamoDB's language cannot express (PartiQL's own nodes, legacy actions, sums of sums) raises
+DeclarationError. DynamoDB itself rejects invalid expressions.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _HASHED: Final = frozenset({"S", "N", "B", "BOOL", "NULL"})
 
 
 class Placeholders:
-    """The ledger of one request: each name and each value once, in the order they were met."""
+    """The placeholders of one request: one for each name and each value, in order of first use."""
 
     __slots__ = ("_names", "_tokens", "_values")
 
@@ -66,7 +66,7 @@ class Placeholders:
         return token
 
     def value(self, value: AttributeValue) -> str:
-        """Return the placeholder of a value; values of two types are never the same."""
+        """Return the placeholder of a value; values of different types have different placeholders."""
         ((kind, content),) = value.items()
         identity = (kind, content if kind in _HASHED else repr(content))
         token = self._tokens.get(identity)
@@ -84,7 +84,7 @@ class Placeholders:
         return text
 
     def into(self, members: dict[str, Any]) -> None:
-        """Put the ledger beside the expressions that use it; DynamoDB refuses an empty one."""
+        """Add the maps of placeholders to a request's members; DynamoDB rejects empty maps."""
         if self._names:
             members["ExpressionAttributeNames"] = {token: name for name, token in self._names.items()}
         if self._values:
@@ -106,7 +106,7 @@ def render_condition(node: Condition, tokens: Placeholders) -> str:
         case Exists(path):
             return f"attribute_exists({tokens.path(path)})"
         case Same():
-            raise DeclarationError("Only PartiQL can compare two conditions; join them with AND and OR.")
+            raise DeclarationError("Only PartiQL can compare two conditions; combine them with AND and OR.")
         case _:
             return _test(node, tokens)
 
@@ -124,14 +124,15 @@ def render_projection(projection: Projection, tokens: Placeholders) -> str:
 def render_update(update: Update, tokens: Placeholders) -> str | None:
     """Return the text of an update, None for one without actions.
 
-    Each section may come once, so actions are gathered by section; none of them sees another's work.
+    The text has each section once, so actions are grouped by section. Their order does not matter: every
+    action reads the item before the update.
     """
-    # DynamoDB: an update that only takes something away makes no item.
+    # DynamoDB: an update that only removes does not create an item.
     creates = not update.actions or not all(isinstance(one, (Remove, Delete)) for one in update.actions)
     if creates is not update.creates:
         raise DeclarationError(
-            "DynamoDB itself decides whether an update makes a missing item: it does unless all actions "
-            "are REMOVE or DELETE; say otherwise with a condition on the key."
+            "An update creates a missing item unless all its actions are REMOVE or DELETE; "
+            "add a condition on the key to prevent or require the item."
         )
     sections: dict[str, list[str]] = {}
     for action in update.actions:
@@ -141,7 +142,7 @@ def render_update(update: Update, tokens: Placeholders) -> str | None:
 
 
 def _operator(node: Condition) -> type[And | Or] | None:
-    """Return what joins the outermost terms of the text that a condition becomes."""
+    """Return the operator that joins the outermost terms of a condition's text, if any."""
     while True:
         match node:
             case Not(Not(inner)):
@@ -156,7 +157,7 @@ def _operator(node: Condition) -> type[And | Or] | None:
 
 def _joined(node: And | Or, terms: tuple[Condition, ...], tokens: Placeholders) -> str:
     if not terms:
-        raise DeclarationError("DynamoDB has no condition without terms; leave the condition out.")
+        raise DeclarationError("AND and OR need at least one term; leave the condition out.")
     if len(terms) == 1:
         return render_condition(terms[0], tokens)
     texts = []
@@ -246,5 +247,5 @@ def _argument(operand: SetOperand, tokens: Placeholders) -> str:
             return f"if_not_exists({tokens.path(path)}, {_argument(default, tokens)})"
         case _:
             raise DeclarationError(
-                "DynamoDB takes a sum or list_append only as the whole value of a SET, not inside another."
+                "A sum or list_append must be the whole value of a SET; DynamoDB does not nest them."
             )

@@ -1,7 +1,7 @@
-"""An update applied to an item: a new item comes out, the given one is left as it was.
+"""Apply an update to an item, and return a new item.
 
-Every path refers to the item before the update, whatever the order of the actions. Key attributes,
-index keys and the item's exact size are checked elsewhere.
+Every path refers to the item before the update, whatever the order of the actions. The engine checks key
+attributes, index keys and the item's size.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _UNFIT_TYPE = "An operand in the update expression has an incorrect data type"
 _UNFIT_LEGACY_TYPE = "Type mismatch for attribute to update"
 _MISSING = "The provided expression refers to an attribute that does not exist in the item"
 _TOO_DEEP = "Nesting Levels have exceeded supported limits"
-#: Lists and maps in one another, counted from the attribute's own value.
+#: Nesting depth of lists and maps, counted from the attribute's value.
 _DEEPEST = DEEPEST_VALUE - 1
-#: The bytes of the largest item. An element takes one at least, so no item holds more elements.
+#: Each element takes at least one byte, so no item holds more elements than the largest has bytes.
 _MOST_ELEMENTS = LARGEST_ITEM
 
-# What an edit leaves at its place: a value, or nothing.
+# The value after an edit, None if it was removed.
 _Outcome = Union[AttributeValue, None]
 _Edits = dict[Union[str, int], Union["_Edits", "_Leaf"]]
 
@@ -55,10 +55,10 @@ class _Leaf:
 
 
 def apply_update(update: Update, item: Item) -> Item:
-    """Return the item after the update; raise what DynamoDB does when the update does not fit it.
+    """Return the item after the update, or raise DynamoDB's error if the update does not fit the item.
 
-    A missing item is its key alone. One that the update does not create is not to be brought here.
-    Lists longer than an item can hold are refused before they are made.
+    A missing item is passed as its key alone, and only if the update creates it. A list that no item can
+    hold raises before it is built.
     """
     result = dict(item)
     nested: list[tuple[Path, _Outcome]] = []
@@ -81,17 +81,17 @@ def apply_update(update: Update, item: Item) -> Item:
 
 
 def updated_values(update: Update, item: Item, before: Item) -> Item:
-    """Return what the update touched, as it is in `item`: for UPDATED_OLD that is the item before
-    it, for UPDATED_NEW the item after it. {} when that is nothing.
+    """Return the values at the paths of the update: of the item before it for UPDATED_OLD, after it for
+    UPDATED_NEW. {} if there are none.
     """
-    # DynamoDB: the paths are looked up as they were written. So an element set past a list's end is
-    # not shown, and one that moved up into a removed place is.
+    # DynamoDB: looks up the paths as written. So an element that was set past a list's end is missing,
+    # and an element that moved to a removed index is returned.
     del before
     return project(tuple(action.path for action in update.actions), item)
 
 
 def paths_of_update(update: Update) -> Iterator[Path]:
-    """Yield every path that the update writes or reads, in the order they were written."""
+    """Yield every path that the update writes or reads, in written order."""
     for action in update.actions:
         yield action.path
         if isinstance(action, Assign):
@@ -153,7 +153,7 @@ def _value(operand: SetOperand, item: Item) -> AttributeValue:
 
 
 def _appended_length(append: ListAppend, item: Item) -> int:
-    """Return how many elements a list_append makes, without making them."""
+    """Return how many elements the result of a list_append has, without building it."""
     return len(_content("L", append.left, item)) + len(_content("L", append.right, item))
 
 
@@ -166,7 +166,7 @@ def _content(kind: str, operand: SetOperand, item: Item) -> str:
 
 
 def _changed(action: Add | Delete, item: Item, *, legacy: bool) -> _Outcome:
-    """Return what ADD or DELETE makes of the value it meets; None removes the attribute."""
+    """Return the value after ADD or DELETE; None removes the attribute."""
     found = fetch(action.path, item)
     if found is None:
         return action.value if isinstance(action, Add) else None
@@ -192,7 +192,7 @@ def _type_mismatch(*, legacy: bool) -> ServiceError:
 
 
 def _edit(result: Item, item: Item, outcomes: list[tuple[Path, _Outcome]]) -> None:
-    """Put into the result what paths into attributes of the item leave there."""
+    """Write the outcomes of nested paths into the result."""
     nested: dict[str, _Edits] = {}
     for path, outcome in outcomes:
         edits = nested.setdefault(str(path[0]), {})
@@ -217,7 +217,7 @@ def _with_edits(value: AttributeValue, edits: _Edits) -> AttributeValue:
                 members[step] = edit.outcome
         return {"M": members}
     elements: list[_Outcome] = list(value["L"])
-    # DynamoDB: what is set past the end follows the last element, in the order of the indexes.
+    # DynamoDB: elements set past the end are appended in the order of their indexes.
     for step, edit in sorted(edits.items()):
         assert isinstance(step, int)
         if isinstance(edit, dict):

@@ -1,6 +1,6 @@
 """PartiQL for DynamoDB: SELECT, INSERT, UPDATE and DELETE, from text to requests.
 
-Pure: no clock, no files, no engine. A text outside the grammar is refused, never guessed at.
+Pure: no clock, no files, no engine. A text outside the grammar is rejected, never guessed at.
 """
 
 from .ast import Parsed

@@ -97,7 +97,7 @@ class TypeTest:
 
 Expr = Union[Scalar, Missing, Parameter, Reference, Members, Struct, Call, Operation, TypeTest]
 
-#: What DynamoDB calls a tree when it refuses it as a statement or as a value.
+#: What DynamoDB calls a tree when it rejects it as a statement or as a value.
 TREE_NAMES = {
     Scalar: "Literal",
     Missing: "MISSING",

@@ -34,7 +34,7 @@ from solotable.errors import ServiceError, invalid
 
 from .ast import Call, Expr, Members, Missing, Operation, Parameter, Reference, Scalar, TypeTest
 from .literals import is_value, value_of
-from .syntax.reserved_words import REFUSED_TYPE_NAMES, TYPE_NAMES
+from .syntax.reserved_words import REJECTED_TYPE_NAMES, TYPE_NAMES
 
 _NO_BOOLEAN = "WHERE clause must contain an expression that resolves to a boolean"
 _BAD_IN = (
@@ -172,9 +172,9 @@ class Conditions:
         return In(subject, choices)
 
     def _type_test(self, expr: TypeTest) -> Condition:
-        if expr.type in REFUSED_TYPE_NAMES:
+        if expr.type in REJECTED_TYPE_NAMES:
             raise invalid(
-                f"Unsupported data type for IS operator: {REFUSED_TYPE_NAMES[expr.type]}. "
+                f"Unsupported data type for IS operator: {REJECTED_TYPE_NAMES[expr.type]}. "
                 f"Supported data types are {_IS_TYPES} at {expr.spot}"
             )
         if isinstance(expr.operand, Parameter) or not isinstance(expr.operand, Reference | Scalar):
@@ -298,7 +298,7 @@ def _check_bounds(low: AttributeValue, high: AttributeValue) -> None:
 
 
 def path_text(path: Path) -> str:
-    """Return a path as DynamoDB's refusals write it: [a, b, [0]]."""
+    """Return a path as DynamoDB's rejections write it: [a, b, [0]]."""
     return "[" + ", ".join(f"[{step}]" if isinstance(step, int) else step for step in path) + "]"
 
 

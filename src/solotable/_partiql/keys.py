@@ -44,7 +44,7 @@ class Schema:
         return self.partition + self.sort
 
     def check(self, name: str, *values: AttributeValue) -> None:
-        """Refuse values that are not of the key attribute's type."""
+        """Reject values that are not of the key attribute's type."""
         kind = self.kinds.get(name)
         for value in values:
             if kind is not None and kind not in value:
@@ -164,7 +164,7 @@ def sort_term(schema: Schema, term: Condition) -> KeyTerm | None:
 
 
 def check_branches(schema: Schema, condition: Condition) -> None:
-    """Refuse an OR whose branches ask for overlapping ranges of one partition.
+    """Reject an OR whose branches ask for overlapping ranges of one partition.
 
     DynamoDB: a branch with a condition on the sort key that is no range of it (negated, `<>`, IN) is
     not compared with the others.

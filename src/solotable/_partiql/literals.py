@@ -1,4 +1,4 @@
-"""PartiQL literals and parameters -> canonical values, with DynamoDB's refusals of bad ones."""
+"""PartiQL literals and parameters -> canonical values, with DynamoDB's rejections of bad ones."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def _literal(expr: Expr, where: str) -> AttributeValue:
 def _scalar(expr: Scalar, where: str) -> AttributeValue:
     try:
         return canonical(expr.value)
-    except ServiceError as refused:
-        # DynamoDB: a number literal that does not fit is refused with its place in the value.
-        raise invalid(f"{refused.message} under {where}") from refused
+    except ServiceError as rejected:
+        # DynamoDB: a number literal that does not fit is rejected with its place in the value.
+        raise invalid(f"{rejected.message} under {where}") from rejected
 
 
 def _bag(expr: Members, where: str) -> AttributeValue:

@@ -117,7 +117,7 @@ def plan(
 
 
 def check_where(parsed: Parsed, statement: Statement) -> None:
-    """Refuse a WHERE clause that is wrong on any table."""
+    """Reject a WHERE clause that is wrong on any table."""
     if parsed.where is not None:
         Conditions(bind(statement.parameters)).where(parsed.where)
 

@@ -38,7 +38,7 @@ class Updates:
         self._parameters = parameters
 
     def update(self, changes: tuple[SetClause | RemoveClause, ...]) -> Update:
-        """Return the update, or refuse changes that contradict each other."""
+        """Return the update, or reject changes that contradict each other."""
         actions = tuple(self._action(change) for change in changes)
         check_overlaps([change.target for change in changes])
         return Update(actions, creates=any(isinstance(action, Assign | Add) for action in actions))
@@ -112,7 +112,7 @@ class Updates:
 
 
 def check_overlaps(paths: list[Path]) -> None:
-    """Refuse paths of which one contains the other, or that see one attribute as map and as list."""
+    """Reject paths of which one contains the other, or that see one attribute as map and as list."""
     seen: dict[Path, Path] = {}
     inner: dict[Path, Path] = {}
     for path in paths:

@@ -1,8 +1,8 @@
-"""The words of a refused request, by operation and by the year of AWS's texts (ADR 22).
+"""The words of a rejected request, by operation and by the year of AWS's texts (ADR 22).
 
-Since mid-2026 a newer validator reads the requests of six item operations, and words some refusals
+Since mid-2026 a newer validator reads the requests of six item operations, and words some rejections
 otherwise; a part of them carries a count of errors. The other operations kept the texts of 2025.
-This module decides between the texts that a refusal carries. It finds no fault itself.
+This module decides between the texts that a rejection carries. It finds no fault itself.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ _WRITES = frozenset({"PutItem", "UpdateItem", "DeleteItem"})
 # BatchWriteItem, TransactWriteItems, TransactGetItems and Scan have the older validator; nothing
 # newer is known of PartiQL. CreateTable prints its key schema in another form (c_ct_3keys, 2026-09-20).
 _NEWER = _WRITES | {"GetItem", "BatchGetItem", "Query", "CreateTable"}
-#: Which operations put a count before which family of refusals.
+#: Which operations put a count before which family of rejections.
 _PREFIXED: Final[dict[Family, frozenset[str]]] = {
     # moto 10198, nubo-db/dynoxide 152, ministack 1038, paritysuite captures of 2026-09-20.
     "request": _WRITES,
     # moto 10198, nubo-db/dynoxide 122.
     "select": frozenset({"Query"}),
-    # nubo-db/dynoxide 152: a value without a type, or with several, is refused bare.
+    # nubo-db/dynoxide 152: a value without a type, or with several, is rejected bare.
     "structure": frozenset(),
     "counted": frozenset(),
 }
 
 
-def reworded(refused: ServiceError, operation: str, texts: ErrorTexts) -> ServiceError:
-    """Return the refusal of a request to this operation, in the texts of a year."""
-    if texts == "2025" or operation not in _NEWER or refused.code != "ValidationException":
-        return refused
-    text = refused.message if refused.newer is None else refused.newer
-    if operation in _PREFIXED[refused.family]:
+def reworded(rejected: ServiceError, operation: str, texts: ErrorTexts) -> ServiceError:
+    """Return the rejection of a request to this operation, in the texts of a year."""
+    if texts == "2025" or operation not in _NEWER or rejected.code != "ValidationException":
+        return rejected
+    text = rejected.message if rejected.newer is None else rejected.newer
+    if operation in _PREFIXED[rejected.family]:
         text = _COUNTED + text
-    return refused if text == refused.message else invalid(text)
+    return rejected if text == rejected.message else invalid(text)

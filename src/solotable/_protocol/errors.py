@@ -42,12 +42,12 @@ def unsupported(what: str) -> str:
 
 
 def too_many_conditions() -> ServiceError:
-    """Return the refusal of no KeyConditions, or of more than the table or index has key attributes."""
+    """Return the rejection of no KeyConditions, or of more than the table or index has key attributes."""
     return invalid("Conditions can be of length 1 or 2 only")
 
 
 def not_a_scalar(value: Any, java: str) -> ServiceError:
-    """Refuse JSON that cannot become a String, Boolean, Integer, Long or Double."""
+    """Reject JSON that cannot become a String, Boolean, Integer, Long or Double."""
     if isinstance(value, dict):
         return unreadable(_STRUCTURE)
     if isinstance(value, list):
@@ -58,7 +58,7 @@ def not_a_scalar(value: Any, java: str) -> ServiceError:
 
 
 def not_a_blob(value: Any) -> ServiceError:
-    """Refuse JSON that cannot become bytes."""
+    """Reject JSON that cannot become bytes."""
     if isinstance(value, dict):
         return unreadable(_STRUCTURE)
     if isinstance(value, list):
@@ -67,21 +67,21 @@ def not_a_blob(value: Any) -> ServiceError:
 
 
 def not_a_list(value: Any, *, inner: bool) -> ServiceError:
-    """Refuse JSON that is no list; `inner` says that it stands in a list or map, not in a structure."""
+    """Reject JSON that is no list; `inner` says that it stands in a list or map, not in a structure."""
     if isinstance(value, dict):
         return unreadable(_STRUCTURE)
     return unreadable(_INNER_COLLECTION if inner else _FIELD)
 
 
 def not_a_map(value: Any, java: str, *, inner: bool) -> ServiceError:
-    """Refuse JSON that is no map to members of a Java class."""
+    """Reject JSON that is no map to members of a Java class."""
     if isinstance(value, list):
         return unreadable(f"Unrecognized collection type java.util.Map<java.lang.String, {java}>")
     return unreadable(_INNER_COLLECTION if inner else _FIELD)
 
 
 def not_a_structure(value: Any, java: str, *, inner: bool) -> ServiceError:
-    """Refuse JSON that is no structure of a Java class."""
+    """Reject JSON that is no structure of a Java class."""
     if isinstance(value, list):
         return unreadable(f"Unrecognized collection type class {JAVA}{java}")
     return unreadable(_INNER if inner else _FIELD)

@@ -1,8 +1,8 @@
 """JSON text <-> Python values: orjson when it can be imported, the standard library otherwise.
 
 Both give the same values and the same bytes (compact, UTF-8 not escaped; floats below 1e-4, which
-DynamoDB never sends, apart) and refuse the same texts: lone surrogates, NaN and the infinities,
-numbers beyond a double, byte order marks. Of duplicate keys the last wins. Every refusal of `loads`
+DynamoDB never sends, apart) and reject the same texts: lone surrogates, NaN and the infinities,
+numbers beyond a double, byte order marks. Of duplicate keys the last wins. Every rejection of `loads`
 is a ValueError, also for nesting that would overflow the stack: orjson takes 1024 levels, the
 standard library as many as Python's own stack has left, both ten times what DynamoDB can use.
 """

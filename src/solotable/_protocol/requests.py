@@ -1,6 +1,6 @@
 """A frozen record per data operation, carrying trees and canonical values, never expression text.
 
-A record is valid in itself: what can be judged without the table has been judged. Control
+A record is valid in itself: what can be checked without the table has been checked. Control
 operations (tables, tags, TTL, backups, streams) travel as one `Control` record. `table` is the table's
 name or ARN, whichever the caller gave; the reply names the table in the same way.
 """
@@ -100,7 +100,7 @@ class Query(Request["replies.Page"]):
     forward: bool = True
     consistent: bool = False
     capacity: CapacityReport = "NONE"
-    #: Which parameter the key condition and the filter came from; refusals name it.
+    #: Which parameter the key condition and the filter came from; rejections name it.
     legacy: bool = False
 
 

@@ -1,6 +1,6 @@
 """The two ways in: a target and JSON bytes for servers, an operation and a dict for callers in process.
 
-`answer` never raises: what DynamoDB refuses becomes its error body, and anything unexpected becomes
+`answer` never raises: what DynamoDB rejects becomes its error body, and anything unexpected becomes
 an InternalServerError with a log record. It knows nothing of sockets, headers or signatures.
 """
 
@@ -43,7 +43,7 @@ def answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
 def decode_body(target: str, body: bytes, texts: ErrorTexts = LATEST) -> Request[Any]:
     """Return the request behind a target and a JSON body, or raise what DynamoDB would."""
     operation = _TARGETS.get(target)
-    # DynamoDB: unreadable JSON is refused before the target is looked at, but no body is not JSON.
+    # DynamoDB: unreadable JSON is rejected before the target is looked at, but no body is not JSON.
     payload = _read(body) if body or operation is not None else None
     if operation is None:
         raise errors.unknown_operation(target.removeprefix("DynamoDB_20120810."))
@@ -56,16 +56,16 @@ def encode_response(target: str, reply: Callable[[], Reply]) -> tuple[int, list[
         found = reply()
         # DynamoDB: some operations have no output in the API model; the body is empty, not "{}".
         return 200, [] if _TARGETS.get(target) in WITHOUT_REPLY else encode_pieces(found)
-    except ServiceError as refused:
-        return encode_error(refused)
+    except ServiceError as rejected:
+        return encode_error(rejected)
     except Exception:  # noqa: BLE001  # the edge: a server goes on after any fault of one request
         _LOG.exception("%s failed", target)
         return encode_error(ServiceError("InternalServerError", _INTERNAL, status=500))
 
 
-def encode_error(refused: ServiceError) -> tuple[int, list[bytes]]:
-    """Return the status and JSON body of a refusal, in one piece."""
-    return refused.status, [dumps(refused.body())]
+def encode_error(rejected: ServiceError) -> tuple[int, list[bytes]]:
+    """Return the status and JSON body of a rejection, in one piece."""
+    return rejected.status, [dumps(rejected.body())]
 
 
 def call(engine: Engine, operation: str, payload: dict[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
-"""DynamoDB's ten value types: canonical form, order, size, and the way to and from Python.
+"""DynamoDB's ten value types: canonical form, order, size, conversion from and to Python values.
 
-Pure: no clock, no files, no requests. Values are DynamoDB's wire JSON throughout.
+All functions are pure. Values are DynamoDB's JSON, such as `{"S": "text"}`.
 """
 
 from .canonical import (

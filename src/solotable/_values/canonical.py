@@ -1,9 +1,9 @@
-"""Attribute values in their one canonical wire form, and DynamoDB's refusals of bad ones.
+"""Canonical form of attribute values, and DynamoDB's errors for invalid values.
 
 A value is DynamoDB's JSON: `{"S": "text"}`, `{"N": "1"}`, `{"L": [...]}` and so on for ten types.
-Canonical means: numbers in one spelling, sets sorted and without duplicates, base64 in one spelling.
-So two values are equal exactly when their dicts are. The JSON types (a string in S, a list in SS)
-have been checked before; this room checks what the JSON types cannot say.
+A canonical value has numbers in one spelling, sets sorted without duplicates, and base64 in one spelling:
+two values are equal exactly when their dicts are equal. Callers have checked the JSON types (a string in S,
+a list in SS) before.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ _TOO_DEEP = (
     "Nesting Levels have exceeded supported limits: "
     "Attributes in the item have nested levels beyond supported limit"
 )
-#: A name of so many characters cannot be too long, whatever they are.
+#: A name of so many characters fits, however many bytes each of them takes.
 _SHORT_NAME = LONGEST_ATTRIBUTE_NAME // 4
 
 
 def canonical_item(item: Item) -> Item:
     """Return the item with every value canonical."""
-    # DynamoDB: the names of the attributes are judged before any value.
+    # DynamoDB: checks all attribute names before any value.
     for name in item:
         if not name or len(name) > _SHORT_NAME:
             check_name(name)
@@ -52,7 +52,7 @@ def canonical_item(item: Item) -> Item:
 
 
 def check_name(name: str) -> str:
-    """Return an attribute's name, or refuse it."""
+    """Return an attribute's name, or raise DynamoDB's error for it."""
     if not name:
         raise invalid("Empty attribute name", family="structure")
     if len(name) > _SHORT_NAME and len(name.encode()) > LONGEST_ATTRIBUTE_NAME:
@@ -61,9 +61,9 @@ def check_name(name: str) -> str:
 
 
 def canonical(value: AttributeValue, depth: int = 1) -> AttributeValue:
-    """Return the value in canonical form, or refuse it as DynamoDB does."""
+    """Return the value in canonical form, or raise DynamoDB's error for it."""
     if len(value) != 1:
-        # DynamoDB: the content is judged before the number of types is.
+        # DynamoDB: checks the content before the number of types.
         for kind, content in value.items():
             _canonical(kind, content, depth)
         raise invalid(_SEVERAL if value else _EMPTY, family="structure")
@@ -125,12 +125,12 @@ def _canonical_set(kind: str, members: list[str]) -> list[str]:
 
 
 def _duplicates(kind: str, members: list[str]) -> ServiceError:
-    # DynamoDB: the newer validator quotes the members, and sorts those before the first that it has seen
-    # already; conformance: values/refused: a string twice in a set.
+    # DynamoDB: the newer validator quotes the members, and sorts those before the first duplicate;
+    # conformance: values/refused: a string twice in a set.
     if kind == "NS":
-        refused = invalid("Input collection contains duplicates")
-        refused.newer = invalid_parameter("Input collection contains duplicates.").message
-        return refused
+        rejected = invalid("Input collection contains duplicates")
+        rejected.newer = invalid_parameter("Input collection contains duplicates.").message
+        return rejected
     first = {member: at for at, member in reversed(list(enumerate(members)))}
     repeat = next(at for at, member in enumerate(members) if first[member] < at)
     quoted = [f'"{member}"' for member in sort_members(kind, members[:repeat]) + members[repeat:]]
@@ -156,7 +156,7 @@ def sort_members(kind: str, members: list[str]) -> list[str]:
 
 
 def canonical_base64(text: str) -> str:
-    """Return the one base64 spelling of these bytes (unused bits of the last character are zero)."""
+    """Return the canonical base64 text of these bytes: unused bits of the last character are zero."""
     return b64encode(b64decode(text)).decode("ascii")
 
 

@@ -1,8 +1,8 @@
-"""Python values <-> DynamoDB values, without loss.
+"""Convert Python values to DynamoDB values and back, without loss.
 
-`dump` takes str, bytes, bool, None, int, Decimal, exact floats, lists, tuples, dicts and sets of one
-kind; `load` gives numbers back as int when whole and Decimal otherwise. Naive guesses are refused:
-NaN, empty sets and mixed sets have no DynamoDB value.
+`dump` takes str, bytes, bool, None, int, Decimal, float, lists, tuples, dicts and sets of one type.
+`load` returns whole numbers as int and other numbers as Decimal. NaN, empty sets and mixed sets raise
+DataError: DynamoDB has no value for them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def dump(value: Any) -> AttributeValue:
         case Sequence():
             return {"L": [dump(member) for member in value]}
         case _:
-            raise DataError(f"DynamoDB has no value for {type(value).__name__}; give it as text or a number.")
+            raise DataError(f"DynamoDB has no value for {type(value).__name__}; pass it as text or a number.")
 
 
 def load(value: AttributeValue) -> Any:
@@ -78,19 +78,19 @@ def load(value: AttributeValue) -> Any:
 
 def _name(name: Any) -> str:
     if not isinstance(name, str):
-        raise DataError(f"A map's keys are strings in DynamoDB; {name!r} is {type(name).__name__}.")
+        raise DataError(f"The keys of a DynamoDB map are strings, got {name!r} ({type(name).__name__}).")
     if not name:
-        raise DataError("DynamoDB has no empty attribute name; leave the entry out or name it.")
+        raise DataError("An attribute name is empty; DynamoDB requires at least one character.")
     return name
 
 
 def _number(value: int | float | Decimal) -> str:
-    # repr() is the shortest text that reads back as the same float: exact in the sense users expect.
+    # repr() is the shortest text that parses to the same float.
     text = repr(value) if isinstance(value, float) else str(value)
     try:
         return canonical_number(text)
-    except ServiceError as refused:
-        raise DataError(f"{text} is no DynamoDB number: {refused.message}") from refused
+    except ServiceError as rejected:
+        raise DataError(f"{text} is not a DynamoDB number: {rejected.message}") from rejected
 
 
 def _load_number(text: str) -> int | Decimal:
@@ -99,7 +99,7 @@ def _load_number(text: str) -> int | Decimal:
 
 def _dump_set(members: AbstractSet[Any]) -> AttributeValue:
     if not members:
-        raise DataError("DynamoDB has no empty set; leave the attribute out instead.")
+        raise DataError("DynamoDB has no empty set; leave the attribute out.")
     dumped = [dump(member) for member in members]
     kinds = {next(iter(value)) for value in dumped}
     kind = min(kinds)

@@ -1,7 +1,7 @@
 """DynamoDB's numbers: decimal text of up to 38 significant digits, from 1E-130 to 9.99...E+125.
 
-A number is kept as its canonical text (plain notation, no leading or trailing zeros), so equal
-numbers are equal strings. Nothing here rounds: what does not fit is refused.
+A number is its canonical text (plain notation, no leading or trailing zeros), so equal numbers are equal
+strings. Nothing here rounds: a number that does not fit raises DynamoDB's error.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from solotable.errors import ServiceError, invalid
 DIGITS = 38
 LARGEST_EXPONENT = 125
 SMALLEST_EXPONENT = -130
-_LONGEST_REMEMBERED = 48
-#: Numbers of so many characters come again and again.
+_LONGEST_CACHED = 48
+#: Numbers of so many characters repeat often enough to cache their sizes.
 _SHORT = 6
 
 _OVERFLOW = "Number overflow. Attempting to store a number with magnitude larger than supported range"
-#: Says of the commonest spellings, whole numbers, that they are canonical.
+#: Matches whole numbers, the most frequent spelling, which are canonical.
 is_plain_number = re.compile(r"(?:0|-?[1-9][0-9]{0,37})\Z").match
 _NUMBER = re.compile(r"([+-]?)([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?)([0-9]+))?\Z").match
 # Wide enough for the exact sum of the largest and the smallest number.
@@ -28,7 +28,7 @@ _EXACT = Context(prec=LARGEST_EXPONENT - SMALLEST_EXPONENT + 2 * DIGITS, Emin=-9
 
 
 def canonical_number(text: str) -> str:
-    """Return the one spelling of a number, or refuse it as DynamoDB does.
+    """Return the canonical text of a number, or raise DynamoDB's error for it.
 
     >>> canonical_number("+001.50e3")
     '1500'
@@ -36,8 +36,8 @@ def canonical_number(text: str) -> str:
     if is_plain_number(text):
         # DynamoDB: trailing zeros are not significant, so any plain integer of 38 digits fits.
         return text
-    # The same numbers come again and again; long texts are not worth their memory.
-    return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _canonical(text)
+    # Programs repeat the same numbers; the cache holds short texts only.
+    return _cached(text) if len(text) <= _LONGEST_CACHED else _canonical(text)
 
 
 def _canonical(text: str) -> str:
@@ -47,7 +47,7 @@ def _canonical(text: str) -> str:
     return ("-" if negative else "") + _plain(digits, exponent)
 
 
-_remembered = lru_cache(maxsize=4096)(_canonical)
+_cached = lru_cache(maxsize=4096)(_canonical)
 
 
 def _parts(text: str) -> tuple[bool, str, int]:
@@ -56,10 +56,10 @@ def _parts(text: str) -> tuple[bool, str, int]:
     if found is None or not (found[2] or found[3]):
         raise _not_a_number(text)
     sign, whole, fraction, exponent_sign, exponent_text = found.groups("")
-    # DynamoDB: zero is judged by the exponent it is written with, as if its last digit counted.
+    # DynamoDB: checks zero by its written exponent, as if its last digit were significant.
     leading = (whole + fraction).lstrip("0") or "0"
     digits = leading.rstrip("0")
-    # A million is beyond any range, and keeps int() from reading megabytes of digits.
+    # A million is beyond any range, and int() does not have to convert megabytes of digits.
     exponent_digits = exponent_text.lstrip("0")
     exponent = int(exponent_digits or "0") if len(exponent_digits) <= 6 else 10**6
     if len(exponent_digits) > 18 and _outgrows(exponent_digits):
@@ -79,7 +79,7 @@ def _parts(text: str) -> tuple[bool, str, int]:
 
 
 def _outgrows(exponent: str) -> bool:
-    # DynamoDB: an exponent past 64 bits is no number at all.
+    # DynamoDB: a text whose exponent exceeds 64 bits is not a number.
     return len(exponent) > 19 or int(exponent) >= 2**63
 
 
@@ -92,27 +92,27 @@ def _plain(digits: str, exponent: int) -> str:
 
 
 def _not_a_number(text: str) -> ServiceError:
-    # DynamoDB: the older validator names the empty string by its absence.
+    # DynamoDB: the older validator shows nothing for an empty string.
     fault = "The parameter cannot be converted to a numeric value"
     return invalid(f"{fault}: {text}" if text else fault, newer=f"{fault}: {text}")
 
 
 def add(left: str, right: str) -> str:
-    """Return the exact sum of two canonical numbers, or refuse it when it does not fit."""
+    """Return the exact sum of two canonical numbers, or raise DynamoDB's error if it does not fit."""
     if _are_short_and_whole(left, right):
         return str(int(left) + int(right))
     return _result(_EXACT.add(Decimal(left), Decimal(right)))
 
 
 def subtract(left: str, right: str) -> str:
-    """Return the exact difference of two canonical numbers, or refuse it when it does not fit."""
+    """Return the exact difference of two canonical numbers, or raise DynamoDB's error if it does not fit."""
     if _are_short_and_whole(left, right):
         return str(int(left) - int(right))
     return _result(_EXACT.subtract(Decimal(left), Decimal(right)))
 
 
 def _are_short_and_whole(left: str, right: str) -> bool:
-    """Whether both are whole and their sum surely fits: its canonical text is then what `str` gives."""
+    """Return whether both are whole, and so short that their sum has its canonical text from `str`."""
     return len(left) < DIGITS and len(right) < DIGITS and "." not in left and "." not in right
 
 
@@ -120,24 +120,24 @@ def _result(exact: Decimal) -> str:
     if not exact:
         return "0"
     if len(exact.normalize(_EXACT).as_tuple().digits) > DIGITS:
-        # DynamoDB: arithmetic that needs more digits than there are is told as an overflow.
+        # DynamoDB: reports a result with too many digits as an overflow.
         raise invalid(_OVERFLOW)
     return canonical_number(str(exact))
 
 
 def number_size(text: str) -> int:
-    """Return the bytes that DynamoDB counts for a canonical number, which has 133 characters at most."""
+    """Return the bytes that DynamoDB counts for a canonical number (at most 133 characters)."""
     length = len(text)
     if length <= _SHORT or "." in text or text[0] == "-":
-        return _remembered_size(text)
-    # Long whole numbers are counters and moments, which seldom come twice.
+        return _cached_size(text)
+    # Long whole numbers are counters and timestamps, which rarely repeat: no cache.
     count = len(text.rstrip("0"))
-    # As below: the pair that is half filled is the last one, or else the first.
+    # As in `_cached_size`: the half-filled pair is the last one, or else the first.
     return 1 + (count >> 1) + ((count | length) & 1)
 
 
 @lru_cache(maxsize=4096)
-def _remembered_size(text: str) -> int:
+def _cached_size(text: str) -> int:
     digits = text.lstrip("-").replace(".", "")
     significant = digits.strip("0")
     count = len(significant)
@@ -158,7 +158,7 @@ def _first_power(text: str) -> int:
 
 
 def ordered_number(text: str) -> bytes:
-    """Return bytes that sort as the canonical number does, and that no other number's bytes prefix.
+    """Return bytes that sort as the canonical number does; no other number's bytes start with them.
 
     >>> sorted(["10", "-2", "0", "9.5", "-10"], key=ordered_number)
     ['-10', '-2', '0', '9.5', '10']

@@ -15,7 +15,7 @@ ORDERED: Final = frozenset({"S", "N", "B"})
 
 
 def sort_key(kind: str, content: str) -> Any:
-    """Return something that Python compares as DynamoDB compares values of this type."""
+    """Return an object that Python compares as DynamoDB compares values of this type."""
     if kind == "N":
         return Decimal(content)
     if kind == "B":
@@ -25,9 +25,9 @@ def sort_key(kind: str, content: str) -> Any:
 
 
 def ordered_bytes(kind: str, content: str) -> bytes:
-    """Return bytes that sort as the value does and that are no prefix of another value's bytes.
+    """Return bytes that sort as the value does; no other value's bytes start with them.
 
-    So the bytes of several values can be joined and still sort part by part.
+    The bytes of several values can be joined, and still sort value by value.
     """
     if kind == "S":
         raw = content.encode()
@@ -38,6 +38,6 @@ def ordered_bytes(kind: str, content: str) -> bytes:
 
 
 def ordered_prefix(kind: str, content: str) -> bytes:
-    """Return the bytes that every string or binary beginning with this one begins with."""
+    """Return the bytes that start the ordered bytes of every string or binary with this prefix."""
     raw = b64decode(content) if kind == "B" else content.encode()
     return raw.replace(b"\x00", b"\x00\xff") if b"\x00" in raw else raw

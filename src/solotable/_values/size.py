@@ -1,4 +1,4 @@
-"""How many bytes DynamoDB counts for a value: the 400 KB limit, the 1 MB page and capacity use this."""
+"""Sizes of items and values as DynamoDB counts them, for the 400 KB limit, the 1 MB page and capacity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def item_size(item: Item) -> int:
     for name, value in item.items():
         total += len(name) if name.isascii() else len(name.encode())
         for kind, content in value.items():
-            # Most attributes are text, and most text is ASCII: the call would cost more than the answer.
+            # Most attributes are ASCII text: a call costs more than its length.
             if kind == "S" and content.isascii():
                 total += len(content)
             elif kind == "N":
@@ -27,9 +27,9 @@ def item_size(item: Item) -> int:
 
 
 def growth(names: Collection[str], old: Item, new: Item, *, most: int = sys.maxsize) -> int:
-    """Return by how much an item is larger than it was, if only the attributes of these names differ.
+    """Return how many bytes an item has gained, where only the attributes of these names differ.
 
-    Once the new values alone take more than `most` bytes, the rest is not counted.
+    Stops counting once the new values alone take more than `most` bytes.
     """
     total = added = 0
     for name in names:
@@ -78,7 +78,7 @@ def content_size(kind: str, content: Any) -> int:
 
 
 def levels(value: AttributeValue) -> int:
-    """Return how many lists and maps lie in one another.
+    """Return the nesting depth of lists and maps in a value.
 
     >>> levels({"S": "a"}), levels({"L": []}), levels({"M": {"a": {"L": []}}})
     (0, 1, 2)
@@ -96,5 +96,5 @@ def text_size(text: str) -> int:
 
 
 def base64_size(text: str) -> int:
-    """Return the length of the bytes behind canonical base64 text."""
+    """Return the number of bytes that canonical base64 text encodes."""
     return len(text) // 4 * 3 - text[-2:].count("=")

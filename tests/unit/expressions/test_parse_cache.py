@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from solotable._expressions.syntax.parse_cache import LONGEST_REMEMBERED, remember
+from solotable._expressions.syntax.parse_cache import LONGEST_CACHED, cache_trees
 from solotable.errors import ServiceError, invalid
 
 
 def test_short_texts_are_parsed_once_and_long_ones_each_time() -> None:
     parsed: list[tuple[str, str]] = []
 
-    @remember
+    @cache_trees
     def parse(text: str, label: str) -> str:
         parsed.append((text, label))
         return text + label
 
-    short, long = "s" * LONGEST_REMEMBERED, "l" * (LONGEST_REMEMBERED + 1)
+    short, long = "s" * LONGEST_CACHED, "l" * (LONGEST_CACHED + 1)
     for text in (short, short, long, long):
         assert parse(text, "!") == text + "!"
     assert parse(short, "?") == short + "?"
@@ -24,7 +24,7 @@ def test_short_texts_are_parsed_once_and_long_ones_each_time() -> None:
 
 
 def test_a_refusal_is_raised_each_time() -> None:
-    @remember
+    @cache_trees
     def parse(text: str) -> str:
         raise invalid(text)
 

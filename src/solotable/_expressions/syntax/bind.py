@@ -1,6 +1,6 @@
-"""Unbound trees and placeholders to bound trees, with DynamoDB's checks in DynamoDB's order.
+"""Bind placeholders: unbound trees to bound trees, with DynamoDB's checks in DynamoDB's order.
 
-Knows nothing of tables: which attributes are keys is judged later. Values must be canonical.
+Values must be canonical. The engine checks which attributes are keys.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from solotable._values import ORDERED, SETS, TYPES, AttributeValue, kind_of, sor
 from solotable._values.limits import DEEPEST_PATH, MOST_IN_OPERANDS
 from solotable.errors import ServiceError, invalid
 
-from .grammar import Label, refuse
+from .grammar import Label, invalid_expression
 from .unbound import (
     Alias,
     Call,
@@ -89,7 +89,7 @@ _LONG_NAMES = {
     "L": "LIST",
     "M": "MAP",
 }
-# DynamoDB: in the order of its own hash tables.
+# DynamoDB: in the order of its hash tables.
 _ANY_TYPE = "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}"
 _TYPE_NAMES = "{B,NULL,SS,BOOL,L,BS,N,NS,S,M}"
 
@@ -97,7 +97,7 @@ _TYPE_NAMES = "{B,NULL,SS,BOOL,L,BS,N,NS,S,M}"
 def bind_condition(
     parsed: ParsedCondition, label: Label, names: Mapping[str, str], values: Mapping[str, AttributeValue]
 ) -> Condition:
-    """Return the condition with its placeholders filled in."""
+    """Return the condition with its placeholders replaced."""
     return _Binder(label, names, values).condition(parsed.tree)
 
 
@@ -112,9 +112,9 @@ def bind_projection(parsed: ParsedProjection, names: Mapping[str, str]) -> Proje
 def bind_update(
     parsed: ParsedUpdate, names: Mapping[str, str], values: Mapping[str, AttributeValue]
 ) -> Update:
-    """Return the update with its placeholders filled in; no two actions may touch the same place."""
+    """Return the update with its placeholders replaced; the paths of two actions may not overlap."""
     binder = _Binder("UpdateExpression", names, values)
-    # DynamoDB: the last action is judged first; all paths before any value.
+    # DynamoDB: checks the last action first, and all paths before any value.
     paths = [binder.path(action.path) for action in reversed(parsed.actions)]
     binder.check_apart(tuple(reversed(paths)))
     bound = [
@@ -147,21 +147,21 @@ class _Binder:
         self.names = names
         self.values = values
 
-    def refuse(self, message: str) -> ServiceError:
-        return refuse(self.label, message)
+    def invalid(self, message: str) -> ServiceError:
+        return invalid_expression(self.label, message)
 
     def path(self, node: UnboundPath) -> Path:
         if isinstance(node, Attr):
             return node.path
         parts = tuple(self._name(part) if isinstance(part, Alias) else part for part in node.parts)
         if len(parts) > DEEPEST_PATH:
-            raise self.refuse(f"The document path has too many nesting levels; nesting levels: {len(parts)}")
+            raise self.invalid(f"The document path has too many nesting levels; nesting levels: {len(parts)}")
         return parts
 
     def _name(self, alias: str) -> str:
         name = self.names.get(alias)
         if name is None:
-            raise self.refuse(
+            raise self.invalid(
                 "An expression attribute name used in the document path is not defined; "
                 f"attribute name: {alias}"
             )
@@ -170,7 +170,7 @@ class _Binder:
     def const(self, node: Value) -> Const:
         value = self.values.get(node.name)
         if value is None:
-            raise self.refuse(
+            raise self.invalid(
                 "An expression attribute value used in expression is not defined; "
                 f"attribute value: {node.name}"
             )
@@ -199,7 +199,7 @@ class _Binder:
                 return self._in(node)
 
     def _negated(self, node: Negation) -> Condition:
-        # In one go, because NOTs in parentheses may nest as deep as there may be operators.
+        # A loop: NOTs in parentheses may nest as deep as the limit of operators.
         negated = True
         while isinstance(node.term, Negation):
             node = node.term
@@ -225,11 +225,11 @@ class _Binder:
             ((low_kind, low_content),) = low.value.items()
             ((high_kind, high_content),) = high.value.items()
             if low_kind != high_kind:
-                raise self.refuse(
+                raise self.invalid(
                     f"The BETWEEN operator requires same data type for lower and upper bounds; {bounds}"
                 )
             if sort_key(low_kind, low_content) > sort_key(high_kind, high_content):
-                raise self.refuse(
+                raise self.invalid(
                     "The BETWEEN operator requires upper bound to be greater than or equal to lower bound; "
                     + bounds
                 )
@@ -239,7 +239,7 @@ class _Binder:
         operand = self.operand(node.operand)
         options = tuple(map(self.operand, node.options))
         if len(options) > MOST_IN_OPERANDS:
-            raise self.refuse(
+            raise self.invalid(
                 f"The IN operator is provided with too many operands; number of operands: {len(options)}"
             )
         self._distinct("IN", operand, *options)
@@ -254,7 +254,7 @@ class _Binder:
         match name:
             case "attribute_exists" | "attribute_not_exists":
                 if not isinstance(first, Attr):
-                    raise self.refuse(
+                    raise self.invalid(
                         f"Operator or function requires a document path; operator or function: {name}"
                     )
                 exists = Exists(first.path)
@@ -276,7 +276,7 @@ class _Binder:
             raise self._wrong_type("attribute_type", kind or _ANY_TYPE)
         name: str = operand.value["S"]
         if name not in TYPES:
-            raise self.refuse(f"Invalid attribute type name found; type: {name}, valid types: {_TYPE_NAMES}")
+            raise self.invalid(f"Invalid attribute type name found; type: {name}, valid types: {_TYPE_NAMES}")
         return name
 
     def _size(self, node: Call) -> Operand:
@@ -293,14 +293,14 @@ class _Binder:
 
     def _count(self, node: Call) -> None:
         if len(node.arguments) != _ARGUMENTS[node.function]:
-            raise self.refuse(
+            raise self.invalid(
                 "Incorrect number of operands for operator or function; "
                 f"operator or function: {node.function}, number of operands: {len(node.arguments)}"
             )
 
     def _distinct(self, operator: str, first: Operand, *others: Operand) -> None:
         if type(first) is Attr and first in [other for other in others if type(other) is Attr]:
-            raise self.refuse(
+            raise self.invalid(
                 "The first operand must be distinct from the remaining operands for this operator or "
                 f"function; operator: {operator}, first operand: {printed(first.path)}"
             )
@@ -313,7 +313,7 @@ class _Binder:
                     raise self._wrong_type(operator, kind)
 
     def _wrong_type(self, operator: str, kind: str) -> ServiceError:
-        return self.refuse(
+        return self.invalid(
             "Incorrect operand type for operator or function; "
             f"operator or function: {operator}, operand type: {kind}"
         )
@@ -328,7 +328,7 @@ class _Binder:
                 value = self.const(node.value).value
                 kind = kind_of(value)
                 if kind not in SETS and not (kind == "N" and node.keyword == "ADD"):
-                    raise self.refuse(
+                    raise self.invalid(
                         "Incorrect operand type for operator or function; "
                         f"operator: {node.keyword}, operand type: {_LONG_NAMES[kind]}, "
                         f"typeSet: ALLOWED_FOR_{node.keyword}_OPERAND"
@@ -353,7 +353,7 @@ class _Binder:
                     self._all_of_type("L", function, first, second)
                     return ListAppend(first, second)
                 if not isinstance(first, Attr):
-                    raise self.refuse(
+                    raise self.invalid(
                         f"Operator or function requires a document path; operator or function: {function}"
                     )
                 return IfNotExists(first.path, second)
@@ -367,14 +367,14 @@ class _Binder:
         found = clash(paths)
         if found is not None:
             verb, one, two = found
-            raise self.refuse(
+            raise self.invalid(
                 f"Two document paths {verb} with each other; must remove or rewrite one of these paths; "
                 f"path one: {printed(one)}, path two: {printed(two)}"
             )
 
 
 def _kind(operand: Operand) -> str | None:
-    """Return the type that an operand has whatever the item holds, if it has one."""
+    """Return the type of an operand, if it is the same for every item."""
     if isinstance(operand, Const):
         return kind_of(operand.value)
     return "N" if isinstance(operand, Size) else None

@@ -1,6 +1,6 @@
-"""All expressions of one request, compiled together: they share their placeholders.
+"""Compile all expressions of one request; they share their placeholders.
 
-UsedPlaceholders that no expression mentions are refused here, whatever the item turns out to be.
+A placeholder that no expression uses is an error, whatever the item is.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .bind import bind_condition, bind_projection, bind_update, check_used
 from .grammar import Label, utf8_size
 from .key_conditions import compile_key, key_condition
 from .parse import parse_condition, parse_projection, parse_update
-from .parse_cache import remember
+from .parse_cache import cache_trees
 from .unbound import ParsedCondition, UsedPlaceholders
 
 _NAME = re.compile(r"#[0-9A-Za-z_]+\Z").match
@@ -48,10 +48,10 @@ def compile_expressions(
     names: dict[str, str] | None = None,
     values: dict[str, AttributeValue] | None = None,
 ) -> Compiled:
-    """Return the trees of a request's expressions, or refuse them as DynamoDB does.
+    """Return the trees of a request's expressions, or raise DynamoDB's error for them.
 
-    The order of the checks is DynamoDB's: names, values, each expression, then what is unused, and
-    last whether the key condition can be one.
+    The order of the checks is DynamoDB's: names, values, each expression, unused placeholders, and last
+    whether the key condition is one.
     """
     given_names = _NO_NAMES if names is None else _checked_names(names)
     given_values = _NO_VALUES if values is None else _checked_values(values)
@@ -89,7 +89,7 @@ def compile_expressions(
     )
 
 
-@remember
+@cache_trees
 def _constant(text: str, label: Label) -> Condition:
     return bind_condition(parse_condition(text, label), label, _NO_NAMES, _NO_VALUES)
 
@@ -121,12 +121,12 @@ def _checked_values(values: dict[str, AttributeValue]) -> dict[str, AttributeVal
     for key, value in values.items():
         try:
             checked[key] = canonical(value)
-        except ServiceError as refused:
-            wrapped = f"ExpressionAttributeValues contains invalid value: {refused.message} for key {key}"
-            if refused.family == "structure":
-                raise invalid(wrapped, family="structure") from refused
+        except ServiceError as rejected:
+            wrapped = f"ExpressionAttributeValues contains invalid value: {rejected.message} for key {key}"
+            if rejected.family == "structure":
+                raise invalid(wrapped, family="structure") from rejected
             # DynamoDB: the newer validator does not say which value it was.
-            raise invalid(wrapped, newer=refused.newer or refused.message) from refused
+            raise invalid(wrapped, newer=rejected.newer or rejected.message) from rejected
     return checked
 
 

@@ -1,7 +1,7 @@
-"""The grammar that all expressions share: a place in the tokens, paths, values and function calls.
+"""The part of the grammar that all expressions share: paths, values and function calls.
 
-Reads nesting of any depth without recursion. What a kind of expression does not take is noted, and
-told once the whole text has proved to be well formed.
+Reads nesting of any depth without recursion. Collects misused functions and names, and reports them only
+when the whole text is well formed.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Label = Literal[
     "UpdateExpression",
 ]
 
-#: Calls inside calls; far beyond any use, and short of Python's own limit for the rooms that recurse.
+#: Calls inside calls: more than any use needs, less than Python's recursion limit allows.
 DEEPEST_CALL: Final = 100
 REDUNDANT: Final = "The expression has redundant parentheses;"
 MISUSED: Final = "The function is not allowed to be used this way in an expression; function: "
@@ -32,18 +32,18 @@ MISUSED: Final = "The function is not allowed to be used this way in an expressi
 _TOO_MANY = f"The expression contains too many operators; operator count: {MOST_OPERATORS + 1}"
 
 
-def refuse(label: str, message: str) -> ServiceError:
-    """Return the ValidationException that names the expression at fault."""
+def invalid_expression(label: str, message: str) -> ServiceError:
+    """Return the ValidationException that names the kind of expression."""
     return invalid(f"Invalid {label}: {message}")
 
 
 def utf8_size(text: str) -> int:
-    """Return the length in UTF-8; JSON can carry half a surrogate pair, which counts like a whole letter."""
+    """Return the length in UTF-8; a lone surrogate, which JSON can carry, counts three bytes."""
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
 class Reader:
-    """A place in the tokens, and what was noticed on the way there."""
+    """A cursor in the tokens, with the faults found before it."""
 
     def __init__(self, text: str, label: Label) -> None:
         self.text = text
@@ -53,18 +53,20 @@ class Reader:
         self.at = 0
         self.operators = 0
         self.deep = False
-        # Faults that are told only once the whole text has proved to be well formed, by position.
+        # Faults by position, reported only when the whole text is well formed.
         self.faults: list[tuple[int, str]] = []
 
     def _check_size(self) -> None:
         if not self.text:
-            raise refuse(self.label, "The expression can not be empty;")
+            raise invalid_expression(self.label, "The expression can not be empty;")
         size = utf8_size(self.text)
         if size > LARGEST_EXPRESSION:
-            # DynamoDB: only conditions are told how long they are.
-            told = self.label not in ("UpdateExpression", "ProjectionExpression")
-            tail = f" expression size: {size}" if told else ""
-            raise refuse(self.label, f"Expression size has exceeded the maximum allowed size;{tail}")
+            # DynamoDB: the error for conditions shows the size, others do not.
+            is_condition = self.label not in ("UpdateExpression", "ProjectionExpression")
+            tail = f" expression size: {size}" if is_condition else ""
+            raise invalid_expression(
+                self.label, f"Expression size has exceeded the maximum allowed size;{tail}"
+            )
 
     @property
     def kind(self) -> str:
@@ -84,21 +86,21 @@ class Reader:
         return token
 
     def unexpected(self) -> NoReturn:
-        raise refuse(self.label, complaint(self.text, self.tokens, self.at))
+        raise invalid_expression(self.label, complaint(self.text, self.tokens, self.at))
 
     def close(self, opened: int) -> None:
-        """Read the closing parentheses of what was opened so many times in a row."""
+        """Read as many closing parentheses as were opened in a row."""
         for closed in range(opened):
             self.expect(")")
             if closed:
-                raise refuse(self.label, REDUNDANT)
+                raise invalid_expression(self.label, REDUNDANT)
 
     def finish(self) -> None:
-        # DynamoDB: misused functions and reserved words are told in one pass, the leftmost first.
+        # DynamoDB: reports misused functions and reserved words in one pass, the leftmost first.
         if self.faults:
-            raise refuse(self.label, min(self.faults)[1])
+            raise invalid_expression(self.label, min(self.faults)[1])
         if self.operators > MOST_OPERATORS or self.deep:
-            raise refuse(self.label, _TOO_MANY)
+            raise invalid_expression(self.label, _TOO_MANY)
 
     def used(self) -> UsedPlaceholders:
         return UsedPlaceholders(
@@ -112,7 +114,7 @@ class Reader:
         parts: list[str | int] = [self._name()]
         while True:
             if self.accept("."):
-                # DynamoDB: the grammar takes a value's placeholder here, and then finds no such name.
+                # DynamoDB: the grammar accepts a value's placeholder here, and then finds no such name.
                 if self.kind not in ("name", "alias", "value"):
                     self.unexpected()
                 parts.append(self._name())
@@ -137,7 +139,7 @@ class Reader:
         return token.text
 
     def _index(self, token: Token) -> int:
-        # Ten digits are enough to know that an index is too large.
+        # Eleven digits are enough to know that an index is too large.
         index = int(token.text[:11])
         if index > LARGEST_LIST_INDEX:
             message = f"List index is not within the allowable range; index: [{token.text}]"
@@ -175,7 +177,7 @@ class Reader:
         return self.expect("value").text
 
     def check_call(self, function: Token, *, inside: bool) -> None:
-        """Note a call that this kind of expression does not take."""
+        """Record a call that this kind of expression does not allow."""
 
     def misused(self, function: Token) -> None:
         self.faults.append((function.start, MISUSED + function.text))

@@ -1,6 +1,8 @@
-"""Bound key condition expressions to key terms: one condition for one key attribute each.
+"""Compile key conditions to key terms, one for each key attribute.
 
-What needs the table's schema (which attributes are keys, how many terms) is judged elsewhere.
+Programs repeat a key condition with other values. Its errors depend on its text, its names and the types of
+its values, so an outline without values is cached and filled in. BETWEEN and size() depend on the values:
+those are bound each time, and so are invalid conditions. The engine checks the terms against the schema.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from solotable.errors import ServiceError, invalid
 
 from .bind import bind_condition, check_used
 from .parse import parse_condition
-from .parse_cache import remember
+from .parse_cache import cache_trees
 from .unbound import (
     Call,
     Comparison,
@@ -49,7 +51,7 @@ _FLIPPED: Final[dict[str, KeyOperator]] = {"=": "=", "<": ">", "<=": ">=", ">": 
 
 
 def compile_key(text: str, names: Mapping[str, str], values: Mapping[str, AttributeValue]) -> KeyCondition:
-    """Return the terms of a key condition that is a request's only expression, or refuse it."""
+    """Return the terms of a key condition that is a request's only expression, or raise DynamoDB's error."""
     if len(names) + len(values) <= _MOST_PLACEHOLDERS:
         outlines = _outlines(
             text, tuple(names.items()), tuple([(name, *value) for name, value in values.items()])
@@ -66,15 +68,15 @@ def _bound(text: str, names: Mapping[str, str], values: Mapping[str, AttributeVa
     return key_condition(parsed.tree, condition)
 
 
-@remember
+@cache_trees
 def _outlines(
     text: str, names: tuple[tuple[str, str], ...], kinds: tuple[tuple[str, ...], ...]
 ) -> tuple[_Outline, ...] | None:
-    """Return the outline of every term; None when the values themselves matter."""
+    """Return the outline of every term; None if the check depends on the values."""
     lower = text.lower()
     if "between" in lower or "size" in lower or any(len(name) > _LONGEST_OUTLINE_NAME for _, name in names):
         return None
-    # In the place of each value its placeholder.
+    # Each value is its own placeholder.
     marked: dict[str, AttributeValue] = {name: {kind: name} for name, kind in kinds}
     try:
         terms = _bound(text, dict(names), marked)
@@ -84,9 +86,9 @@ def _outlines(
 
 
 def key_condition(written: UnboundCondition, bound: Condition) -> KeyCondition:
-    """Return the terms of a key condition, or refuse what cannot be one."""
+    """Return the terms of a key condition, or raise DynamoDB's error for it."""
     terms: dict[str, KeyTerm] = {}
-    # DynamoDB: ANDs may be grouped in any way.
+    # DynamoDB: allows any grouping of ANDs.
     todo = [(written, bound)]
     while todo:
         wrote, node = todo.pop()
@@ -144,7 +146,7 @@ def _check_first(operator: str, operand: UnboundOperand) -> None:
 
 
 def _only_name(*operands: tuple[UnboundOperand, Operand]) -> str:
-    """Return the one attribute name among the operands; they are judged from left to right."""
+    """Return the only attribute name among the operands, checked from left to right."""
     name = ""
     for wrote, operand in operands:
         if isinstance(wrote, Call):

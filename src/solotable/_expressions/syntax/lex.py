@@ -1,7 +1,6 @@
-"""Expression text to tokens, and DynamoDB's way of pointing at the token it could not use.
+"""Split expression text into tokens, and describe a token in DynamoDB's syntax errors.
 
-Nothing is refused here: a character that belongs to no token becomes a token of its own, which no
-rule of the grammar takes.
+Never raises: a character outside the grammar becomes a token that no rule accepts.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from typing import Final, NamedTuple
 
 KEYWORDS: Final = frozenset({"AND", "OR", "NOT", "BETWEEN", "IN", "SET", "REMOVE", "ADD", "DELETE"})
 
-# DynamoDB: a bare name starts with a letter, what follows # or : may be any letter, digit or _.
+# DynamoDB: a bare name starts with a letter; any letter, digit or _ may follow # or :.
 _TOKEN = re.compile(
     r"[ \t\r\n]*(?:"
     r"(?P<name>[A-Za-z][A-Za-z0-9_]*)"
@@ -52,12 +51,12 @@ def tokens(text: str) -> list[Token]:
 
 
 def complaint(text: str, found: list[Token], at: int) -> str:
-    """Return DynamoDB's description of a token that fits nowhere: the token and its neighbours."""
+    """Return DynamoDB's description of an unexpected token: the token and its neighbours."""
     token = found[at]
     start = found[at - 1].start if at else 0
     if token.kind == "end":
         return f'Syntax error; token: "<EOF>", near: "{text[start:]}"'
-    # DynamoDB: spaces at either end of the text are shown too.
+    # DynamoDB: shows the spaces at either end of the text.
     after = found[at + 1]
     end = len(text) if after.kind == "end" else after.end
     return f'Syntax error; token: "{token.text}", near: "{text[start:end]}"'

@@ -1,7 +1,7 @@
-"""Expression text to unbound trees, with every refusal that the text alone deserves.
+"""Parse expression text to unbound trees; raise all errors that depend on the text alone.
 
-No recursion: nesting of any depth is read in linear time. Short texts are parsed once and
-remembered. UsedPlaceholders are not looked up here.
+Reads nesting of any depth in linear time, without recursion. Caches the trees of short texts. `bind` looks up
+the placeholders.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Literal, cast
 
 from solotable._expressions.ast import Comparator
 
-from .grammar import MISUSED, REDUNDANT, Label, Reader, refuse
+from .grammar import MISUSED, REDUNDANT, Label, Reader, invalid_expression
 from .lex import Token
-from .parse_cache import remember
+from .parse_cache import cache_trees
 from .unbound import (
     Call,
     Comparison,
@@ -42,7 +42,7 @@ _UPDATE_FUNCTIONS = frozenset({"if_not_exists", "list_append"})
 _COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 
 
-@remember
+@cache_trees
 def parse_condition(text: str, label: Label) -> ParsedCondition:
     """Return the tree of a condition, filter or key condition."""
     reader = _Conditions(text, label)
@@ -51,9 +51,9 @@ def parse_condition(text: str, label: Label) -> ParsedCondition:
     return ParsedCondition(tree, reader.used())
 
 
-@remember
+@cache_trees
 def parse_update(text: str) -> ParsedUpdate:
-    """Return the actions of an update expression, in the order they were written."""
+    """Return the actions of an update expression, in written order."""
     reader = _Updates(text, "UpdateExpression")
     actions = reader.actions()
     reader.finish()
@@ -61,9 +61,9 @@ def parse_update(text: str) -> ParsedUpdate:
     return ParsedUpdate(actions, reader.used())
 
 
-@remember
+@cache_trees
 def parse_projection(text: str) -> ParsedProjection:
-    """Return the paths of a projection expression, in the order they were written."""
+    """Return the paths of a projection expression, in written order."""
     reader = Reader(text, "ProjectionExpression")
     paths = [reader.path()]
     while reader.accept(","):
@@ -74,7 +74,7 @@ def parse_projection(text: str) -> ParsedProjection:
 
 
 class _Group:
-    """A parenthesis that is open, or the whole condition: the terms read in it so far."""
+    """An open parenthesis, or the whole condition: the terms read so far."""
 
     __slots__ = ("all_of", "any_of", "negated", "wraps")
 
@@ -82,7 +82,7 @@ class _Group:
         self.any_of: list[UnboundCondition] = []
         self.all_of: list[UnboundCondition] = []
         self.negated = 0
-        # Whether all it holds is one other group.
+        # Whether it contains only one other group.
         self.wraps = False
 
     @property
@@ -91,7 +91,7 @@ class _Group:
 
     def add(self, term: UnboundCondition, *, grouped: bool = False) -> None:
         self.wraps = grouped and self.fresh
-        # One or two of any number of NOTs say the same, and nest no deeper.
+        # One or two NOTs mean the same as any number of them, and nest less.
         for _ in range(2 - self.negated % 2 if self.negated else 0):
             term = Negation(term)
         self.all_of.append(term)
@@ -121,7 +121,7 @@ class _Conditions(Reader):
                 self.at += 1
                 inner = groups.pop()
                 if inner.wraps:
-                    raise refuse(self.label, REDUNDANT)
+                    raise invalid_expression(self.label, REDUNDANT)
                 groups[-1].add(inner.tree(), grouped=True)
             if self.accept("AND"):
                 self.operators += 1
@@ -144,7 +144,7 @@ class _Conditions(Reader):
                 return
 
     def _term(self, groups: list[_Group]) -> None:
-        """Read one comparison or test; parentheses opened before it may be only its operand's."""
+        """Read one comparison or test; parentheses before it may belong to its operand."""
         first = self.tokens[self.at]
         left = self.operand()
         closed = 0
@@ -161,7 +161,7 @@ class _Conditions(Reader):
         else:
             self.unexpected()
         if closed > 1:
-            raise refuse(self.label, REDUNDANT)
+            raise invalid_expression(self.label, REDUNDANT)
         groups[-1].add(term, grouped=closed == 1 and term is left)
 
     def _comparison(self, first: Token, left: UnboundOperand) -> UnboundCondition:
@@ -228,7 +228,7 @@ class _Updates(Reader):
         for at, section in enumerate(self.sections):
             if section in self.sections[:at]:
                 message = f'The "{section}" section can only be used once in an update expression;'
-                raise refuse(self.label, message)
+                raise invalid_expression(self.label, message)
 
     def _action(self, section: str) -> UnboundAction:
         path = self.path()
@@ -250,7 +250,7 @@ class _Updates(Reader):
             opened -= 1
             closed += 1
             if closed > 1:
-                raise refuse(self.label, REDUNDANT)
+                raise invalid_expression(self.label, REDUNDANT)
         if self.kind not in ("+", "-"):
             if opened:
                 self.unexpected()
@@ -280,5 +280,5 @@ class _Updates(Reader):
         elif name not in _UPDATE_FUNCTIONS:
             self.faults.append((function.start, f"Invalid function name; function: {name}"))
         elif inside and name == "list_append":
-            # DynamoDB: if_not_exists may stand anywhere, list_append only by itself.
+            # DynamoDB: if_not_exists may be an operand of any function, list_append of none.
             self.misused(function)

@@ -1,4 +1,4 @@
-"""The 573 words that DynamoDB does not take as a bare attribute name, in any case. Data, no rules."""
+"""The 573 words that DynamoDB rejects as bare attribute names, in upper or lower case."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Expression trees as written: placeholders still in place, shapes already right.
+"""Trees of parsed expressions, with placeholders.
 
-A path or operand without placeholders is already the bound tree's own node. Nothing here decides.
+A path or operand without placeholders is the bound tree's node already.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from solotable._values.lazy_dataclass import dataclass
 
 
 class Alias(str):
-    """A part of a path that stands for a name in ExpressionAttributeNames."""
+    """A placeholder of ExpressionAttributeNames, as part of a path."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
 class NamedPath:
-    """A path with placeholders in it, or one that is too deep."""
+    """A path with placeholders, or one that is too deep."""
 
     parts: tuple[str | int, ...]
 
@@ -113,7 +113,7 @@ UnboundAction = Union[Setting, Removal, SetChange]
 
 @dataclass(frozen=True, slots=True)
 class UsedPlaceholders:
-    """Every placeholder that an expression mentions, evaluated or not."""
+    """Every placeholder in an expression's text."""
 
     names: frozenset[str]
     values: frozenset[str]

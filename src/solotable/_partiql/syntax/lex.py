@@ -1,6 +1,6 @@
 """PartiQL text -> tokens, each with its place in the text, in one pass.
 
-Comments and white space are dropped. What is no token at all is refused here; whether the tokens
+Comments and white space are dropped. What is no token at all is rejected here; whether the tokens
 make a statement is for the parser.
 """
 
@@ -51,7 +51,7 @@ class Token(NamedTuple):
 
 
 def not_well_formed(detail: str = "") -> ServiceError:
-    """Return DynamoDB's refusal of a text that is no statement."""
+    """Return DynamoDB's rejection of a text that is no statement."""
     return invalid(_NOT_WELL_FORMED + detail)
 
 

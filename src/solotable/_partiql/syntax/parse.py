@@ -1,6 +1,6 @@
 """PartiQL text -> statement: SELECT, INSERT, UPDATE (also in its FROM-first form), DELETE, EXISTS.
 
-A text that is no statement is refused first, then a statement that DynamoDB's PartiQL does not have.
+A text that is no statement is rejected first, then a statement that DynamoDB's PartiQL does not have.
 The tables, the parameters and the meaning of conditions are for the plan.
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from solotable._expressions.syntax.parse_cache import remember
+from solotable._expressions.syntax.parse_cache import cache_trees
 from solotable._partiql.ast import (
     TREE_NAMES,
     Call,
@@ -43,9 +43,9 @@ _RETURNING: Final[dict[tuple[str, str], Returning]] = {
 }
 
 
-@remember
+@cache_trees
 def parse_statement(text: str) -> Parsed:
-    """Return the statement that the text is, or refuse it as DynamoDB does."""
+    """Return the statement that the text is, or reject it as DynamoDB does."""
     return _Statements(text).statement()
 
 
@@ -80,8 +80,8 @@ class _Statements(Terms):
         self.take("symbol", ";")
         if not self.at("end"):
             raise not_well_formed(_LEFT_OVER)
-        if self.refusal is not None:
-            raise self.refusal
+        if self.rejection is not None:
+            raise self.rejection
 
     def _definition(self, word: str) -> ServiceError:
         self.advance()
@@ -114,12 +114,12 @@ class _Statements(Terms):
     def _selection(self) -> Parsed:
         if self.at("keyword", "distinct"):
             self.advance()
-            self.refuse("Unsupported token in expression: DISTINCT")
+            self.reject("Unsupported token in expression: DISTINCT")
         else:
             self.take("keyword", "all")
         if self.at("keyword", "value", "pivot"):
             self.advance()
-            self.refuse("Select projection doesn't support value or pivot keywords")
+            self.reject("Select projection doesn't support value or pivot keywords")
         columns = self._columns()
         self.expect("keyword", "from", "Expected FROM after select list")
         table, index = self._source()
@@ -128,7 +128,7 @@ class _Statements(Terms):
         order = self._order()
         if self.at("keyword", "limit"):
             self.advance()
-            self.refuse(f"Unsupported clause: LIMIT at {self.expression().spot}")
+            self.reject(f"Unsupported clause: LIMIT at {self.expression().spot}")
         return Parsed(
             kind="SELECT",
             table=table,
@@ -159,7 +159,7 @@ class _Statements(Terms):
             self.advance()
         else:
             return
-        self.refuse("Aliasing is not supported")
+        self.reject("Aliasing is not supported")
 
     def _source(self) -> tuple[str, str | None]:
         """Take the table, and the index, of a SELECT."""
@@ -167,20 +167,20 @@ class _Statements(Terms):
         self._alias()
         if self.take("symbol", ","):
             self.expression()
-            self.refuse("Only select from a single table or index is supported.")
+            self.reject("Only select from a single table or index is supported.")
         if not isinstance(source, Reference):
-            self.refuse("Unexpected from source")
+            self.reject("Unexpected from source")
             return "", None
         return self._table_and_index(source.steps)
 
     def _table_and_index(self, steps: Steps) -> tuple[str, str | None]:
         names = [step for step in steps if isinstance(step, str)]
         if len(names) < len(steps):
-            self.refuse("Invalid list expression in source.")
+            self.reject("Invalid list expression in source.")
         elif len(names) > 2:
-            self.refuse("A path may contain at most 2 components in the FROM clause")
+            self.reject("A path may contain at most 2 components in the FROM clause")
         elif not _TABLE_NAME.match(names[0]):
-            self.refuse(_BAD_TABLE_NAME)
+            self.reject(_BAD_TABLE_NAME)
         return names[0], names[1] if len(names) > 1 else None
 
     def _grouping(self) -> None:
@@ -189,9 +189,9 @@ class _Statements(Terms):
             self.expression()
             while self.take("symbol", ","):
                 self.expression()
-            self.refuse("Unsupported clause: GROUP BY")
+            self.reject("Unsupported clause: GROUP BY")
         if self.take("keyword", "having"):
-            self.refuse(f"Unsupported clause: HAVING at {self.expression().spot}")
+            self.reject(f"Unsupported clause: HAVING at {self.expression().spot}")
 
     def _order(self) -> tuple[OrderTerm, ...]:
         if not self.take("keyword", "order"):
@@ -233,7 +233,7 @@ class _Statements(Terms):
         """Take the one table that a data manipulation names."""
         steps = self.simple_path()
         if len(steps) > 1:
-            self.refuse("This operation is not supported on an index")
+            self.reject("This operation is not supported on an index")
         return self._table_and_index(steps[:1])[0]
 
     def _insert(self) -> Parsed:
@@ -241,7 +241,7 @@ class _Statements(Terms):
         self.expect("keyword", "into", "Expected INTO after INSERT")
         steps = self.simple_path()
         if len(steps) > 1:
-            self.refuse("FROM clause may only contain a single table name in data manipulation statements")
+            self.reject("FROM clause may only contain a single table name in data manipulation statements")
         table, _ = self._table_and_index(steps[:1])
         spot = self._tokens[0].spot
         if self.take("keyword", "value"):
@@ -250,14 +250,14 @@ class _Statements(Terms):
             if self.at("keyword", "values"):
                 self.advance()
             item = self.expression()
-            self.refuse("Unsupported operation: InsertOp")
+            self.reject("Unsupported operation: InsertOp")
         if self.take("keyword", "at"):
             self.expression()
-            self.refuse(f"AT is not supported in insert statements. at {spot}")
+            self.reject(f"AT is not supported in insert statements. at {spot}")
         if self.take("keyword", "on"):
             self._on_conflict()
         if self._returning() is not None:
-            self.refuse("RETURNING is not supported in INSERT")
+            self.reject("RETURNING is not supported in INSERT")
         return Parsed(kind="INSERT", table=table, parameters=self.parameters, item=item)
 
     def _on_conflict(self) -> None:
@@ -266,7 +266,7 @@ class _Statements(Terms):
         self.expression()
         self.expect("keyword", "do", "Expected DO")
         self.expect("keyword", "nothing", "Expected NOTHING")
-        self.refuse("Unsupported clause: ON CONFLICT")
+        self.reject("Unsupported clause: ON CONFLICT")
 
     def _update(self) -> Parsed:
         self.advance()
@@ -325,7 +325,7 @@ class _Statements(Terms):
         returning = self._returning()
         if returning is not None and returning != "ALL_OLD":
             which = "MODIFIED" if returning.startswith("UPDATED") else "ALL"
-            self.refuse(
+            self.reject(
                 f"Invalid returning clause: RETURNING {which} {returning[-3:]} *. "
                 "Only RETURNING ALL OLD * is allowed in DELETE statements."
             )
@@ -339,7 +339,7 @@ class _Statements(Terms):
         which = self._returning_element()
         while self.take("symbol", ","):
             self._returning_element()
-            self.refuse("Invalid syntax with multiple returning elements in RETURNING clause")
+            self.reject("Invalid syntax with multiple returning elements in RETURNING clause")
         return which
 
     def _returning_element(self) -> Returning:
@@ -351,5 +351,5 @@ class _Statements(Terms):
             if self.at("end"):
                 raise not_well_formed("Unexpected term")
             self.expression()
-            self.refuse("Expected '*' after ( MODIFIED | ALL ) ( NEW | OLD ) in RETURNING clause")
+            self.reject("Expected '*' after ( MODIFIED | ALL ) ( NEW | OLD ) in RETURNING clause")
         return which

@@ -32,7 +32,7 @@ whenever where with work write zone
 """
 RESERVED: Final = frozenset(_RESERVED.split())
 
-#: The type names of `IS`, with DynamoDB's type or, for those that DynamoDB refuses, PartiQL's own name.
+#: The type names of `IS`, with DynamoDB's type or, for those that DynamoDB rejects, PartiQL's own name.
 TYPE_NAMES: Final = {
     "missing": "MISSING",
     "null": "NULL",
@@ -45,7 +45,7 @@ TYPE_NAMES: Final = {
     "tuple": "M",
     "list": "L",
 }
-REFUSED_TYPE_NAMES: Final = {
+REJECTED_TYPE_NAMES: Final = {
     "bag": "BAG",
     "char": "CHARACTER",
     "character": "CHARACTER",

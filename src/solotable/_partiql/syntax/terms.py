@@ -1,7 +1,7 @@
 """PartiQL expressions: tokens -> trees, by precedence climbing.
 
 Depth and the number of operators are capped, so the cost is linear in the text and no input can
-exhaust the stack. What an expression means, and where it is allowed, is not judged here.
+exhaust the stack. What an expression means, and where it is allowed, is not checked here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from solotable._values.limits import MOST_OPERATORS
 from solotable.errors import ServiceError, invalid
 
 from .lex import Spot, Token, not_well_formed
-from .reserved_words import REFUSED_TYPE_NAMES, TYPE_NAMES
+from .reserved_words import REJECTED_TYPE_NAMES, TYPE_NAMES
 
 #: Levels of nesting; four times DynamoDB's limit for values and deeper than any sensible condition.
 DEEPEST: Final = 100
@@ -55,7 +55,7 @@ _BINDING: Final = {
 _NOT_BINDING = 3
 _LONGEST_INDEX = 9
 _SIGN_BINDING = 10
-#: Reserved words that may be called; all but `size` are refused later, by name.
+#: Reserved words that may be called; all but `size` are rejected later, by name.
 _CALLABLE: Final = frozenset(
     {
         "size",
@@ -83,8 +83,8 @@ class Terms:
         self._depth = 0
         self._operators = 0
         self.parameters = 0
-        #: The first refusal of meaning; refusals of form come before it.
-        self.refusal: ServiceError | None = None
+        #: The first rejection of meaning; rejections of form come before it.
+        self.rejection: ServiceError | None = None
 
     @property
     def token(self) -> Token:
@@ -110,9 +110,9 @@ class Terms:
         if not self.take(kind, text):
             raise not_well_formed(detail)
 
-    def refuse(self, message: str) -> None:
-        if self.refusal is None:
-            self.refusal = invalid(message)
+    def reject(self, message: str) -> None:
+        if self.rejection is None:
+            self.rejection = invalid(message)
 
     def expression(self, binding: int = 0) -> Expr:
         """Read an expression whose operators bind tighter than `binding`."""
@@ -193,7 +193,7 @@ class Terms:
         word = name.text.lower()
         if name.kind in ("keyword", "name") and self.at("keyword", _TWO_WORD_TYPES.get(word, "")):
             word += " " + self.advance().text
-        if name.kind not in ("keyword", "name") or not (word in TYPE_NAMES or word in REFUSED_TYPE_NAMES):
+        if name.kind not in ("keyword", "name") or not (word in TYPE_NAMES or word in REJECTED_TYPE_NAMES):
             raise not_well_formed("Expected type name")
         self._count()
         test = TypeTest(operand, word, token.spot, self._over(operand))
@@ -206,7 +206,7 @@ class Terms:
     def _count(self) -> None:
         self._operators += 1
         if self._operators > MOST_OPERATORS:
-            self.refuse(f"The expression contains too many operators; operator count: {MOST_OPERATORS + 1}")
+            self.reject(f"The expression contains too many operators; operator count: {MOST_OPERATORS + 1}")
 
     def _over(self, *operands: Expr) -> int:
         height = 1 + max(map(height_of, operands), default=0)
@@ -225,7 +225,7 @@ class Terms:
                 return Scalar({"N": token.text}, token.spot)
             case "ion":
                 self.advance()
-                self.refuse(f"Ion Literals are not supported at {token.spot}")
+                self.reject(f"Ion Literals are not supported at {token.spot}")
                 return Scalar({"S": token.text}, token.spot)
             case "name" | "quoted":
                 return self._reference_or_call()
@@ -255,7 +255,7 @@ class Terms:
                 return Missing(token.spot)
             case "select":
                 self.nested_select()
-                self.refuse(f"Unsupported token in expression: SELECT at {token.spot}")
+                self.reject(f"Unsupported token in expression: SELECT at {token.spot}")
                 return Missing(token.spot)
             case "case" | "cast":
                 raise invalid(f"Unsupported token in expression: {token.text.upper()} at {token.spot}")
@@ -271,7 +271,7 @@ class Terms:
         raise not_well_formed("Unexpected keyword")
 
     def from_in_expression(self) -> ServiceError:
-        """Return the refusal of a FROM in the middle of an expression."""
+        """Return the rejection of a FROM in the middle of an expression."""
         return not_well_formed("Expected data manipulation")
 
     def _symbol_term(self) -> Expr:
@@ -337,7 +337,7 @@ class Terms:
         self.advance()
         self._count()
         if self.at("symbol", "*"):
-            # COUNT(*), which is refused later by name or by place.
+            # COUNT(*), which is rejected later by name or by place.
             self.advance()
             self.expect("symbol", ")", "Expected closing parenthesis")
             return Call(name.text.lower(), (), name.spot, 1)
@@ -357,7 +357,7 @@ class Terms:
             if self.take("symbol", "."):
                 if self.at("symbol", "*"):
                     star = self.advance()
-                    self.refuse(f"Unpivot path component like a.*.b are not supported at {star.spot}")
+                    self.reject(f"Unpivot path component like a.*.b are not supported at {star.spot}")
                     continue
                 step = self.identifier("Invalid path dot component")
                 steps.append(self._checked(step))
@@ -368,13 +368,13 @@ class Terms:
 
     def _checked(self, token: Token) -> str:
         if not token.text:
-            self.refuse("Path component cannot be an empty string")
+            self.reject("Path component cannot be an empty string")
         return token.text
 
     def _bracket(self, steps: list[str | int]) -> None:
         if self.at("symbol", "*"):
             star = self.advance()
-            self.refuse(f"Wildcard path component like a[*].b are not supported at {star.spot}")
+            self.reject(f"Wildcard path component like a[*].b are not supported at {star.spot}")
         else:
             inside = self.expression()
             match inside:
@@ -383,11 +383,11 @@ class Terms:
                 case Scalar({"N": str(text)}) if text.isdecimal() and len(text) <= _LONGEST_INDEX:
                     steps.append(int(text))
                 case Scalar({"N": str(text)}) if text.lstrip("-").isdecimal():
-                    self.refuse(
+                    self.reject(
                         f"List index is not within the allowable range; index: [{text}] at {inside.spot}"
                     )
                 case _:
-                    self.refuse(f"Unexpected path component at {inside.spot}")
+                    self.reject(f"Unexpected path component at {inside.spot}")
         self.expect("symbol", "]", "Expected closing token")
 
     def simple_path(self) -> Steps:

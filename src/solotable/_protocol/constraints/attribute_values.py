@@ -1,4 +1,4 @@
-"""The JSON types of attribute values, checked in one walk; what the types cannot say, `values` judges.
+"""The JSON types of attribute values, checked in one walk; what the types cannot say, `values` checks.
 
 A value that needs no cleaning is handed back as it came, so most items cost no copy. Cleaning means:
 members that are null or unknown are left out, and words for booleans become booleans.
@@ -23,7 +23,7 @@ _JAVA_VALUE = errors.JAVA + "AttributeValue"
 
 
 def check_attributes(value: Any, *, inner: bool = False, depth: int = 0) -> Item:
-    """Return a map of attribute values, cleaned, or refuse its JSON types."""
+    """Return a map of attribute values, cleaned, or reject its JSON types."""
     if not isinstance(value, dict):
         raise errors.not_a_map(value, _JAVA_VALUE, inner=inner)
     clean: Item = value
@@ -41,13 +41,13 @@ def check_attributes(value: Any, *, inner: bool = False, depth: int = 0) -> Item
 
 
 def check_value(value: Any, *, inner: bool, depth: int = 0) -> AttributeValue:
-    """Return one attribute value, cleaned, or refuse its JSON types."""
+    """Return one attribute value, cleaned, or reject its JSON types."""
     if value is None:
         return {}
     if not isinstance(value, dict):
         raise errors.not_a_structure(value, "AttributeValue", inner=inner)
     if depth > DEEPEST_VALUE:
-        # Whoever makes the value canonical refuses it on the way here, in the words of its place.
+        # Whoever makes the value canonical rejects it on the way here, in the words of its place.
         return value
     clean: AttributeValue = {}
     changed = False
@@ -60,14 +60,14 @@ def check_value(value: Any, *, inner: bool, depth: int = 0) -> AttributeValue:
 
 
 def check_text(value: Any, _depth: int = 0) -> str:
-    """Return a string, or refuse another JSON type."""
+    """Return a string, or reject another JSON type."""
     if not isinstance(value, str):
         raise errors.not_a_scalar(value, "String")
     return value
 
 
 def check_flag(value: Any, _depth: int = 0) -> bool:
-    """Return a boolean, or refuse another JSON type."""
+    """Return a boolean, or reject another JSON type."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
@@ -79,7 +79,7 @@ def check_flag(value: Any, _depth: int = 0) -> bool:
 
 
 def check_blob(value: Any, _depth: int = 0) -> str:
-    """Return base64 text, or refuse what is none."""
+    """Return base64 text, or reject what is none."""
     if not isinstance(value, str):
         raise errors.not_a_blob(value)
     if len(value) % 4:

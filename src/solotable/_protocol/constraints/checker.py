@@ -1,6 +1,6 @@
 """The checker of request shapes, written once for all operations.
 
-Each constraint is compiled at import into one function that walks a payload in a single pass: it refuses
+Each constraint is compiled at import into one function that walks a payload in a single pass: it rejects
 wrong JSON types at once (a SerializationException, DynamoDB's first step), leaves out what is null
 or unknown, and only notes that some constraint does not hold. Such a request is walked again by
 `constraints`, which can afford to be slow because it ends in an error.
@@ -30,7 +30,7 @@ Check = Callable[[Any, list[None]], Any]
 
 
 def check(operation: str, payload: Any) -> dict[str, Any]:
-    """Return the payload's known members, cleaned, or refuse its types and constraints."""
+    """Return the payload's known members, cleaned, or reject its types and constraints."""
     check_payload = _CHECKS.get(operation)
     if check_payload is None:
         raise errors.unknown_operation(operation)
@@ -117,7 +117,7 @@ def _whole(constraint: Whole) -> Check:
             raise errors.not_a_scalar(value, java)
         if not -largest - 1 <= value < largest + 1:
             raise errors.not_a_scalar(value, java)
-        # DynamoDB: a fraction is cut off, not refused.
+        # DynamoDB: a fraction is cut off, not rejected.
         number = math.floor(value)
         if not least <= number <= most:
             doubts.append(None)
@@ -210,7 +210,7 @@ def _java(constraint: Constraint) -> str:
             return "java.lang.String"
 
 
-# DynamoDB: control operations judge the table's name before all other constraints.
+# DynamoDB: control operations check the table's name before all other constraints.
 _NAMED_FIRST = frozenset(
     operation
     for operation, constraint in CONSTRAINTS.items()

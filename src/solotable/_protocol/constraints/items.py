@@ -23,7 +23,7 @@ from solotable._values.limits import (
 
 from .kinds import NAME_PATTERN, Attributes, Constraint, Flag, ListOf, MapOf, Struct, Text, Value, Whole
 
-# DynamoDB: a table may be given by its ARN, so the name itself is judged later, on its own.
+# DynamoDB: a table may be given by its ARN, so the name itself is checked later, on its own.
 TABLE: Final = Text(required=True, shortest=1, longest=LONGEST_TABLE_ARN)
 # paritysuite/dynamodb-conformance, captures o_put_empty_table_bad_rv, o_del_empty_table, o_upd_empty_table.
 _WRITTEN_TABLE = replace(TABLE, terse=True, alone=True)

@@ -33,7 +33,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
-    """A whole number; `java` is the class that refusals name."""
+    """A whole number; `java` is the class that rejections name."""
 
     java: Literal["Integer", "Long"] = "Integer"
     required: bool = False
@@ -88,7 +88,7 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Struct:
-    """Named members; `java` is the class that refusals name. The order is the order of reports."""
+    """Named members; `java` is the class that rejections name. The order is the order of reports."""
 
     java: str
     members: Mapping[str, Constraint]

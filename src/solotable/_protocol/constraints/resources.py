@@ -14,7 +14,7 @@ from solotable._values.limits import (
 from .items import INDEX
 from .kinds import Flag, Struct, Text, Whole
 
-# DynamoDB: control operations ask for the table's name before they judge anything else.
+# DynamoDB: control operations ask for the table's name before they check anything else.
 DEMANDED_TABLE: Final = Text(demanded=True, longest=LONGEST_TABLE_ARN)
 
 _RESOURCE = Text(required=True, shortest=1, longest=LONGEST_RESOURCE_ARN)

@@ -15,14 +15,14 @@ from solotable.errors import invalid
 
 from .parameters import Members, projection_of, rule_of_expressions
 
-_judge_get = rule_of_expressions("ProjectionExpression", legacy=("AttributesToGet",))
+_check_get = rule_of_expressions("ProjectionExpression", legacy=("AttributesToGet",))
 
 
 def batch_get_item(members: Members) -> BatchGetItem:
     """Decode BatchGetItem."""
     requested = _requested(members, "BatchGetItem")
     # DynamoDB: the request as a whole either uses expressions or does not.
-    _judge_get({name: part for entry in requested.values() for name, part in entry.items()})
+    _check_get({name: part for entry in requested.values() for name, part in entry.items()})
     tables = tuple(_table_keys(name, entry) for name, entry in requested.items())
     if sum(len(part.keys) for part in tables) > MOST_BATCH_GETS:
         raise invalid("Too many items requested for the BatchGetItem call")
@@ -66,7 +66,7 @@ def _requested(members: Members, operation: str) -> dict[str, Any]:
 
 
 def _table_keys(table: str, entry: Members) -> TableKeys:
-    _judge_get(entry)
+    _check_get(entry)
     return TableKeys(
         table=table,
         projection=projection_of(entry),

@@ -12,11 +12,11 @@ from solotable._protocol.requests import NO_UPDATE, DeleteItem, GetItem, PutItem
 from solotable._values import canonical_item
 from solotable.errors import invalid
 
-from .parameters import Members, condition_of, judge_operator, projection_of, rule_of_expressions
+from .parameters import Members, check_operator, condition_of, projection_of, rule_of_expressions
 
-_judge_get = rule_of_expressions("ProjectionExpression", legacy=("AttributesToGet",))
-_judge_write = rule_of_expressions("ConditionExpression", legacy=("Expected", "ConditionalOperator"))
-_judge_update = rule_of_expressions(
+_check_get = rule_of_expressions("ProjectionExpression", legacy=("AttributesToGet",))
+_check_write = rule_of_expressions("ConditionExpression", legacy=("Expected", "ConditionalOperator"))
+_check_update = rule_of_expressions(
     "UpdateExpression",
     "ConditionExpression",
     legacy=("AttributeUpdates", "Expected", "ConditionalOperator"),
@@ -26,7 +26,7 @@ _judge_update = rule_of_expressions(
 def get_item(members: Members) -> GetItem:
     """Decode GetItem."""
     table = table_name(members["TableName"])
-    _judge_get(members)
+    _check_get(members)
     return GetItem(
         table=table,
         key=canonical_item(members["Key"]),
@@ -39,25 +39,25 @@ def get_item(members: Members) -> GetItem:
 def put_item(members: Members) -> PutItem:
     """Decode PutItem."""
     table = table_name(members["TableName"])
-    _judge_write(members)
+    _check_write(members)
     item = canonical_item(members["Item"])
-    _judge_returns(members)
+    _check_returns(members)
     return PutItem(table=table, item=item, condition=condition_of(members), **_reported(members))
 
 
 def delete_item(members: Members) -> DeleteItem:
     """Decode DeleteItem."""
     table = table_name(members["TableName"])
-    _judge_write(members)
+    _check_write(members)
     key = canonical_item(members["Key"])
-    _judge_returns(members)
+    _check_returns(members)
     return DeleteItem(table=table, key=key, condition=condition_of(members), **_reported(members))
 
 
 def update_item(members: Members) -> UpdateItem:
     """Decode UpdateItem."""
     table = table_name(members["TableName"])
-    _judge_update(members)
+    _check_update(members)
     key = canonical_item(members["Key"])
     update, condition = _update_of(members)
     return UpdateItem(table=table, key=key, update=update, condition=condition, **_reported(members))
@@ -65,7 +65,7 @@ def update_item(members: Members) -> UpdateItem:
 
 def _update_of(members: Members) -> tuple[Update, Condition | None]:
     if "AttributeUpdates" in members or "Expected" in members or "ConditionalOperator" in members:
-        judge_operator(members, "Expected")
+        check_operator(members, "Expected")
         update = update_from_attribute_updates(members.get("AttributeUpdates", {}))
         expected = members.get("Expected")
         if expected is None:
@@ -82,7 +82,7 @@ def _update_of(members: Members) -> tuple[Update, Condition | None]:
     return compiled.update or NO_UPDATE, compiled.condition
 
 
-def _judge_returns(members: Members) -> None:
+def _check_returns(members: Members) -> None:
     if members.get("ReturnValues", "NONE") not in ("NONE", "ALL_OLD"):
         raise invalid("ReturnValues can only be ALL_OLD or NONE")
 

@@ -17,37 +17,37 @@ from solotable._protocol.requests import Query, Scan
 from solotable._values import Item, canonical
 from solotable.errors import ServiceError, invalid
 
-from .parameters import Members, judge_attributes_to_get, judge_operator, rule_of_expressions
+from .parameters import Members, check_attributes_to_get, check_operator, rule_of_expressions
 
-_judge_query = rule_of_expressions(
+_check_query = rule_of_expressions(
     "ProjectionExpression",
     "FilterExpression",
     "KeyConditionExpression",
     legacy=("AttributesToGet", "QueryFilter", "ConditionalOperator", "KeyConditions"),
 )
-_judge_scan = rule_of_expressions(
+_check_scan = rule_of_expressions(
     "ProjectionExpression",
     "FilterExpression",
     legacy=("AttributesToGet", "ScanFilter", "ConditionalOperator"),
 )
 _EXPRESSIONS = frozenset({"KeyConditionExpression", "FilterExpression", "ProjectionExpression"})
-#: Refusals of values that DynamoDB words the same in a starting key as anywhere else.
+#: Rejections of values that DynamoDB words the same in a starting key as anywhere else.
 _UNPREFIXED = ("contains duplicates", "number set", "numeric value", "significant digits", "with magnitude")
 
 
 def query(members: Members) -> Query:
     """Decode Query."""
     table = table_name(members["TableName"])
-    _judge_query(members)
-    judge_operator(members, "QueryFilter")
+    _check_query(members)
+    check_operator(members, "QueryFilter")
     legacy_filter = _legacy_filter(members, "QueryFilter")
-    judge_attributes_to_get(members)
+    check_attributes_to_get(members)
     start = _start(members)
     if "KeyConditions" not in members and "KeyConditionExpression" not in members:
         raise invalid(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
-    _judge_select(members)
+    _check_select(members)
     key, condition, projection = _expressions(members)
     legacy = "KeyConditionExpression" not in members
     if legacy:
@@ -71,13 +71,13 @@ def query(members: Members) -> Query:
 def scan(members: Members) -> Scan:
     """Decode Scan."""
     table = table_name(members["TableName"])
-    _judge_scan(members)
-    judge_attributes_to_get(members)
-    judge_operator(members, "ScanFilter")
+    _check_scan(members)
+    check_attributes_to_get(members)
+    check_operator(members, "ScanFilter")
     legacy_filter = _legacy_filter(members, "ScanFilter")
     start = _start(members)
-    _judge_segments(members)
-    _judge_select(members)
+    _check_segments(members)
+    _check_select(members)
     _, condition, projection = _expressions(members)
     return Scan(
         table=table,
@@ -132,13 +132,13 @@ def _start(members: Members) -> Item | None:
         return None
     try:
         return {name: canonical(value) for name, value in key.items()}
-    except ServiceError as refused:
-        if any(part in refused.message for part in _UNPREFIXED):
+    except ServiceError as rejected:
+        if any(part in rejected.message for part in _UNPREFIXED):
             raise
-        raise invalid(f"The provided starting key is invalid: {refused.message}") from None
+        raise invalid(f"The provided starting key is invalid: {rejected.message}") from None
 
 
-def _judge_segments(members: Members) -> None:
+def _check_segments(members: Members) -> None:
     segment, total = members.get("Segment"), members.get("TotalSegments")
     if segment is not None and total is None:
         raise invalid(
@@ -159,7 +159,7 @@ def _judge_segments(members: Members) -> None:
         )
 
 
-def _judge_select(members: Members) -> None:
+def _check_select(members: Members) -> None:
     select = members.get("Select")
     if select is None:
         return

@@ -26,7 +26,7 @@ def rule_of_expressions(*expressions: str, legacy: tuple[str, ...]) -> Callable[
     # paritysuite/dynamodb-conformance, tier3 putItem and deleteItem, 2026-10-09; no read was captured.
     is_write = "ConditionExpression" in expressions
 
-    def judge(members: Members) -> None:
+    def check(members: Members) -> None:
         present = [name for name in expressions if name in members]
         if present and outdated.isdisjoint(members):
             pass
@@ -47,11 +47,11 @@ def rule_of_expressions(*expressions: str, legacy: tuple[str, ...]) -> Callable[
             fault = "ExpressionAttributeValues can only be specified when using expressions"
             raise invalid(f"{fault}: {absent}", newer=fault if is_write else None)
 
-    return judge
+    return check
 
 
-def judge_operator(members: Members, conditions: str) -> None:
-    """Refuse a ConditionalOperator that has nothing to join."""
+def check_operator(members: Members, conditions: str) -> None:
+    """Reject a ConditionalOperator that has nothing to join."""
     if "ConditionalOperator" in members:
         count = len(members.get(conditions, ()))
         if count == 0:
@@ -65,7 +65,7 @@ def judge_operator(members: Members, conditions: str) -> None:
 def condition_of(members: Members) -> Condition | None:
     """Return the condition of a single write, from Expected or from the expression."""
     expected = members.get("Expected")
-    judge_operator(members, "Expected")
+    check_operator(members, "Expected")
     if expected is not None:
         return condition_from_expected(expected, members.get("ConditionalOperator"))
     if "ConditionExpression" not in members:
@@ -77,7 +77,7 @@ def condition_of(members: Members) -> Condition | None:
     ).condition
 
 
-def judge_attributes_to_get(members: Members) -> None:
+def check_attributes_to_get(members: Members) -> None:
     """Reject a name that no attribute can have, and one that is given twice."""
     projection_from_attributes(members.get("AttributesToGet", []))
 

@@ -46,13 +46,13 @@ _DECODERS: Final[dict[str, Callable[[dict[str, Any]], Request[Any]]]] = {
 
 
 def decode_request(operation: str, payload: Any, texts: ErrorTexts = LATEST) -> Request[Any]:
-    """Return the record of a request, or refuse it as DynamoDB does, in its texts of a year."""
+    """Return the record of a request, or reject it as DynamoDB does, in its texts of a year."""
     try:
         members = check(operation, payload)
         decoder = _DECODERS.get(operation)
         return _control(operation, members) if decoder is None else decoder(members)
-    except ServiceError as refused:
-        raise reworded(refused, operation, texts) from refused.__cause__
+    except ServiceError as rejected:
+        raise reworded(rejected, operation, texts) from rejected.__cause__
 
 
 def _control(operation: str, members: Members) -> Control:

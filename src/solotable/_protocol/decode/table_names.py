@@ -1,4 +1,4 @@
-"""Names of tables, which may be given as ARNs, and DynamoDB's refusals of bad ones."""
+"""Names of tables, which may be given as ARNs, and DynamoDB's rejections of bad ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def table_name(given: str) -> str:
         return given
     if given.startswith("arn:"):
         raise _bad_arn()
-    # DynamoDB: judged by itself, after every other constraint.
+    # DynamoDB: checked by itself, after every other constraint.
     raise aggregated(list(text_failures(_NAME, given, "tableName")))
 
 

@@ -32,9 +32,9 @@ from solotable.errors import invalid
 
 from .parameters import Members, condition_of, projection_of, rule_of_expressions
 
-_judge_get = rule_of_expressions("ProjectionExpression", legacy=())
-_judge_write = rule_of_expressions("ConditionExpression", legacy=())
-_judge_update = rule_of_expressions("UpdateExpression", "ConditionExpression", legacy=())
+_check_get = rule_of_expressions("ProjectionExpression", legacy=())
+_check_write = rule_of_expressions("ConditionExpression", legacy=())
+_check_update = rule_of_expressions("UpdateExpression", "ConditionExpression", legacy=())
 
 
 def transact_get_items(members: Members) -> TransactGetItems:
@@ -56,7 +56,7 @@ def transact_write_items(members: Members) -> TransactWriteItems:
         if len(action) > 1:
             raise invalid("TransactItems can only contain one of Check, Put, Update or Delete")
     actions = tuple(_action(*pair) for action in wire for pair in action.items())
-    _judge_payload(actions, wire)
+    _check_payload(actions, wire)
     return TransactWriteItems(
         actions=actions,
         token=members.get("ClientRequestToken"),
@@ -80,7 +80,7 @@ def batch_execute_statement(members: Members) -> BatchExecuteStatement:
     """Decode BatchExecuteStatement."""
     return BatchExecuteStatement(
         # DynamoDB: a parameter that is no value fails its own statement only.
-        statements=tuple(_statement(one, judged=False) for one in members["Statements"]),
+        statements=tuple(_statement(one, checked=False) for one in members["Statements"]),
         capacity=members.get("ReturnConsumedCapacity", "NONE"),
     )
 
@@ -97,7 +97,7 @@ def execute_transaction(members: Members) -> ExecuteTransaction:
 
 def _get(get: Members) -> GetItem:
     table = table_name(get["TableName"])
-    _judge_get(get)
+    _check_get(get)
     return GetItem(
         table=table, key=canonical_item(get["Key"]), consistent=True, projection=projection_of(get)
     )
@@ -107,7 +107,7 @@ def _action(kind: str, action: Members) -> WriteAction:
     table = table_name(action["TableName"])
     on_failure = action.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD"
     if kind == "Update":
-        _judge_update(action)
+        _check_update(action)
         key = canonical_item(action["Key"])
         compiled = compile_expressions(
             update=action["UpdateExpression"],
@@ -122,14 +122,14 @@ def _action(kind: str, action: Members) -> WriteAction:
             condition=compiled.condition,
             returns_on_failure=on_failure,
         )
-    _judge_write(action)
+    _check_write(action)
     if kind == "Put":
         item = canonical_item(action["Item"])
         # DynamoDB: the size of a put is known at once, so it does not become a cancellation reason.
         if item_size(item) > LARGEST_ITEM:
             raise invalid("Item size has exceeded the maximum allowed size")
         return PutItem(table=table, item=item, condition=condition_of(action), returns_on_failure=on_failure)
-    # DynamoDB: the condition of these two is judged before the key.
+    # DynamoDB: the condition of these two is checked before the key.
     condition = condition_of(action)
     key = canonical_item(action["Key"])
     if kind == "Delete":
@@ -138,7 +138,7 @@ def _action(kind: str, action: Members) -> WriteAction:
     return ConditionCheck(table=table, key=key, condition=condition, returns_on_failure=on_failure)
 
 
-def _judge_payload(actions: tuple[WriteAction, ...], wire: list[Members]) -> None:
+def _check_payload(actions: tuple[WriteAction, ...], wire: list[Members]) -> None:
     # DynamoDB: what counts is what was sent, not the items that it touches.
     size = sum(item_size(action.item if isinstance(action, PutItem) else action.key) for action in actions)
     for action in wire:
@@ -148,11 +148,11 @@ def _judge_payload(actions: tuple[WriteAction, ...], wire: list[Members]) -> Non
         raise invalid(f"Transaction payload size cannot exceed 4MB. Payload Size: {size}")
 
 
-def _statement(members: Members, *, judged: bool = True) -> Statement:
+def _statement(members: Members, *, checked: bool = True) -> Statement:
     parameters = members.get("Parameters", ())
     return Statement(
         text=members["Statement"],
-        parameters=tuple(map(canonical, parameters) if judged else parameters),
+        parameters=tuple(map(canonical, parameters) if checked else parameters),
         consistent=members.get("ConsistentRead", False),
         returns_on_failure=members.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD",
     )

@@ -2,7 +2,7 @@
 
 The way back from `decode`, for engines that send requests on. Members that say what DynamoDB does
 anyway are left out. A record that came from legacy parameters is said in expressions. Nothing is
-judged here but what the wire cannot say.
+checked here but what the wire cannot say.
 """
 
 from __future__ import annotations
