@@ -20,7 +20,7 @@ from .file.connection import LOCK_SECONDS, MEMORY, Durability
 __all__ = ["LOCK_SECONDS", "MEMORY", "Durability", "SqliteEngine", "open"]
 
 
-def open(  # noqa: A001 - sqlite.open(path) is how it reads; nobody imports it bare
+def open(  # noqa: A001 - callers write sqlite.open(path)
     path: str | os.PathLike[str],
     *,
     durability: Durability = "full",
@@ -29,13 +29,13 @@ def open(  # noqa: A001 - sqlite.open(path) is how it reads; nobody imports it b
     clock: Callable[[], float] = time.time,
     error_texts: ErrorTexts = LATEST,
 ) -> SqliteEngine:
-    """Open a database file, making it if there is none; `":memory:"` keeps nothing.
+    """Open a database file, or create it; `":memory:"` opens a database in memory.
 
-    With durability "full" an answered write has been fsynced; "relaxed" may lose the last writes at
-    a power cut, though never a part of one. A write that waits longer than `lock_timeout_seconds` for
-    another process raises FileLocked.
+    With durability "full", an acknowledged write has been fsynced. With "relaxed", a power cut may lose the
+    last writes, each of them whole. A write that waits longer than `lock_timeout_seconds` for another process
+    raises FileLocked.
 
-    `error_texts` "2025" words refused requests as AWS did before it changed many texts in mid-2026.
+    With `error_texts` "2025", errors have the texts of AWS from before mid-2026, when many of them changed.
     """
     return SqliteEngine(
         os.fspath(path),

@@ -1,28 +1,25 @@
 """The embedded engine: DynamoDB's behaviour on one SQLite file.
 
-It hands each request to its operation. The clock is handed in; nothing here waits or retries on a
-caller's behalf, but for the one case where another process has changed a table's definition.
+It passes each request to its operation. The caller passes the clock. The engine repeats a request only if
+another process has changed the definition of its table.
 """
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from solotable._partiql import Schema as KeyNames
 from solotable._protocol.decode.table_names import plain_name
-from solotable._protocol.engine import Capabilities, Pause, ReplyT, TooLong
+from solotable._protocol.engine import Capabilities, Pause, ReplyT
 from solotable._protocol.error_texts import LATEST, YEARS, ErrorTexts
 from solotable._protocol.requests import Request
 from solotable.errors import ConditionFailed, DeclarationError, ServiceError
 
 from .counts import recount
-from .counts.counts import CountDeltas
 from .counts.pending_counts import PendingCounts
 from .file.connection import LOCK_SECONDS, Connect, Database, Durability, StaleDefinition, connect
 from .file.group_commit import Outcome
@@ -35,12 +32,12 @@ from .tables.catalog import Catalog, Table
 
 ResultT = TypeVar("ResultT")
 
-#: How often a request is tried anew because other processes keep changing its table's definition.
+#: How often a request is repeated while other processes keep changing the definition of its table.
 _RETRIES = 20
 
 
 class _ThreadSettings(threading.local):
-    """What a thread has asked for."""
+    """How this thread's request is to be answered."""
 
     pause: Pause | None = None
     largest: int | None = None
@@ -49,8 +46,8 @@ class _ThreadSettings(threading.local):
 class SqliteEngine:
     """Answers DynamoDB requests from one SQLite file; safe for use by many threads.
 
-    `clock` gives seconds since the epoch; `connect` opens connections as `sqlite3.connect` does.
-    `error_texts` is the year whose error texts of AWS it answers with.
+    `clock` returns seconds since the epoch; `connect` opens connections as `sqlite3.connect` does.
+    `error_texts` is the year of AWS's error texts.
     """
 
     def __init__(
@@ -78,13 +75,13 @@ class SqliteEngine:
         self.pending_counts = PendingCounts(self.database)
         self.presence = PresenceLock(self.database)
         self._clock = clock
-        self._thread = _ThreadSettings()
+        self.thread = _ThreadSettings()
         try:
             if not read_only:
                 recount.repair(self)
                 index_backfill.resume_all(self)
         except BaseException:
-            # Nobody will have the engine to close it.
+            # The caller does not get the engine, so it cannot close it.
             recount.stop(self)
             self.presence.close()
             self.database.close()
@@ -110,22 +107,25 @@ class SqliteEngine:
     def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Answer one request, or raise the ServiceError that DynamoDB would."""
         operation: Callable[[SqliteEngine, Request[ReplyT]], ReplyT] = OPERATIONS[type(request)]
-        for _ in range(_RETRIES):
+        retries = 0
+        while True:
             try:
                 return operation(self, request)
             except StaleDefinition:
+                if retries == _RETRIES:
+                    raise
                 self.catalog.forget()
             except ConditionFailed:
                 raise
             except ServiceError:
-                # It may have been refused by a definition that another process has changed.
-                if not self._definitions_changed():
+                # Another process may have changed the definition that the request was checked against.
+                if retries == _RETRIES or not self._definitions_changed():
                     raise
-        return operation(self, request)
+            retries += 1
 
     def handle_small(self, request: Request[ReplyT], largest: int, /) -> ReplyT:
-        """Answer one write, or raise TooLong if it has to look into an item of more bytes than `largest`."""
-        thread = self._thread
+        """Answer one write, or raise TooLong if it has to read an item of more bytes than `largest`."""
+        thread = self.thread
         thread.largest = largest
         try:
             return self.handle(request)
@@ -133,11 +133,11 @@ class SqliteEngine:
             thread.largest = None
 
     def handle_in_slices(self, request: Request[ReplyT], pause: Pause, /) -> ReplyT:
-        """Answer one request; `pause` is called before every step of a long one.
+        """Answer one request; call `pause` before every step of a long one.
 
-        A write looks into the item that is there before it takes the lock that all writes share.
+        A write reads the stored item before it takes the lock that all writes share.
         """
-        thread = self._thread
+        thread = self.thread
         thread.pause = pause
         try:
             return self.handle(request)
@@ -147,32 +147,26 @@ class SqliteEngine:
     @property
     def sliced(self) -> bool:
         """Whether this thread's request is answered in slices."""
-        return self._thread.pause is not None
+        return self.thread.pause is not None
 
     def pause(self, size: int) -> None:
-        """Let others run before a step that goes through so many bytes, if this thread is to do so."""
-        pause = self._thread.pause
+        """Let other threads run before a step that reads so many bytes, if the request is sliced."""
+        pause = self.thread.pause
         if pause is not None:
             pause(size)
-
-    def check_length(self, raw: bytes) -> None:
-        """Raise TooLong if this thread is not to look into an item of this length."""
-        largest = self._thread.largest
-        if largest is not None and len(raw) > largest:
-            raise TooLong
 
     def handle_together(
         self, requests: Sequence[Request[Any]], *, largest: int | None = None
     ) -> list[Outcome]:
-        """Answer several requests of one caller; what they write is committed together.
+        """Answer several requests; all that they write is committed together.
 
-        One that has to look into an item of more bytes than `largest` raises TooLong.
+        The outcome of a request that has to read an item of more bytes than `largest` is TooLong.
         """
-        self._thread.largest = largest
+        self.thread.largest = largest
         try:
-            return self.pending_counts.run_together([partial(self.handle, request) for request in requests])
+            return self.pending_counts.run_together(self.handle, requests)
         finally:
-            self._thread.largest = None
+            self.thread.largest = None
 
     def _definitions_changed(self) -> bool:
         with self.database.read() as connection:
@@ -184,7 +178,7 @@ class SqliteEngine:
 
     def table(self, name: str) -> Table:
         """Return the definition of a table, given by name or ARN, or raise TableNotFound."""
-        cached = self.catalog.get_cached(name)
+        cached = self.catalog.tables.get(name)
         if cached is not None:
             return cached
         with self.database.read() as connection:
@@ -200,16 +194,13 @@ class SqliteEngine:
         )
 
     def write(self, action: Callable[[Writer], ResultT], *, by_service: bool = False) -> ResultT:
-        """Run the action in one transaction; its result is returned once that is committed."""
-
-        def run(connection: sqlite3.Connection) -> tuple[ResultT, CountDeltas]:
-            writer = Writer(connection, now_micros=self.now_micros(), by_service=by_service)
-            return action(writer), writer.deltas
-
-        return self.pending_counts.write(run)
+        """Run the action in one transaction; return its result once that is committed."""
+        writer = Writer(action, self._clock, by_service=by_service)
+        result: ResultT = self.pending_counts.write(writer)
+        return result
 
     def sweep(self) -> int:
-        """Remove items whose time has come and records past theirs; return how many items that were."""
+        """Remove expired items and old stream records; return the number of items."""
         return sweep(self)
 
     def close(self) -> None:

@@ -398,7 +398,7 @@ def test_what_a_rejected_part_of_a_group_has_written_is_counted(tmp_path: Path) 
             put(engine, "2")
             raise TooLong
 
-        (outcome,) = engine.pending_counts.run_together([work])
+        (outcome,) = engine.pending_counts.run_together(lambda call: call(), [work])
         assert isinstance(outcome.error, TooLong)
         assert kept(engine) == counted(engine)
     assert in_file(path)[0].items == 2

@@ -229,7 +229,7 @@ def test_an_interruption_at_any_line_leaves_no_lock_behind(situation: str, tmp_p
 
 
 def release_once_it_waits(first: FileLock, second: FileLock, interruption: Interruption) -> None:
-    wait_until(lambda: interruption.came or (second._queue is not None and second._queue.waiting))
+    wait_until(lambda: interruption.came or (second._waiter is not None and second._waiter.waiting))
     first.release()
 
 

@@ -26,8 +26,10 @@ class Count(NamedTuple):
 
 #: Counts by index id; 0 is the table itself.
 Counts = dict[int, Count]
-#: CountDeltas of items and bytes, by table id, generation and index id.
-CountDeltas = dict[tuple[int, int, int], list[int]]
+#: Whose counts change: table id, generation and index id.
+CountOwner = tuple[int, int, int]
+#: Changes of items and bytes.
+CountDeltas = dict[CountOwner, list[int]]
 
 
 def read(connection: sqlite3.Connection, table: Table) -> Counts:

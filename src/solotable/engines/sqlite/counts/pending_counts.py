@@ -1,11 +1,11 @@
-"""CountDeltas of the counts: a process remembers its own, and adds them to the file about once a second.
+"""Changes of the counts that a process has committed and not yet added to the file.
 
-A counter in every transaction would cost each write one more page, so a write only remembers its deltas.
-The first write after a second adds them to `counts` in its own transaction (a fold), and `close` adds the
-rest. `read` returns the file's counts plus the remembered deltas, so a process sees all its own writes.
+A counter in every transaction would cost each write one more page. So a write only remembers its deltas, and
+about once a second a write adds all of them to `counts` in its own transaction (a fold). `close` adds the
+rest. `read` returns the file's counts plus the pending deltas, so a process sees all its own writes.
 
-`sessions` has a row for each engine that may have deltas to add. A row that is left when no engine has
-the file open belongs to a process that died: `recount` then corrects the counts.
+`sessions` has a row for each engine that may have deltas to add. A row that is left when no engine has the
+file open belongs to a process that died: `recount` then corrects the counts.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakSet
 
@@ -35,21 +36,22 @@ from .counts import Count, CountDeltas, Counts
 if TYPE_CHECKING:
     from solotable.engines.sqlite.file.connection import Database
     from solotable.engines.sqlite.file.group_commit import Outcome
+    from solotable.engines.sqlite.items.storage import Writer
 
-ResultT = TypeVar("ResultT")
+CallT = TypeVar("CallT")
 
 #: Errors of a write that was not committed.
 _REJECTIONS = ServiceError | StaleDefinition | TooLong
 
 _FOLD_SECONDS = 1.0
-#: So many writes are remembered one by one before they are added up.
+#: The most writes whose deltas are remembered one by one before they are added up.
 _MOST_NEW = 256
-#: How often a reader looks again because a fold came in between.
+#: How often a reader looks again because a fold was committed between its two looks.
 _LOOKS = 5
 
 
 class _Fold:
-    """CountDeltas that are being added to the file: those of the write that does it, and earlier ones."""
+    """Deltas that a transaction adds to the file: those of its own write, and earlier ones."""
 
     __slots__ = ("earlier", "everything", "session")
 
@@ -62,8 +64,8 @@ class _Fold:
 
 
 class _ThreadDeltas(threading.local):
-    #: The deltas of the work that this thread does together with others.
-    held: CountDeltas | None = None
+    #: The deltas of the call that this thread runs together with others.
+    of_call: CountDeltas | None = None
 
 
 class PendingCounts:
@@ -71,13 +73,14 @@ class PendingCounts:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._in_memory = database.in_memory
         self.forget()
         _instances.add(self)
 
     def forget(self) -> None:
-        """Start a session with nothing remembered."""
+        """Start a session without deltas."""
         self._mutex = threading.Lock()
-        self._local = _ThreadDeltas()
+        self._thread = _ThreadDeltas()
         self.session = secrets.token_hex(8)
         self._new: deque[CountDeltas] = deque()
         self._pending: CountDeltas = {}
@@ -85,25 +88,31 @@ class PendingCounts:
         self._folds = 0
         #: The threads whose writes may be committed and are not counted yet.
         self._writing: set[int] = set()
-        #: When the next fold is due; never in memory, where there is no other process to see it.
-        self._due_at = float("inf" if self._database.in_memory else "-inf")
-        #: Whether the outcome of a write is unknown; a recount corrects the counts then.
+        #: When the next fold is due; never in memory, which no other process reads.
+        self._due_at = float("inf" if self._in_memory else "-inf")
+        #: Whether it is unknown if a write was committed; a recount corrects the counts then.
         self._doubtful = False
 
-    def write(self, action: Callable[[sqlite3.Connection], tuple[ResultT, CountDeltas]]) -> ResultT:
-        """Run the action in a transaction, and count what it says it has changed once that is committed."""
-        if self._local.held is not None:
-            result, own = self._database.write(action)
-            counts.merge(self._local.held, own)
+    def write(self, writer: Writer) -> Any:
+        """Run a writer in a transaction, and count its changes once that is committed."""
+        of_call = self._thread.of_call
+        if of_call is not None:
+            result = self._database.write(writer)
+            counts.merge(of_call, writer.deltas)
             return result
-        thread = threading.get_ident()
+        if self._in_memory:
+            result = self._database.write(writer)
+            if writer.deltas:
+                self._remember(writer.deltas)
+            return result
+        thread = get_ident()
         self._writing.add(thread)
         try:
             if time.monotonic() >= self._due_at:
-                return self._write_and_fold(action)
-            result, own = self._database.write(action)
-            if own:
-                self._remember(own)
+                return self._write_and_fold(writer)
+            result = self._database.write(writer)
+            if writer.deltas:
+                self._remember(writer.deltas)
             return result
         except BaseException as error:
             self._doubt(error)
@@ -111,80 +120,80 @@ class PendingCounts:
         finally:
             self._writing.discard(thread)
 
-    def _write_and_fold(self, action: Callable[[sqlite3.Connection], tuple[ResultT, CountDeltas]]) -> ResultT:
+    def _write_and_fold(self, writer: Writer) -> Any:
         fold: _Fold | None = None
 
-        def run(connection: sqlite3.Connection) -> tuple[ResultT, CountDeltas]:
+        def run(connection: sqlite3.Connection) -> Any:
             nonlocal fold
-            # The write may be tried again, after a transaction that was undone.
+            # The write may run again, after a transaction that was rolled back.
             self._end(fold, committed=False)
             fold = None
-            result, own = action(connection)
-            if own:
-                fold = self._fold(connection, own)
-            return result, own
+            result = writer(connection)
+            if writer.deltas:
+                fold = self._fold(connection, writer.deltas)
+            return result
 
         try:
-            result, own = self._database.write(run)
+            result = self._database.write(run)
         except BaseException:
             self._end(fold, committed=False)
             raise
         self._end(fold, committed=True)
-        if fold is None and own:
-            self._remember(own)
+        if fold is None and writer.deltas:
+            self._remember(writer.deltas)
         return result
 
     def _doubt(self, error: BaseException) -> None:
-        # A rejected write, one by an old definition and one that is too long for its place wrote nothing.
-        # Other errors may come after the commit.
+        # A rejected write did not change the file. Other errors may come after the commit.
         self._doubtful |= not isinstance(error, _REJECTIONS)
 
-    def run_together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
-        """Run several works of one caller in one transaction, and count what they write."""
-        thread = threading.get_ident()
+    def run_together(self, call: Callable[[CallT], Any], arguments: Sequence[CallT]) -> list[Outcome]:
+        """Call a function with each argument in one transaction, and count what the calls write."""
+        thread = get_ident()
         self._writing.add(thread)
         try:
-            return self._together(works)
+            return self._run_together(call, arguments)
         except BaseException as error:
             self._doubt(error)
             raise
         finally:
             self._writing.discard(thread)
 
-    def _together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
-        held: list[CountDeltas] = [{} for _ in works]
+    def _run_together(self, call: Callable[[CallT], Any], arguments: Sequence[CallT]) -> list[Outcome]:
+        count = len(arguments)
+        deltas: list[CountDeltas] = [{} for _ in arguments]
         fold: _Fold | None = None
 
-        def counted(place: int, work: Callable[[], Any]) -> Any:
-            # A work that is tried again has written nothing before.
-            self._local.held = held[place] = {}
+        def run(number: int) -> Any:
+            if number == count:
+                return fold_all()
+            # A call that runs again has committed nothing before.
+            self._thread.of_call = deltas[number] = {}
             try:
-                return work()
+                return call(arguments[number])
             finally:
-                self._local.held = None
+                self._thread.of_call = None
 
-        def last() -> None:
+        def fold_all() -> None:
             nonlocal fold
             self._end(fold, committed=False)
             own: CountDeltas = {}
-            for each in held:
+            for each in deltas:
                 counts.merge(own, each)
             fold = self._database.write(partial(self._fold, own=own))
 
-        runs: list[Callable[[], Any]] = [partial(counted, place, work) for place, work in enumerate(works)]
-        if time.monotonic() >= self._due_at:
-            runs.append(last)
+        folds = time.monotonic() >= self._due_at
         try:
-            outcomes = self._database.run_together(runs)
+            outcomes = self._database.run_together(run, range(count + folds))
         except BaseException:
             self._end(fold, committed=False)
             raise
-        committed = len(runs) == len(works) or outcomes.pop().error is None
+        committed = not folds or outcomes.pop().error is None
         self._end(fold, committed=committed)
-        for outcome, own in zip(outcomes, held, strict=True):
+        for outcome, own in zip(outcomes, deltas, strict=True):
             if outcome.error is not None:
                 self._doubt(outcome.error)
-            # A rejected work may have written before it was rejected.
+            # A rejected call may have written before it was rejected.
             if own and fold is None and isinstance(outcome.error, _REJECTIONS | None):
                 self._remember(own)
         self._doubtful |= not committed

@@ -108,11 +108,8 @@ def recount_table(engine: SqliteEngine, name: str, stopped: threading.Event | No
             raise EngineError(f"{database.path}: the recount was stopped.")
 
     try:
-        # Together: a transaction of this caller alone, so that the snapshot has all that came before.
-        (outcome,) = database.run_together(
-            [lambda: database.write(partial(_begin, reader=reader, name=name))]
-        )
-        table, changed, before = outcome.get()
+        # In a shared transaction, the snapshot would lack the writes that come before this one.
+        table, changed, before = database.write_alone(partial(_begin, reader=reader, name=name))
         engine.catalog.forget(name)
         counted = counts.recount(reader, table, check)
         reader.execute("COMMIT")

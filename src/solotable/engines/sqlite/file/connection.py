@@ -1,8 +1,8 @@
-"""The connections to one SQLite file, and what a fault of the file means.
+"""The connections to one SQLite file, and the errors of the file.
 
-Writes run one at a time and return only once committed (`commits`). Each read has its own connection
-and never waits for a writer. No connection is open while the process forks (`forks`), and none goes to
-another file than the first one did (`files`). Nothing here knows what is stored.
+Writes run one at a time and return only once committed (`group_commit`). Each read has its own connection
+and never waits for a writer. No connection is open while the process forks (`forks`), and all connections
+lead to the same file (`identity`). This module does not know what is stored.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from .identity import DatabaseFile
 from .read_connection import ReadContext, SharedReadContext
 
 ResultT = TypeVar("ResultT")
+CallT = TypeVar("CallT")
 Durability = Literal["full", "relaxed"]
 
 
 class Connection(sqlite3.Connection):
-    """A connection that can be referred to weakly, so that one which an interruption drops is collected."""
+    """A connection with weak references, so that the garbage collector closes one that was dropped."""
 
     __slots__ = ("__weakref__",)
 
@@ -44,14 +45,14 @@ Connect = Callable[..., sqlite3.Connection]
 connect: Connect = partial(sqlite3.connect, factory=Connection)
 
 MEMORY = ":memory:"
-#: How long a write waits for another process that has the file locked.
+#: How long a write waits for another process that holds the lock of the file.
 LOCK_SECONDS = 30.0
 _WRITER_CACHE_KIB = 64 * 1024
 #: Each reader has its own; the operating system's cache serves all of them.
 _READER_CACHE_KIB = 16 * 1024
-#: More readers than this are closed after use, with their caches.
+#: The most idle readers; others are closed after use, with their caches.
 _MOST_IDLE_READERS = 8
-#: A log that a long read has let grow is cut back to this.
+#: A write-ahead log that grew during a long read is truncated to this size.
 _LARGEST_IDLE_WAL = 64 * 2**20
 _OLDEST_SQLITE = (3, 35, 0)  # RETURNING
 _FULL = {sqlite3.SQLITE_FULL}
@@ -60,7 +61,7 @@ _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 
 
 class StaleDefinition(EngineError):
-    """A SQLite table is gone: the definition that named it has changed; read it again and retry."""
+    """A SQLite table is missing: its definition has changed. Read the definition again and retry."""
 
 
 class Database:
@@ -80,7 +81,7 @@ class Database:
         if durability not in get_args(Durability):
             raise EngineError(f'durability is "full" or "relaxed", not {durability!r}.')
         if not path or "\0" in path or os.path.isdir(path):  # noqa: PTH112 - Path raises where a folder cannot be read
-            raise EngineError(f'{path!r} cannot be a database: give the path of a file, or ":memory:".')
+            raise EngineError(f'{path!r} cannot be a database: pass the path of a file, or ":memory:".')
         self.in_memory = path == MEMORY
         self.read_only = read_only
         self._file = None if self.in_memory else DatabaseFile(path, read_only=read_only)
@@ -95,14 +96,14 @@ class Database:
         self._connections: WeakSet[sqlite3.Connection] = WeakSet()
         self._opening = threading.RLock()
         self._suspended = False
-        self._reading = SharedReadContext(self, self._group_commit) if self.in_memory else None
-        self._closed = False
+        self._shared_read = SharedReadContext(self, self._group_commit) if self.in_memory else None
+        self.closed = False
         self.writer: sqlite3.Connection
         self._writer_lost = False
         lock_path = None if self.in_memory or read_only else f"{self.path}-lock"
         self.file_lock = FileLock(lock_path, timeout_seconds=lock_timeout_seconds)
         try:
-            # fork() takes the commits' lock: none happens in the middle of this.
+            # fork() takes this lock too, so the process does not fork before the file is open.
             with self._group_commit.lock:
                 forks.register(self)
                 with self.file_lock:
@@ -116,16 +117,22 @@ class Database:
 
     def write(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         """Run the action in a transaction and return its result once that is committed."""
-        self._check_writable()
+        if self.closed or self.read_only or os.getpid() != self.pid:
+            self._check_writable()
         return self._group_commit.write(action)
 
-    def run_together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
-        """Run several works of one caller; what they write is committed together."""
+    def write_alone(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+        """Run the action in a transaction that no other write shares."""
         self._check_writable()
-        return self._group_commit.run_together(works)
+        return self._group_commit.write_alone(action)
+
+    def run_together(self, call: Callable[[CallT], Any], arguments: Sequence[CallT]) -> list[Outcome]:
+        """Call a function with each argument; all that the calls write is committed together."""
+        self._check_writable()
+        return self._group_commit.run_together(call, arguments)
 
     def run_exclusively(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
-        """Run the action on the connection that writes, outside a transaction, while no process commits."""
+        """Run the action on the connection that writes, without a transaction, while no process commits."""
         self._check_writable()
         with self._group_commit.lock, self.file_lock:
             try:
@@ -141,13 +148,13 @@ class Database:
         return self._group_commit.waiting
 
     def read(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Give a connection for one statement; what it sees is what was committed before."""
-        return self._reading or ReadContext(self)
+        """Return a context with a connection for one statement, which sees all commits before it."""
+        return self._shared_read or ReadContext(self)
 
     def fetch_one(self, sql: str, parameters: tuple[Any, ...]) -> Any:
-        """Return the first row of one statement, or None: what is read most, without a context of its own."""
-        if self._reading is not None:
-            with self._reading as shared:
+        """Return the first row of one statement, or None; faster than `read` for the commonest request."""
+        if self._shared_read is not None:
+            with self._shared_read as shared:
                 return shared.execute(sql, parameters).fetchone()
         reader = self.acquire_reader()
         try:
@@ -162,23 +169,24 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """Give a connection whose statements all see the same moment."""
+        """Return a context with a connection whose statements all see the same snapshot."""
         with self.read() as reader:
-            # In memory, readers share the connection of whoever writes several things together.
-            joined = reader.in_transaction
-            if not joined:
+            # In memory, a read within `run_together` uses the connection of the open transaction.
+            in_transaction = reader.in_transaction
+            if not in_transaction:
                 reader.execute("BEGIN")
             try:
                 yield reader
             finally:
-                if not joined and reader.in_transaction:
+                if not in_transaction and reader.in_transaction:
                     reader.execute("COMMIT")
 
     def acquire_reader(self) -> sqlite3.Connection:
-        """Take a connection to a file to read with; it must be given back."""
-        self.check_usable()
+        """Take a connection to a file to read with; the caller must release it."""
+        if self.closed or os.getpid() != self.pid:
+            self.check_usable()
         if self._suspended:
-            # The thread that forks holds it until that is done.
+            # The thread that forks holds this lock until the fork is done.
             with self._opening:
                 pass
         if self._file is not None and self._file.immutable:
@@ -192,26 +200,26 @@ class Database:
                 raise self.engine_error(fault) from fault
 
     def release_reader(self, reader: sqlite3.Connection, *, sound: bool = True) -> None:
-        """End the use of a borrowed connection; one that is not sound is not used again."""
+        """End the use of a connection; one that is not sound is closed."""
         if sound and not self._suspended and len(self._readers) < _MOST_IDLE_READERS:
             self._readers.append(reader)
         else:
             self._disconnect(reader)
-        if self._closed:
+        if self.closed:
             self._close_readers()
 
     def close(self) -> None:
         """Close every connection; a second call does nothing."""
         if os.getpid() != self.pid:
             # The connections and the lock belong to the parent.
-            self._closed = True
+            self.closed = True
             return
         with self._group_commit.lock:
-            if self._closed:
+            if self.closed:
                 return
-            self._closed = True
-            # The last connection to close a file checkpoints it. A process that keeps the lock for too
-            # long has the file open, so this is not the last one.
+            self.closed = True
+            # The last connection to a file checkpoints it when it closes. A process that holds the lock for
+            # too long has the file open, so this connection is not the last one.
             with contextlib.suppress(FileLocked), self.file_lock:
                 self._close_readers()
                 self._close_writer()
@@ -242,11 +250,11 @@ class Database:
 
     @property
     def suspended(self) -> bool:
-        """Whether the process is about to fork: a long read ends, or keeps the child from the file."""
+        """Whether the process is about to fork: a long read must end, or the child cannot open the file."""
         return self._suspended
 
     def suspend(self, deadline: float) -> bool:
-        """Close every connection before a fork; False, and as before, if one stays in use."""
+        """Close every connection before a fork; return False and change nothing if one stays in use."""
         if any(lock._is_owned() for lock in self._locks):
             # A signal handler forks in the middle of a call in the same thread.
             return False
@@ -277,7 +285,7 @@ class Database:
         return self._connections <= {self.writer}
 
     def resume(self) -> None:
-        """Go on in the parent after a fork; connections are opened when they are needed."""
+        """Continue in the parent after a fork; connections are opened when they are needed."""
         self._suspended = False
         for lock in self._locks:
             # An interruption may have come before `suspend` had taken it.
@@ -286,11 +294,11 @@ class Database:
 
     @property
     def _locks(self) -> tuple[Any, ...]:
-        """What is held while the process forks, in this order."""
+        """The locks that are held while the process forks, in this order."""
         return self._group_commit.lock, self._opening
 
     def restart(self) -> None:
-        """Go on in a child: the threads that waited for the parent's locks do not exist here."""
+        """Continue in a child: the threads that waited for the parent's locks do not exist here."""
         if self.in_memory:
             return
         self.pid = os.getpid()
@@ -304,7 +312,7 @@ class Database:
         self.file_lock.forget()
 
     def check_usable(self) -> None:
-        if self._closed:
+        if self.closed:
             raise EngineError(f"The engine on {self.path} was closed; open it again.")
         if os.getpid() != self.pid:
             if self.in_memory:
@@ -323,25 +331,30 @@ class Database:
         if self.read_only:
             raise ReadOnly(f"{self.path} was opened read-only; open it without read_only=True to write.")
 
+    def begin(self) -> sqlite3.Connection:
+        """Begin a transaction on the connection that writes, and return the connection."""
+        writer = self.prepare_writer()
+        writer.execute("BEGIN IMMEDIATE")
+        if self._file is not None and self._file.log is None:
+            self._file.note_log()
+        return writer
+
     def prepare_writer(self) -> sqlite3.Connection:
         """Return the connection that writes, with no transaction open: a new one if the last was lost."""
+        if self.closed:
+            self.check_usable()
         if self._writer_lost:
             self.writer = self._connect()
             self._writer_lost = False
         elif self.writer.in_transaction:
-            # An interruption came between a failure and its undoing.
+            # An interruption came between a failure and its rollback.
             self.writer.execute("ROLLBACK")
         if self._file is not None:
             self._file.recheck()
         return self.writer
 
-    def note_log(self) -> None:
-        """Remember the write-ahead log that the open transaction goes to."""
-        if self._file is not None:
-            self._file.note_log()
-
     def roll_back(self, fault: BaseException | None) -> None:
-        """Undo the open transaction; a connection that cannot be trusted any more is replaced."""
+        """Roll back the open transaction; close a connection that cannot be trusted any more."""
         trusted = not isinstance(fault, sqlite3.Error) or _code(fault) != sqlite3.SQLITE_IOERR
         try:
             if self.writer.in_transaction:
@@ -349,8 +362,8 @@ class Database:
         except sqlite3.Error:
             trusted = False
         if not trusted and not self.in_memory:
-            # After a failed fsync nothing that this connection holds can be trusted. The next write
-            # opens another: its caller is told if that fails too.
+            # After a failed fsync, the pages that this connection holds cannot be trusted. The next write
+            # opens another connection, and raises if that fails too.
             self._close_writer()
 
     def _open_first(self) -> sqlite3.Connection:
@@ -368,7 +381,7 @@ class Database:
                 if not ours:
                     raise NotOurFile(f"{self.path} is empty and was opened read-only.")
                 return connection
-            # Only now: changing the journal's mode would change another program's file.
+            # Not earlier: changing the journal mode would change another program's file.
             self._make_writer(connection)
             if ours:
                 upgrade(connection)
@@ -419,24 +432,26 @@ class Database:
         if not self.in_memory:
             (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
             if mode != "wal":
-                # SQLite says so and nothing more, for instance when the disk is full.
-                raise EngineError(f"{self.path} cannot have a write-ahead log: its journal stays {mode!r}.")
+                # SQLite gives no reason. A full disk is one.
+                raise EngineError(
+                    f"{self.path}: SQLite cannot start a write-ahead log; the journal mode stays {mode!r}."
+                )
             connection.execute(f"PRAGMA journal_size_limit = {_LARGEST_IDLE_WAL}")
         # FULL: a commit returns after fsync. NORMAL may lose the last commits at a power cut.
         connection.execute(f"PRAGMA synchronous = {'FULL' if self._durability == 'full' else 'NORMAL'}")
         connection.execute("PRAGMA fullfsync = ON")
 
     def engine_error(self, fault: sqlite3.Error, *, committing: bool = False) -> EngineError:
-        """Return our error for SQLite's; nowhere else are the two matched."""
+        """Return the EngineError for an error of SQLite; no other function maps them."""
         code = _code(fault)
         if code == sqlite3.SQLITE_IOERR and committing:
             # The log may hold the whole transaction, and a recovery after a crash may find it there.
-            return EngineError(f"{self.path}: {fault}; whether the write was kept is not known.")
-        # By its words alone: with many threads the code was once another one.
+            return EngineError(f"{self.path}: {fault}; it is not known whether the write was committed.")
+        # By the text alone: with many threads, SQLite has returned another code.
         if str(fault).startswith("no such table"):
             return StaleDefinition(f"{self.path}: {fault}")
         if code in _FULL:
-            return StorageFull(f"{self.path}: no room left for the write; nothing of it was kept.")
+            return StorageFull(f"{self.path}: no space left for the write; it was rolled back.")
         if code in _READ_ONLY:
             return ReadOnly(f"{self.path} cannot be written: {fault}.")
         if code == sqlite3.SQLITE_CANTOPEN:
@@ -444,7 +459,7 @@ class Database:
         if code == sqlite3.SQLITE_NOTADB:
             return NotOurFile(f"{self.path} is not a solotable database; nothing was changed.")
         if code in _DAMAGED:
-            return Corrupt(f"{self.path} is damaged: {fault}. Restore a backup, or salvage what is readable.")
+            return Corrupt(f"{self.path} is damaged: {fault}. Restore a backup.")
         if code == sqlite3.SQLITE_BUSY:
             return FileLocked(
                 f"{self.path}: another program has held SQLite's lock for over "
@@ -454,7 +469,7 @@ class Database:
 
 
 def _no_descriptors() -> str | None:
-    """Return the system's words if this process can open no file at all; SQLite keeps them to itself."""
+    """Return the system's error if this process cannot open any file; SQLite does not report it."""
     try:
         os.close(os.open(os.devnull, os.O_RDONLY))
     except OSError as fault:

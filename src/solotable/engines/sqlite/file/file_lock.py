@@ -1,9 +1,8 @@
 """One lock per database file, held across processes while one of them commits or checkpoints.
 
-It makes several writers fair (the kernel queues them, where SQLite's own waiting polls), and it keeps
-out the WAL-reset fault of SQLite before 3.51.3, which needs a commit of one connection during a
-checkpoint of another. It does not protect reads: those need no lock. A wait is bounded: a process
-that was stopped while it held the lock must not stop the others for ever.
+It makes several writers fair: the kernel queues them, where SQLite would poll. It also prevents the
+WAL-reset bug of SQLite before 3.51.3, which needs a commit of one connection during a checkpoint of another.
+Reads do not take it. A wait has a time limit, because another process may stop while it holds the lock.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from solotable.errors import EngineError, FileLocked, ReadOnly
 from .forks import Identity
 from .identity import identity_of
 
-#: A lock file that was removed or replaced is noticed within this time.
+#: A lock file that was removed or replaced is detected within this time.
 _RECHECK_SECONDS = 0.001
 _NOT_WRITABLE = {errno.EACCES, errno.EPERM, errno.EROFS}
 
@@ -62,9 +61,9 @@ else:
 
 
 class FileLock:
-    """The lock of one database file: a file beside it. Without a path there is nothing to lock.
+    """The lock of one database file, which is a file beside it. Without a path it does nothing.
 
-    One caller at a time uses it: the commits of an engine are serialised before they come here.
+    One thread at a time uses it: `GroupCommit` serialises the commits of an engine.
     """
 
     def __init__(self, path: str | None, *, timeout_seconds: float) -> None:
@@ -72,16 +71,23 @@ class FileLock:
         self._timeout_seconds = timeout_seconds
         self._descriptor: int | None = None
         self._identity: Identity | None = None
-        self._queue: _LockWaiter | None = None
+        self._waiter: _LockWaiter | None = None
         self._checked = 0.0
         if path is not None:
             self._open()
 
     def __enter__(self) -> None:
         try:
-            self.acquire(self._timeout_seconds)
+            # Nearly always the lock is free and was checked in the last millisecond.
+            if (
+                self._waiter is not None
+                or self._descriptor is None
+                or not _try_lock(self._descriptor)
+                or time.monotonic() - self._checked > _RECHECK_SECONDS
+            ):
+                self.acquire(self._timeout_seconds)
         except BaseException:
-            # An interruption may come when the lock is taken, or while it is given back.
+            # An interruption may come when the lock is taken, or while it is released.
             self._give_up()
             raise
 
@@ -91,48 +97,48 @@ class FileLock:
         self.release()
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         if self._descriptor is not None:
             _unlock(self._descriptor)
 
     def acquire(self, timeout_seconds: float) -> None:
-        """Take the lock, or raise FileLocked with the process that has it."""
+        """Take the lock, or raise FileLocked with the process that holds it."""
         if self._path is None:
             return
         while True:
             descriptor = self._open() if self._descriptor is None else self._descriptor
             try:
-                # A wait that was given up is still in the kernel's queue, for this same descriptor.
-                if (self._queue is not None and self._queue.waiting) or not _try_lock(descriptor):
+                # The waiter of an abandoned wait is still in the kernel's queue, with this same descriptor.
+                if (self._waiter is not None and self._waiter.waiting) or not _try_lock(descriptor):
                     self._wait(descriptor, timeout_seconds)
                 if not self._was_removed():
                     return
             except BaseException:
                 self._give_up()
                 raise
-            # Other processes lock the file that took its place.
+            # Other processes lock the file that replaced it.
             self.close()
 
     def close(self) -> None:
         """Close the lock file; the next acquire opens it again. The file stays for other processes."""
         descriptor, self._descriptor = self._descriptor, None
-        queue, self._queue = self._queue, None
-        if queue is not None:
-            queue.end()
-            queue.join()
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None:
+            waiter.end()
+            waiter.join()
         elif descriptor is not None:
             os.close(descriptor)
 
     def __del__(self) -> None:
         # An engine that was dropped without close().
-        if self._queue is not None:
-            self._queue.end()
+        if self._waiter is not None:
+            self._waiter.end()
         elif self._descriptor is not None:
             os.close(self._descriptor)
 
     def forget(self) -> None:
         """Close the copies of a parent's descriptor in a child; the parent keeps its lock."""
-        descriptor, self._descriptor, self._queue = self._descriptor, None, None
+        descriptor, self._descriptor, self._waiter = self._descriptor, None, None
         if descriptor is not None:
             os.close(descriptor)
 
@@ -161,15 +167,15 @@ class FileLock:
         return identity_of(self._path or "") != self._identity
 
     def _give_up(self) -> None:
-        if self._queue is not None:
-            self._queue.give_up()
+        if self._waiter is not None:
+            self._waiter.give_up()
         self.release()
 
     def _wait(self, descriptor: int, seconds: float) -> None:
-        if self._queue is None:
-            self._queue = _LockWaiter(descriptor)
+        if self._waiter is None:
+            self._waiter = _LockWaiter(descriptor)
         started = time.monotonic()
-        if self._queue.wait(seconds):
+        if self._waiter.wait(seconds):
             return
         holder = _find_holder(descriptor)
         who = "another process" if holder is None else f"process {holder}"
@@ -181,12 +187,12 @@ class FileLock:
 
 
 def _find_holder(descriptor: int) -> int | None:
-    """Return the process that has the lock, where the system tells: Linux does, in its list of locks."""
+    """Return the process that holds the lock, or None where the system does not list locks."""
     status = os.fstat(descriptor)
     file = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     with contextlib.suppress(OSError):
         for line in Path("/proc/locks").read_text().splitlines():
-            # 1: FLOCK  ADVISORY  WRITE 4711 fe:00:10174515 0 EOF; a process that waits has an arrow.
+            # 1: FLOCK  ADVISORY  WRITE 4711 fe:00:10174515 0 EOF; a waiting process has an arrow.
             fields = line.split()
             if fields[1] == "FLOCK" and fields[5] == file:
                 return int(fields[4])
@@ -194,10 +200,10 @@ def _find_holder(descriptor: int) -> int | None:
 
 
 class _LockWaiter:
-    """A thread that waits in the kernel's queue, for callers that must be able to give up.
+    """A thread that waits in the kernel's queue for a caller with a time limit.
 
-    flock() takes no time limit, and polling would let one writer starve another. An interruption may
-    come at any line of a caller, so a caller sets `_wanted` alone; the rest is the thread's.
+    flock() takes no time limit, and polling would let one writer starve another. An interruption may come at
+    any line of a caller, so a caller only sets `_wanted`; the thread changes all other state.
     """
 
     def __init__(self, descriptor: int) -> None:
@@ -206,7 +212,7 @@ class _LockWaiter:
         self._wanted = False
         self._in_kernel = False
         self._ended = False
-        #: Both are held, and released to say "look" and "yours".
+        #: Both are held. Releasing them signals "look" to the thread, and "granted" to the caller.
         self._call = threading.Lock()
         self._grant = threading.Lock()
         self._call.acquire()
@@ -215,7 +221,7 @@ class _LockWaiter:
         self._thread.start()
 
     def wait(self, seconds: float) -> bool:
-        """Wait for the lock. A caller that does not get it must give up."""
+        """Wait for the lock; return whether it was granted. If not, the caller must call `give_up`."""
         # An interruption may have left the last grant here.
         self._grant.acquire(blocking=False)
         self._wanted = True
@@ -223,7 +229,7 @@ class _LockWaiter:
         return self._grant.acquire(timeout=seconds)
 
     def give_up(self) -> None:
-        """Want the lock no longer; the caller unlocks the descriptor."""
+        """End the wait; the caller then unlocks the descriptor."""
         with self._mutex:
             self._wanted = False
             self._grant.acquire(blocking=False)
@@ -235,12 +241,12 @@ class _LockWaiter:
             return self._in_kernel
 
     def end(self) -> None:
-        """End the thread, which closes the descriptor once the kernel lets it go."""
+        """End the thread, which closes the descriptor once flock() has returned."""
         self._ended = True
         _wake(self._call)
 
     def join(self) -> None:
-        """Wait for the thread's end, unless the kernel holds it up."""
+        """Wait for the end of the thread, unless it waits in the kernel."""
         if not self.waiting:
             self._thread.join()
 
@@ -262,6 +268,6 @@ class _LockWaiter:
 
 
 def _wake(sleeper: threading.Lock) -> None:
-    # It may have been woken already.
+    # Another thread may have released it.
     with contextlib.suppress(RuntimeError):
         sleeper.release()

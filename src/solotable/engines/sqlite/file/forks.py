@@ -1,9 +1,9 @@
 """Close every SQLite connection around fork(); refuse a file whose connections a child inherited.
 
 SQLite keeps its lock state per process and inode. A child that inherits an open connection believes
-that it holds locks which belong to its parent: another process then checkpoints and deletes the log
-under it, and acknowledged writes are lost. So no connection is open while the process forks.
-Python's hooks see os.fork() and what is built on it; a fork by C code is found by its process id.
+that it holds locks which belong to its parent. Another process then checkpoints and deletes the log, and
+acknowledged writes are lost. So no connection is open while the process forks. Python's hooks run for
+os.fork() and its callers; a fork by C code is detected by its process id.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from solotable.errors import EngineError
 
 #: How long fork() waits for the reads and writes of other threads to finish.
 _WAIT_SECONDS = 10.0
-#: How long it then waits for SQLite to close the files, which it does when the last cursor is gone.
+#: How long it then waits for SQLite to close the files, which happens when the last cursor is gone.
 _CLOSE_SECONDS = 3.0
 _POLL_SECONDS = 0.001
-#: Beyond this many, files that are closed are forgotten.
+#: The most files to remember; beyond that, closed ones are forgotten.
 _MOST_KNOWN = 1_000
 
 #: Device and inode of a file.
@@ -32,7 +32,7 @@ Identity = tuple[int, int]
 
 
 class Forkable(Protocol):
-    """An open database, as the hooks see it."""
+    """An open database, as the hooks use it."""
 
     @property
     def pid(self) -> int:
@@ -43,16 +43,16 @@ class Forkable(Protocol):
         """The file; None in memory."""
 
     def suspend(self, deadline: float) -> bool:
-        """Close every connection and keep new ones from being opened; False if one stays in use."""
+        """Close every connection and block new ones; return False if one stays in use."""
 
     def resume(self) -> None:
         """Let the parent open connections again, also if `suspend` was interrupted."""
 
     def restart(self) -> None:
-        """Start over in a child, whose parent had suspended the database."""
+        """Start again in a child, whose parent had suspended the database."""
 
     def disown(self) -> None:
-        """Give up connections that belong to the parent, without closing them."""
+        """Drop connections that belong to the parent, without closing them."""
 
 
 _lock = threading.RLock()
@@ -67,7 +67,7 @@ _inherited: set[Identity] = set()
 
 
 def register(database: Forkable) -> None:
-    """Put a database under the care of the hooks, before its first connection is opened."""
+    """Add a database to the hooks, before its first connection is opened."""
     if os.getpid() != _process:
         # C code forked the process and ran no hook.
         _after_in_child()
@@ -86,23 +86,23 @@ def register(database: Forkable) -> None:
 
 
 def unregister(database: Forkable) -> None:
-    """Take a closed database out of the hooks' care."""
+    """Remove a closed database from the hooks."""
     with _lock:
         _open.discard(database)
 
 
 def leak(objects: Iterable[object]) -> None:
-    """Keep objects from ever being collected: SQLite would close a connection, and act on stale state."""
-    import ctypes  # needed by a child that inherited connections, and by no other
+    """Prevent the collection of objects: SQLite would close a connection, and act on stale state."""
+    import ctypes  # only a child that inherited connections needs it
 
     for each in objects:
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(each))
 
 
 def wait_until(condition: Callable[[], bool], deadline: float) -> bool:
-    """Wait for a condition that other threads bring about; False when the time is up.
+    """Wait for a condition that other threads fulfil; return False at the deadline.
 
-    Garbage is collected on the way: it may hold cursors of an exception, and dropped connections.
+    The wait collects garbage, which may hold cursors of an exception and dropped connections.
     """
     now = time.monotonic()
     collect_at = now + (deadline - now) / 10
@@ -137,7 +137,7 @@ def _open_files() -> set[Identity]:
     """Return which of the known files this process has open, by any connection."""
     found = set()
     try:
-        descriptors = os.listdir("/dev/fd")  # noqa: PTH208 - numbers are wanted, not paths
+        descriptors = os.listdir("/dev/fd")  # noqa: PTH208 - the names are numbers, not paths
     except OSError:
         return set(_known)
     for name in descriptors:
@@ -148,7 +148,7 @@ def _open_files() -> set[Identity]:
 
 
 def _after_in_parent() -> None:
-    # The hook before the fork may have been interrupted before it had the lock, or put up its list.
+    # An interruption may have hit the hook before it took the lock or added its list.
     with contextlib.suppress(IndexError):
         for database in _suspended.pop():
             database.resume()

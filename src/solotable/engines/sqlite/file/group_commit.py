@@ -1,10 +1,9 @@
-"""Writes that wait for each other are committed together: one transaction, one fsync.
+"""Group commit: writes that wait for each other share one transaction and one fsync.
 
-Whoever comes while nobody commits does it for all who have come by then; the others sleep until their
-write is done, or until it is their turn to commit for the rest. So the slower the disk and the more
-the callers, the fewer fsyncs each of them pays for. A write that fails is undone alone. Nothing is
-acknowledged before COMMIT has returned, and nothing is ever committed twice: once COMMIT was begun,
-nobody tries again.
+A write that finds no commit in progress commits at once. Writes that arrive during a commit wait in a queue,
+and the first of them then commits for all. So the slower the disk and the more the callers, the fewer fsyncs
+each caller pays for. A write that fails is rolled back alone. No write is acknowledged before COMMIT has
+returned, and no write is repeated once COMMIT has begun.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import sqlite3
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
-from functools import partial
+from threading import get_ident
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from solotable.errors import EngineError
@@ -24,16 +23,17 @@ if TYPE_CHECKING:
     from .connection import Database
 
 ResultT = TypeVar("ResultT")
+CallT = TypeVar("CallT")
 Action = Callable[[sqlite3.Connection], Any]
 
-#: More than this many writes do not share a transaction: each adds to the wait of all.
+#: The most writes in one transaction: each adds to the wait of all.
 _LARGEST_GROUP = 128
-#: Who has slept for this long looks for himself: an interruption may have swallowed his wake-up.
+#: A queued write checks again after this time: an interruption may have swallowed its wake-up.
 _SLEEP_SECONDS = 1.0
 
 
 class Outcome:
-    """What came of one write: a result, or the error to raise to its caller."""
+    """The result of one call, or the error to raise to its caller."""
 
     __slots__ = ("done", "error", "result")
 
@@ -56,101 +56,115 @@ class Outcome:
 
 
 class _QueuedWrite(Outcome):
-    __slots__ = ("action", "turn")
+    __slots__ = ("_wakeup", "action")
 
     def __init__(self, action: Action) -> None:
         super().__init__()
         self.action = action
-        #: Held until there is something to look at: the outcome, or the turn to commit.
-        self.turn = threading.Lock()
-        self.turn.acquire()
+        #: Held until the write is done, or is the next to commit.
+        self._wakeup = threading.Lock()
+        self._wakeup.acquire()
+
+    def sleep(self) -> None:
+        self._wakeup.acquire(timeout=_SLEEP_SECONDS)
 
     def wake(self) -> None:
-        try:  # noqa: SIM105 - every write passes here, and this costs nothing unless it fails
-            self.turn.release()
-        except RuntimeError:
-            # Two may do so at once.
-            pass
+        # Two threads may wake it at once.
+        with contextlib.suppress(RuntimeError):
+            self._wakeup.release()
 
 
 class _TransactionLost(BaseException):
-    """The whole transaction is gone, through the fault of one write or of the file, before COMMIT."""
+    """The whole transaction was rolled back before COMMIT, by an error of one write or of the file."""
 
 
 class GroupCommit:
-    """The one place where transactions are begun and committed."""
+    """The transactions of one database: only this class begins and commits them."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._waiting: deque[_QueuedWrite] = deque()
+        #: In memory there is no fsync to share, so writes do not queue.
+        self._queues = not database.in_memory
+        self._queue: deque[_QueuedWrite] = deque()
         self.lock = threading.RLock()
-        #: Whether somebody commits and will wake the next; only then is it safe to sleep.
+        #: Whether a thread commits that wakes the next queued write when it is done. Only then may one sleep.
         self._busy = False
-        #: Whether COMMIT was begun for writes that have no outcome yet.
+        #: Whether COMMIT has begun for writes that have no outcome yet.
         self._in_doubt = False
-        #: How many writes are in the transaction that is open beside the one that runs.
-        self._beside = 0
-        #: The thread that has a transaction open for several writes of its own.
+        #: How many other writes share the open transaction with the one that runs.
+        self._group_members = 0
+        #: The thread that has a transaction open for several calls of one caller.
         self._owner: int | None = None
 
     @property
     def waiting(self) -> int:
         """How many writes wait for others, in the queue or in the same transaction."""
-        return len(self._waiting) + self._beside
+        return len(self._queue) + self._group_members
 
     def write(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         """Run the action in a transaction; return its result once that is committed."""
-        if self._owner == threading.get_ident():
-            return cast(ResultT, _run_in_savepoint(self._database, self._database.writer, action))
-        if self._database.in_memory:
-            # Nothing is fsynced, so nothing is gained by waiting for others.
-            with self.lock:
-                return self._transaction(action)
-        job = _QueuedWrite(action)
-        try:
-            self._waiting.append(job)
-            while not job.done:
-                if self._busy:
-                    job.turn.acquire(timeout=_SLEEP_SECONDS)
-                else:
-                    self._commit_as_leader(job)
-        except BaseException:
-            self._withdraw(job)
-            raise
-        return cast(ResultT, job.get())
+        if self._owner is not None and self._owner == get_ident():
+            return cast(ResultT, _run_in_savepoint(self._database, action))
+        if self._queues and (self._busy or self._queue):
+            return cast(ResultT, self._write_in_turn(_QueuedWrite(action)))
+        return self.write_alone(action)
 
-    def run_together(self, works: Sequence[Callable[[], Any]]) -> list[Outcome]:
-        """Run several works of one caller; what they write is committed together.
-
-        A work may write, read, or refuse; each has an outcome of its own.
-        """
-        outcomes = [Outcome() for _ in works]
-        try:
-            with self.lock:
-                self._transaction(lambda _: self._run_works(works, outcomes))
-        except _TransactionLost:
-            outcomes = [Outcome() for _ in works]
-            for work, outcome in zip(works, outcomes, strict=True):
-                _try(outcome, work)
-        except EngineError as error:
-            for outcome in outcomes:
-                # Also those that refused: what they met was never committed.
-                outcome.fail(_copy_error(error))
-        return outcomes
-
-    def _run_works(self, works: Sequence[Callable[[], Any]], outcomes: list[Outcome]) -> None:
-        self._owner = threading.get_ident()
-        try:
-            for work, outcome in zip(works, outcomes, strict=True):
-                _try(outcome, work)
-        finally:
-            self._owner = None
-
-    def _commit_as_leader(self, own: _QueuedWrite) -> None:
+    def write_alone(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+        """Run the action in a transaction that no other write shares."""
         with self.lock:
             self._busy = True
             try:
-                # Who waited for the lock may find his write done by whoever had it.
+                return self._transaction(action)
+            finally:
+                self._busy = False
+                if self._queue:
+                    self._wake_next()
+
+    def run_together(self, call: Callable[[CallT], Any], arguments: Sequence[CallT]) -> list[Outcome]:
+        """Call a function with each argument in one transaction, and return an outcome for each.
+
+        A call may write, read, or raise.
+        """
+        outcomes = [Outcome() for _ in arguments]
+
+        def run_all(_: sqlite3.Connection) -> None:
+            self._owner = get_ident()
+            try:
+                for argument, outcome in zip(arguments, outcomes, strict=True):
+                    _run(outcome, call, argument)
+            finally:
+                self._owner = None
+
+        try:
+            self.write_alone(run_all)
+        except _TransactionLost:
+            outcomes = [Outcome() for _ in arguments]
+            for argument, outcome in zip(arguments, outcomes, strict=True):
+                _run(outcome, call, argument)
+        except EngineError as error:
+            for outcome in outcomes:
+                # Also a call that raised: what it read was never committed.
+                outcome.fail(_copy_error(error))
+        return outcomes
+
+    def _write_in_turn(self, write: _QueuedWrite) -> Any:
+        try:
+            self._queue.append(write)
+            while not write.done:
+                if self._busy:
+                    write.sleep()
+                else:
+                    self._lead(write)
+        except BaseException:
+            self._withdraw(write)
+            raise
+        return write.get()
+
+    def _lead(self, own: _QueuedWrite) -> None:
+        """Commit the queued writes, unless another thread has committed this one."""
+        with self.lock:
+            self._busy = True
+            try:
                 if not own.done:
                     self._commit_next(own)
             finally:
@@ -158,98 +172,94 @@ class GroupCommit:
                 self._wake_next()
 
     def _wake_next(self) -> None:
-        if self._waiting:
-            # Somebody else may have taken it meanwhile.
-            with contextlib.suppress(IndexError):
-                self._waiting[0].wake()
+        # Another thread may take the last one out of the queue.
+        with contextlib.suppress(IndexError):
+            self._queue[0].wake()
 
-    def _withdraw(self, job: _QueuedWrite) -> None:
-        """Take back the write of a caller who was interrupted, unless it is being done."""
+    def _withdraw(self, write: _QueuedWrite) -> None:
+        """Take back the write of an interrupted caller, unless a commit of it has begun."""
         with contextlib.suppress(ValueError):
-            self._waiting.remove(job)
-        # It may have been this caller's turn.
+            self._queue.remove(write)
+        # It may have been the next to commit.
         self._wake_next()
 
     def _commit_next(self, own: _QueuedWrite) -> None:
-        """Commit the writes that wait; every one has an outcome then, or waits again."""
-        jobs: list[_QueuedWrite] = []
+        """Commit the writes in the queue; each has an outcome then, or is queued again."""
+        group: list[_QueuedWrite] = []
         self._in_doubt = False
         try:
-            while self._waiting and len(jobs) < _LARGEST_GROUP:
-                jobs.append(self._waiting.popleft())
-            if len(jobs) > 1:
-                self._beside = len(jobs) - 1
-                self._commit_group(jobs)
+            while self._queue and len(group) < _LARGEST_GROUP:
+                group.append(self._queue.popleft())
+            if len(group) > 1:
+                self._group_members = len(group) - 1
+                self._commit_group(group)
             else:
-                # Nobody waits: an interruption hit the leader who had just taken this one out.
-                jobs = jobs or [own]
-                self._commit_one(jobs[0])
+                # The queue is empty if an interruption hit a leader that had just taken this write out.
+                group = group or [own]
+                self._commit_one(group[0])
         finally:
-            self._beside = 0
-            left = [job for job in jobs if not job.done and job is not own]
+            self._group_members = 0
+            left = [write for write in group if not write.done and write is not own]
             if left:
                 self._requeue_or_fail(left)
-            for job in jobs:
-                job.wake()
+            for write in group:
+                write.wake()
 
-    def _requeue_or_fail(self, jobs: list[_QueuedWrite]) -> None:
-        """Leave the writes of others, after an interruption, to whoever is next."""
+    def _requeue_or_fail(self, writes: list[_QueuedWrite]) -> None:
+        """Leave the writes of other callers, after an interruption, to the next leader."""
         if not self._in_doubt:
-            # Nothing of them was committed.
-            self._waiting.extendleft(reversed(jobs))
+            # None of them was committed.
+            self._queue.extendleft(reversed(writes))
             return
-        for job in jobs:
-            job.fail(
-                EngineError(f"{self._database.path}: interrupted; whether the write was kept is not known.")
+        for write in writes:
+            write.fail(
+                EngineError(
+                    f"{self._database.path}: interrupted; it is not known whether the write was committed."
+                )
             )
 
-    def _commit_group(self, jobs: list[_QueuedWrite]) -> None:
-        drafts = [Outcome() for _ in jobs]
+    def _commit_group(self, group: list[_QueuedWrite]) -> None:
+        outcomes = [Outcome() for _ in group]
+        database = self._database
 
-        def run(writer: sqlite3.Connection) -> None:
-            for job, draft in zip(jobs, drafts, strict=True):
-                _try(draft, partial(_run_in_savepoint, self._database, writer, job.action))
+        def run_all(_: sqlite3.Connection) -> None:
+            for write, outcome in zip(group, outcomes, strict=True):
+                _run(outcome, _run_in_savepoint, database, write.action)
 
         try:
-            self._transaction(run)
+            self._transaction(run_all)
         except _TransactionLost:
-            # One of them took the others' transaction with it: each gets one of its own.
-            for job in jobs:
-                self._commit_one(job)
+            # One write rolled back the transaction of all: each gets its own.
+            for write in group:
+                self._commit_one(write)
         except EngineError as error:
-            for job in jobs:
-                # Also those that were refused: what they met was never committed.
-                job.fail(_copy_error(error))
+            for write in group:
+                # Also a write that was rejected: what it read was never committed.
+                write.fail(_copy_error(error))
         else:
-            for job, draft in zip(jobs, drafts, strict=True):
-                job.result, job.error, job.done = draft.result, draft.error, True
+            for write, outcome in zip(group, outcomes, strict=True):
+                write.result, write.error, write.done = outcome.result, outcome.error, True
 
-    def _commit_one(self, job: _QueuedWrite) -> None:
-        try:
-            result = self._transaction(job.action)
-        except Exception as error:  # noqa: BLE001  # carried to the caller, whoever runs this
-            job.fail(error)
-        else:
-            job.settle(result)
+    def _commit_one(self, write: _QueuedWrite) -> None:
+        _run(write, self._transaction, write.action)
 
     def _transaction(self, run: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         self._in_doubt = False
-        lock = self._database.file_lock
+        if not self._queues:
+            return self._commit(run)
+        file_lock = self._database.file_lock
         try:
-            with lock:
-                return self._locked_transaction(run)
+            with file_lock:
+                return self._commit(run)
         except BaseException:
-            # An interruption may have come just before the lock was given back.
-            lock.release()
+            # An interruption may have come just before the lock was released.
+            file_lock.release()
             raise
 
-    def _locked_transaction(self, run: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
+    def _commit(self, run: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         database = self._database
-        database.check_usable()
         try:
-            writer = database.prepare_writer()
-            writer.execute("BEGIN IMMEDIATE")
-            database.note_log()
+            writer = database.begin()
             result = run(writer)
             self._in_doubt = True
             writer.execute("COMMIT")
@@ -257,8 +267,8 @@ class GroupCommit:
             error = database.engine_error(fault, committing=self._in_doubt)
             database.roll_back(fault)
             raise error from fault
-        except _TransactionLost as undone:
-            database.roll_back(undone.__cause__)
+        except _TransactionLost as lost:
+            database.roll_back(lost.__cause__)
             raise
         except BaseException:
             database.roll_back(None)
@@ -266,8 +276,9 @@ class GroupCommit:
         return result
 
 
-def _run_in_savepoint(database: Database, writer: sqlite3.Connection, action: Action) -> Any:
-    """Run one write of several inside their transaction; undo it alone when it fails."""
+def _run_in_savepoint(database: Database, action: Action) -> Any:
+    """Run one write of several in the open transaction; roll it back alone when it fails."""
+    writer = database.writer
     try:
         writer.execute("SAVEPOINT one")
     except sqlite3.Error as fault:
@@ -289,15 +300,16 @@ def _run_in_savepoint(database: Database, writer: sqlite3.Connection, action: Ac
     return result
 
 
-def _try(outcome: Outcome, work: Callable[[], Any]) -> None:
+def _run(outcome: Outcome, call: Callable[..., Any], *arguments: Any) -> None:
+    """Call a function and store its result, or the error for its caller."""
     try:
-        outcome.settle(work())
-    except Exception as error:  # noqa: BLE001  # carried to the caller, whoever runs this
+        outcome.settle(call(*arguments))
+    except Exception as error:  # noqa: BLE001 - raised to the caller by `Outcome.get`
         outcome.fail(error)
 
 
 def _copy_error(error: EngineError) -> EngineError:
     """Return the same error for one more caller: threads that raise one object mix up their traces."""
-    twin = copy.copy(error)
-    twin.__cause__ = error.__cause__
-    return twin
+    copied = copy.copy(error)
+    copied.__cause__ = error.__cause__
+    return copied

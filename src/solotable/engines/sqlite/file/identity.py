@@ -1,6 +1,6 @@
-"""Which file a database is: its path, fixed once, and its inode, so that a replaced file is noticed.
+"""The path and inode of a database file, to detect a file that was removed or replaced.
 
-Nothing here opens the database file: closing a descriptor of it would drop SQLite's own locks.
+This module does not open the database file: closing a descriptor of it would drop SQLite's own locks.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from solotable.errors import EngineError, FileReplaced
 
 from .forks import Identity
 
-#: A file that was removed or replaced is noticed within this time.
+#: A file that was removed or replaced is detected within this time.
 _RECHECK_SECONDS = 0.001
 
 #: The write-ahead log and its index.
@@ -21,16 +21,16 @@ _Log = tuple[Identity | None, Identity | None]
 
 
 class DatabaseFile:
-    """One database file, made if there is none."""
+    """One database file, created if it does not exist."""
 
     def __init__(self, path: str, *, read_only: bool) -> None:
-        #: Absolute and without links: os.chdir() or another symlink later on changes nothing.
+        #: Absolute and without links: a later os.chdir() or symlink does not change it.
         self.path = os.path.realpath(path)
         self._read_only = read_only
-        #: Whether SQLite takes it that nothing writes the file: see `switch_to_immutable`.
+        #: Whether SQLite assumes that no process writes the file: see `switch_to_immutable`.
         self.immutable = False
         self._log_path = f"{self.path}-wal"
-        self._log: _Log | None = None
+        self.log: _Log | None = None
         self._checked = 0.0
         if not read_only:
             self._create()
@@ -46,7 +46,7 @@ class DatabaseFile:
         self.identity: Identity = (found.st_dev, found.st_ino)
 
     def _create(self) -> None:
-        """Make the file readable by its owner alone, before SQLite can make it otherwise."""
+        """Create the file with access for its owner only; SQLite would give access to others too."""
         try:
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         except FileExistsError:
@@ -57,12 +57,12 @@ class DatabaseFile:
 
     @property
     def uri(self) -> str:
-        """The file as SQLite is asked for it."""
+        """The URI that SQLite opens."""
         mode = "ro" if self._read_only else "rw"
         return f"{Path(self.path).as_uri()}?mode={mode}{'&immutable=1' if self.immutable else ''}"
 
     def switch_to_immutable(self) -> bool:
-        """Read the file as it is, where SQLite cannot make its log: in a folder that is not writable."""
+        """Read the file without a log, which SQLite cannot create in a folder that is not writable."""
         if not self._read_only or self.immutable or self._log_has_content():
             return False
         self.immutable = True
@@ -83,25 +83,25 @@ class DatabaseFile:
                 f"{self.path} was removed or replaced while it was open; nothing more is written to it. "
                 "Put the file back, or close the engine and open the new file."
             )
-        if self._log is not None and self._find_log() != self._log:
+        if self.log is not None and self._find_log() != self.log:
             raise self._log_replaced()
 
     def recheck(self) -> None:
-        """Check again unless that was done in the last millisecond: it costs a tenth of a short write."""
+        """Check again unless a check was made in the last millisecond: it costs a tenth of a short write."""
         if time.monotonic() - self._checked > _RECHECK_SECONDS:
             self.check_in_place()
 
     def note_log(self) -> None:
-        """Remember which files the log and its index are, once the connection that writes has them open."""
-        if self._log is None:
+        """Record the inodes of the log and its index, once the connection that writes has them open."""
+        if self.log is None:
             found = self._find_log()
             if None in found:
                 raise self._log_replaced()
-            self._log = found
+            self.log = found
 
     def forget_log(self) -> None:
-        """Forget the log when no connection of this process keeps it in place."""
-        self._log = None
+        """Forget the log, when no connection of this process has it open."""
+        self.log = None
 
     def _find_log(self) -> _Log:
         return identity_of(self._log_path), identity_of(f"{self.path}-shm")
@@ -121,9 +121,9 @@ class DatabaseFile:
 
 
 def identity_of(path: str) -> Identity | None:
-    """Return which file a path leads to; None if it leads to none."""
+    """Return the device and inode of a path; None if there is no such file."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - every commit passes here, and Path costs as much again
+        found = os.stat(path)  # noqa: PTH116 - called for commits; Path doubles its time
     except OSError:
         return None
     return found.st_dev, found.st_ino

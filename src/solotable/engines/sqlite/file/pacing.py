@@ -1,7 +1,4 @@
-"""Sizes of background transactions: small while other writers wait, large while none does.
-
-Nothing here knows what the work is.
-"""
+"""Sizes of background transactions: small while other writers wait, large otherwise."""
 
 from __future__ import annotations
 
@@ -11,14 +8,14 @@ import time
 from .connection import Database
 
 _FEWEST, _MOST = 50, 500
-#: In memory no queue tells who waits, and readers wait too.
+#: In memory there is no queue that shows waiting writers, and readers wait too.
 _MOST_IN_MEMORY = 100
-#: Python's locks are not fair: without a pause a waiting writer might never get its turn.
+#: Python's locks are not fair: without a pause, a waiting writer might never get the lock.
 _PAUSE_SECONDS = 0.002
 
 
 class BatchPacer:
-    """The size of the next slice of some work; slices double while no writer is seen."""
+    """The number of items in the next transaction; it doubles while no other writer is seen."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -27,13 +24,13 @@ class BatchPacer:
         self.items = _FEWEST
 
     def adapt(self, connection: sqlite3.Connection) -> None:
-        """Adapt the size: call it at the end of a slice, inside its transaction."""
+        """Adapt the size; call it at the end of a transaction, inside it."""
         (version,) = connection.execute("PRAGMA data_version").fetchone()
-        # The version changes with the commits of other processes, whose waiting cannot be seen.
+        # Commits of other processes change the version; their waiting writers cannot be seen.
         contended = bool(self._database.waiting) or self._version not in (None, version)
         self._version = version
         self.items = _FEWEST if contended else min(2 * self.items, self._most)
 
     def yield_to_writers(self) -> None:
-        """Let writers go first, between two slices."""
+        """Let other writers commit, between two transactions."""
         time.sleep(_PAUSE_SECONDS)

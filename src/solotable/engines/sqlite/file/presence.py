@@ -1,9 +1,9 @@
-"""A shared lock that each engine holds while it has a file open; the kernel releases it when a process dies.
+"""A shared lock that each engine holds while it has a file open.
 
-It is an open file description lock on the first byte of the lock file, which does not interfere with the
-flock() of `file_lock`. An engine that is the first takes it exclusively until it has read which
-sessions died, so that of several engines that open the file at once exactly one does. Only Linux has
-such locks; elsewhere `is_first` is always False.
+The kernel releases it when the process dies. It is an open file description lock on the first byte of the
+lock file, which does not interfere with the flock() of `file_lock`. The first engine takes it exclusively
+until it has read which sessions died, so that exactly one engine does so. Only Linux has such locks;
+elsewhere `is_first` is always False.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from weakref import WeakSet
 if TYPE_CHECKING:
     from .connection import Database
 
-#: How long to wait for an engine that has the lock exclusively; it does so for a moment.
+#: How long to wait for an engine that holds the lock exclusively, which it does briefly.
 _WAIT_SECONDS = 1.0
 _POLL_SECONDS = 0.001
 
@@ -49,12 +49,12 @@ class PresenceLock:
                 self.share()
 
     def _open(self) -> None:
-        # Without descriptors, or on a file system without such locks, this engine counts as one of several.
+        # Without descriptors or such locks, this engine is not the first.
         with contextlib.suppress(OSError):
             self._descriptor = os.open(self._path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
 
     def _try_lock(self, *, exclusively: bool) -> bool | None:
-        """Say whether the lock was free; None where there are no such locks."""
+        """Take the lock; return whether it was free, or None on a system without such locks."""
         if self._descriptor is None or sys.platform != "linux":
             return None
         try:
@@ -66,7 +66,7 @@ class PresenceLock:
         return True
 
     def share(self) -> None:
-        """Let other engines in: the first calls it when it has read which sessions died."""
+        """Make the lock shared; the first engine does so when it has read which sessions died."""
         deadline = time.monotonic() + _WAIT_SECONDS
         while self._try_lock(exclusively=False) is False and time.monotonic() < deadline:
             time.sleep(_POLL_SECONDS)

@@ -1,8 +1,9 @@
-"""The use of a connection for one read: borrowed from a file's idle ones, or shared in memory."""
+"""Context managers for one read: an idle connection to a file, or the shared one in memory."""
 
 from __future__ import annotations
 
 import sqlite3
+from os import getpid
 from types import TracebackType
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class ReadContext:
-    """The use of one borrowed connection; a class because reads are many and generators slow."""
+    """Use one idle connection to a file. A class, because a generator would slow down every read."""
 
     __slots__ = ("_database", "_reader")
 
@@ -32,25 +33,27 @@ class ReadContext:
         if error is None:
             self._database.release_reader(self._reader)
             return
-        # An error keeps its frames alive, and in them a statement that may hold on to an old snapshot.
+        # An error keeps its frames alive, and with them a statement that may hold an old snapshot.
         self._database.release_reader(self._reader, sound=isinstance(error, ServiceError | TooLong))
         if isinstance(error, sqlite3.Error):
             raise self._database.engine_error(error) from error
 
 
 class SharedReadContext:
-    """The use of the one connection to a database in memory; all share it, and so this."""
+    """Use the only connection to a database in memory. All threads share the connection and this object."""
 
     __slots__ = ("_database", "_lock")
 
-    def __init__(self, database: Database, commits: GroupCommit) -> None:
+    def __init__(self, database: Database, group_commit: GroupCommit) -> None:
         self._database = database
-        self._lock = commits.lock
+        self._lock = group_commit.lock
 
     def __enter__(self) -> sqlite3.Connection:
-        self._database.check_usable()
+        database = self._database
+        if database.closed or getpid() != database.pid:
+            database.check_usable()
         self._lock.acquire()
-        return self._database.writer
+        return database.writer
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

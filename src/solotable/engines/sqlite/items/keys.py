@@ -44,8 +44,25 @@ def encode_key(schema: Schema, item: Item) -> bytes:
 
 
 def encode_index_key(index: Index, item: Item, own: bytes) -> bytes | None:
-    """Return the item's key in the index; None when it lacks a part, so is not in it."""
+    """Return the item's key in the index; None when it lacks a key attribute, so has no entry."""
+    raw = _encode_short_texts(index.schema.text_names, item)
+    if raw is not None:
+        return raw + own
     return encode_key(index.schema, item) + own if has_index_key(index, item) else None
+
+
+def _encode_short_texts(names: tuple[str, ...], item: Item) -> bytes | None:
+    """Return the key bytes of short texts, or None for other keys; most keys are short texts.
+
+    It saves a tenth of a GetItem compared with `encode_key`, and all checks: such a key is valid.
+    """
+    texts = []
+    for name in names:
+        content = item.get(name, _NOTHING).get("S")
+        if not content or len(content) > _SHORT_KEY or "\0" in content:
+            return None
+        texts.append(content.encode() + b"\0\0")
+    return crc32(texts[0]).to_bytes(4, "big") + b"".join(texts) if texts else None
 
 
 def has_index_key(index: Index, item: Item) -> bool:
@@ -100,20 +117,25 @@ def check_key(table: Table, key: Item) -> None:
 
 
 def check_and_encode_key(table: Table, key: Item) -> bytes:
-    """Return the bytes of a key that is exactly the table's, or refuse it."""
-    attributes = table.schema.attributes
-    if len(key) == len(attributes):
-        # Nearly all keys are short texts: these lines instead of the calls below take a tenth off a GetItem.
-        raws = []
-        for part in attributes:
-            content = key.get(part.name, _NOTHING).get("S") if part.kind == "S" else None
-            if not content or len(content) > _SHORT_KEY or "\0" in content:
-                break
-            raws.append(content.encode() + b"\0\0")
-        else:
-            return crc32(raws[0]).to_bytes(4, "big") + b"".join(raws)
+    """Return the bytes of a key, or reject one that is not exactly the table's key."""
+    names = table.schema.text_names
+    if len(key) == len(names):
+        raw = _encode_short_texts(names, key)
+        if raw is not None:
+            return raw
     check_key(table, key)
     return encode_key(table.schema, key)
+
+
+def check_and_encode_item_key(table: Table, item: Item) -> bytes:
+    """Return the bytes of an item's key, or reject an item with an invalid key attribute."""
+    raw = _encode_short_texts(table.schema.text_names, item)
+    if raw is None:
+        check_item(table, item)
+        return encode_key(table.schema, item)
+    if table.indexes:
+        check_index_keys(table, item)
+    return raw
 
 
 def check_item(table: Table, item: Item) -> None:

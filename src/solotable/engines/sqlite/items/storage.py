@@ -8,7 +8,7 @@ Nothing here knows conditions or expressions.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from typing import Any
 
 from solotable._protocol.capacity import CapacityMeter, write_units
@@ -17,7 +17,7 @@ from solotable._protocol.engine import Pause
 from solotable._protocol.json_codec import dumps, loads
 from solotable._values import Item, item_size
 from solotable._values.checksum import crc32
-from solotable.engines.sqlite.counts.counts import CountDeltas
+from solotable.engines.sqlite.counts.counts import CountDeltas, CountOwner
 from solotable.engines.sqlite.tables.catalog import Index, Table
 from solotable.errors import Corrupt
 
@@ -62,13 +62,17 @@ def find(connection: sqlite3.Connection, table: Table, key: bytes) -> StoredItem
 
 
 def decode_row(table: Table, key: bytes, found: tuple[int, int, int, bytes] | None) -> StoredItem | None:
-    """Return what `select_sql` found under a key as a row, if it is as it was stored."""
+    """Return the row that `select_sql` found under a key, or raise Corrupt if its checksum is wrong."""
     if found is None:
         return None
     row_id, size, crc, raw = found
-    if not is_row_sound(key, size, crc, raw):
-        raise _corrupt(table)
-    return StoredItem(row_id, size, raw)
+    try:
+        if crc32(raw, crc32(key)) == crc and size.__class__ is int:
+            return StoredItem(row_id, size, raw)
+    except TypeError:
+        # A damaged header makes SQLite read bytes as another type.
+        pass
+    raise _corrupt(table)
 
 
 def read_chunks(
@@ -160,9 +164,7 @@ def range_sql(table: Table, index: Index | None, columns: str, *, forward: bool)
 
 def add_entry(connection: sqlite3.Connection, index: Index, entry: bytes, key: bytes, row_id: int) -> bool:
     """Add an index entry that leads to an item; say whether it was not there yet."""
-    added = connection.execute(
-        f"INSERT OR IGNORE INTO x{index.id} VALUES (?, ?, ?)", (entry, row_id, entry_checksum(entry, key))
-    )
+    added = connection.execute(index.insert_sql, (entry, row_id, entry_checksum(entry, key)))
     return added.rowcount > 0
 
 
@@ -192,22 +194,41 @@ def _corrupt(table: Table) -> Corrupt:
 
 
 class Writer:
-    """The writes of one transaction: each item with its index entries and its recorded change.
+    """A write transaction: writes items with their index entries and change records.
 
-    `deltas` says what they change of the counts of tables and indexes.
+    It is called with the connection once the transaction has begun, and runs its action. `deltas` then says
+    what the action changes in the counts of tables and indexes.
     """
 
-    __slots__ = ("_by_service", "connection", "deltas", "now_micros")
+    __slots__ = ("_action", "_by_service", "_clock", "_now_micros", "connection", "deltas")
 
-    def __init__(self, connection: sqlite3.Connection, *, now_micros: int, by_service: bool = False) -> None:
-        self.connection = connection
-        self.now_micros = now_micros
+    connection: sqlite3.Connection
+    deltas: CountDeltas
+
+    def __init__(
+        self, action: Callable[[Writer], Any], clock: Callable[[], float], *, by_service: bool = False
+    ) -> None:
+        self._action = action
+        self._clock = clock
         self._by_service = by_service
-        self.deltas: CountDeltas = {}
+
+    def __call__(self, connection: sqlite3.Connection) -> Any:
+        self.connection = connection
+        # A write may run again, after a transaction that was rolled back.
+        self.deltas = {}
+        self._now_micros: int | None = None
+        return self._action(self)
+
+    @property
+    def now_micros(self) -> int:
+        """The time of this transaction, in microseconds since the epoch."""
+        if self._now_micros is None:
+            self._now_micros = int(self._clock() * 1_000_000)
+        return self._now_micros
 
     def find(self, table: Table, key: bytes) -> StoredItem | None:
         """Return the row of this key as this transaction sees it."""
-        return find(self.connection, table, key)
+        return decode_row(table, key, self.connection.execute(table.select_sql, (key,)).fetchone())
 
     def save(self, table: Table, key: bytes, old: StoredItem | None, new: Item, size: int) -> None:
         """Write an item in the place of what was there, if anything."""
@@ -218,12 +239,12 @@ class Writer:
         crc = crc32(raw, crc32(key))
         if old is None:
             row_id = self.connection.execute(table.insert_sql, (key, size, crc, raw)).lastrowid or 0
-            self._count(table, 0, 1, size)
+            self._count(table.own_count, 1, size)
         else:
             row_id = old.id
             self.connection.execute(table.update_sql, (size, crc, raw, row_id))
             if size != old.size:
-                self._count(table, 0, 0, size - old.size)
+                self._count(table.own_count, 0, size - old.size)
         if table.indexes:
             self._update_indexes(table, key, row_id, old, new, size)
         if table.expiry is not None:
@@ -236,7 +257,7 @@ class Writer:
     def remove(self, table: Table, key: bytes, old: StoredItem) -> None:
         """Remove an item that is there."""
         self.connection.execute(table.delete_sql, (old.id,))
-        self._count(table, 0, -1, -old.size)
+        self._count(table.own_count, -1, -old.size)
         if table.indexes:
             self._update_indexes(table, key, old.id, old, None, 0)
         if table.expiry is not None:
@@ -244,17 +265,22 @@ class Writer:
         if table.stream is not None:
             self._record_change(table.stream, key, old, None)
 
-    def _count(self, table: Table, index_id: int, items: int, size: int) -> None:
-        owner = (table.id, table.generation, index_id)
-        so_far = self.deltas.get(owner)
-        if so_far is None:
+    def _count(self, owner: CountOwner, items: int, size: int) -> None:
+        counted = self.deltas.get(owner)
+        if counted is None:
             self.deltas[owner] = [items, size]
         else:
-            so_far[0] += items
-            so_far[1] += size
+            counted[0] += items
+            counted[1] += size
 
     def _update_indexes(
-        self, table: Table, key: bytes, row_id: int, old: StoredItem | None, new: Item | None, size: int
+        self,
+        table: Table,
+        key: bytes,
+        row_id: int,
+        old: StoredItem | None,
+        new: Item | None,
+        size: int,
     ) -> None:
         for index in table.indexes:
             if (
@@ -263,29 +289,28 @@ class Writer:
                 and index.status == "ACTIVE"
                 and _has_same_index_key(index, old.item, new)
             ):
-                self._count_growth(table, index, old, new, size)
+                if size != old.size or index.projected is not None:
+                    self._count_growth(table, index, old, new, size)
                 continue
             before = None if old is None else encode_index_key(index, old.item, key)
             after = None if new is None else encode_index_key(index, new, key)
-            # An index that is being filled may have no entry yet of an item that was there before it.
+            # During a backfill, an item that is older than the index may not have an entry yet.
             if old is not None and before is not None and before != after:
-                gone = self.connection.execute(f"DELETE FROM x{index.id} WHERE key = ?", (before,)).rowcount
-                if gone:
-                    self._count(table, index.id, -1, -index.size(old.item, old.size))
+                removed = self.connection.execute(index.delete_sql, (before,)).rowcount
+                if removed:
+                    self._count(table.count_owner(index.id), -1, -index.size(old.item, old.size))
             if new is not None and after is not None:
                 if add_entry(self.connection, index, after, key, row_id):
-                    self._count(table, index.id, 1, index.size(new, size))
+                    self._count(table.count_owner(index.id), 1, index.size(new, size))
                 elif old is not None:
                     self._count_growth(table, index, old, new, size)
 
     def _count_growth(self, table: Table, index: Index, old: StoredItem, new: Item, size: int) -> None:
-        """Count the growth of an item whose index entry stays where it is."""
-        if index.projected is None and size == old.size:
-            return
-        grown = index.growth(old.item, new, size - old.size)
-        # Where both items lack a part of the key there is no entry.
-        if grown and has_index_key(index, new):
-            self._count(table, index.id, 0, grown)
+        """Count the growth of an item whose index entry does not move."""
+        growth = index.growth(old.item, new, size - old.size)
+        # Where both items lack an index key attribute there is no entry.
+        if growth and has_index_key(index, new):
+            self._count(table.count_owner(index.id), 0, growth)
 
     def _record_change(self, stream: str, key: bytes, old: StoredItem | None, new: bytes | None) -> None:
         before = None if old is None else old.raw

@@ -44,6 +44,12 @@ class Schema:
     def names(self) -> tuple[str, ...]:
         return tuple(attribute.name for attribute in self.attributes)
 
+    @cached_property
+    def text_names(self) -> tuple[str, ...]:
+        """The names, if one partition attribute and every sort attribute is of type S; otherwise none."""
+        is_text = all(attribute.kind == "S" for attribute in self.attributes)
+        return self.names if is_text and len(self.partition) == 1 else ()
+
 
 @dataclass(frozen=True, kw_only=True)
 class Index:
@@ -60,6 +66,14 @@ class Index:
     status: str
     #: Key attributes of the index, then those of the table that it lacks: a LastEvaluatedKey.
     position: tuple[KeyAttribute, ...]
+
+    @cached_property
+    def insert_sql(self) -> str:
+        return f"INSERT OR IGNORE INTO x{self.id} VALUES (?, ?, ?)"
+
+    @cached_property
+    def delete_sql(self) -> str:
+        return f"DELETE FROM x{self.id} WHERE key = ?"
 
     def project(self, item: Item) -> Item:
         """Return the part of an item that the index holds."""
@@ -145,6 +159,15 @@ class Table:
         return self.index_key_names.union(self.schema.names)
 
     @cached_property
+    def own_count(self) -> tuple[int, int, int]:
+        """The owner of the counts of the table itself."""
+        return self.count_owner(0)
+
+    def count_owner(self, index_id: int) -> tuple[int, int, int]:
+        """Return the owner of the counts of an index: see `counts.CountOwner`."""
+        return (self.id, self.generation, index_id)
+
+    @cached_property
     def select_sql(self) -> str:
         return f"SELECT id, size, crc, item FROM {self.items} WHERE key = ?"
 
@@ -190,32 +213,28 @@ class Catalog:
     """The definitions as last read; `forget` makes the next look-up read them again."""
 
     def __init__(self) -> None:
-        self._cache: dict[str, Table] = {}
+        self.tables: dict[str, Table] = {}
 
     def forget(self, name: str | None = None) -> None:
         """Drop what is known of one table, or of all."""
         if name is None:
-            self._cache = {}
+            self.tables = {}
         else:
-            self._cache.pop(name, None)
+            self.tables.pop(name, None)
 
     def forget_changed(self, connection: sqlite3.Connection) -> bool:
         """Drop what is known of tables that have changed since; say whether there were any."""
         changed = False
-        for name, table in tuple(self._cache.items()):
+        for name, table in tuple(self.tables.items()):
             row = connection.execute("SELECT id, generation FROM catalog WHERE name = ?", (name,)).fetchone()
             if row != (table.id, table.generation):
-                self._cache.pop(name, None)
+                self.tables.pop(name, None)
                 changed = True
         return changed
 
-    def get_cached(self, name: str) -> Table | None:
-        """Return the table if its definition has been read."""
-        return self._cache.get(name)
-
     def table(self, connection: sqlite3.Connection, name: str) -> Table:
         """Return the table of this name, or raise TableNotFound."""
-        found = self._cache.get(name) or self.load(connection, name)
+        found = self.tables.get(name) or self.load(connection, name)
         if found is None:
             raise TableNotFound
         return found
@@ -226,12 +245,12 @@ class Catalog:
             "SELECT id, name, generation, definition, crc FROM catalog WHERE name = ?", (name,)
         ).fetchone()
         if row is None:
-            self._cache.pop(name, None)
+            self.tables.pop(name, None)
             return None
         *members, crc = row
         check_definition(name, members[-1], crc)
         table = _build_table(*members)
-        self._cache[name] = table
+        self.tables[name] = table
         return table
 
 

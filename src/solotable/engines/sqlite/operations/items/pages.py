@@ -125,6 +125,7 @@ def read_page(engine: SqliteEngine, source: KeyRange, request: Query | Scan) -> 
     a page that is read in slices there lets writes in between.
     """
     if engine.database.in_memory:
+        # Held for the whole page, unless other threads may run between its slices.
         with nullcontext() if engine.sliced else engine.database.read():
             if _shows_whole(source, request):
                 found = _read_concatenated(engine, source, request)
@@ -148,7 +149,7 @@ def read_page(engine: SqliteEngine, source: KeyRange, request: Query | Scan) -> 
         count=found.count,
         scanned=found.scanned,
         last_key=last,
-        capacity=_capacity(source, request, found),
+        capacity=None if request.capacity == "NONE" else _capacity(source, request, found),
     )
 
 
@@ -313,8 +314,6 @@ def _encode_shown(
 
 
 def _capacity(source: KeyRange, request: Query | Scan, found: _PageState) -> dict[str, object] | None:
-    if request.capacity == "NONE":
-        return None
     meter = CapacityMeter(request.table)
     units = read_units(found.size, request.consistent)
     if source.index is None:

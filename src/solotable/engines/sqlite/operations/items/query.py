@@ -61,9 +61,13 @@ def query(engine: SqliteEngine, request: Query) -> Page:
 
 
 def _check_rest(table: Table, index: Index | None, schema: Schema, request: Query) -> bool:
+    """Reject a projection or a filter that the key range cannot serve; say whether items must be fetched."""
     # DynamoDB: the projection's paths, the filter's names, what the index projects, the filter's paths.
-    check_key_paths(table, request.projection or ())
-    filtered = () if request.filter is None else tuple(paths_of(request.filter))
+    if request.projection is not None:
+        check_key_paths(table, request.projection)
+    if request.filter is None:
+        return check_selection(table, index, request)
+    filtered = tuple(paths_of(request.filter))
     heads = {path[0] for path in filtered}
     for name in schema.names:
         if name in heads:
@@ -91,14 +95,14 @@ def _arrange(schema: Schema, request: Query) -> list[KeyTerm]:
     if not schema.sort and len(terms) > 1:
         raise invalid("Query key condition not supported")
     arranged: list[KeyTerm] = []
-    for part in schema.attributes:
+    for position, part in enumerate(schema.attributes):
         term = terms.get(part.name)
         if term is None:
-            if part in schema.partition or len(terms) > 1:
+            if position == 0 or len(terms) > 1:
                 raise invalid(f"Query condition missed key schema element: {part.name}")
             break
         _check_term(part, term)
-        if part in schema.partition and term.operator != "=":
+        if position == 0 and term.operator != "=":
             raise invalid("Query key condition not supported")
         arranged.append(term)
     return arranged
@@ -140,34 +144,35 @@ def _check_term(part: KeyAttribute, term: KeyTerm) -> None:
 
 
 def _bounds(schema: Schema, terms: list[KeyTerm]) -> tuple[bytes, bytes]:
-    """Return the range of keys that the terms ask for."""
-    equal = [term for term in terms if term.operator == "="]
-    values: Item = {term.name: term.values[0] for term in equal}
-    prefix = encode_partition_key(schema, values)
-    kinds = {part.name: part.kind for part in schema.attributes}
-    for term in equal[len(schema.partition) :]:
-        kind = kinds[term.name]
-        prefix += ordered_bytes(kind, term.values[0][kind])
+    """Return the range of keys that the terms ask for; they are in the order of the schema."""
+    count = len(schema.partition)
+    prefix = encode_partition_key(schema, {term.name: term.values[0] for term in terms[:count]})
+    for term, part in zip(terms[count:], schema.sort, strict=False):
+        contents = [value[part.kind] for value in term.values]
+        if term.operator != "=":
+            return _bounds_of_term(prefix, part.kind, term.operator, contents)
+        prefix += ordered_bytes(part.kind, contents[0])
+    return prefix, end_of_prefix(prefix)
+
+
+def _bounds_of_term(prefix: bytes, kind: str, operator: str, contents: list[str]) -> tuple[bytes, bytes]:
+    """Return the range within a prefix that a comparison other than equality asks for."""
+    if operator == "begins_with":
+        low = prefix + ordered_prefix(kind, contents[0])
+        return low, end_of_prefix(low)
     low, high = prefix, end_of_prefix(prefix)
-    if len(equal) < len(terms):
-        term = terms[-1]
-        kind = kinds[term.name]
-        contents = [value[kind] for value in term.values]
-        if term.operator == "begins_with":
-            low = prefix + ordered_prefix(kind, contents[0])
-            return low, end_of_prefix(low)
-        ends = [prefix + ordered_bytes(kind, content) for content in contents]
-        match term.operator:
-            case "<":
-                high = ends[0]
-            case "<=":
-                high = end_of_prefix(ends[0])
-            case ">":
-                low = end_of_prefix(ends[0])
-            case ">=":
-                low = ends[0]
-            case "BETWEEN":
-                low, high = ends[0], end_of_prefix(ends[1])
+    ends = [prefix + ordered_bytes(kind, content) for content in contents]
+    match operator:
+        case "<":
+            high = ends[0]
+        case "<=":
+            high = end_of_prefix(ends[0])
+        case ">":
+            low = end_of_prefix(ends[0])
+        case ">=":
+            low = ends[0]
+        case "BETWEEN":
+            low, high = ends[0], end_of_prefix(ends[1])
     return low, high
 
 

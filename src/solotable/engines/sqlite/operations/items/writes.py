@@ -13,17 +13,16 @@ from solotable._expressions.ast import Action, Add, Assign, Const, Delete, Updat
 from solotable._expressions.evaluate import evaluate
 from solotable._expressions.update import TOO_LARGE, apply_update, paths_of_update, updated_values
 from solotable._protocol.capacity import CapacityMeter
-from solotable._protocol.engine import Pause
+from solotable._protocol.engine import Pause, TooLong
 from solotable._protocol.replies import SomeItem, WroteItem
 from solotable._protocol.requests import ConditionCheck, DeleteItem, PutItem, UpdateItem, WriteAction
 from solotable._values import AttributeValue, Item, growth, item_size
 from solotable._values.limits import LARGEST_ITEM
 from solotable.engines.sqlite.items.keys import (
     EMPTY_KEY,
+    check_and_encode_item_key,
+    check_and_encode_key,
     check_index_keys,
-    check_item,
-    check_key,
-    encode_key,
     encode_partition_key,
     end_of_prefix,
     index_mismatch,
@@ -53,21 +52,22 @@ class ItemWrite:
 
 
 def write_item(engine: SqliteEngine, request: PutItem | UpdateItem | DeleteItem) -> WroteItem:
-    """Do one write in a transaction of its own."""
+    """Check one write and commit it in its own transaction."""
     size = check_item_size(request)
     table = engine.table(request.table)
     key = prepare(table, request)
-
-    ahead = _check_ahead(engine, table, key, request, size) if engine.sliced else None
+    thread = engine.thread
+    ahead = None if thread.pause is None else _check_ahead(engine, table, key, request, size)
+    largest = thread.largest if _reads_item(request) else None
 
     def action(writer: Writer) -> WroteItem:
         old = writer.find(table, key)
-        if old is not None and ahead is not None and ahead.old is not None and ahead.old.raw == old.raw:
+        if ahead is not None and old is not None and ahead.old is not None and ahead.old.raw == old.raw:
             write = ahead
             ahead.old.id = old.id
         else:
-            if old is not None and ahead is None and _looks_into_item(request):
-                engine.check_length(old.raw)
+            if ahead is None and old is not None and largest is not None and len(old.raw) > largest:
+                raise TooLong
             write = _check_row(table, key, old, request, size)
         store(writer, write, request)
         return _reply(writer, write, request)
@@ -75,19 +75,19 @@ def write_item(engine: SqliteEngine, request: PutItem | UpdateItem | DeleteItem)
     return engine.write(action)
 
 
-def _looks_into_item(request: WriteAction) -> bool:
-    return request.condition is not None or isinstance(request, UpdateItem)
+def _reads_item(request: WriteAction) -> bool:
+    return request.condition is not None or request.__class__ is UpdateItem
 
 
 def _check_ahead(
     engine: SqliteEngine, table: Table, key: bytes, request: PutItem | UpdateItem | DeleteItem, size: int
 ) -> ItemWrite | None:
-    """Judge a write against a large item before its transaction, which holds up every other write.
+    """Check a write against a large item before its transaction, which delays every other write.
 
-    The outcome counts if the item is the same once the transaction has begun.
+    The result counts if the item is the same once the transaction has begun.
     """
     old = decode_row(table, key, engine.database.fetch_one(table.select_sql, (key,)))
-    if old is None or not _looks_into_item(request):
+    if old is None or not _reads_item(request):
         return None
     old.decode(engine.pause)
     return _check_row(table, key, old, request, size, engine.pause)
@@ -104,14 +104,13 @@ def check_item_size(action: WriteAction) -> int:
 
 
 def prepare(table: Table, action: WriteAction) -> bytes:
-    """Refuse what cannot be right for this table, and return the bytes of the item's key."""
+    """Reject an action that is invalid for this table, and return the bytes of the item's key."""
     if isinstance(action, PutItem):
-        check_item(table, action.item)
-        return encode_key(table.schema, action.item)
-    check_key(table, action.key)
+        return check_and_encode_item_key(table, action.item)
+    key = check_and_encode_key(table, action.key)
     if isinstance(action, UpdateItem):
         _check_update(table, action.update)
-    return encode_key(table.schema, action.key)
+    return key
 
 
 def check_write(writer: Writer, table: Table, key: bytes, action: WriteAction, size: int = 0) -> ItemWrite:
@@ -221,20 +220,18 @@ def _check_updated_keys(table: Table, new: Item) -> None:
 
 
 def _reply(writer: Writer, write: ItemWrite, request: PutItem | UpdateItem | DeleteItem) -> WroteItem:
+    if request.returns == "NONE" and request.capacity == "NONE" and request.collection != "SIZE":
+        return _EMPTY_REPLY
     capacity = None
     if request.capacity != "NONE":
         meter = CapacityMeter(request.table)
         meter_write(meter, write.table, write.old, write.new, write.size)
         capacity = meter.report(request.capacity)
-    collection = None
-    if request.collection == "SIZE":
-        collection = collection_metrics(writer, write)
-    if request.returns == "NONE" and capacity is None and collection is None:
-        return _NOTHING
+    collection = collection_metrics(writer, write) if request.collection == "SIZE" else None
     return WroteItem(attributes=_attributes(write, request), capacity=capacity, collection=collection)
 
 
-_NOTHING = WroteItem()
+_EMPTY_REPLY = WroteItem()
 
 
 def _attributes(write: ItemWrite, request: PutItem | UpdateItem | DeleteItem) -> SomeItem | None:
