@@ -164,9 +164,21 @@ class SqliteEngine:
         """
         self.thread.largest = largest
         try:
+            if len(requests) == 1:
+                # A single request needs no savepoint: 25 µs instead of 37 for a put.
+                return [self._handle_alone(requests[0])]
             return self.pending_counts.run_together(self.handle, requests)
         finally:
             self.thread.largest = None
+
+    def _handle_alone(self, request: Request[Any]) -> Outcome:
+        self.database.check_writable()
+        outcome = Outcome()
+        try:
+            outcome.settle(self.handle(request))
+        except Exception as error:  # noqa: BLE001  # `get` raises it to the caller
+            outcome.fail(error)
+        return outcome
 
     def _definitions_changed(self) -> bool:
         with self.database.read() as connection:

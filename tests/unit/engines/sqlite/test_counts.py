@@ -366,7 +366,8 @@ def test_a_write_after_the_handler_at_exit_is_counted(tmp_path: Path) -> None:
     assert sessions(path) == 0
 
 
-def test_a_group_that_is_interrupted_leaves_later_writes_counted(tmp_path: Path) -> None:
+@pytest.mark.parametrize("keys", [["2"], ["2", "4"]])
+def test_a_group_that_is_interrupted_leaves_later_writes_counted(keys: list[str], tmp_path: Path) -> None:
     faults = Faults()
     path = tmp_path / "db"
 
@@ -379,7 +380,7 @@ def test_a_group_that_is_interrupted_leaves_later_writes_counted(tmp_path: Path)
         engine.pending_counts._due_at = 0.0
         faults.before = once("COMMIT", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            engine.handle_together([PutItem(table="Things", item={"pk": {"S": "2"}})])
+            engine.handle_together([PutItem(table="Things", item={"pk": {"S": key}}) for key in keys])
         put(engine, "3")
         assert kept(engine) == counted(engine)
     with opened(path) as engine:

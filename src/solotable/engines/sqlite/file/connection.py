@@ -118,22 +118,22 @@ class Database:
     def write(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         """Run the action in a transaction and return its result once that is committed."""
         if self.closed or self.read_only or os.getpid() != self.pid:
-            self._check_writable()
+            self.check_writable()
         return self._group_commit.write(action)
 
     def write_alone(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         """Run the action in a transaction that no other write shares."""
-        self._check_writable()
+        self.check_writable()
         return self._group_commit.write_alone(action)
 
     def run_together(self, call: Callable[[CallT], Any], arguments: Sequence[CallT]) -> list[Outcome]:
         """Call a function with each argument; all that the calls write is committed together."""
-        self._check_writable()
+        self.check_writable()
         return self._group_commit.run_together(call, arguments)
 
     def run_exclusively(self, action: Callable[[sqlite3.Connection], ResultT]) -> ResultT:
         """Run the action on the connection that writes, without a transaction, while no process commits."""
-        self._check_writable()
+        self.check_writable()
         with self._group_commit.lock, self.file_lock:
             try:
                 return action(self.prepare_writer())
@@ -326,7 +326,8 @@ class Database:
                 "while no call is in progress."
             )
 
-    def _check_writable(self) -> None:
+    def check_writable(self) -> None:
+        """Raise an error if the database is closed, or open for reading only."""
         self.check_usable()
         if self.read_only:
             raise ReadOnly(f"{self.path} was opened read-only; open it without read_only=True to write.")
