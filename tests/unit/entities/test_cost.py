@@ -113,7 +113,7 @@ def test_an_estimate_is_what_the_engine_reports(
     item[where] = {"S": "x" * (size + 1 if where == "b" else min(size + 1, 1000))}
     with sqlite.open(sqlite.MEMORY) as engine:
         engine.handle(Control(operation="CreateTable", members=TABLE.definition()))
-        reply = engine.handle(PutItem(table="T", item=item, capacity="INDEXES"))
+        reply = engine.handle(PutItem(table="Tab", item=item, capacity="INDEXES"))
     told = reply.capacity
     assert told is not None
     places = {**told.get("GlobalSecondaryIndexes", {}), **told.get("LocalSecondaryIndexes", {})}
