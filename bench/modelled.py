@@ -88,7 +88,7 @@ def ours(db: Database, items: int) -> Layer:
 def bare_boto3(client: Any, items: int) -> Layer:
     """Return a boto3 client that is called with DynamoDB's own values, as the table of ours holds them."""
     stored = [Section(**fields(number)) for number in range(items)]
-    rows = [row.plan().dump(row.__dict__) for row in stored]
+    rows = [row.plan().encode(row.__dict__) for row in stored]
     keys = [{"PK": row["PK"], "SK": row["SK"]} for row in rows]
 
     def query(number: int) -> Any:

@@ -1,4 +1,4 @@
-"""Backfilling in process: how many old items a second get the current shape and a new index key."""
+"""Backfilling in process: how many old items a second get the current schema version and a new index key."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class _Old(Entity, table=_old, tag="Profile"):
     avatar_url: str
 
 
-class _New(Entity, table=_new, tag="Profile", shape=2):
+class _New(Entity, table=_new, tag="Profile", schema_version=2):
     key = Key("USER#{user_id}", "PROFILE")
     by_city = Key("CITY#{city}", "USER#{user_id}", index="GSI1")
     user_id: str

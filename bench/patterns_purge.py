@@ -54,7 +54,7 @@ def _fill(db: Database, items: int) -> None:
     for number in range(items):
         name = f"{number:08d}"
         account = Account(tenant_id="acme", account_id=name, mail=f"{name}@example.com")
-        item = plan.dump(account.__dict__)
+        item = plan.encode(account.__dict__)
         ticket = Ticket(
             entity=plan.tag,
             key=plan.key_of(account.__dict__),

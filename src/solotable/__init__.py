@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ._connect import connect, connect_async
-    from ._entities.codecs.loader import is_stored
+    from ._entities.codecs.item_decoder import is_stored
     from ._entities.declare.entity import Entity
     from ._entities.declare.fields import (
         FROM_SCOPE,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
         ItemTooLarge,
         LeaseHeld,
         LeaseLost,
-        NewerShape,
+        NewerSchemaVersion,
         NotConfigured,
         NotFound,
         NotOurFile,
@@ -111,7 +111,7 @@ _MODULES = {
     "_entities.traits.outbox": ("Outbox",),
     "_entities.patterns.pattern": ("pattern",),
     "_entities.patterns.query": ("Query",),
-    "_entities.codecs.loader": ("is_stored",),
+    "_entities.codecs.item_decoder": ("is_stored",),
     "_entities.traits.retention": ("Retention",),
     "_entities.schema.upgrades": ("downgrade", "upgrade"),
     "_entities.declare.table": ("Index",),
@@ -136,7 +136,7 @@ _MODULES = {
         "ItemTooLarge",
         "LeaseHeld",
         "LeaseLost",
-        "NewerShape",
+        "NewerSchemaVersion",
         "NotConfigured",
         "NotFound",
         "NotOurFile",
@@ -210,7 +210,7 @@ __all__ = [
     "LeaseHeld",
     "LeaseLost",
     "Names",
-    "NewerShape",
+    "NewerSchemaVersion",
     "NotConfigured",
     "NotFound",
     "NotOurFile",

@@ -5,7 +5,7 @@
     ├── DataError                   a value that cannot be stored or asked for; `told` is for strangers
     │   ├── ItemTooLarge            over 400 KB; `largest` names the fields that weigh most
     │   └── StoredDataError         a stored item that does not fit its class
-    │       ├── NewerShape          one of a later release than this code knows
+    │       ├── NewerSchemaVersion          one of a later release than this code knows
     │       └── UnknownEntity       one whose type tag no entity of the table has
     ├── NotFound                    the item that the call needs is not there
     ├── NotUnique                   a unique field's value is taken; `holder` says by which entity
@@ -58,7 +58,7 @@ __all__ = [
     "ItemTooLarge",
     "LeaseHeld",
     "LeaseLost",
-    "NewerShape",
+    "NewerSchemaVersion",
     "NotConfigured",
     "NotFound",
     "NotOurFile",
@@ -148,12 +148,12 @@ class StoredDataError(DataError):
     """A stored item that does not fit its class: nothing that a caller sent is at fault."""
 
 
-class NewerShape(StoredDataError):
-    """A stored item has a `shape` of a later release; `known` is the newest that this code knows."""
+class NewerSchemaVersion(StoredDataError):
+    """A stored item has a `schema_version` of a later release; `known` is the newest one of this code."""
 
-    def __init__(self, message: str, *, shape: int, known: int) -> None:
+    def __init__(self, message: str, *, schema_version: int, known: int) -> None:
         super().__init__(message)
-        self.shape = shape
+        self.schema_version = schema_version
         self.known = known
 
 

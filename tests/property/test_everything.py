@@ -69,7 +69,7 @@ class OldShelf(Entity, table=before, tag="Shelf"):
     worth: Annotated[int, Counter()] = 0
 
 
-class OldBook(Entity, table=before, tag="Book", shape=1):
+class OldBook(Entity, table=before, tag="Book", schema_version=1):
     """The release before: no index, and a genre instead of a kind."""
 
     key = Key("TENANT#{tenant_id}", "BOOK#{book_id}#LATEST")
@@ -99,7 +99,7 @@ class Shelf(Entity, table=library):
     worth: Annotated[int, Counter()] = 0
 
 
-class Book(Entity, table=library, shape=2):
+class Book(Entity, table=library, schema_version=2):
     key = Key("TENANT#{tenant_id}", "BOOK#{book_id}#LATEST")
     by_kind = Key("TENANT#{tenant_id}#KIND#{kind}", "{title}#{book_id}", index="GSI1", shards=3)
     by_shelf = Key("TENANT#{tenant_id}#SHELF#{shelf}", "{book_id}", index="GSI2", shards=2)
@@ -200,7 +200,7 @@ class Everything(RuleBasedStateMachine):
             return False
         self.committed += writes
         for item in self.tagged("Book"):
-            book = cast(Book, Book.plan().load(item))
+            book = cast(Book, Book.plan().decode(item))
             self.versions[book.book_id, book.version] = content(book)
         return True
 
@@ -358,7 +358,7 @@ class Everything(RuleBasedStateMachine):
             if item not in live:
                 assert not {"GSI1PK", "GSI1SK", "GSI2PK", "GSI2SK"} & item.keys()
             elif "_shape" in item:
-                assert stale_keys(plan, item, plan.load(item)) == {}
+                assert stale_keys(plan, item, plan.decode(item)) == {}
                 assert "genre" not in item
         tags = {item["_type"]["S"] for item in items}
         known = {"Book", "Shelf", "_unique", "_history:Book", "_outbox", "_purge", "_receipt", "_token"}

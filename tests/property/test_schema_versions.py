@@ -17,7 +17,7 @@ from solotable._values import Item, dump_item
 things = Table("Things", indexes=[Index("GSI1")])
 
 
-class Thing(Entity, table=things, shape=4):
+class Thing(Entity, table=things, schema_version=4):
     key = Key("THING#{thing_id}", "THING")
     by_group = Key("GROUP#{group}", "THING#{thing_id}", index="GSI1")
     thing_id: str
@@ -92,14 +92,14 @@ def test_upgrading_on_read_and_backfilling_are_the_same(values: dict[str, Any], 
     plan = Thing.plan()
     work = Work(scope=_Names(), plan=plan)  # type: ignore[arg-type]  # no request is sent
     item = item_of(values, mark)
-    read = plan.load(item)
+    read = plan.decode(item)
     rewrite = assess(work, item)
     after = item
     if rewrite is not None:
         assert rewrite.action.condition is not None
         assert evaluate(rewrite.action.condition, item), "an item that nobody changed is rewritten"
         after = apply_update(rewrite.action.update, item)
-    again = plan.load(after)
+    again = plan.decode(after)
     assert again == read
     assert again.unknown_attributes == read.unknown_attributes
     assert assess(work, after) is None, "once is enough"
@@ -117,4 +117,4 @@ def test_a_rewrite_is_refused_whenever_it_would_be_another_one(
     assert rewrite.action.condition is not None
     if evaluate(rewrite.action.condition, changed):
         after = apply_update(rewrite.action.update, changed)
-        assert Thing.plan().load(after) == Thing.plan().load(changed)
+        assert Thing.plan().decode(after) == Thing.plan().decode(changed)

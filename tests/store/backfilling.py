@@ -16,7 +16,7 @@ BETWEEN = Table("Profiles")
 _WRITES = 400
 
 
-class OldProfile(Entity, table=BEFORE, tag="Profile", shape=1):
+class OldProfile(Entity, table=BEFORE, tag="Profile", schema_version=1):
     key = Key("USER#{user_id}", "PROFILE")
     user_id: str
     name: str
@@ -24,7 +24,7 @@ class OldProfile(Entity, table=BEFORE, tag="Profile", shape=1):
     likes: int = 0
 
 
-class Profile(Entity, table=BETWEEN, tag="Profile", shape=2):
+class Profile(Entity, table=BETWEEN, tag="Profile", schema_version=2):
     key = Key("USER#{user_id}", "PROFILE")
     user_id: str
     name: str

@@ -189,8 +189,8 @@ def stale_among(items: Iterable[Item], table: Table) -> list[str]:
     wrong = []
     for item in items:
         plan = table.plans[item[table.tag]["S"]]
-        entity = plan.load(item)
-        fresh = plan.dump(entity.__dict__, entity.unknown_attributes)
+        entity = plan.decode(item)
+        fresh = plan.encode(entity.__dict__, entity.unknown_attributes)
         names = {name for path in plan.keys.values() for name in path.derived}
         kept = {name: value for name, value in item.items() if name in names}
         wanted = {name: value for name, value in fresh.items() if name in names}

@@ -38,7 +38,7 @@ class Order(Entity, table=plain, tag="Order"):
     version: Annotated[int, Version()] = 0
 
 
-class NewOrder(Entity, table=indexed, tag="Order", shape=2):
+class NewOrder(Entity, table=indexed, tag="Order", schema_version=2):
     key = Key("ORDER#{order_id}", "ORDER")
     by_city = Key("CITY#{city}", "ORDER#{order_id}", index="GSI1")
     order_id: str
@@ -96,11 +96,11 @@ def orders(opening: Opening) -> dict[str, Item]:
     return {item["order_id"]["S"]: item for item in found}
 
 
-def test_every_item_gets_the_new_shape_and_the_keys_of_a_new_index(opening: Opening) -> None:
+def test_every_item_gets_the_new_schema_version_and_the_keys_of_a_new_index(opening: Opening) -> None:
     admin = fill(opening, 30)
     db = opening(indexed)
     before = report(admin, NewOrder, budget=100)
-    assert (before.items, before.old, before.by_shape, before.stale_keys) == (30, 30, {1: 30}, 24)
+    assert (before.items, before.old, before.by_schema_version, before.stale_keys) == (30, 30, {1: 30}, 24)
     read = {each: db.require(NewOrder, order_id=each) for each in orders(opening)}
     assert list(db.all(NewOrder.by_city.query(city="c1"))) == []
 
@@ -109,7 +109,7 @@ def test_every_item_gets_the_new_shape_and_the_keys_of_a_new_index(opening: Open
     assert (done.tally.items, done.tally.upgraded, done.tally.reindexed) == (30, 30, 0)
     assert (done.done, done.tally.seen >= 31, done.problems) == (True, True, ())
     after = report(admin, NewOrder, budget=100)
-    assert (after.old, after.by_shape, after.stale_keys) == (0, {2: 30}, 0)
+    assert (after.old, after.by_schema_version, after.stale_keys) == (0, {2: 30}, 0)
     assert {each: db.require(NewOrder, order_id=each) for each in read} == read
     assert {each.order_id for each in db.all(NewOrder.by_city.query(city="c1"))} == {
         key for key, value in read.items() if value.city == "c1"
@@ -215,10 +215,10 @@ def test_items_that_cannot_be_upgraded_are_told_and_stop_nobody(opening: Opening
     opening.plant(indexed, {**orders(opening)["003"], "_shape": {"N": "7"}})
     done = backfill(admin, NewOrder, budget=100)
     assert (done.tally.upgraded, done.tally.failed, done.tally.newer) == (2, 1, 1)
-    assert "cents_of (upgrade to shape 2) failed" in done.problems[0]
+    assert "cents_of (upgrade to schema version 2) failed" in done.problems[0]
     assert "ORDER#002" in done.problems[0]
     found = report(admin, NewOrder, budget=100)
-    assert (found.by_shape, found.unreadable) == ({1: 1, 2: 2, 7: 1}, 1)
+    assert (found.by_schema_version, found.unreadable) == ({1: 1, 2: 2, 7: 1}, 1)
 
 
 class Paced:
@@ -292,7 +292,7 @@ def test_racing_writers_of_both_releases_lose_nothing(opening: Opening) -> None:
     backfill(new.admin(), Profile, budget=10_000)
     found = list(new.admin().scan(Profile, budget=10_000))
     assert sum(each.likes for each in found) == 2 * rounds
-    assert report(new.admin(), Profile, budget=10_000).by_shape == {2: count}
+    assert report(new.admin(), Profile, budget=10_000).by_schema_version == {2: count}
 
 
 @pytest.mark.in_process
@@ -326,7 +326,7 @@ def test_kill_9_during_a_backfill_with_writers_loses_nothing(
         backfill(watching.admin(), Profile, budget=100_000, restart=True)
         assert 0 < marks[-1] < count, marks
         assert last.tally.failed == 0
-        assert report(watching.admin(), Profile, budget=100_000).by_shape == {2: count}
+        assert report(watching.admin(), Profile, budget=100_000).by_schema_version == {2: count}
         wrong = backfilling.differences(watching, count)
     assert wrong == []
 

@@ -202,7 +202,7 @@ def test_what_a_time_to_live_removed_is_told_apart(db: Database, opening: Openin
     post = (
         Post(tenant_id="acme", post_id="p", title="One")
         .plan()
-        .dump(Post(tenant_id="acme", post_id="p", title="One").__dict__)
+        .encode(Post(tenant_id="acme", post_id="p", title="One").__dict__)
     )
     opening.plant(blog, {**post, "expires_at": {"N": str(int(opening.clock()) + 10)}})
     opening.clock.seconds += 60

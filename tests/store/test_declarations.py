@@ -78,7 +78,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], list[str]]] = {
     ),
     "a key without an index": (
         entity(AB, values={"key": KEY, "by_b": Key("B#{b}", "A#{a}")}),
-        ["Thing.by_b", "no index", "key"],
+        ["Thing.by_b", "needs index=", "key"],
     ),
     "an index that is not there": (
         entity(AB, values={"key": KEY, "by_b": Key("B#{b}", "A#{a}", index="GSI11")}),
@@ -331,7 +331,7 @@ def test_a_class_without_a_table_is_abstract() -> None:
         b: str
 
     with pytest.raises(
-        DeclarationError, match=r"Base is bound to no table; write class Base\(\.\.\., table="
+        DeclarationError, match=r"Base is not bound to a table; write class Base\(\.\.\., table="
     ):
         Base.plan()
 
@@ -367,5 +367,5 @@ def test_json_and_sets_are_flat() -> None:
         c: Annotated[dict[str, Any], Json()] = Field(default_factory=dict)
         d: set[int] = Field(default_factory=set)
 
-    item = Thing.plan().dump({"a": "1", "b": "2", "c": {"x": [1]}, "d": {1}})
+    item = Thing.plan().encode({"a": "1", "b": "2", "c": {"x": [1]}, "d": {1}})
     assert (item["c"], item["d"]) == ({"S": '{"x":[1]}'}, {"NS": ["1"]})

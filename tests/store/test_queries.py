@@ -163,7 +163,7 @@ def test_a_bad_range_is_refused(db: Store, opening: Opening) -> None:
         query.between(year=(1, 2, 3))  # type: ignore[arg-type]  # that is the mistake
     with pytest.raises(DataError, match="one part"):
         query.since(year=1, book_id="x")
-    with pytest.raises(DataError, match=r"first part that is open is 'year'"):
+    with pytest.raises(DataError, match=r"first part that is not given is 'year'"):
         list(db.all(query.since(book_id="x")))
     with pytest.raises(DataError, match=r"Book\.by_author has no part 'stars'"):
         Book.by_author.query(author="A", stars=1)

@@ -28,7 +28,7 @@ from solotable._protocol.requests import GetItem, UpdateItem
 from solotable.errors import (
     ConditionFailed,
     DataError,
-    NewerShape,
+    NewerSchemaVersion,
     NotFound,
     TransactionFailed,
     VersionConflict,
@@ -52,7 +52,7 @@ class ProfileImages(BaseModel):
     avatar: Avatar | None = None
 
 
-class OldProfile(Entity, table=first, tag="Profile", shape=1):
+class OldProfile(Entity, table=first, tag="Profile", schema_version=1):
     """The first release."""
 
     key = Key("USER#{user_id}", "PROFILE")
@@ -63,7 +63,7 @@ class OldProfile(Entity, table=first, tag="Profile", shape=1):
     likes: int = 0
 
 
-class Profile(Entity, table=second, tag="Profile", shape=2):
+class Profile(Entity, table=second, tag="Profile", schema_version=2):
     """The release that moves the avatar, and serves the one before."""
 
     key = Key("USER#{user_id}", "PROFILE")
@@ -88,7 +88,7 @@ class Profile(Entity, table=second, tag="Profile", shape=2):
         return {**record, "avatar_url": avatar["url"]} if avatar else record
 
 
-class NewProfile(Entity, table=third, tag="Profile", shape=2):
+class NewProfile(Entity, table=third, tag="Profile", schema_version=2):
     """The release after: nobody needs the old attribute any more."""
 
     key = Key("USER#{user_id}", "PROFILE")
@@ -189,7 +189,7 @@ def test_a_write_between_the_reading_and_the_upgrade_is_not_lost(
     updates: list[int] = []
 
     def intrude(request: object) -> None:
-        # The first update is refused for the shape, the second is the upgrade.
+        # The first update is refused for the schema version, the second is the upgrade.
         if isinstance(request, UpdateItem):
             updates.append(1)
             if len(updates) == 2:
@@ -274,21 +274,23 @@ REFUSED: dict[str, Callable[[Database], object]] = {
 
 
 @pytest.mark.parametrize("way", REFUSED)
-def test_an_item_of_a_newer_shape_is_refused_and_left_as_it_is(
+def test_an_item_of_a_newer_schema_version_is_rejected_and_left_as_it_is(
     old: Database, newest: Database, opening: Opening, way: str
 ) -> None:
     newest.put(NewProfile(user_id="u", name="ada"))
     before = opening.only(NewProfile)
-    with pytest.raises(NewerShape, match="has shape 2 and this code knows shapes up to 1") as refused:
+    with pytest.raises(
+        NewerSchemaVersion, match="has schema version 2, and this code knows versions up to 1"
+    ) as refused:
         REFUSED[way](old)
-    assert (refused.value.shape, refused.value.known) == (2, 1)
+    assert (refused.value.schema_version, refused.value.known) == (2, 1)
     assert opening.only(NewProfile) == before
 
 
 lenient = Table("Profiles", indexes=[Index("NAMES", projection="KEYS_ONLY")])
 
 
-class LenientProfile(Entity, table=lenient, tag="Profile", shape=1, newer="read"):
+class LenientProfile(Entity, table=lenient, tag="Profile", schema_version=1, newer="read"):
     key = Key("USER#{user_id}", "PROFILE")
     user_id: str
     name: str
@@ -309,7 +311,7 @@ def test_newer_items_are_read_where_that_was_asked_for_and_never_written(
         lambda: db.delete(LenientProfile, user_id="u"),
     ]
     for write in writes:
-        with pytest.raises(NewerShape):
+        with pytest.raises(NewerSchemaVersion):
             write()
     assert newest.require(NewProfile, user_id="u").name == "ada"
 
@@ -321,8 +323,8 @@ def test_a_batch_cannot_look_so_it_must_be_told_to_overwrite(newest: Database) -
         batch.put(NewProfile(user_id="u", name="x"))
 
 
-plain_notes = Table("Notes", shape="v")
-counted_notes = Table("Notes", shape="v")
+plain_notes = Table("Notes", schema_version="v")
+counted_notes = Table("Notes", schema_version="v")
 
 
 class Note(Entity, table=plain_notes):
@@ -332,7 +334,7 @@ class Note(Entity, table=plain_notes):
     version: Annotated[int, Version()] = 0
 
 
-class LongNote(Entity, table=counted_notes, tag="Note", shape=3):
+class LongNote(Entity, table=counted_notes, tag="Note", schema_version=3):
     key = Key("NOTE#{note_id}", "NOTE")
     note_id: str
     title: str
@@ -378,7 +380,7 @@ class User(Entity, table=emails):
     email: Annotated[str, Unique()]
 
 
-class LowerUser(Entity, table=lower_emails, tag="User", shape=2):
+class LowerUser(Entity, table=lower_emails, tag="User", schema_version=2):
     key = Key("USER#{user_id}", "USER")
     user_id: str
     email: Annotated[str, Unique()]
@@ -402,7 +404,7 @@ def test_a_faulty_upgrade_names_itself(opening: Opening) -> None:
         emails, {"PK": {"S": "USER#u"}, "SK": {"S": "USER"}, "_type": {"S": "User"}, "user_id": {"S": "u"}}
     )
     with pytest.raises(
-        DataError, match=r"LowerUser\.lower \(upgrade to shape 2\) failed .* KeyError: 'email'"
+        DataError, match=r"LowerUser\.lower \(upgrade to schema version 2\) failed .* KeyError: 'email'"
     ):
         opening(lower_emails).get(LowerUser, user_id="u")
     assert opening.spy.of(GetItem)
@@ -422,7 +424,7 @@ class OldPage(Entity, table=old_pages, tag="Page"):
     version: Annotated[int, Version()] = 0
 
 
-class NewPage(Entity, table=new_pages, tag="Page", shape=2):
+class NewPage(Entity, table=new_pages, tag="Page", schema_version=2):
     key = Key("PAGE#{page_id}", "LATEST")
     by_heading = Key("HEADING#{heading}", "PAGE#{page_id}", index="GSI1")
     history = History("v{version:05d}")
@@ -437,7 +439,7 @@ class NewPage(Entity, table=new_pages, tag="Page", shape=2):
         return {**record, "heading": record["title"]}
 
 
-def test_snapshots_of_an_old_shape_are_read_and_restored(opening: Opening) -> None:
+def test_snapshots_of_an_old_schema_version_are_read_and_restored(opening: Opening) -> None:
     old, new = opening(old_pages), opening(new_pages)
     old.update(old.create(OldPage(page_id="p", title="one")), set={"title": "two"})
     changed = new.update(new.require(NewPage, page_id="p"), set={"heading": "three"})

@@ -196,10 +196,10 @@ def test_what_is_too_deep_is_refused_everywhere(store: Database, opening: Openin
     store.update(Ware, ware_id="w", set={"more": {"deep": nested(30)}})
     store.update(Ware, ware_id="w", set={"more.deep": nested(30)})
     opening.spy.sent.clear()
-    with pytest.raises(DataError, match=r"Ware\.more has lists and maps more than 31 deep"):
+    with pytest.raises(DataError, match=r"Ware\.more has lists and maps more than 31 levels deep"):
         store.put(Ware(ware_id="w", more={"deep": nested(31)}))
-    with pytest.raises(DataError, match=r"Ware\.more has lists and maps more than 31 deep"):
+    with pytest.raises(DataError, match=r"Ware\.more has lists and maps more than 31 levels deep"):
         store.update(Ware, ware_id="w", set={"more": {"deep": nested(31)}})
-    with pytest.raises(DataError, match=r"Ware\.more\.deep has lists and maps more than 31 deep"):
+    with pytest.raises(DataError, match=r"Ware\.more\.deep has lists and maps more than 31 levels deep"):
         store.update(Ware, ware_id="w", set={"more.deep": nested(31)})
     assert opening.spy.sent == []

@@ -124,8 +124,8 @@ class Intruders:
             tenant = item["tenant_id"]["S"]
             table = library if item["_type"]["S"] in library.plans else surveyor
             plan = table.plans[item["_type"]["S"]]
-            entity = plan.load(item)
-            fresh = plan.dump(entity.__dict__, entity.unknown_attributes)
+            entity = plan.decode(item)
+            fresh = plan.encode(entity.__dict__, entity.unknown_attributes)
             if fresh != item:
                 raise Leak(f"The keys of {item} are not its own: {fresh}")
             told = repr([value for name, value in item.items() if name in ("title", "name", "notes", "note")])

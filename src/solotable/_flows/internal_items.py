@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from solotable._entities.declare.table import OWN_KINDS, Table
+from solotable._entities.declare.table import INTERNAL_KINDS, Table
 from solotable._entities.keys.codecs import escape
 from solotable._expressions.ast import KeyTerm
 from solotable._values import Item
@@ -15,7 +15,7 @@ def internal_key(table: Table, partition: str, sort: str) -> Item:
     """Return the key of an own item; in a table without a sort key both are its partition key."""
     _judge(table)
     # So that the linter knows of all of them.
-    assert partition.partition("#")[0] in OWN_KINDS, partition
+    assert partition.partition("#")[0] in INTERNAL_KINDS, partition
     if table.sort is None:
         return {table.partition.name: {"S": f"{partition}#{sort}"}}
     return {table.partition.name: {"S": partition}, table.sort.name: {"S": sort}}

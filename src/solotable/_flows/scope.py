@@ -13,7 +13,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import Any
 
-from solotable._entities.codecs.loader import STORED
+from solotable._entities.codecs.item_decoder import STORED
 from solotable._entities.declare.fields import is_from_scope
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
@@ -120,7 +120,7 @@ class Scope:
             return None
         if (plan.deletion is not None or plan.ttl is not None) and self.is_hidden(plan, item):
             return None
-        entity = plan.load(item, STORED)
+        entity = plan.decode(item, STORED)
         self.judge(plan, entity)
         return entity
 
@@ -129,7 +129,7 @@ class Scope:
         may_hide = plan.deletion is not None or plan.ttl is not None
         if may_hide or (self.tenant is not None and plan.tenant is not None):
             return partial(self.admit, plan)
-        tag, ours, load = plan.table.tag, plan.tag_value, plan.load
+        tag, ours, load = plan.table.tag, plan.tag_value, plan.decode
 
         def admit(item: Item) -> Any:
             return load(item, STORED) if item.get(tag) == ours else self.admit(plan, item)

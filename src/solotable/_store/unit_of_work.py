@@ -189,9 +189,10 @@ class BatchWork:
                 f"{plan.name} has {', '.join(kept)} kept along with it, "
                 f"which a batch cannot do; use a transaction."
             )
-        if plan.shapes.declared and not self._overwrite:
+        if plan.schema_versions.declared and not self._overwrite:
             raise DataError(
-                f"{plan.name} has shapes, and a batch cannot tell whether a newer release wrote an item; "
+                f"{plan.name} has schema versions, and a batch cannot check whether a newer release wrote an "
+                f"item; "
                 f"use a transaction, or batch(overwrite=True) to write over whatever is there."
             )
         if plan.version is not None and not self._overwrite:

@@ -47,7 +47,7 @@ def encode_entity(scope: Scope, entity: Entity) -> Item:
     Version and timestamps stay as they are: `put` and `create` set those.
     """
     plan = entity.plan()
-    return plan.dump(dict(scope.bind(plan, entity.__dict__)), entity.unknown_attributes)
+    return plan.encode(dict(scope.bind(plan, entity.__dict__)), entity.unknown_attributes)
 
 
 def decode_entity(scope: Scope, entity: type[EntityT], item: Item) -> EntityT | None:

@@ -1,4 +1,4 @@
-"""Backfilling: bring every stored item of an entity to its current shape and its index keys up to date.
+"""Backfill: upgrade stored items to the current schema version, and rewrite outdated index keys.
 
 It goes over the table once, by an explicit scan with a budget. How far it has come is kept in the table
 itself, so that it goes on where a killed one stood; items written by older code behind its back are found
@@ -29,7 +29,7 @@ from solotable._protocol.requests import Control
 from solotable._store.runner import run
 from solotable._store.store import AdminStore
 from solotable._values.limits import MOST_TRANSACTION_ACTIONS
-from solotable.errors import DataError, NewerShape, ServiceError
+from solotable.errors import DataError, NewerSchemaVersion, ServiceError
 
 _MOST_PROBLEMS = 20
 
@@ -54,12 +54,12 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What is stored of an entity: how many items of each shape, and how many with wrong index keys."""
+    """Stored items of an entity: the number of each schema version, and of outdated index keys."""
 
     entity: str
     current: int
     items: int
-    by_shape: Mapping[int, int]
+    by_schema_version: Mapping[int, int]
     #: Items that still have what is written along for older code.
     serving_older: int
     stale_keys: int
@@ -67,8 +67,8 @@ class Report:
 
     @property
     def old(self) -> int:
-        """How many items are of a shape before the current one."""
-        return sum(count for shape, count in self.by_shape.items() if shape < self.current)
+        """How many items are of a schema version before the current one."""
+        return sum(count for version, count in self.by_schema_version.items() if version < self.current)
 
 
 def backfill(  # noqa: PLR0913 - the settings of a job, each by name
@@ -243,10 +243,10 @@ def report(
     budget: int,
     progress: Callable[[int], None] | None = None,
 ) -> Report:
-    """Count the stored items of an entity by their shapes, and those whose index keys are wrong."""
+    """Count the stored items of an entity by their schema versions, and those whose index keys are wrong."""
     work = Work(scope=db.scope, plan=entity.plan())
-    shapes = work.plan.shapes
-    by_shape: dict[int, int] = {}
+    versions = work.plan.schema_versions
+    by_schema_version: dict[int, int] = {}
     keys = {name for path in work.plan.indexes for name in path.derived}
     items = serving = stale = unreadable = 0
     start = None
@@ -257,11 +257,11 @@ def report(
         for item in found:
             items += 1
             try:
-                shape = shapes.of(item)
-                by_shape[shape] = by_shape.get(shape, 0) + 1
-                serving += shapes.since in item
+                version = versions.version_of(item)
+                by_schema_version[version] = by_schema_version.get(version, 0) + 1
+                serving += versions.oldest_attribute in item
                 rewrite = assess(work, item)
-            except NewerShape:
+            except NewerSchemaVersion:
                 continue
             except DataError:
                 unreadable += 1
@@ -273,9 +273,9 @@ def report(
             break
     return Report(
         entity=work.plan.name,
-        current=shapes.current,
+        current=versions.current,
         items=items,
-        by_shape=dict(sorted(by_shape.items())),
+        by_schema_version=dict(sorted(by_schema_version.items())),
         serving_older=serving,
         stale_keys=stale,
         unreadable=unreadable,

@@ -62,5 +62,5 @@ def _locked(db: AdminStore, entity: Entity) -> Locked:
 
 def _unchanged(plan: Plan, entity: Entity) -> Condition:
     names = {name for trait in plan.traits if isinstance(trait, UniqueRule) for name in trait.depends}
-    facts = {name: plan.attributes[name].dump(getattr(entity, name)) for name in sorted(names)}
+    facts = {name: plan.attributes[name].encode(getattr(entity, name)) for name in sorted(names)}
     return And((Exists((plan.table.partition.name,)), *unchanged(plan, facts)))

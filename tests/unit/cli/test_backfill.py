@@ -17,7 +17,7 @@ from solotable import Entity, Index, Key, Table, upgrade
 
 app = Table("App", indexes=[Index("GSI1")])
 
-class Profile(Entity, table=app, shape=2):
+class Profile(Entity, table=app, schema_version=2):
     key = Key("USER#{user_id}", "PROFILE")
     by_city = Key("CITY#{city}", "USER#{user_id}", index="GSI1")
     user_id: str
@@ -59,7 +59,7 @@ def shop(run: Run, tmp_path: Path) -> Run:
 
 def test_items_are_counted_backfilled_and_counted_again(shop: Run) -> None:
     (before,) = shop("schema", "versions", "--json").json
-    assert (before["old"], before["by_shape"], before["stale_keys"]) == (12, {"1": 12}, 12)
+    assert (before["old"], before["by_schema_version"], before["stale_keys"]) == (12, {"1": 12}, 12)
     dry = shop("backfill", "Profile", "--dry-run")
     assert (dry.code, "12 would be upgraded" in dry.out) == (0, True)
     done = shop("backfill", "Profile", "--json", "--segments", "2", "--rate", "100000")
@@ -84,7 +84,7 @@ def test_it_exits_with_1_if_an_item_cannot_be_rewritten(shop: Run) -> None:
     assert done.code == 1
     assert "13 items read, 12 were upgraded" in done.out
     assert "1 items could not be rewritten" in done.out
-    assert "to_cents (upgrade to shape 2) failed" in done.err
+    assert "to_cents (upgrade to schema version 2) failed" in done.err
 
 
 def test_it_explains_usage_errors(shop: Run) -> None:

@@ -359,7 +359,7 @@ def test_an_item_that_is_no_bucket_is_one_sentence_and_an_exit_code(lim: Run, tm
     db = limiter.open(f"sqlite:///{tmp_path / 'l.db'}")
     good = db.tenant("default").get(Bucket, entity="u", resource="r", shard=0)
     assert good is not None
-    stored = Bucket.plan().dump(good.__dict__, {})
+    stored = Bucket.plan().encode(good.__dict__, {})
     for broken in (
         {"PK": stored["PK"], "SK": stored["SK"], "data": {"M": {"level": {"N": "0"}}}},
         {**stored, **good.unknown_attributes, "used_rpm": {"S": "x"}},

@@ -12,7 +12,7 @@ import pytest
 from pydantic import AwareDatetime, BaseModel, EmailStr, Field, NaiveDatetime, PastDate, PositiveInt
 
 from solotable._entities.keys.codecs import PartCodec, escape, unescape
-from solotable._entities.keys.key_codecs import codec_for
+from solotable._entities.keys.key_codecs import choose_codec
 from solotable.errors import DataError, DeclarationError
 
 SurveyId = NewType("SurveyId", str)
@@ -45,7 +45,7 @@ class Address(BaseModel):
 
 
 def codec(annotation: Any, spec: str = "") -> PartCodec:
-    return codec_for(annotation, spec, where="Section.by_order", field="x")
+    return choose_codec(annotation, spec, where="Section.by_order", field="x")
 
 
 def declaration_refusal(annotation: Any, spec: str = "") -> str:
@@ -286,7 +286,7 @@ def test_a_value_that_does_not_fit_is_refused(annotation: Any, spec: str, value:
 
 
 def test_an_overflow_names_the_field_the_value_and_the_template() -> None:
-    order = codec_for(int, "06d", where="Section.by_order", field="order")
+    order = choose_codec(int, "06d", where="Section.by_order", field="order")
     assert data_refusal(order, 1_000_000) == (
         "Section.order = 1000000 does not fit {order:06d}; that holds 0 to 999999, "
         "so use a smaller value or declare a greater width"

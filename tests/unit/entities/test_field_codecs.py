@@ -99,26 +99,26 @@ def compile_field(
     return attribute_of("Section", "value", model.model_fields["value"], flat=flat), model
 
 
-def dump(annotation: Any, value: Any, *, flat: bool = False) -> AttributeValue | None:
-    return compile_field(annotation, flat=flat)[0].dump(value)
+def encode(annotation: Any, value: Any, *, flat: bool = False) -> AttributeValue | None:
+    return compile_field(annotation, flat=flat)[0].encode(value)
 
 
 def round_trip(annotation: Any, value: Any, *, flat: bool = False) -> AttributeValue | None:
-    """Dump what the model holds, require it canonical, and load it back through the model."""
+    """Encode what the model holds, require it canonical, and decode it back through the model."""
     attribute, model = compile_field(annotation, flat=flat)
     held = model.model_validate({"value": value}).value  # type: ignore[attr-defined]  # made above
-    dumped = attribute.dump(held)
-    if dumped is None:
+    encoded = attribute.encode(held)
+    if encoded is None:
         assert attribute.missing is not None
         loaded = attribute.missing()
     else:
-        assert list(canonical(dumped).items()) == list(dumped.items())
-        assert attribute.kind in (None, next(iter(dumped))) or "NULL" in dumped
-        loaded = attribute.load(dumped)
+        assert list(canonical(encoded).items()) == list(encoded.items())
+        assert attribute.kind in (None, next(iter(encoded))) or "NULL" in encoded
+        loaded = attribute.decode(encoded)
     again = model.model_validate({"value": loaded}).value  # type: ignore[attr-defined]  # made above
     assert again == held
     assert type(again) is type(held)
-    return dumped
+    return encoded
 
 
 CASES: list[tuple[Any, Any, AttributeValue | None]] = [
@@ -229,7 +229,7 @@ def test_a_value_comes_back_from_its_canonical_form(
 ) -> None:
     attribute, _ = compile_field(annotation)
     if value is None:
-        assert attribute.dump(None) is None
+        assert attribute.encode(None) is None
     else:
         assert round_trip(annotation, value) == expected
 
@@ -244,30 +244,30 @@ def test_any_float_in_range_comes_back_exactly(number: float) -> None:
     attribute, _ = compile_field(float)
     if number and abs(number) < 1e-130:
         with pytest.raises(DataError, match="underflow"):
-            attribute.dump(number)
+            attribute.encode(number)
     else:
-        dumped = attribute.dump(number)
-        assert dumped is not None
-        assert dumped == canonical(dumped)
-        assert attribute.load(dumped) == number
+        encoded = attribute.encode(number)
+        assert encoded is not None
+        assert encoded == canonical(encoded)
+        assert attribute.decode(encoded) == number
 
 
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=9, min_value=-(10**28), max_value=10**28))
 def test_any_decimal_of_38_digits_comes_back_exactly(number: Decimal) -> None:
     attribute, _ = compile_field(Decimal)
-    dumped = attribute.dump(number)
-    assert dumped is not None
-    assert dumped == canonical(dumped)
-    assert attribute.load(dumped) == number
+    encoded = attribute.encode(number)
+    assert encoded is not None
+    assert encoded == canonical(encoded)
+    assert attribute.decode(encoded) == number
 
 
 @given(st.timedeltas())
 def test_any_timedelta_comes_back(length: timedelta) -> None:
     attribute, _ = compile_field(timedelta)
-    dumped = attribute.dump(length)
-    assert dumped is not None
-    assert dumped == canonical(dumped)
-    assert attribute.load(dumped) == length
+    encoded = attribute.encode(length)
+    assert encoded is not None
+    assert encoded == canonical(encoded)
+    assert attribute.decode(encoded) == length
 
 
 @given(
@@ -278,12 +278,12 @@ def test_any_timedelta_comes_back(length: timedelta) -> None:
 def test_any_set_is_canonical(members: frozenset[Any]) -> None:
     kind = type(next(iter(members), ""))
     attribute, _ = compile_field(frozenset[kind])  # type: ignore[valid-type]  # chosen at run time
-    dumped = attribute.dump(members)
-    if dumped is None:
+    encoded = attribute.encode(members)
+    if encoded is None:
         assert not members
     else:
-        assert dumped == canonical(dumped)
-        assert attribute.load(dumped) == members
+        assert encoded == canonical(encoded)
+        assert attribute.decode(encoded) == members
 
 
 _ZONES = st.integers(-1439, 1439).map(lambda minutes: timezone(timedelta(minutes=minutes)))
@@ -304,13 +304,13 @@ def test_the_order_of_datetime_texts_is_the_order_of_time(left: datetime, right:
 
 def test_a_datetime_of_another_zone_is_stored_in_utc() -> None:
     berlin = datetime(2026, 7, 1, 14, tzinfo=ZoneInfo("Europe/Berlin"))
-    assert dump(datetime, berlin) == {"S": "2026-07-01T12:00:00.000000Z"}
+    assert encode(datetime, berlin) == {"S": "2026-07-01T12:00:00.000000Z"}
 
 
 def test_a_ttl_is_cut_to_the_second_also_before_1970() -> None:
     ttl = Annotated[datetime, TTL()]
-    assert dump(ttl, NOON) == {"N": "1794744000"}
-    assert dump(ttl, datetime(1969, 12, 31, 23, 59, 59, 500000, UTC)) == {"N": "-1"}
+    assert encode(ttl, NOON) == {"N": "1794744000"}
+    assert encode(ttl, datetime(1969, 12, 31, 23, 59, 59, 500000, UTC)) == {"N": "-1"}
 
 
 REFUSED_VALUES: list[tuple[Any, Any, str]] = [
@@ -358,7 +358,7 @@ def test_a_value_that_cannot_be_stored_is_refused_by_field_value_and_reason(
 ) -> None:
     attribute, _ = compile_field(annotation)
     with pytest.raises(DataError) as refused:
-        attribute.dump(value)
+        attribute.encode(value)
     text = str(refused.value)
     assert text.startswith("Section.value cannot store ")
     assert reason in text
@@ -368,7 +368,7 @@ def test_a_value_that_cannot_be_stored_is_refused_by_field_value_and_reason(
 
 def test_a_secret_is_not_told_in_an_error() -> None:
     with pytest.raises(DataError) as refused:
-        dump(int, SecretStr("hush"))
+        encode(int, SecretStr("hush"))
     assert "hush" not in str(refused.value)
 
 
@@ -406,7 +406,7 @@ def test_a_stored_value_that_the_field_cannot_hold_is_refused_by_name(
 ) -> None:
     attribute, _ = compile_field(annotation)
     with pytest.raises(DataError) as refused:
-        attribute.load(stored)
+        attribute.decode(stored)
     assert reason in str(refused.value)
     assert str(refused.value).startswith("Section.value")
 
@@ -506,38 +506,38 @@ def test_flat_mode_keeps_scalars_and_sets(annotation: Any, value: Any) -> None:
 def test_flat_mode_reads_no_map_and_no_list(annotation: Any, stored: AttributeValue) -> None:
     attribute, _ = compile_field(annotation, flat=True)
     with pytest.raises(DataError, match="flat mode reads no list and no map"):
-        attribute.load(stored)
+        attribute.decode(stored)
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, [1]], ids=str)
 def test_flat_mode_writes_no_map_and_no_list_from_any(value: Any) -> None:
     with pytest.raises(DataError, match="flat mode stores no list and no map"):
-        dump(Any, value, flat=True)
+        encode(Any, value, flat=True)
 
 
 def test_none_is_absent_where_absence_reads_as_none() -> None:
     required, _ = compile_field(str | None)
     assert required.optional
-    assert required.dump(None) is None
+    assert required.encode(None) is None
     assert required.missing is not None
     assert required.missing() is None
     defaulted, _ = compile_field(str | None, None)
-    assert defaulted.dump(None) is None
+    assert defaulted.encode(None) is None
     assert defaulted.missing is None
-    assert defaulted.load({"NULL": True}) is None
+    assert defaulted.decode({"NULL": True}) is None
 
 
 def test_none_is_null_where_absence_would_read_as_another_default() -> None:
     attribute, _ = compile_field(str | None, "draft")
-    assert attribute.dump(None) == {"NULL": True}
-    assert attribute.load({"NULL": True}) is None
+    assert attribute.encode(None) == {"NULL": True}
+    assert attribute.decode({"NULL": True}) is None
     made, _ = compile_field(list[int] | None, Field(default_factory=list))
-    assert made.dump(None) == {"NULL": True}
+    assert made.encode(None) == {"NULL": True}
 
 
 def test_an_absent_set_is_empty_whatever_its_default() -> None:
     attribute, _ = compile_field(set[str], {"a"})
-    assert attribute.dump(set()) is None
+    assert attribute.encode(set()) is None
     assert attribute.missing is not None
     assert attribute.missing() == set()
     assert attribute.missing() is not attribute.missing()
@@ -566,42 +566,42 @@ def test_markers_and_names_are_told() -> None:
 
 def test_a_model_inside_itself_comes_back() -> None:
     leaf = Tree(label="leaf", parent=Tree(label="other"))
-    dumped = round_trip(Tree, Tree(label="root", children=[leaf, Tree(label="b")]))
-    assert dumped is not None
-    assert dumped["M"]["children"]["L"][0]["M"]["parent"]["M"]["label"] == {"S": "other"}
+    encoded = round_trip(Tree, Tree(label="root", children=[leaf, Tree(label="b")]))
+    assert encoded is not None
+    assert encoded["M"]["children"]["L"][0]["M"]["parent"]["M"]["label"] == {"S": "other"}
 
 
 def test_numbers_load_exactly_as_the_field_says() -> None:
     wide = "1234567890123456789012345678.9012345678"
-    assert compile_field(Decimal)[0].load({"N": wide}) == Decimal(wide)
-    whole = compile_field(int)[0].load({"N": "100000000000000000000000000000000000001"[:38]})
+    assert compile_field(Decimal)[0].decode({"N": wide}) == Decimal(wide)
+    whole = compile_field(int)[0].decode({"N": "100000000000000000000000000000000000001"[:38]})
     assert whole == 10**37
-    loaded = compile_field(float)[0].load({"N": "3"})
+    loaded = compile_field(float)[0].decode({"N": "3"})
     assert (loaded, type(loaded)) == (3.0, float)
-    assert compile_field(int)[0].load({"N": "1E+3"}) == 1000
+    assert compile_field(int)[0].decode({"N": "1E+3"}) == 1000
 
 
 def test_bare_enum_values_are_taken_as_models_with_use_enum_values_hold_them() -> None:
-    assert dump(Color, "red") == {"S": "red"}
-    assert dump(Level, 2) == {"N": "2"}
+    assert encode(Color, "red") == {"S": "red"}
+    assert encode(Level, 2) == {"N": "2"}
 
 
 def test_a_str_enum_beside_str_comes_back_as_an_equal_text() -> None:
     attribute, _ = compile_field(Color | str)
-    assert attribute.dump(Color.RED) == {"S": "red"}
-    assert attribute.load({"S": "red"}) == Color.RED
+    assert attribute.encode(Color.RED) == {"S": "red"}
+    assert attribute.decode({"S": "red"}) == Color.RED
 
 
 @pytest.mark.parametrize("model", [Street.model_construct(), Street.model_construct(name=5)], ids=str)
 def test_a_nested_model_made_without_validation_is_refused_by_its_field(model: Street) -> None:
     with pytest.raises(DataError, match=r"^Section\.value\.name cannot store"):
-        dump(Street, model)
+        encode(Street, model)
 
 
 def test_a_subclass_of_str_is_stored_as_plain_text() -> None:
-    dumped = dump(str, Color.RED)
-    assert dumped == {"S": "red"}
-    assert type(dumped["S"]) is str
+    encoded = encode(str, Color.RED)
+    assert encoded == {"S": "red"}
+    assert type(encoded["S"]) is str
 
 
 @pytest.mark.parametrize(
@@ -621,7 +621,7 @@ def test_strict_models_take_what_load_gives(annotation: Any, value: Any) -> None
         "Section", __config__=ConfigDict(strict=True), value=(annotation, ...)
     )
     attribute = attribute_of("Section", "value", strict.model_fields["value"], flat=False)
-    loaded = attribute.load(attribute.dump(value) or {"NULL": True})
+    loaded = attribute.decode(attribute.encode(value) or {"NULL": True})
     assert strict.model_validate({"value": loaded}).value == value
 
 
@@ -633,14 +633,14 @@ def test_json_that_could_not_be_read_back_is_not_written() -> None:
     deep: Any = 1
     for _ in range(90):
         deep = [deep]
-    kept = attribute.dump(deep)
+    kept = attribute.encode(deep)
     assert kept is not None
-    assert attribute.load(kept) == deep
+    assert attribute.decode(kept) == deep
     wide = [[number] for number in range(500)]
-    kept = attribute.dump(wide)
+    kept = attribute.encode(wide)
     assert kept is not None
-    assert attribute.load(kept) == wide
+    assert attribute.decode(kept) == wide
     for _ in range(300):
         deep = [deep]
     with pytest.raises(DataError, match=r"Holder\.data"):
-        attribute.dump(deep)
+        attribute.encode(deep)

@@ -1,4 +1,4 @@
-"""Markers state facts and refuse bad ones; ULIDs ascend whatever the clock does."""
+"""Markers state facts and reject bad ones; ULIDs ascend whatever the clock does."""
 
 from __future__ import annotations
 

@@ -11,12 +11,12 @@ from uuid import UUID
 import pytest
 
 from solotable import Entity, Index, Key, Query, Table, pattern
-from solotable._entities.keys.shard_keys import Lanes, lanes_of
 from solotable._entities.keys.sharding import shard_of
 from solotable._entities.keys.templates import above, below
 from solotable._entities.keys.time_buckets import bucket_codec
 from solotable._entities.lint import lint
 from solotable._entities.patterns.access_patterns import access_patterns
+from solotable._entities.patterns.query_partitions import QueryPartitions, partitions_of
 from solotable.errors import DataError, DeclarationError
 
 NOW = datetime(2026, 11, 15, 13, 30, tzinfo=UTC)
@@ -36,12 +36,12 @@ def entity(*, local: bool = False, **keys: Any) -> type[Entity]:
     return type("Thing", (Entity,), {"__annotations__": annotations, **keys}, table=table)
 
 
-def lanes(key: Key, bound: str = "", *values: Any, **given: Any) -> Lanes:
+def lanes(key: Key, bound: str = "", *values: Any, **given: Any) -> QueryPartitions:
     thing = entity(key=key)
     query = thing.key.query(**given)  # type: ignore[attr-defined]  # made at run time
     if bound:
         query = getattr(query, bound)(at=values if len(values) > 1 else values[0])
-    return lanes_of(query.path, query.arguments, query.bound, NOW)
+    return partitions_of(query.path, query.arguments, query.sort_range, NOW)
 
 
 @pytest.mark.parametrize("shards", [2, 3, 8, 16])
@@ -58,9 +58,9 @@ def test_the_shard_follows_from_the_item_and_is_the_same_for_ever() -> None:
         key=Key("THING", "{id}", shards=8), by_status=Key("S#{status}", "{at}", index="GSI1", shards=3)
     )
     made = {"id": "o1", "at": NOW, "day": NOW.date(), "status": "new", "n": 1, "ulid": ""}
-    item = thing.plan().dump(made)
+    item = thing.plan().encode(made)
     assert (item["PK"], item["GSI1PK"]) == ({"S": "THING#05"}, {"S": "S#new#02"})
-    assert thing.plan().dump({**made, "status": "old"})["GSI1PK"] == {"S": "S#old#02"}
+    assert thing.plan().encode({**made, "status": "old"})["GSI1PK"] == {"S": "S#old#02"}
     assert thing.plan().key_from({"id": "o1"}) == {"PK": {"S": "THING#05"}, "SK": {"S": "o1"}}
 
 
@@ -121,7 +121,7 @@ def test_while_shards_are_changed_the_old_ones_are_read_too(shards: int, was: in
     by_status = Key("S#{status}", "{at}", index="GSI1", shards=shards, was=was)
     thing = entity(key=Key("THING#{id}", "THING"), by_status=by_status)
     path = thing.plan().keys["by_status"]
-    found = lanes_of(path, {"status": "new"}, None, NOW)
+    found = partitions_of(path, {"status": "new"}, None, NOW)
     assert found.queries == queries
     assert ("S#new" in found.buckets[0]) == (was == 1)
 
@@ -132,7 +132,7 @@ def test_while_shards_are_changed_the_old_ones_are_read_too(shards: int, was: in
         ((), "needs two ends: between"),
         (("until", NOW), "needs two ends: between"),
         (("before", NOW), "needs two ends: between"),
-        (("between", NOW - timedelta(days=400), NOW), "would walk 401 buckets.*raise most_buckets="),
+        (("between", NOW - timedelta(days=400), NOW), "would read 401 buckets.*raise most_buckets="),
     ],
 )
 def test_a_walk_without_an_end_is_refused(bound: tuple[Any, ...], said: str) -> None:
@@ -147,23 +147,23 @@ def test_a_walk_without_an_end_is_refused(bound: tuple[Any, ...], said: str) -> 
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"key": Key("T", "{id}", shards=1)}, "2 to 100 shards, or none"),
+        ({"key": Key("T", "{id}", shards=1)}, "2 to 100 shards. Leave shards= out"),
         ({"key": Key("T", "{id}", shards=101)}, "2 to 100 shards"),
-        ({"key": Key("T", "{id}", was=4)}, "add shards="),
-        ({"key": Key("T", "{id}", shard_by=("id",))}, "add shards="),
-        ({"key": Key("T", "{id}", shards=4, was=2)}, "part of the item's own key"),
-        ({"key": Key("T#{id}", "{n:06d}", shards=4, shard_by=("id",))}, "tells two items"),
-        ({"key": Key("T", "T", shards=4)}, "tells two items"),
+        ({"key": Key("T", "{id}", was=4)}, "need shards=; add it"),
+        ({"key": Key("T", "{id}", shard_by=("id",))}, "need shards=; add it"),
+        ({"key": Key("T", "{id}", shards=4, was=2)}, "part of an item's primary key"),
+        ({"key": Key("T#{id}", "{n:06d}", shards=4, shard_by=("id",))}, "the same for all items"),
+        ({"key": Key("T", "T", shards=4)}, "the same for all items"),
         ({"key": Key("T", "{id}", shards=4, shard_by=("status",))}, "shard_by names 'status'"),
-        ({"key": Key("T#{at:day}", "{id}")}, r"write \{at\} in full"),
-        ({"key": Key("T", "{at:day}#{id}")}, "would lose the time itself"),
-        ({"key": Key("T#{at:day}#{day:month}", "{at}#{day}")}, "two buckets"),
+        ({"key": Key("T#{at:day}", "{id}")}, r"add \{at\} to the sort key"),
+        ({"key": Key("T", "{at:day}#{id}")}, "would lose the exact time"),
+        ({"key": Key("T#{at:day}#{day:month}", "{at}#{day}")}, "two time buckets"),
         ({"key": Key("T#{n:day}", "{n:06d}")}, "holds none"),
         ({"key": Key("T#{day:hour}", "{day}")}, "a date has no hours"),
         ({"key": Key("T#{at:day}", "{at}", most_buckets=-1)}, "at least one"),
         (
             {"key": Key("T#{id}", "T"), "by": Key("S", "{n:06d}", index="GSI1", shards=4, was=4)},
-            "another one than shards=4",
+            "differ from shards=4",
         ),
     ],
 )
@@ -174,10 +174,12 @@ def test_what_cannot_be_spread_is_refused_where_it_is_declared(keys: dict[str, A
 
 def test_a_local_index_lies_in_the_shards_of_the_key() -> None:
     key = Key("T", "{id}", shards=4)
-    with pytest.raises(DeclarationError, match="write shards=4 and no more"):
+    with pytest.raises(DeclarationError, match="write shards=4 and nothing else"):
         entity(local=True, key=key, by=Key("T", "{n:06d}", index="GSI1"))
     thing = entity(local=True, key=key, by=Key("T", "{n:06d}", index="GSI1", shards=4))
-    item = thing.plan().dump({"id": "o1", "at": NOW, "day": NOW.date(), "status": "new", "n": 1, "ulid": ""})
+    item = thing.plan().encode(
+        {"id": "o1", "at": NOW, "day": NOW.date(), "status": "new", "n": 1, "ulid": ""}
+    )
     assert item["PK"] == {"S": f"T#{shard_of('o1', 4):02d}"}
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from solotable._entities.keys.templates import Part, Template, below, ceiling
+from solotable._entities.keys.templates import Template, TemplateField, below, ceiling
 from solotable.errors import DataError, DeclarationError
 
 FIELDS: dict[str, Any] = {
@@ -43,8 +43,8 @@ def test_a_template_formats_and_parses() -> None:
 def test_a_template_shows_what_it_is_made_of() -> None:
     first, survey, middle, order = SECTION.parts
     assert (first, middle) == ("SURVEY#", "#SECTION#")
-    assert isinstance(survey, Part)
-    assert isinstance(order, Part)
+    assert isinstance(survey, TemplateField)
+    assert isinstance(order, TemplateField)
     assert (survey.field, survey.spec, survey.codec.kind) == ("survey_id", "", "text")
     assert (order.field, order.spec, order.codec.width) == ("order", "06d", 6)
     assert SECTION.text == "SURVEY#{survey_id}#SECTION#{order:06d}"

@@ -52,13 +52,13 @@ class Route(Entity, table=cms):
 
 def page(version: int, title: str = "t") -> Item:
     entity = Page(tenant_id="acme", page_id="p", title=title, version=version)
-    return Page.plan().dump(entity.__dict__)
+    return Page.plan().encode(entity.__dict__)
 
 
 def route(path: str, version: int, *aliases: str) -> Item:
     entity = Route(tenant_id="acme", path=path, version=version)
     unknown: Item = {"_aliases": {"L": [{"S": each} for each in aliases]}} if aliases else {}
-    return Route.plan().dump(entity.__dict__, unknown)
+    return Route.plan().encode(entity.__dict__, unknown)
 
 
 def redirect(path: str, to: str) -> Item:

@@ -46,7 +46,7 @@ SCOPE = Scope(
 
 def stored(version: int, label: str = "L") -> Stored:
     entity = Order(tenant_id="acme", order_id="o", label=label, version=version)
-    return Stored(Order.plan().dump(entity.__dict__), entity)
+    return Stored(Order.plan().encode(entity.__dict__), entity)
 
 
 def written(scope: Scope, before: Stored | None, after: Stored | None) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def test_an_audit_item_has_the_same_event_under_a_key_of_its_own() -> None:
 def test_an_event_that_would_be_too_large_is_refused_with_a_way_out() -> None:
     half = Order(tenant_id="acme", order_id="o", lines=["x" * 250_000], version=1)
     other = half.model_copy(update={"lines": ["y" * 250_000], "version": 2})
-    both = [Stored(Order.plan().dump(each.__dict__), each) for each in (half, other)]
+    both = [Stored(Order.plan().encode(each.__dict__), each) for each in (half, other)]
     with pytest.raises(DataError, match="snapshot"):
         written(SCOPE, both[0], both[1])
 

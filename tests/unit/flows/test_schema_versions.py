@@ -32,7 +32,7 @@ SCOPE = Scope(
 ALL = Part(segment=0, segments=1, start=None, budget=100)
 
 
-class Price(Entity, table=shop, shape=2):
+class Price(Entity, table=shop, schema_version=2):
     key = Key("PRICE#{name}", "PRICE")
     by_cents = Key("CENTS", "{cents:09d}", index="GSI1")
     name: str
@@ -57,7 +57,7 @@ def old(name: str, euros: int, **more: Any) -> Item:
 
 
 def new(name: str, cents: int) -> Item:
-    return Price.plan().dump({"name": name, "cents": cents, "note": ""})
+    return Price.plan().encode({"name": name, "cents": cents, "note": ""})
 
 
 def refused(item: Item | None) -> ConditionFailed:
@@ -78,7 +78,7 @@ def ended(flow: Any, reply: Any) -> Any:
     return done.value.value
 
 
-def test_an_update_asks_for_the_current_shape_and_reads_only_when_it_is_another() -> None:
+def test_an_update_asks_for_the_current_schema_version_and_reads_only_when_it_is_another() -> None:
     changes = Changes(set={"note": "dear"})
     flow = perform(SCOPE, lambda: plan_update(SCOPE, Price.plan(), {"name": "a"}, changes))
     first = next(flow)

@@ -38,7 +38,7 @@ def scope() -> Scope:
 
 def item(n: int, shard: int) -> dict[str, Any]:
     made = Task(id=f"t{n}", n=n)
-    return {**Task.plan().dump(made.__dict__), "GSI1PK": {"S": f"STATUS#open#{shard:02d}"}}
+    return {**Task.plan().encode(made.__dict__), "GSI1PK": {"S": f"STATUS#open#{shard:02d}"}}
 
 
 def reply(*items: dict[str, Any], more: bool = False) -> Reply:

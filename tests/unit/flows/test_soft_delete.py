@@ -55,7 +55,7 @@ SCOPE = Scope(
     tenant="acme",
 )
 GIVEN = {"tenant_id": "acme", "order_id": "o"}
-ITEM: Item = PLAN.dump(Order(tenant_id="acme", order_id="o", version=3).__dict__)
+ITEM: Item = PLAN.encode(Order(tenant_id="acme", order_id="o", version=3).__dict__)
 RUN = Run(scope=SCOPE.of_admin(), name="run", table=table)
 
 
@@ -101,7 +101,7 @@ def test_an_undelete_turns_it_round_exactly() -> None:
 
 
 def test_a_sparse_index_key_is_not_made_up() -> None:
-    bare = PLAN.dump(Order(tenant_id="acme", order_id="o", label=None, version=3).__dict__)
+    bare = PLAN.encode(Order(tenant_id="acme", order_id="o", label=None, version=3).__dict__)
     deleted = soft(bare)
     assert isinstance(deleted.action, UpdateItem)
     hidden = apply_update(deleted.action.update, bare)

@@ -25,7 +25,7 @@ CASES: list[tuple[errors.SolotableError, int]] = [
     (errors.DataError(SECRET), 422),
     (errors.ItemTooLarge("Thing has 500 KB.", size=500_000, largest=[(SECRET, 1)]), 422),
     (errors.StoredDataError(SECRET), 500),
-    (errors.NewerShape(SECRET, shape=3, known=2), 500),
+    (errors.NewerSchemaVersion(SECRET, schema_version=3, known=2), 500),
     (errors.UnknownEntity(SECRET, tag=SECRET, item={}), 500),
     (errors.NotFound(SECRET), 404),
     (errors.NotUnique(SECRET, field="email", value=SECRET, holder={"id": SECRET}), 409),

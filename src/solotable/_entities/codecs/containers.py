@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from .field_codecs import Attribute
 
 #: What refuses a value on its way in or out; each becomes a DataError that names the field.
-REFUSALS: Final = (ArithmeticError, ServiceError, TypeError, ValueError, PydanticSerializationError)
+CODEC_ERRORS: Final = (ArithmeticError, ServiceError, TypeError, ValueError, PydanticSerializationError)
 _LONGEST_SHOWN = 60
 
-Dump = Callable[[Any], AttributeValue | None]
-Load = Callable[[AttributeValue], Any]
+Encode = Callable[[Any], AttributeValue | None]
+Decode = Callable[[AttributeValue], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How values of one type are dumped and loaded; what None is, the attribute decides."""
+    """How values of one type are encoded and loaded; what None is, the attribute decides."""
 
     kind: str | None
-    dump: Dump
-    load: Load
+    encode: Encode
+    decode: Decode
     missing: Callable[[], Any] | None = None
     optional: bool = False
     #: Set for what can be a member of a set or a name in a map.
@@ -46,7 +46,7 @@ class Codec:
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class FieldSite:
     """Where a codec is compiled for: named in errors, with the models that it lies in."""
 
     where: str
@@ -54,11 +54,11 @@ class Site:
     models: dict[type, list[Codec]] = field(default_factory=dict)
 
 
-def set_codec(site: Site, made: type, scalar: Scalar) -> Codec:
+def set_codec(site: FieldSite, made: type, scalar: Scalar) -> Codec:
     """Return the codec of a set of scalars; the empty one is an absent attribute."""
-    kind, text, read, where = scalar.kind + "S", scalar.text, scalar.read, site.where
+    kind, text, read, where = scalar.kind + "S", scalar.encode, scalar.decode, site.where
 
-    def dump(value: Any) -> AttributeValue | None:
+    def encode(value: Any) -> AttributeValue | None:
         if not value:
             return None
         try:
@@ -66,89 +66,95 @@ def set_codec(site: Site, made: type, scalar: Scalar) -> Codec:
                 raise TypeError(f"it is {type(value).__name__}, not a set")
             # As a set: datetimes of two zones may be one instant and yet differ, in an hour told twice.
             contents = {text(member) for member in value}
-        except REFUSALS as refused:
-            raise unfit(where, value, refused) from refused
+        except CODEC_ERRORS as refused:
+            raise cannot_store(where, value, refused) from refused
         return {kind: sorted(contents) if kind == "SS" else sort_members(kind, list(contents))}
 
-    def load(value: AttributeValue) -> Any:
+    def decode(value: AttributeValue) -> Any:
         try:
             return made(map(read, value[kind]))
         except KeyError:
             if "NULL" in value:
                 return made()
             raise other(site, value, kind) from None
-        except REFUSALS as refused:
-            raise unread(where, value[kind], refused) from refused
+        except CODEC_ERRORS as refused:
+            raise cannot_decode(where, value[kind], refused) from refused
 
-    return Codec(kind, dump, load, missing=made)
+    return Codec(kind, encode, decode, missing=made)
 
 
-def list_codec(site: Site, member: Codec, *, made: type) -> Codec:
+def list_codec(site: FieldSite, member: Codec, *, made: type) -> Codec:
     """Return the codec of a list, or of a tuple of any length."""
     member = in_list(member)
-    dump_member, load_member, where = member.dump, member.load, site.where
+    encode_member, decode_member, where = member.encode, member.decode, site.where
 
-    def dump(value: Any) -> AttributeValue:
+    def encode(value: Any) -> AttributeValue:
         if isinstance(value, (str, bytes)) or not isinstance(value, abc.Iterable):
-            raise unfit(where, value, TypeError(f"it is {type(value).__name__}, not a list"))
-        return {"L": [dump_member(member) for member in value]}
+            raise cannot_store(where, value, TypeError(f"it is {type(value).__name__}, not a list"))
+        return {"L": [encode_member(member) for member in value]}
 
-    def load(value: AttributeValue) -> Any:
+    def decode(value: AttributeValue) -> Any:
         try:
             members = value["L"]
         except KeyError:
             raise other(site, value, "L") from None
-        return [load_member(member) for member in members]
+        return [decode_member(member) for member in members]
 
     if made is tuple:
-        return Codec("L", dump, lambda value: tuple(load(value)))
-    return Codec("L", dump, load)
+        return Codec("L", encode, lambda value: tuple(decode(value)))
+    return Codec("L", encode, decode)
 
 
-def tuple_codec(site: Site, parts: Sequence[Codec]) -> Codec:
+def tuple_codec(site: FieldSite, parts: Sequence[Codec]) -> Codec:
     """Return the codec of a tuple whose members each have a type."""
     members = [in_list(part) for part in parts]
     where = site.where
 
-    def dump(value: Any) -> AttributeValue:
+    def encode(value: Any) -> AttributeValue:
         if not isinstance(value, (tuple, list)) or len(value) != len(members):
-            raise unfit(where, value, ValueError(f"it is no tuple of {len(members)}"))
-        return {"L": [codec.dump(member) for codec, member in zip(members, value, strict=True)]}
+            raise cannot_store(where, value, ValueError(f"it is no tuple of {len(members)}"))
+        return {"L": [codec.encode(member) for codec, member in zip(members, value, strict=True)]}
 
-    def load(value: AttributeValue) -> Any:
+    def decode(value: AttributeValue) -> Any:
         if "L" not in value:
             raise other(site, value, "L")
         stored = value["L"]
         if len(stored) != len(members):
-            raise unread(where, stored, ValueError(f"it is no list of {len(members)}"))
-        return tuple(codec.load(member) for codec, member in zip(members, stored, strict=True))
+            raise cannot_decode(where, stored, ValueError(f"it is no list of {len(members)}"))
+        return tuple(codec.decode(member) for codec, member in zip(members, stored, strict=True))
 
-    return Codec("L", dump, load)
+    return Codec("L", encode, decode)
 
 
-def map_codec(site: Site, name: Scalar, member: Codec) -> Codec:
+def map_codec(site: FieldSite, name: Scalar, member: Codec) -> Codec:
     """Return the codec of a dict; names that are no texts are written as texts."""
     member = in_list(member)
-    text, read, dump_member, load_member, where = name.text, name.read, member.dump, member.load, site.where
+    text, read, encode_member, decode_member, where = (
+        name.encode,
+        name.decode,
+        member.encode,
+        member.decode,
+        site.where,
+    )
 
-    def dump(value: Any) -> AttributeValue:
+    def encode(value: Any) -> AttributeValue:
         try:
-            members = {text(key): dump_member(member) for key, member in value.items()}
-        except (*REFUSALS, AttributeError) as refused:
-            raise unfit(where, value, refused) from refused
+            members = {text(key): encode_member(member) for key, member in value.items()}
+        except (*CODEC_ERRORS, AttributeError) as refused:
+            raise cannot_store(where, value, refused) from refused
         if "" in members:
-            raise unfit(where, value, ValueError("DynamoDB has no empty name in a map"))
+            raise cannot_store(where, value, ValueError("DynamoDB has no empty name in a map"))
         return {"M": members}
 
-    def load(value: AttributeValue) -> Any:
+    def decode(value: AttributeValue) -> Any:
         if "M" not in value:
             raise other(site, value, "M")
         try:
-            return {read(key): load_member(member) for key, member in value["M"].items()}
-        except REFUSALS as refused:
-            raise unread(where, value["M"], refused) from refused
+            return {read(key): decode_member(member) for key, member in value["M"].items()}
+        except CODEC_ERRORS as refused:
+            raise cannot_decode(where, value["M"], refused) from refused
 
-    return Codec("M", dump, load)
+    return Codec("M", encode, decode)
 
 
 def _given_as(model: type[pydantic.BaseModel], name: str) -> str:
@@ -159,39 +165,39 @@ def _given_as(model: type[pydantic.BaseModel], name: str) -> str:
     return alias if isinstance(alias, str) else name
 
 
-def model_codec(site: Site, model: type[pydantic.BaseModel], attributes: Sequence[Attribute]) -> Codec:
-    """Return the codec of a nested model, whose members are dumped as an entity's attributes are."""
-    steps = [(attribute.field, attribute.wire, attribute.dump) for attribute in attributes]
+def model_codec(site: FieldSite, model: type[pydantic.BaseModel], attributes: Sequence[Attribute]) -> Codec:
+    """Return the codec of a nested model, whose members are encoded as an entity's attributes are."""
+    steps = [(attribute.field, attribute.wire, attribute.encode) for attribute in attributes]
     names = {a.field: _given_as(model, a.field) for a in attributes}
     wires = {attribute.wire for attribute in attributes}
     extra = model.model_config.get("extra") == "allow"
     where = site.where
 
-    def dump(value: Any) -> AttributeValue:
+    def encode(value: Any) -> AttributeValue:
         if not isinstance(value, model):
-            raise unfit(where, value, TypeError(f"it is {type(value).__name__}, not {model.__name__}"))
+            raise cannot_store(where, value, TypeError(f"it is {type(value).__name__}, not {model.__name__}"))
         held = value.__dict__
         members = {}
-        for name, wire, dump_member in steps:
+        for name, wire, encode_member in steps:
             # A model made by model_construct() may lack a field.
-            member = dump_member(held.get(name))
+            member = encode_member(held.get(name))
             if member is not None:
                 members[wire] = member
         try:
             for name, member in (value.model_extra or {}).items():
                 members.setdefault(name, _values.dump(plain(member)))
-        except (*REFUSALS, DataError) as refused:
-            raise unfit(where, value, refused) from refused
+        except (*CODEC_ERRORS, DataError) as refused:
+            raise cannot_store(where, value, refused) from refused
         return {"M": members}
 
-    def load(value: AttributeValue) -> Any:
+    def decode(value: AttributeValue) -> Any:
         if "M" not in value:
             raise other(site, value, "M")
         stored = value["M"]
         given: dict[str, Any] = {}
         for attribute in attributes:
             if attribute.wire in stored:
-                given[names[attribute.field]] = attribute.load(stored[attribute.wire])
+                given[names[attribute.field]] = attribute.decode(stored[attribute.wire])
             elif attribute.missing is not None:
                 given[names[attribute.field]] = attribute.missing()
         if extra:
@@ -199,35 +205,35 @@ def model_codec(site: Site, model: type[pydantic.BaseModel], attributes: Sequenc
         try:
             return model.model_validate(given)
         except pydantic.ValidationError as refused:
-            raise unread(where, stored, refused) from refused
+            raise cannot_decode(where, stored, refused) from refused
 
-    return Codec("M", dump, load)
+    return Codec("M", encode, decode)
 
 
 def in_list(codec: Codec) -> Codec:
     """Return the codec of a member of a list or map, whose place NULL keeps when it is None."""
-    dump = or_none(codec.dump, null=True) if codec.optional else codec.dump
-    load = or_null(codec.load) if codec.optional else codec.load
+    encode = or_none(codec.encode, null=True) if codec.optional else codec.encode
+    decode = or_null(codec.decode) if codec.optional else codec.decode
     if codec.missing is None:
-        return replace(codec, dump=dump, load=load)
+        return replace(codec, encode=encode, decode=decode)
 
-    def dump_empty(value: Any) -> AttributeValue:
-        dumped = dump(value)
-        return {"NULL": True} if dumped is None else dumped
+    def encode_empty(value: Any) -> AttributeValue:
+        encoded = encode(value)
+        return {"NULL": True} if encoded is None else encoded
 
-    return replace(codec, dump=dump_empty, load=load)
+    return replace(codec, encode=encode_empty, decode=decode)
 
 
-def or_none(dump: Dump, *, null: bool) -> Dump:
-    """Wrap a dump: None is absent, or NULL."""
+def or_none(encode: Encode, *, null: bool) -> Encode:
+    """Wrap a encode: None is absent, or NULL."""
     if null:
-        return lambda value: {"NULL": True} if value is None else dump(value)
-    return lambda value: None if value is None else dump(value)
+        return lambda value: {"NULL": True} if value is None else encode(value)
+    return lambda value: None if value is None else encode(value)
 
 
-def or_null(load: Load) -> Load:
-    """Wrap a load: NULL is None."""
-    return lambda value: None if "NULL" in value else load(value)
+def or_null(decode: Decode) -> Decode:
+    """Wrap a decode: NULL is None."""
+    return lambda value: None if "NULL" in value else decode(value)
 
 
 def type_name(annotation: Any) -> str:
@@ -236,12 +242,12 @@ def type_name(annotation: Any) -> str:
     return cast(str, annotation.__name__) if plain_type else str(annotation).replace("typing.", "")
 
 
-def declared(site: Site, what: str, way_out: str) -> DeclarationError:
+def declared(site: FieldSite, what: str, way_out: str) -> DeclarationError:
     """Return the error of a declaration that cannot work."""
     return DeclarationError(f"{site.where} {what}; {way_out}.")
 
 
-def refuse(site: Site, what: str, way_out: str) -> NoReturn:
+def reject(site: FieldSite, what: str, way_out: str) -> NoReturn:
     """Refuse a declaration."""
     raise declared(site, what, way_out)
 
@@ -261,7 +267,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
-def unfit(where: str, value: Any, refused: Exception) -> DataError:
+def cannot_store(where: str, value: Any, refused: Exception) -> DataError:
     """Return the error of a value that cannot be stored."""
     # Only Pydantic's reasons are known not to repeat the value.
     told = f": {_reason(refused)}" if isinstance(refused, pydantic.ValidationError) else ""
@@ -271,7 +277,7 @@ def unfit(where: str, value: Any, refused: Exception) -> DataError:
     )
 
 
-def unread(where: str, stored: Any, refused: Exception) -> StoredDataError:
+def cannot_decode(where: str, stored: Any, refused: Exception) -> StoredDataError:
     """Return the error of a stored content that cannot be read."""
     return StoredDataError(
         f"{where} cannot read the stored {_shown(stored)}: {_reason(refused)}; "
@@ -279,7 +285,7 @@ def unread(where: str, stored: Any, refused: Exception) -> StoredDataError:
     )
 
 
-def other(site: Site, value: AttributeValue, kind: str) -> StoredDataError:
+def other(site: FieldSite, value: AttributeValue, kind: str) -> StoredDataError:
     """Return the error of a stored value of another DynamoDB type."""
     held = next(iter(value), "nothing")
     if site.flat and held in ("M", "L"):

@@ -1,7 +1,7 @@
 """Each field of a model compiled into a codec: Python value <-> canonical DynamoDB value.
 
 What a type becomes is decided once, when the class is defined; a type without a DynamoDB form is
-refused there. What `load` gives has the field's own type, so that Pydantic has only constraints left
+refused there. What `decode` gives has the field's own type, so that Pydantic has only constraints left
 to judge. Unions, Any and types that only Pydantic knows go the slow way through its TypeAdapter; a
 union's value that would come back as another is refused, and Any comes back as DynamoDB's own types.
 
@@ -37,23 +37,23 @@ from solotable._values import AttributeValue
 from solotable._values.lazy_dataclass import dataclass
 
 from .containers import (
-    REFUSALS,
+    CODEC_ERRORS,
     Codec,
-    Dump,
-    Load,
-    Site,
+    Decode,
+    Encode,
+    FieldSite,
+    cannot_decode,
+    cannot_store,
     list_codec,
     map_codec,
     model_codec,
     or_none,
     or_null,
     other,
-    refuse,
+    reject,
     set_codec,
     tuple_codec,
     type_name,
-    unfit,
-    unread,
 )
 from .scalars import EPOCH, SCALARS, Scalar, enum_scalar, literal_scalar, scalar_of
 
@@ -74,8 +74,8 @@ class Attribute:
     kind: str | None
     optional: bool
     #: None means that the attribute is absent.
-    dump: Dump
-    load: Load
+    encode: Encode
+    decode: Decode
     #: Gives the value of an absent attribute, before the field's default is asked.
     missing: Callable[[], Any] | None = None
     version: bool = False
@@ -85,16 +85,16 @@ class Attribute:
     updated: bool = False
     counter: bool = False
     unique: Unique | None = None
-    #: How its content is read, where that is one text; `load` says more about what it cannot read.
+    #: How its content is read, where that is one text; `decode` says more about what it cannot read.
     scalar: Scalar | None = None
 
 
 def attribute_of(owner: str, field: str, info: FieldInfo, *, flat: bool) -> Attribute:
     """Compile one field of a model; `flat` refuses lists, maps and models unless they are `Json()`."""
-    return _attribute(Site(f"{owner}.{field}", flat), field, info)
+    return _attribute(FieldSite(f"{owner}.{field}", flat), field, info)
 
 
-def _attribute(site: Site, field: str, info: FieldInfo) -> Attribute:
+def _attribute(site: FieldSite, field: str, info: FieldInfo) -> Attribute:
     markers = _markers(site, info)
     rest = tuple(meta for meta in info.metadata if not isinstance(meta, MARKERS))
     if Json in markers:
@@ -105,11 +105,11 @@ def _attribute(site: Site, field: str, info: FieldInfo) -> Attribute:
         codec = _compile(site, info.annotation, rest)
         if TTL in markers and _is_moment(info.annotation):
             codec = replace(_scalar(site, EPOCH), optional=codec.optional)
-    dump, load, missing = codec.dump, codec.load, codec.missing
+    encode, decode, missing = codec.encode, codec.decode, codec.missing
     if codec.optional:
         # Absent reads as the default, so None is absent only where the default is None.
         null = not info.is_required() and (info.default is not None or info.default_factory is not None)
-        dump, load = or_none(codec.dump, null=null), or_null(codec.load)
+        encode, decode = or_none(codec.encode, null=null), or_null(codec.decode)
         missing = _nothing if info.is_required() else None
     name = markers.get(Attr)
     return Attribute(
@@ -117,8 +117,8 @@ def _attribute(site: Site, field: str, info: FieldInfo) -> Attribute:
         wire=field if name is None else name.name,
         kind=codec.kind,
         optional=codec.optional,
-        dump=dump,
-        load=load,
+        encode=encode,
+        decode=decode,
         missing=missing,
         version=Version in markers,
         ttl=TTL in markers,
@@ -131,36 +131,36 @@ def _attribute(site: Site, field: str, info: FieldInfo) -> Attribute:
     )
 
 
-def _markers(site: Site, info: FieldInfo) -> dict[type, Any]:
+def _markers(site: FieldSite, info: FieldInfo) -> dict[type, Any]:
     found: dict[type, Any] = {}
     for meta in (*info.metadata, *inner_metadata(info.annotation)):
         if isinstance(meta, type) and meta in MARKERS:
-            refuse(site, f"is marked with the class {meta.__name__}", f"write {meta.__name__}(...), called")
+            reject(site, f"is marked with the class {meta.__name__}", f"write {meta.__name__}(...), called")
         if meta is pydantic.Json or isinstance(meta, pydantic.Json):
-            refuse(site, "is pydantic's Json", "write Annotated[..., Json()] with solotable's")
+            reject(site, "is pydantic's Json", "write Annotated[..., Json()] with solotable's")
         if isinstance(meta, MARKERS):
             if type(meta) in found:
-                refuse(site, f"is marked {type(meta).__name__} twice", "leave one of the two out")
+                reject(site, f"is marked {type(meta).__name__} twice", "leave one of the two out")
             found[type(meta)] = meta
     roles = [marker.__name__ for marker in found if marker not in (Attr, Unique)]
     if len(roles) > 1:
-        refuse(site, f"is marked {' and '.join(roles)}", "use a field for each")
+        reject(site, f"is marked {' and '.join(roles)}", "use a field for each")
     arms = [arm for arm in arms_of(info.annotation) if arm is not type(None)]
     if Version in found and (arms != [int] or len(arms_of(info.annotation)) > 1):
-        refuse(site, f"is a Version of type {type_name(info.annotation)}", "declare it as int")
+        reject(site, f"is a Version of type {type_name(info.annotation)}", "declare it as int")
     if Counter in found and (len(arms) != 1 or arms[0] not in (int, Decimal)):
-        refuse(site, f"is a Counter of type {type_name(info.annotation)}", "declare it as int or Decimal")
+        reject(site, f"is a Counter of type {type_name(info.annotation)}", "declare it as int or Decimal")
     moment = _is_moment(info.annotation)
     if TTL in found and not moment and arms != [int]:
-        refuse(site, f"is a TTL of type {type_name(info.annotation)}", "declare it as datetime or int")
+        reject(site, f"is a TTL of type {type_name(info.annotation)}", "declare it as datetime or int")
     for stamp in (Created, Updated):
         if stamp in found and not moment:
             what = f"is stamped {stamp.__name__} but is of type {type_name(info.annotation)}"
-            refuse(site, what, "declare it as datetime")
+            reject(site, what, "declare it as datetime")
     return found
 
 
-def _compile(site: Site, annotation: Any, metadata: Sequence[Any] = ()) -> Codec:
+def _compile(site: FieldSite, annotation: Any, metadata: Sequence[Any] = ()) -> Codec:
     annotation, metadata = bare(annotation, metadata)
     if has_serializer(metadata):
         return _adapted(site, annotation, metadata)
@@ -178,14 +178,14 @@ def _compile(site: Site, annotation: Any, metadata: Sequence[Any] = ()) -> Codec
     if annotation is bool:
         return _bool(site)
     if annotation is pydantic.NaiveDatetime:
-        refuse(site, "is a naive datetime", "declare it as datetime and give its values a time zone")
+        reject(site, "is a naive datetime", "declare it as datetime and give its values a time zone")
     scalar = _choice(origin, annotation)
     if scalar is not None:
         return _scalar(site, scalar)
     if origin in _SETS:
         return _set(site, _SETS[origin], annotation)
     if site.flat and nests(origin):
-        refuse(
+        reject(
             site, f"is {type_name(annotation)}, which flat mode does not store", "mark it Json() or spread it"
         )
     args = get_args(annotation)
@@ -201,17 +201,17 @@ def _compile(site: Site, annotation: Any, metadata: Sequence[Any] = ()) -> Codec
     return _adapted(site, annotation, metadata)
 
 
-def _adapted(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
-    # Few entities have such a field; the others do not load Pydantic's TypeAdapter.
+def _adapted(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
+    # Few entities have such a field; the others do not decode Pydantic's TypeAdapter.
     from .pydantic_codecs import adapted
 
     return adapted(site, annotation, metadata)
 
 
-def _member(site: Site, annotation: Any) -> Codec:
+def _member(site: FieldSite, annotation: Any) -> Codec:
     for meta in inner_metadata(annotation):
         if isinstance(meta, MARKERS):
-            refuse(site, f"has {type(meta).__name__} on its members", "mark the field itself")
+            reject(site, f"has {type(meta).__name__} on its members", "mark the field itself")
     return _compile(site, annotation)
 
 
@@ -228,64 +228,64 @@ def _choice(origin: Any, annotation: Any) -> Scalar | None:
     return None
 
 
-def _scalar(site: Site, scalar: Scalar) -> Codec:
-    where, kind, text, read = site.where, scalar.kind, scalar.text, scalar.read
+def _scalar(site: FieldSite, scalar: Scalar) -> Codec:
+    where, kind, text, read = site.where, scalar.kind, scalar.encode, scalar.decode
 
-    def dump(value: Any) -> AttributeValue:
+    def encode(value: Any) -> AttributeValue:
         try:
             return {kind: text(value)}
-        except REFUSALS as refused:
-            raise unfit(where, value, refused) from refused
+        except CODEC_ERRORS as refused:
+            raise cannot_store(where, value, refused) from refused
 
-    def dump_str(value: Any) -> AttributeValue:
+    def encode_str(value: Any) -> AttributeValue:
         # Most fields are plain text: 80 ns instead of 110.
-        return {"S": value} if value.__class__ is str and value.isascii() else dump(value)
+        return {"S": value} if value.__class__ is str and value.isascii() else encode(value)
 
-    def load(value: AttributeValue) -> Any:
+    def decode(value: AttributeValue) -> Any:
         try:
             return read(value[kind])
         except KeyError:
             raise other(site, value, kind) from None
-        except REFUSALS as refused:
-            raise unread(where, value[kind], refused) from refused
+        except CODEC_ERRORS as refused:
+            raise cannot_decode(where, value[kind], refused) from refused
 
     plain_str = scalar is SCALARS[str]
-    return Codec(kind, dump_str if plain_str else dump, load, scalar=scalar)
+    return Codec(kind, encode_str if plain_str else encode, decode, scalar=scalar)
 
 
-def _bool(site: Site) -> Codec:
-    def dump(value: Any) -> AttributeValue:
+def _bool(site: FieldSite) -> Codec:
+    def encode(value: Any) -> AttributeValue:
         if value is True or value is False:
             return {"BOOL": value}
-        raise unfit(site.where, value, ValueError(f"it is {type(value).__name__}, not bool"))
+        raise cannot_store(site.where, value, ValueError(f"it is {type(value).__name__}, not bool"))
 
-    def load(value: AttributeValue) -> Any:
+    def decode(value: AttributeValue) -> Any:
         try:
             return value["BOOL"]
         except KeyError:
             raise other(site, value, "BOOL") from None
 
-    return Codec("BOOL", dump, load)
+    return Codec("BOOL", encode, decode)
 
 
-def _set(site: Site, made: type, annotation: Any) -> Codec:
+def _set(site: FieldSite, made: type, annotation: Any) -> Codec:
     args = get_args(annotation)
     member = _member(site, args[0]) if args else None
     if member is None or member.scalar is None or member.optional:
         way_out = "say a set of texts, of numbers or of bytes, or mark it Json()"
-        refuse(site, f"is {type_name(annotation)}", way_out)
+        reject(site, f"is {type_name(annotation)}", way_out)
     return set_codec(site, made, member.scalar)
 
 
-def _map(site: Site, annotation: Any) -> Codec:
+def _map(site: FieldSite, annotation: Any) -> Codec:
     args = get_args(annotation) or (str, Any)
     name = _member(site, args[0])
     if name.scalar is None or name.scalar.kind == "B" or name.optional:
-        refuse(site, f"is {type_name(annotation)}", "use str for a map's names, or mark it Json()")
+        reject(site, f"is {type_name(annotation)}", "use str for a map's names, or mark it Json()")
     return map_codec(site, name.scalar, _member(site, args[1]))
 
 
-def _model(site: Site, model: type[pydantic.BaseModel]) -> Codec:
+def _model(site: FieldSite, model: type[pydantic.BaseModel]) -> Codec:
     made = site.models.get(model)
     if made is not None:
         # A model inside itself: its codec is there by the time that a value comes.
@@ -297,20 +297,20 @@ def _model(site: Site, model: type[pydantic.BaseModel]) -> Codec:
 
 
 def _recursive(made: Sequence[Codec]) -> Codec:
-    def dump(value: Any) -> AttributeValue | None:
-        return made[0].dump(value)
+    def encode(value: Any) -> AttributeValue | None:
+        return made[0].encode(value)
 
-    def load(value: AttributeValue) -> Any:
-        return made[0].load(value)
+    def decode(value: AttributeValue) -> Any:
+        return made[0].decode(value)
 
-    return Codec("M", dump, load)
+    return Codec("M", encode, decode)
 
 
-def _members(site: Site, model: type[pydantic.BaseModel]) -> list[Attribute]:
+def _members(site: FieldSite, model: type[pydantic.BaseModel]) -> list[Attribute]:
     try:
         model.model_rebuild()
     except (PydanticUndefinedAnnotation, PydanticUserError) as incomplete:
-        refuse(
+        reject(
             site, f"is {model.__name__}, which is not complete: {incomplete}", "define what it names first"
         )
     attributes = [
@@ -321,11 +321,11 @@ def _members(site: Site, model: type[pydantic.BaseModel]) -> list[Attribute]:
     for attribute in attributes:
         if attribute.version or attribute.created or attribute.updated:
             inner = replace(site, where=f"{site.where}.{attribute.field}")
-            refuse(inner, "is marked for the store to write", "mark a field of the entity itself")
+            reject(inner, "is marked for the store to write", "mark a field of the entity itself")
         first = taken.setdefault(attribute.wire, attribute.field)
         if first != attribute.field:
             both = f"stores {first} and {attribute.field} as {attribute.wire!r}"
-            refuse(site, both, "give each another Attr(...)")
+            reject(site, both, "give each another Attr(...)")
     return attributes
 
 

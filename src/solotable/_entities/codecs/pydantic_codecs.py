@@ -22,7 +22,17 @@ from solotable._entities.declare.annotations import arms_of, nests
 from solotable._values import AttributeValue
 from solotable.errors import DataError, StoredDataError
 
-from .containers import REFUSALS, Codec, Site, declared, other, refuse, type_name, unfit, unread
+from .containers import (
+    CODEC_ERRORS,
+    Codec,
+    FieldSite,
+    cannot_decode,
+    cannot_store,
+    declared,
+    other,
+    reject,
+    type_name,
+)
 from .scalars import plain, scalar_of
 
 #: So many brackets may be nested in one another and still be read.
@@ -35,7 +45,7 @@ class _Quiet(GenerateJsonSchema):
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 -- pydantic's own
 
 
-def _adapter(site: Site, annotation: Any, metadata: Sequence[Any]) -> pydantic.TypeAdapter[Any]:
+def _adapter(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> pydantic.TypeAdapter[Any]:
     whole: Any = Annotated[(annotation, *metadata)] if metadata else annotation
     try:
         adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(whole)
@@ -52,67 +62,69 @@ def _adapter(site: Site, annotation: Any, metadata: Sequence[Any]) -> pydantic.T
     return adapter
 
 
-def adapted(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
+def adapted(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
     """Compile what only Pydantic knows how to write: unions, Any, dataclasses, custom types."""
     for arm in arms_of(annotation):
         origin = get_origin(arm) or arm
         if site.flat and (nests(origin) and not any(isinstance(m, PlainSerializer) for m in metadata)):
             what = f"is {type_name(annotation)}, which flat mode does not store"
-            refuse(site, what, "mark it Json() or spread it")
+            reject(site, what, "mark it Json() or spread it")
     free = annotation in (Any, object)
     adapter = _adapter(site, annotation, metadata)
     where, flat = site.where, site.flat
 
-    def dump(value: Any) -> AttributeValue:
+    def encode(value: Any) -> AttributeValue:
         try:
             given = adapter.dump_python(value, by_alias=True, round_trip=True, warnings="error")
-            dumped = _values.dump(plain(given))
-        except (*REFUSALS, DataError) as refused:
-            raise unfit(where, value, refused) from refused
-        if flat and ("M" in dumped or "L" in dumped):
-            raise unfit(where, value, ValueError("flat mode stores no list and no map; mark it Json()"))
-        return dumped
+            encoded = _values.dump(plain(given))
+        except (*CODEC_ERRORS, DataError) as refused:
+            raise cannot_store(where, value, refused) from refused
+        if flat and ("M" in encoded or "L" in encoded):
+            raise cannot_store(
+                where, value, ValueError("flat mode stores no list and no map; mark it Json()")
+            )
+        return encoded
 
-    def load(value: AttributeValue) -> Any:
+    def decode(value: AttributeValue) -> Any:
         if flat and ("M" in value or "L" in value):
             raise other(site, value, "no list and no map")
         try:
             stored = _values.load(value)
             return stored if free else adapter.validate_python(stored)
-        except REFUSALS as refused:
-            raise unread(where, value, refused) from refused
+        except CODEC_ERRORS as refused:
+            raise cannot_decode(where, value, refused) from refused
 
     nested = is_typeddict(annotation) or is_dataclass(annotation)
-    return Codec("M" if nested else None, dump, load, optional=free)
+    return Codec("M" if nested else None, encode, decode, optional=free)
 
 
-def union(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
+def union(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
     """Compile a union, whose values must come back as what they were."""
     kinds = [
         arm for arm in arms_of(annotation) if (scalar := scalar_of(arm)) is not None and scalar.kind == "S"
     ]
     if str in kinds and len(kinds) > 1:
         what = f"is {type_name(annotation)}, and each of {', '.join(map(type_name, kinds))} is stored as text"
-        refuse(site, what, "keep one of them, as they cannot be told apart when read")
+        reject(site, what, "keep one of them, as they cannot be told apart when read")
     codec = adapted(site, annotation, metadata)
 
-    def dump(value: Any) -> AttributeValue | None:
-        dumped = codec.dump(value)
-        if dumped is None:
+    def encode(value: Any) -> AttributeValue | None:
+        encoded = codec.encode(value)
+        if encoded is None:
             return None
         try:
-            read = codec.load(dumped)
+            read = codec.decode(encoded)
         except StoredDataError as refused:  # nothing is stored yet: it is the value that does not fit
-            raise unfit(site.where, value, refused) from refused
+            raise cannot_store(site.where, value, refused) from refused
         if read != value:
             reason = f"it would come back as {read!r}, for the union's types are stored alike"
-            raise unfit(site.where, value, ValueError(reason))
-        return dumped
+            raise cannot_store(site.where, value, ValueError(reason))
+        return encoded
 
-    return replace(codec, dump=dump)
+    return replace(codec, encode=encode)
 
 
-def json_text(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
+def json_text(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
     """Compile what is kept as one text of JSON."""
     adapter = _adapter(site, annotation, metadata)
     # The model judges what was read: its last rules are asked there, and not twice.
@@ -123,7 +135,7 @@ def json_text(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
     read = stored.validator.validate_json
     where = site.where
 
-    def dump(value: Any) -> AttributeValue:
+    def encode(value: Any) -> AttributeValue:
         try:
             given = plain(adapter.dump_python(value, by_alias=True, round_trip=True, warnings="error"))
             text = json.dumps(given, default=_json_leaf, ensure_ascii=False, separators=(",", ":"))
@@ -132,19 +144,19 @@ def json_text(site: Site, annotation: Any, metadata: Sequence[Any]) -> Codec:
                 adapter.validate_json(text)
         except RecursionError:
             raise DataError(f"{where} is nested too deeply to be read back from JSON; flatten it.") from None
-        except REFUSALS as refused:
-            raise unfit(where, value, refused) from refused
+        except CODEC_ERRORS as refused:
+            raise cannot_store(where, value, refused) from refused
         return {"S": text}
 
-    def load(value: AttributeValue) -> Any:
+    def decode(value: AttributeValue) -> Any:
         try:
             return read(value["S"])
         except KeyError:
             raise other(site, value, "S") from None
-        except REFUSALS as refused:
-            raise unread(where, value["S"], refused) from refused
+        except CODEC_ERRORS as refused:
+            raise cannot_decode(where, value["S"], refused) from refused
 
-    return Codec("S", dump, load, optional=type(None) in arms_of(annotation))
+    return Codec("S", encode, decode, optional=type(None) in arms_of(annotation))
 
 
 def _json_leaf(value: Any) -> Any:

@@ -34,11 +34,11 @@ _PLAIN_INT: Final = 10**38
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A type that is always the same one of S, N and B: its content as text, and read back."""
+    """A type that is always stored as the same one of S, N and B, with its codec."""
 
     kind: str
-    text: Callable[[Any], str]
-    read: Callable[[str], Any]
+    encode: Callable[[Any], str]
+    decode: Callable[[str], Any]
 
 
 def utc_text(moment: datetime) -> str:
@@ -221,7 +221,7 @@ def enum_scalar(enum: type[Enum]) -> Scalar | None:
     under = _scalar_of_all([member.value for member in enum])
     if under is None:
         return None
-    value_text, value_read = under.text, under.read
+    value_text, value_read = under.encode, under.decode
     members = {value_text(member.value): member for member in enum}
 
     def text(value: Any) -> str:
@@ -241,7 +241,7 @@ def literal_scalar(choices: Sequence[Any]) -> Scalar | None:
     under = _scalar_of_all([choice.value if isinstance(choice, Enum) else choice for choice in choices])
     if under is None:
         return None
-    texts = {choice: under.text(choice.value if isinstance(choice, Enum) else choice) for choice in choices}
+    texts = {choice: under.encode(choice.value if isinstance(choice, Enum) else choice) for choice in choices}
     values = {text: choice for choice, text in texts.items()}
 
     def text(value: Any) -> str:
@@ -271,7 +271,7 @@ _SET_MEMBERS: Final[Mapping[type, str]] = {str: "S", int: "N", float: "N", Decim
 
 
 def plain(value: Any) -> Any:
-    """Return what Pydantic dumped with every leaf a str, int, float, Decimal, bool, bytes or None."""
+    """Return what Pydantic encoded with every leaf a str, int, float, Decimal, bool, bytes or None."""
     match value:
         case None | bool():
             return value
@@ -307,7 +307,7 @@ def _plain_members(value: AbstractSet[Any] | Sequence[Any]) -> Any:
 
 
 def _content(scalar: Scalar, value: Any) -> Any:
-    text = scalar.text(value)
+    text = scalar.encode(value)
     return b64decode(text) if scalar.kind == "B" else text
 
 

@@ -1,7 +1,4 @@
-"""Entity: a Pydantic model that knows its table and its keys, and nothing that could send them.
-
-There is no save() and no client in it; a store takes it.
-"""
+"""Entity: a Pydantic model that knows its table and its keys. It has no client and no save()."""
 
 from __future__ import annotations
 
@@ -24,29 +21,34 @@ if TYPE_CHECKING:
 
 
 class Entity(BaseModel):
-    """The base of everything kept in a table.
+    """The base class of everything stored in a table.
 
-    `class User(Entity, table=shop)` binds the class to a table; `tag` is its type tag (the class's
-    name unless given), `scope="global"` says that it belongs to no tenant, `flat=True` refuses nested
-    values. `shape` counts the shapes that its stored items have had, with an `@upgrade` to each; items of
-    a newer one are refused, or read as they are with `newer="read"`. A subclass without `table=` is
-    abstract: it only lends its fields and keys.
+    `class User(Entity, table=shop)` binds the class to a table. A subclass without `table=` is abstract:
+    it passes its fields and keys on.
+
+    - `tag` is the type tag of its items: the class's name unless given.
+    - `scope="global"` declares an entity that belongs to no tenant.
+    - `flat=True` rejects nested values.
+    - `schema_version` is the version of its stored items, with an `@upgrade` to each. Reading an item of a
+      newer version raises NewerSchemaVersion, or reads it as it is with `newer="read"`.
     """
 
-    # Stored items are read by the fields' own names, also where a field has an alias for JSON.
+    # Stored items are decoded by the fields' own names, also where a field has an alias for JSON.
     model_config = ConfigDict(
         ignored_types=(Key, Pattern, Trait, Upgrade, Downgrade),
         extra="forbid",
         validate_assignment=True,
         populate_by_name=True,
-        # Of this class only, see below.
+        # For this class only, see below.
         defer_build=True,
     )
 
-    #: The compiled entity; None until it is first needed. `typing.get_type_hints` cannot import Plan here.
+    #: The compiled entity; None until it is needed. `typing.get_type_hints` could not import Plan.
     _plan: ClassVar[Any] = None
     _declared: ClassVar[tuple[Table, str, bool, bool, int | None, Newer] | None] = None
 
+    # Python calls this hook with all class arguments and Pydantic the other one below, which uses them.
+    # Named here, they do not reach BaseModel, which would take them for settings of the model.
     def __init_subclass__(
         cls,
         *,
@@ -54,7 +56,7 @@ class Entity(BaseModel):
         tag: str | None = None,
         scope: Literal["tenant", "global"] = "tenant",
         flat: bool | None = None,
-        shape: int | None = None,
+        schema_version: int | None = None,
         newer: Newer = "refuse",
         **settings: Any,
     ) -> None:
@@ -68,7 +70,7 @@ class Entity(BaseModel):
         tag: str | None = None,
         scope: Literal["tenant", "global"] = "tenant",
         flat: bool | None = None,
-        shape: int | None = None,
+        schema_version: int | None = None,
         newer: Newer = "refuse",
         **settings: Any,
     ) -> None:
@@ -79,46 +81,52 @@ class Entity(BaseModel):
             return
         if (tag or cls.__name__).startswith("_"):
             raise DeclarationError(
-                f"{cls.__name__}: tags that begin with _ are the store's own; give it a tag=."
+                f"{cls.__name__}: tags that begin with _ are reserved for the store; give another tag=."
             )
         is_flat = table.flat if flat is None else flat
-        cls._declared = (table, tag or cls.__name__, is_flat, scope == "global", shape, newer)
+        cls._declared = (table, tag or cls.__name__, is_flat, scope == "global", schema_version, newer)
         if cls.__pydantic_complete__:
             cls.plan()
 
     @classmethod
     def plan(cls) -> Plan:
-        """Return what the class was compiled to."""
+        """Return the compiled class: its attributes, keys and traits."""
         if cls._plan is None:
             if cls._declared is None:
                 raise DeclarationError(
-                    f"{cls.__name__} is bound to no table; write class {cls.__name__}(..., table=...)."
+                    f"{cls.__name__} is not bound to a table; write class {cls.__name__}(..., table=...)."
                 )
             if not cls.__pydantic_complete__:
                 cls.model_rebuild()
-            # A program that only imports Entity does not load the codecs.
+            # A program that only imports Entity does not decode the codecs.
             from .build import build_plan
 
-            table, tag, flat, is_global, shape, newer = cls._declared
+            table, tag, flat, is_global, schema_version, newer = cls._declared
             cls._plan = build_plan(
-                cls, table, tag=tag, flat=flat, is_global=is_global, shape=shape, newer=newer
+                cls,
+                table,
+                tag=tag,
+                flat=flat,
+                is_global=is_global,
+                schema_version=schema_version,
+                newer=newer,
             )
             table.register(cls._plan)
         return cast("Plan", cls._plan)
 
     @property
     def unknown_attributes(self) -> Item:
-        """The attributes of the stored item that this model has no field for; a put keeps them."""
-        kept = self.__pydantic_private__
-        return cast("Item", kept.get("unknown", {})) if kept else {}
+        """The attributes of the stored item that this model has no field for; a put writes them back."""
+        private = self.__pydantic_private__
+        return cast("Item", private.get("unknown", {})) if private else {}
 
     def keep_unknown(self, attributes: Item) -> None:
-        """Keep attributes that the model has no field for."""
-        # Pydantic copies, pickles and compares its private attributes; a declared one would cost
-        # every instance an initialiser, and hardly any item has unknown attributes.
+        """Store attributes that the model has no field for in the entity."""
+        # Pydantic copies, pickles and compares its private attributes. A declared one would cost every
+        # instance an initialiser, and hardly any item has unknown attributes.
         object.__setattr__(self, "__pydantic_private__", {"unknown": attributes} if attributes else None)
 
 
-# Pydantic loads its plugins when it builds the first schema. Entity itself has no fields and no instances:
-# entities build theirs when they are defined.
+# Pydantic loads its plugins when it builds the first schema. Entity itself has no fields and no instances;
+# subclasses build their schemas when they are defined.
 del Entity.model_config["defer_build"]

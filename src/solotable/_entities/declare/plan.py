@@ -1,8 +1,4 @@
-"""What an entity class becomes once it is defined: its attributes, keys and roles, ready for use.
-
-Built at class definition, so that a mistake is found there. `dump` and `load` are the only way
-between an entity and its stored item.
-"""
+"""Plan: an entity class compiled. It encodes field values to items and decodes items to entities."""
 
 from __future__ import annotations
 
@@ -14,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from solotable._entities.codecs.field_codecs import Attribute
-from solotable._entities.codecs.loader import Reading
+from solotable._entities.codecs.item_decoder import ItemDecoder
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.layout import Composed
-from solotable._entities.schema.versions import Shapes
+from solotable._entities.keys.layout import TemplateLayout
+from solotable._entities.schema.versions import SchemaVersions
 from solotable._entities.traits.retention import Retention
 from solotable._entities.traits.soft_delete import SoftDelete
 from solotable._entities.traits.trait import Trait
@@ -38,7 +34,7 @@ _NAMED_FIELDS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """An entity as far as it is known when its traits are checked."""
+    """The parts of an entity that its traits are checked against."""
 
     name: str
     tag: str
@@ -52,7 +48,7 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Everything the store needs to know of an entity class."""
+    """A compiled entity class."""
 
     entity: type[Entity]
     name: str
@@ -70,19 +66,19 @@ class Plan:
     created: str | None
     updated: str | None
     traits: tuple[Trait, ...]
-    #: Numbers that the store keeps; a put carries the stored ones on.
+    #: Fields that only the store changes; a put carries their stored values over.
     counters: tuple[str, ...]
     by_wire: Mapping[str, Attribute]
-    #: How deleted entities can be had back, and how long entities are kept; None where it is not declared.
+    #: The declared soft delete and retention.
     deletion: SoftDelete | None
     retention: Retention | None
-    #: Names of derived attributes: keys, the tag, what a soft delete adds. They are never fields.
+    #: Attributes that are not fields: keys, the tag, those of a soft delete.
     derived: frozenset[str]
-    shapes: Shapes
+    schema_versions: SchemaVersions
     #: Microseconds to which a stamp is cut, by field: the coarsest precision that a key has for it.
     stamp_steps: Mapping[str, int]
-    _dumpers: tuple[tuple[str, str, Any], ...]
-    _reading: Reading
+    _encoders: tuple[tuple[str, str, Any], ...]
+    _decoder: ItemDecoder
     tag_value: AttributeValue = field(init=False)
     #: Whether a put reads the stored entity first: it has derived writes or counters.
     is_derived_from: bool = field(init=False)
@@ -98,60 +94,60 @@ class Plan:
         put(self, "is_stamped", bool(self.created or self.updated or self.retention))
         put(self, "carried", frozenset(name for trait in self.traits for name in trait.carries))
 
-    def dump(self, values: Mapping[str, Any], unknown: Item | None = None) -> Item:
-        """Return the item of these field values, its keys derived, within DynamoDB's limits."""
+    def encode(self, values: Mapping[str, Any], unknown: Item | None = None) -> Item:
+        """Return the item of these field values with its keys, or reject it as too large."""
         item: Item = dict(unknown) if unknown else {}
         item[self.table.tag] = self.tag_value
-        for name, wire, dump in self._dumpers:
+        for name, wire, encode in self._encoders:
             try:
-                value = dump(values[name])
-            except DataError as refused:
-                raise DataError(_named(self.name, name, refused), told=refused.told) from refused
+                value = encode(values[name])
+            except DataError as error:
+                raise DataError(_named(self.name, name, error), told=error.told) from error
             if value is not None:
                 item[wire] = value
                 if ("L" in value or "M" in value) and levels(value) >= DEEPEST_VALUE:
-                    raise DataError(too_deep(f"{self.name}.{name}"))
+                    raise depth_error(f"{self.name}.{name}")
         item |= self.key_of(values)
         for path in self.indexes:
-            more = path.dump(values)
-            if more is not None:
-                item |= more
-        if self.shapes.current > 1:
-            self.shapes.finish(item)
+            index_key = path.encode(values)
+            if index_key is not None:
+                item |= index_key
+        if self.schema_versions.current > 1:
+            self.schema_versions.complete(item)
         if (size := item_size(item)) > LARGEST_ITEM:
             raise self.too_large(item, size)
         return item
 
     def check(self, values: Mapping[str, Any]) -> None:
-        """Refuse values that could not be read back: copies and lists are changed without Pydantic's eye."""
+        """Validate values before they are written; Pydantic does not see changes inside lists or copies."""
         try:
             self.entity.__pydantic_validator__.validate_python(dict(values))
-        except ValidationError as refused:
-            first = refused.errors()[0]
+        except ValidationError as error:
+            first = error.errors()[0]
             where = ".".join(str(part) for part in (self.name, *first["loc"]))
             raise DataError(
                 f"{where} = {first['input']!r} does not fit its model: {first['msg']}.",
                 told=f"{where} does not fit its model: {first['msg']}.",
-            ) from refused
+            ) from error
 
-    def load(self, item: Item, context: Mapping[str, bool] | None = None) -> Entity:
-        """Return the entity that an item is; what the model does not know is kept with it.
+    def decode(self, item: Item, context: Mapping[str, bool] | None = None) -> Entity:
+        """Return the entity of an item; attributes that the model does not know stay with it.
 
-        `context` is for its validators: STORED for what is read, None for what is to be written.
+        `context` goes to the validators: STORED for an item that was read, None for one to be written.
         """
-        shapes = self.shapes
-        if shapes.current > 1 or shapes.attribute in item:
-            item = shapes.raised(item)
+        versions = self.schema_versions
+        if versions.current > 1 or versions.attribute in item:
+            item = versions.upgrade(item)
         try:
-            return self._reading.load(item, context)
-        except ValidationError as refused:
-            raise StoredDataError(self._unreadable(item, refused)) from refused
+            return self._decoder.decode(item, context)
+        except ValidationError as error:
+            raise StoredDataError(self._decoding_error(item, error)) from error
 
     @property
     def partition_template(self) -> str | None:
-        """The template of the primary partition key, as declared; None for a native key."""
+        """The template of the primary partition key, as declared; None for a key of plain attributes."""
         partition = self.primary.partition
-        return partition.template.text if isinstance(partition, Composed) else None
+        return partition.template.text if isinstance(partition, TemplateLayout) else None
 
     def stamp(self, field: str, now: datetime) -> datetime:
         """Return the time that the store writes into a field, as precise as the field's keys are."""
@@ -159,18 +155,18 @@ class Plan:
         return now if step is None else now.replace(microsecond=now.microsecond // step * step)
 
     def key_of(self, values: Mapping[str, Any]) -> Item:
-        """Return the primary key of these values, or say what is missing."""
-        key = self.primary.dump(values)
+        """Return the primary key of these values, or raise DataError when a part is None."""
+        key = self.primary.encode(values)
         if key is None:
             missing = [part for part in self.primary.parts if values.get(part) is None]
-            raise DataError(f"{self.name} needs {' and '.join(missing)} for its key; None was given.")
+            raise DataError(f"{self.name} needs {' and '.join(missing)} for its key, got None.")
         return key
 
     def key_from(self, arguments: Mapping[str, Any]) -> Item:
-        """Return the primary key for a caller's arguments, refusing too many and too few."""
+        """Return the primary key for a caller's arguments, or reject unknown and missing ones."""
         if arguments.keys() == self.primary.fields:
             return self.key_of(arguments)
-        self.primary.judge(arguments)
+        self.primary.check_arguments(arguments)
         missing = [part for part in self.primary.parts if part not in arguments]
         if missing:
             raise DataError(
@@ -180,59 +176,63 @@ class Plan:
         return self.key_of(arguments)
 
     def arguments_of(self, key: Item) -> dict[str, Any] | None:
-        """Return the fields that a primary key was made of; None if it is not one of this entity."""
+        """Return the fields of a primary key; None if it is not a key of this entity."""
         found: dict[str, Any] = {}
-        for side in (self.primary.partition, self.primary.sort):
-            if isinstance(side, Composed):
-                parts = side.parse(key.get(side.attribute, {}).get("S", ""))
+        for layout in (self.primary.partition, self.primary.sort):
+            if isinstance(layout, TemplateLayout):
+                parts = layout.parse(key.get(layout.attribute, {}).get("S", ""))
                 if parts is None:
                     return None
                 found |= parts
-            elif side is not None:
-                for attribute in side.attributes:
+            elif layout is not None:
+                for attribute in layout.attributes:
                     if attribute.wire not in key:
                         return None
-                    found[attribute.field] = attribute.load(key[attribute.wire])
-        # The shard and the bucket follow from the other parts; a key with others is no key of this entity.
-        if self.primary.scattered and not self.key_of(found).items() <= key.items():
+                    found[attribute.field] = attribute.decode(key[attribute.wire])
+        # The shard and the bucket follow from the other parts: other ones make it a key of something else.
+        if self.primary.is_split and not self.key_of(found).items() <= key.items():
             return None
         return found
 
     def describe(self) -> str:
         """Return the primary key's templates as one line."""
-        sides = [side for side in (self.primary.partition, self.primary.sort) if side is not None]
+        layouts = [each for each in (self.primary.partition, self.primary.sort) if each is not None]
         return ", ".join(
-            f"{side.attribute}={side.shown}" if isinstance(side, Composed) else "+".join(side.fields)
-            for side in sides
+            f"{layout.attribute}={layout.shown}"
+            if isinstance(layout, TemplateLayout)
+            else "+".join(layout.fields)
+            for layout in layouts
         )
 
     def too_large(self, item: Item, size: int) -> ItemTooLarge:
-        """Return the error for an item over the limit, its heaviest fields named."""
+        """Return the error for an item over the limit, with its largest fields."""
         weights = sorted(
             ((len(name.encode()) + value_size(value), name) for name, value in item.items()), reverse=True
         )
         largest = [(self.by_wire[name].field if name in self.by_wire else name, n) for n, name in weights]
         heavy = ", ".join(f"{name} ({n:,} bytes)" for name, n in largest[:_NAMED_FIELDS])
         return ItemTooLarge(
-            f"{self.name} has {size:,} bytes and DynamoDB takes {LARGEST_ITEM:,}; the largest fields are "
-            f"{heavy}: split the item or keep them elsewhere.",
+            f"{self.name} has {size:,} bytes, and DynamoDB takes {LARGEST_ITEM:,}; the largest fields are "
+            f"{heavy}: split the item or store them elsewhere.",
             size=size,
             largest=largest,
         )
 
-    def _unreadable(self, item: Item, refused: ValidationError) -> str:
-        first = refused.errors()[0]
+    def _decoding_error(self, item: Item, error: ValidationError) -> str:
+        first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         key = {name: item.get(name) for name in self.primary.names}
         return f"The stored {self.name} {key} does not fit its model: {where}: {first['msg']}."
 
 
-def _named(entity: str, name: str, refused: DataError) -> str:
-    text = str(refused)
+def _named(entity: str, name: str, error: DataError) -> str:
+    text = str(error)
     return text if text.startswith(entity) else f"{entity}.{name}: {text}"
 
 
-def too_deep(owner: str) -> str:
-    """Return the sentence for a value that DynamoDB would not take, however small."""
+def depth_error(owner: str) -> DataError:
+    """Return the error for a value that nests deeper than DynamoDB allows."""
     deepest = DEEPEST_VALUE - 1
-    return f"{owner} has lists and maps more than {deepest} deep, which DynamoDB refuses; keep it as Json()."
+    return DataError(
+        f"{owner} has lists and maps more than {deepest} levels deep, which DynamoDB rejects; mark it Json()."
+    )

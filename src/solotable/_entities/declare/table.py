@@ -1,8 +1,4 @@
-"""Tables and indexes as they are declared: names of attributes, never their values.
-
-A table knows the entities that are bound to it, and describes itself as CreateTable wants it. It
-opens nothing.
-"""
+"""Declared tables and indexes: their key attributes, their entities, their CreateTable request."""
 
 from __future__ import annotations
 
@@ -21,10 +17,10 @@ KeyType = Literal["S", "N", "B"]
 Projected = Literal["ALL", "KEYS_ONLY"]
 _TABLE_NAME = re.compile(rf"[a-zA-Z0-9_.-]{{{SHORTEST_TABLE_NAME},{LONGEST_TABLE_NAME}}}")
 _TYPES: tuple[KeyType, ...] = ("S", "N", "B")
-#: What the stream of a table records, as CreateTable and UpdateTable take it.
+#: The stream specification of CreateTable and UpdateTable.
 STREAM: Mapping[str, Any] = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
-#: How the partitions of the store's own items begin: locks, tokens and the like.
-OWN_KINDS = frozenset(
+#: First segments of the partition keys of internal items: locks, tokens and the like.
+INTERNAL_KINDS = frozenset(
     {
         "AUDIT",
         "BACKFILL",
@@ -41,7 +37,7 @@ OWN_KINDS = frozenset(
 )
 #: How much of a name an error quotes.
 _LONGEST_SHOWN = 40
-#: DynamoDB: up to four attributes on each side of an index's key.
+#: DynamoDB: the most attributes of an index's partition key, and of its sort key.
 _MOST_ATTRIBUTES = 4
 
 
@@ -53,8 +49,8 @@ class KeyAttribute:
     kind: KeyType = "S"
 
     @classmethod
-    def read(cls, text: str, *, where: str) -> KeyAttribute:
-        """Read `"name"` (a string) or `"name:N"`."""
+    def parse(cls, text: str, *, where: str) -> KeyAttribute:
+        """Parse `"name"` (a string) or `"name:N"`."""
         name, colon, kind = text.rpartition(":")
         if not colon:
             return cls(_named(text, where))
@@ -67,10 +63,10 @@ class KeyAttribute:
 class Index:
     """A secondary index: `Index("GSI1")` has the string keys GSI1PK and GSI1SK.
 
-    `partition` and `sort` name other attributes, or several for native multi-attribute keys; a type
-    other than S is written behind a colon (`"order:N"`). `sort=None` leaves the sort key out.
-    `projection` is "ALL", "KEYS_ONLY" or the fields' attributes to include. `local=True` makes it a
-    local index, which shares the table's partition key.
+    - `partition` and `sort` name other attributes, or up to four each for multi-attribute keys. A type other
+      than S follows a colon (`"order:N"`). `sort=None` leaves the sort key out.
+    - `projection` is "ALL", "KEYS_ONLY" or the attributes to include.
+    - `local=True` makes it a local index, which shares the table's partition key.
     """
 
     def __init__(
@@ -104,16 +100,17 @@ class Index:
 
 
 class Table:
-    """One DynamoDB table and the entities kept in it.
+    """One DynamoDB table and its entities.
 
-    `partition`, `sort` and `tag` are the names of the key attributes and of the attribute that says
-    which entity an item is; `tenant` is the field that keeps tenants apart; `ttl` is the attribute of
-    DynamoDB's time to live; `flat=True` refuses nested values in every entity; `stream=True` records
-    every change of an item, for the change feed; `shape` is the attribute that says which shape an item
-    has, in entities that had several.
+    - `partition` and `sort` name the key attributes, `tag` the attribute with an item's entity.
+    - `tenant` names the field that separates tenants.
+    - `ttl` names the attribute of DynamoDB's time to live.
+    - `flat=True` rejects nested values in every entity.
+    - `stream=True` records every change of an item, for the change feed.
+    - `schema_version` names the attribute with an item's schema version.
     """
 
-    def __init__(  # noqa: PLR0913 - what a table is made of, each by name
+    def __init__(  # noqa: PLR0913 - the settings of a table, each by name
         self,
         name: str,
         *,
@@ -125,7 +122,7 @@ class Table:
         ttl: str | None = None,
         flat: bool = False,
         stream: bool = False,
-        shape: str = "_shape",
+        schema_version: str = "_shape",
     ) -> None:
         where = f"Table {name!r}"
         # DynamoDB: the rule of CreateTable; other requests also take a table's ARN.
@@ -136,21 +133,21 @@ class Table:
                 f"characters, each a letter (a-z, A-Z), a digit, or one of _ . -"
             )
         self.name = name
-        self.partition = KeyAttribute.read(partition, where=where)
-        self.sort = None if sort is None else KeyAttribute.read(sort, where=where)
+        self.partition = KeyAttribute.parse(partition, where=where)
+        self.sort = None if sort is None else KeyAttribute.parse(sort, where=where)
         self.tag = _named(tag, where)
         self.tenant = tenant
         self.ttl = ttl
         self.flat = flat
         self.stream = stream
-        self.shape = _named(shape, where)
-        self.indexes: Mapping[str, Index] = {index.name: self._owned(index) for index in indexes}
+        self.schema_version = _named(schema_version, where)
+        self.indexes: Mapping[str, Index] = {index.name: self._bind(index) for index in indexes}
         self._plans: dict[str, Plan] = {}
         taken = [self.partition.name, self.tag, *([self.sort.name] if self.sort else [])]
         if len(set(taken)) < len(taken):
             raise DeclarationError(f"{where} uses one attribute twice among its keys and tag: {taken}.")
 
-    def _owned(self, index: Index) -> Index:
+    def _bind(self, index: Index) -> Index:
         if index.local:
             if self.sort is None:
                 raise DeclarationError(
@@ -166,11 +163,11 @@ class Table:
 
     @property
     def plans(self) -> Mapping[str, Plan]:
-        """The entities of this table by their tags, in the order of their definition."""
+        """The compiled entities of this table by tag, in the order of their definition."""
         return self._plans
 
     def index(self, name: str, *, where: str) -> Index:
-        """Return an index by its name, or say which there are."""
+        """Return an index by its name, or raise DeclarationError with the names of all."""
         index = self.indexes.get(name)
         if index is None:
             raise DeclarationError(
@@ -179,12 +176,12 @@ class Table:
         return index
 
     def register(self, plan: Plan) -> None:
-        """Bind an entity; a class that is defined anew at the same place replaces itself."""
+        """Bind an entity; a class that is defined again in the same module replaces itself."""
         there = self._plans.get(plan.tag)
-        if there is not None and not _same_place(there.entity, plan.entity):
+        if there is not None and not _same_name(there.entity, plan.entity):
             raise DeclarationError(
-                f"{plan.name}: table {self.name!r} has an entity with the tag {plan.tag!r} already "
-                f"({there.entity.__module__}.{there.entity.__qualname__}); give this one another tag=."
+                f"{plan.name}: {there.entity.__module__}.{there.entity.__qualname__} already has the tag "
+                f"{plan.tag!r} in table {self.name!r}; give this entity another tag=."
             )
         self._plans[plan.tag] = plan
 
@@ -192,12 +189,12 @@ class Table:
         """Return the members of the CreateTable request that makes this table."""
         used: dict[str, KeyType] = {}
         keys = _schema((self.partition,), (self.sort,) if self.sort else (), used)
-        by_place: dict[str, list[dict[str, Any]]] = {
+        indexes_by_kind: dict[str, list[dict[str, Any]]] = {
             "LocalSecondaryIndexes": [],
             "GlobalSecondaryIndexes": [],
         }
         for index in self.indexes.values():
-            by_place["LocalSecondaryIndexes" if index.local else "GlobalSecondaryIndexes"].append(
+            indexes_by_kind["LocalSecondaryIndexes" if index.local else "GlobalSecondaryIndexes"].append(
                 {
                     "IndexName": index.name,
                     "KeySchema": _schema(index.partition, index.sort, used),
@@ -210,7 +207,7 @@ class Table:
             "AttributeDefinitions": attributes,
             "KeySchema": keys,
             "BillingMode": "PAY_PER_REQUEST",
-            **{place: indexes for place, indexes in by_place.items() if indexes},
+            **{kind: indexes for kind, indexes in indexes_by_kind.items() if indexes},
             **({"StreamSpecification": dict(STREAM)} if self.stream else {}),
         }
 
@@ -231,7 +228,7 @@ class Table:
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
-    """Say what could have been meant, or what there is.
+    """Return "did you mean" with the closest name, or the list of all names.
 
     >>> suggestion("GSI22", ["GSI2", "GSI4"])
     "did you mean 'GSI2'?"
@@ -246,21 +243,23 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     return f"there is {', '.join(names)}." if names else "there is none."
 
 
-def _same_place(one: type, other: type) -> bool:
+def _same_name(one: type, other: type) -> bool:
     return (one.__module__, one.__qualname__) == (other.__module__, other.__qualname__)
 
 
 def _named(name: str, where: str) -> str:
     if not name:
-        raise DeclarationError(f"{where}: a name is text that is not empty; {name!r} was given.")
+        raise DeclarationError(f"{where}: a name must not be empty, got {name!r}.")
     return name
 
 
 def _attributes(given: str | Iterable[str], where: str) -> tuple[KeyAttribute, ...]:
     names = (given,) if isinstance(given, str) else tuple(given)
     if len(names) > _MOST_ATTRIBUTES:
-        raise DeclarationError(f"{where}: a key has at most {_MOST_ATTRIBUTES} attributes on each side.")
-    return tuple(KeyAttribute.read(name, where=where) for name in names)
+        raise DeclarationError(
+            f"{where}: a partition key and a sort key have at most {_MOST_ATTRIBUTES} attributes each."
+        )
+    return tuple(KeyAttribute.parse(name, where=where) for name in names)
 
 
 def _schema(

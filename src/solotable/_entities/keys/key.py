@@ -17,13 +17,13 @@ EntityT_co = TypeVar("EntityT_co", bound="Entity", covariant=True)
 class Key:
     """A key of an entity: `Key("ORG#{org}", "USER#{user_id}")`, or with `index="GSI1"` an index key.
 
-    Each side is a template, or a tuple of fields that are the key attributes themselves (native
-    multi-attribute keys). `entity.key` is the table's own key; every other name is an access path
-    whose `query(...)` gives a `Query`.
+    The partition key and the sort key are templates, or tuples of fields that are the key attributes
+    themselves (multi-attribute keys). `entity.key` is the table's primary key. The `query(...)` of a key
+    returns a `Query`.
 
-    `shards=8` spreads each partition over eight, `shard_by=` names the fields that say which one, and
-    `was=` is the number of shards before, while items are still being rewritten. A partition with a
-    bucket of time, as `{at:day}`, is walked over at most `most_buckets` buckets.
+    - `shards=8` stores each partition as eight; `shard_by=` names the fields that choose one. `was=` is the
+      number of shards before, until all items are rewritten.
+    - `most_buckets` limits how many time buckets, as of `{at:day}`, one query reads.
     """
 
     def __init__(
@@ -53,13 +53,13 @@ class Key:
         return BoundKey(owner, self.name)
 
     def __repr__(self) -> str:
-        sides = [repr(side) for side in (self.partition, self.sort) if side is not None]
+        parts = [repr(each) for each in (self.partition, self.sort) if each is not None]
         index = f", index={self.index!r}" if self.index else ""
-        return f"Key({', '.join(sides)}{index}{f', shards={self.shards}' if self.shards else ''})"
+        return f"Key({', '.join(parts)}{index}{f', shards={self.shards}' if self.shards else ''})"
 
 
 class BoundKey(Generic[EntityT_co]):
-    """A key of one entity class, ready to be asked for a query."""
+    """A key of one entity class; `query(...)` returns a query along it."""
 
     __slots__ = ("_entity", "_name")
 
@@ -74,11 +74,11 @@ class BoundKey(Generic[EntityT_co]):
 
     @property
     def path(self) -> AccessPath:
-        """What the key is made of."""
+        """The compiled key."""
         return self._entity.plan().keys[self._name]
 
     def query(self, **arguments: Any) -> Query[EntityT_co]:
-        """Return a query of the items whose key starts with these parts, whole segments only."""
+        """Return a query of the items whose key starts with these parts; each part is whole."""
         from solotable._entities.patterns.query import Query
 
         return Query.over(self._entity, self.path, arguments)

@@ -43,12 +43,12 @@ _PLAIN: dict[Any, type] = {
 }
 
 
-def codec_for(annotation: Any, spec: str = "", *, where: str, field: str = "") -> PartCodec:
+def choose_codec(annotation: Any, spec: str = "", *, where: str, field: str = "") -> PartCodec:
     """Choose the codec of a field in a template, or say why it cannot be in a key.
 
     `where` names the key (`Section.by_order`); its part before the dot names the entity in messages.
     """
-    plain, optional = unwrapped(annotation)
+    plain, optional = unwrap(annotation)
     slot = "{" + field + (f":{spec}" if spec else "") + "}"
     entity = where.rpartition(".")[0] or where
     facts: dict[str, Any] = {
@@ -148,7 +148,7 @@ def _decimal(spec: str, field: str, facts: dict[str, Any], refusal: Any) -> Deci
     return DecimalCodec(digits=digits, decimals=decimals, signed=signed, width=width, **facts)
 
 
-def unwrapped(annotation: Any) -> tuple[Any, bool]:
+def unwrap(annotation: Any) -> tuple[Any, bool]:
     """Strip what does not change the text of a value, and say whether None was among it."""
     optional = False
     while True:

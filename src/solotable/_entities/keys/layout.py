@@ -1,6 +1,6 @@
-"""The two sides of a key: composed (a template fills one string attribute) or native (the entity's own).
+"""Layouts of partition and sort keys: a template in one string attribute, or the entity's own attributes.
 
-A side turns values into key attributes, and arguments into conditions on them; it sends nothing.
+A layout encodes values to key attributes, and arguments to key conditions.
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from solotable._values import AttributeValue, Item, ordered_bytes
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError
 
-from .sharding import Spread
-from .templates import Part, Template, below, ceiling
+from .sharding import Sharding
+from .templates import Template, TemplateField, below, ceiling
 from .time_buckets import BucketCodec
 
 #: DynamoDB: the longest key attributes, in bytes.
 _LONGEST = {"partition": 2048, "sort": 1024}
-#: So many characters fit any key: four bytes is the most that one takes.
+#: Strings of this length fit any key: a character has at most four bytes.
 _SHORT = min(_LONGEST.values()) // 4
 
 
-#: `span` is from a value up to another that is no longer in it; callers have no word for it.
+#: `span` includes its first value and excludes its second; only the store uses it.
 Verb = Literal["since", "after", "until", "before", "between", "starts_with", "span"]
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
-    """A range over the first part of the sort key that the arguments leave open."""
+class SortRange:
+    """A range of the first part of the sort key that the arguments do not give."""
 
     verb: Verb
     field: str
@@ -38,104 +38,108 @@ class Bound:
 
 
 @dataclass(frozen=True, slots=True)
-class Composed:
-    """One string attribute, filled by a template."""
+class TemplateLayout:
+    """A key in one string attribute, filled by a template."""
 
     attribute: str
     template: Template
     role: Literal["partition", "sort"]
-    #: How the partition is spread over shards; None when it is one.
-    spread: Spread | None = None
-    #: The field that stands in it as a bucket of time.
+    sharding: Sharding | None = None
+    #: The field that the template has as a time bucket.
     bucket: str | None = None
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that the template takes."""
+        """The fields in the template."""
         return self.template.fields
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the key attributes."""
+        return (self.attribute,)
+
+    @property
     def shown(self) -> str:
-        """The template as messages and reports show it, its shard included."""
-        return self.template.text + ("" if self.spread is None else "#{shard}")
+        """The template for messages and reports, with its shard."""
+        return self.template.text + ("" if self.sharding is None else "#{shard}")
 
     def parse(self, text: str) -> dict[str, Any] | None:
-        """Return what the attribute was made of, or None; a bucket stands for all times in it."""
-        if self.spread is not None:
+        """Return the fields of a key attribute, or None if it does not match; a time bucket as its text."""
+        if self.sharding is not None:
             text = text.rpartition("#")[0]
         return self.template.parse(text)
 
-    def dump(self, values: Mapping[str, Any]) -> Item | None:
-        """Return the attribute, or None when a part is None."""
+    def encode(self, values: Mapping[str, Any]) -> Item | None:
+        """Return the key attribute; None when a part is None."""
         text = self.template.format(values)
         if text is None:
             return None
-        if self.spread is not None:
-            text = self.spread.placed(text, values)
+        if self.sharding is not None:
+            text = self.sharding.partition_of(text, values)
         return {self.attribute: self._checked(text)}
 
     def equals(self, arguments: Mapping[str, Any]) -> tuple[KeyTerm, ...]:
-        """Return the condition that the attribute is exactly this."""
+        """Return the condition that the key is exactly this."""
         text = self.template.format(arguments)
         if text is None:
             raise DataError(f"A part of {self.template.text!r} is None; a query needs every part.")
-        if self.spread is not None:
-            text = self.spread.placed(text, arguments)
+        if self.sharding is not None:
+            text = self.sharding.partition_of(text, arguments)
         return (KeyTerm(self.attribute, "=", (self._checked(text),)),)
 
-    def every(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return the texts of every shard in which items with these arguments may lie."""
+    def partitions(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return every partition key that items with these arguments may have."""
         text = self.template.format(arguments)
         if text is None:
             raise DataError(f"A part of {self.template.text!r} is None; a query needs every part.")
-        texts = (text,) if self.spread is None else self.spread.texts(text, arguments)
+        texts = (text,) if self.sharding is None else self.sharding.partitions(text, arguments)
         self._checked(max(texts, key=len))
         return texts
 
-    def within(self, arguments: Mapping[str, Any], bound: Bound | None) -> tuple[KeyTerm, ...]:
-        """Return the condition that the attribute starts with the given parts, and lies in the bound."""
+    def within(self, arguments: Mapping[str, Any], sort_range: SortRange | None) -> tuple[KeyTerm, ...]:
+        """Return the condition that the key starts with the given parts and is in the range."""
         template = self.template
-        if bound is None and template.next_field(arguments) is None:
+        if sort_range is None and template.next_field(arguments) is None:
             return self.equals(arguments)
         prefix = template.prefix(arguments)
-        if bound is None:
+        if sort_range is None:
             return (KeyTerm(self.attribute, "begins_with", ({"S": prefix},)),) if prefix else ()
-        self._judge(arguments, bound)
-        if bound.verb == "starts_with":
-            start = prefix + template.encode(bound.field, bound.values[0])
+        self._check_open(arguments, sort_range)
+        if sort_range.verb == "starts_with":
+            start = prefix + template.encode(sort_range.field, sort_range.values[0])
             return (KeyTerm(self.attribute, "begins_with", ({"S": start},)),)
-        marks = [prefix + template.encode(bound.field, value) for value in bound.values]
-        return self._range(prefix, bound.verb, marks)
+        ends = [prefix + template.encode(sort_range.field, value) for value in sort_range.values]
+        return self._range(prefix, sort_range.verb, ends)
 
-    def _range(self, prefix: str, verb: Verb, marks: list[str]) -> tuple[KeyTerm, ...]:
-        """Return the exact range; a mark stands for itself and for all that goes on behind a `#`."""
+    def _range(self, prefix: str, verb: Verb, ends: list[str]) -> tuple[KeyTerm, ...]:
+        """Return the exact range; an end includes every key that continues it after a `#`."""
         low: str | None = prefix or None
-        high = highest(prefix)
+        high = highest_with_prefix(prefix)
         match verb:
             case "since":
-                low = marks[0]
+                low = ends[0]
             case "after":
-                low = ceiling(marks[0])
+                low = ceiling(ends[0])
             case "until":
-                high = ceiling(marks[0])
+                high = ceiling(ends[0])
             case "before":
-                high = below(marks[0])
+                high = below(ends[0])
             case "span":
-                low, high = marks[0], below(marks[1])
+                low, high = ends[0], below(ends[1])
             case _:
-                low, high = marks[0], ceiling(marks[1])
+                low, high = ends[0], ceiling(ends[1])
         if high is None:
             return (KeyTerm(self.attribute, ">=", ({"S": low or ""},)),)
         if low is None:
             return (KeyTerm(self.attribute, "<=", ({"S": high},)),) if high else _NOTHING
         return (KeyTerm(self.attribute, "BETWEEN", ({"S": low}, {"S": high})),) if low <= high else _NOTHING
 
-    def _judge(self, arguments: Mapping[str, Any], bound: Bound) -> None:
+    def _check_open(self, arguments: Mapping[str, Any], sort_range: SortRange) -> None:
         open_field = self.template.next_field(arguments)
-        if open_field != bound.field:
+        if open_field != sort_range.field:
             raise DataError(
-                f"{bound.verb}({bound.field}=...) on {self.template.text!r}: "
-                f"the first part that is open is {open_field!r}."
+                f"{sort_range.verb}({sort_range.field}=...) on {self.template.text!r}: "
+                f"the first part that is not given is {open_field!r}."
             )
 
     def _checked(self, text: str) -> AttributeValue:
@@ -143,7 +147,7 @@ class Composed:
             return {"S": text}
         longest = _LONGEST[self.role]
         if not text:
-            raise DataError(f"{self.attribute} = {self.template.text!r} is empty, which no key may be.")
+            raise DataError(f"{self.attribute} = {self.template.text!r} is empty; a key must not be.")
         if len(text.encode()) > longest:
             raise DataError(
                 f"{self.attribute} = {self.template.text!r} has {len(text.encode())} bytes; "
@@ -153,22 +157,27 @@ class Composed:
 
 
 @dataclass(frozen=True, slots=True)
-class Native:
-    """The entity's own attributes are the key, in this order."""
+class AttributeLayout:
+    """A key of the entity's own attributes, in this order."""
 
     attributes: tuple[Attribute, ...]
     role: Literal["partition", "sort"]
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that are the key."""
+        """The fields of the key."""
         return tuple(attribute.field for attribute in self.attributes)
 
-    def dump(self, values: Mapping[str, Any]) -> Item | None:
-        """Return the attributes, or None when one of them is absent."""
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the key attributes."""
+        return tuple(attribute.wire for attribute in self.attributes)
+
+    def encode(self, values: Mapping[str, Any]) -> Item | None:
+        """Return the key attributes; None when one is absent."""
         item: Item = {}
         for attribute in self.attributes:
-            value = attribute.dump(values[attribute.field]) if attribute.field in values else None
+            value = attribute.encode(values[attribute.field]) if attribute.field in values else None
             if value is None:
                 return None
             item[attribute.wire] = value
@@ -178,38 +187,39 @@ class Native:
         """Return the condition that every attribute is exactly this."""
         return tuple(KeyTerm(each.wire, "=", (self._value(each, arguments),)) for each in self.attributes)
 
-    def within(self, arguments: Mapping[str, Any], bound: Bound | None) -> tuple[KeyTerm, ...]:
-        """Return conditions on the leading attributes that are given, and on the next by the bound."""
+    def within(self, arguments: Mapping[str, Any], sort_range: SortRange | None) -> tuple[KeyTerm, ...]:
+        """Return conditions on the leading attributes that are given, and the range on the next one."""
         given = [each for each in self.attributes if each.field in arguments]
         if given != list(self.attributes[: len(given)]):
-            raise DataError(f"The parts {self.fields} of a key are given from the left, without a gap.")
+            raise DataError(f"The parts {self.fields} of a key must be given from the left, without a gap.")
         terms = tuple(KeyTerm(each.wire, "=", (self._value(each, arguments),)) for each in given)
-        if bound is None:
+        if sort_range is None:
             return terms
         rest = self.attributes[len(given) :]
-        if not rest or rest[0].field != bound.field:
+        if not rest or rest[0].field != sort_range.field:
             open_field = rest[0].field if rest else None
             raise DataError(
-                f"{bound.verb}({bound.field}=...): the first part that is open is {open_field!r}."
+                f"{sort_range.verb}({sort_range.field}=...): "
+                f"the first part that is not given is {open_field!r}."
             )
-        values = tuple(self._value(rest[0], {bound.field: value}) for value in bound.values)
-        if bound.verb == "between":
+        values = tuple(self._value(rest[0], {sort_range.field: value}) for value in sort_range.values)
+        if sort_range.verb == "between":
             low, high = (ordered_bytes(*next(iter(value.items()))) for value in values)
             if low > high:
                 return _NOTHING
-        return (*terms, KeyTerm(rest[0].wire, _NATIVE[bound.verb], values))
+        return (*terms, KeyTerm(rest[0].wire, _NATIVE[sort_range.verb], values))
 
     def _value(self, attribute: Attribute, arguments: Mapping[str, Any]) -> AttributeValue:
-        value = attribute.dump(arguments[attribute.field]) if attribute.field in arguments else None
+        value = attribute.encode(arguments[attribute.field]) if attribute.field in arguments else None
         if value is None:
             raise DataError(f"The key part {attribute.field!r} is missing; a query needs it.")
         return value
 
 
-Side = Union[Composed, Native]
+KeyLayout = Union[TemplateLayout, AttributeLayout]
 
 
-#: What no query can meet; the store answers such a query itself.
+#: A condition that no item meets; the store answers such a query without a request.
 _NOTHING: tuple[KeyTerm, ...] = (KeyTerm("", "=", ()),)
 
 
@@ -220,35 +230,28 @@ _NATIVE: dict[Verb, KeyOperator] = {
     "before": "<",
     "between": "BETWEEN",
     "starts_with": "begins_with",
-    # Only over a bucket of time, whose sort key is never native.
+    # Never used: a key with a time bucket has a template for its sort key.
     "span": "BETWEEN",
 }
 
 
-def meets_nothing(terms: tuple[KeyTerm, ...]) -> bool:
-    """Whether a range is empty, so that there is nothing to ask."""
+def is_empty(terms: tuple[KeyTerm, ...]) -> bool:
+    """Say whether no item can meet a key condition."""
     return any(term is _NOTHING[0] for term in terms)
 
 
-def highest(prefix: str) -> str | None:
-    """Return the last key that can start with the prefix; None when every key does."""
+def highest_with_prefix(prefix: str) -> str | None:
+    """Return the highest key that starts with a prefix; None for the empty prefix."""
     if not prefix:
         return None
     if prefix.endswith("#"):
-        # Values hold neither `#` nor `$`, so nothing lies between `X#...` and `X$`.
+        # Values contain neither `#` nor `$`, so no key is between `X#...` and `X$`.
         return ceiling(prefix[:-1])
     room = _LONGEST["sort"] - len(prefix.encode())
     return prefix + "\U0010ffff" * (room // 4) + ("", "\x7f", "\u07ff", "\uffff")[room % 4]
 
 
-def names_of(side: Side) -> tuple[str, ...]:
-    """Return the names of the attributes of one side."""
-    if isinstance(side, Composed):
-        return (side.attribute,)
-    return tuple(attribute.wire for attribute in side.attributes)
-
-
-def buckets_of(template: Template) -> list[Part]:
-    """Return the buckets of time in a template."""
-    parts = (part for part in template.parts if isinstance(part, Part))
+def bucket_fields(template: Template) -> list[TemplateField]:
+    """Return the time buckets in a template."""
+    parts = (part for part in template.parts if isinstance(part, TemplateField))
     return [part for part in parts if isinstance(part.codec, BucketCodec)]

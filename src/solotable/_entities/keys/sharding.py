@@ -1,8 +1,4 @@
-"""Shards: one partition as it is declared, kept as several, so that no single one takes all the traffic.
-
-The shard of an item follows from the item alone, so every write and every get derives it. Nothing is
-drawn by lot, and no shard is remembered anywhere.
-"""
+"""Shards: one declared partition, stored as several. An item's shard follows from its fields alone."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 
 FEWEST, MOST = 2, 100
-#: 2**32 by the golden ratio: spreads neighbours, and carries every bit of a CRC into the upper ones.
+#: 2**32 divided by the golden ratio: mixes every bit of a CRC into the upper ones.
 _GOLDEN = 0x9E3779B1
 
 
@@ -29,39 +25,39 @@ def shard_of(text: str, shards: int) -> int:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
-    """How the items of a partition are spread over its shards."""
+class Sharding:
+    """The shards of a partition key, and the fields that choose one."""
 
     where: str
     shards: int
-    #: How many shards there were before; items that were not rewritten yet may still lie there.
+    #: The number of shards before; items that were not rewritten yet may still be in those.
     was: int | None
-    #: The fields that say which shard, each with how it becomes text.
+    #: The fields that choose the shard, each with the function that encodes it to text.
     by: tuple[tuple[str, Callable[[Any], str]], ...]
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields that say which shard."""
+        """The fields that choose the shard."""
         return tuple(name for name, _ in self.by)
 
-    def placed(self, text: str, values: Mapping[str, Any]) -> str:
-        """Return the text of the partition that an item with these values lies in."""
+    def partition_of(self, text: str, values: Mapping[str, Any]) -> str:
+        """Return the partition key of an item with these values; `text` is the declared one."""
         missing = [name for name in self.fields if name not in values]
         if missing:
             raise DataError(
-                f"{self.where} is spread over {self.shards} shards by {' and '.join(self.fields)}; without "
-                f"{' and '.join(missing)} it is no single partition: query it, or declare shard_by= with "
-                f"fields that are given."
+                f"{self.where} has {self.shards} shards, chosen by {' and '.join(self.fields)}, but "
+                f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given; use a query, or "
+                f"declare shard_by= with fields that are given."
             )
         return text + self._suffix(values, self.shards)
 
-    def texts(self, text: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
-        """Return every partition in which items with these arguments may lie, in the order of the shards."""
+    def partitions(self, text: str, arguments: Mapping[str, Any]) -> tuple[str, ...]:
+        """Return every partition key that items with these arguments may have, in the order of the shards."""
         counts = [self.shards] if self.was is None else [self.shards, self.was]
         if all(name in arguments for name in self.fields):
             return tuple(dict.fromkeys(text + self._suffix(arguments, count) for count in counts))
-        plain = [text] if self.was == 1 else []
-        return (*plain, *(f"{text}#{number:02d}" for number in range(max(counts))))
+        unsharded = [text] if self.was == 1 else []
+        return (*unsharded, *(f"{text}#{number:02d}" for number in range(max(counts))))
 
     def _suffix(self, values: Mapping[str, Any], count: int) -> str:
         if count == 1:
@@ -69,14 +65,14 @@ class Spread:
         return f"#{shard_of('#'.join(encode(values[name]) for name, encode in self.by), count):02d}"
 
 
-def judge_counts(where: str, shards: int, was: int | None) -> None:
-    """Refuse numbers of shards that cannot be."""
+def check_shard_counts(where: str, shards: int, was: int | None) -> None:
+    """Reject impossible numbers of shards."""
     if not FEWEST <= shards <= MOST:
         raise DeclarationError(
-            f"{where}: shards={shards}; a key has {FEWEST} to {MOST} shards, or none: leave shards= out."
+            f"{where}: shards={shards}; a key has {FEWEST} to {MOST} shards. Leave shards= out for none."
         )
     if was is not None and (not 1 <= was <= MOST or was == shards):
         raise DeclarationError(
-            f"{where}: was={was} is the number of shards before, another one than shards={shards}; "
-            f"was=1 says that there were none."
+            f"{where}: was={was} must be the number of shards before and differ from shards={shards}; "
+            f"was=1 means that there were none."
         )

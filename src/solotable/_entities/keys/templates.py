@@ -18,7 +18,7 @@ from solotable._values.limits import LONGEST_SORT_KEY
 from solotable.errors import DataError, DeclarationError
 
 from .codecs import PartCodec
-from .key_codecs import codec_for
+from .key_codecs import choose_codec
 from .time_buckets import SIZES, bucket_codec
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
@@ -32,7 +32,7 @@ _Step = tuple[str, str, Callable[[Any], str]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class TemplateField:
     """A field's place in a template."""
 
     field: str
@@ -46,13 +46,13 @@ class Template:
 
     text: str
     where: str
-    parts: tuple[str | Part, ...]
+    parts: tuple[str | TemplateField, ...]
     fields: tuple[str, ...]
     #: The fields that may be None; an item in which one is None has no such key.
     optional: frozenset[str]
     _steps: tuple[_Step, ...] = field(repr=False, compare=False)
     _tail: str = field(repr=False, compare=False)
-    _shape: re.Pattern[str] = field(repr=False, compare=False)
+    _regex: re.Pattern[str] = field(repr=False, compare=False)
     _codecs: Mapping[str, PartCodec] = field(repr=False, compare=False)
 
     @classmethod
@@ -65,11 +65,11 @@ class Template:
         """
         parts = _split(text, annotations, where)
         _check_ends(parts, text, where)
-        codecs = {part.field: part.codec for part in parts if isinstance(part, Part)}
+        codecs = {part.field: part.codec for part in parts if isinstance(part, TemplateField)}
         steps: list[_Step] = []
         literal = ""
         for part in parts:
-            if isinstance(part, Part):
+            if isinstance(part, TemplateField):
                 steps.append((literal, part.field, part.codec.encode))
                 literal = ""
             else:
@@ -82,7 +82,7 @@ class Template:
             optional=frozenset(name for name, codec in codecs.items() if codec.optional),
             _steps=tuple(steps),
             _tail=literal,
-            _shape=re.compile("".join(map(_shape, parts))),
+            _regex=re.compile("".join(map(_regex_of, parts))),
             _codecs=codecs,
         )
 
@@ -103,7 +103,7 @@ class Template:
 
     def parse(self, text: str) -> dict[str, Any] | None:
         """Give the values that `format` makes this text of, or None when there are none."""
-        found = self._shape.fullmatch(text)
+        found = self._regex.fullmatch(text)
         if found is None:
             return None
         try:
@@ -207,12 +207,12 @@ def _filled(text: str, longest_bytes: int) -> str:
     return text + _GREATEST[4] * (room // 4) + _GREATEST.get(room % 4, "")
 
 
-def _split(text: str, annotations: Mapping[str, Any], where: str) -> tuple[str | Part, ...]:
+def _split(text: str, annotations: Mapping[str, Any], where: str) -> tuple[str | TemplateField, ...]:
     if not text:
         raise DeclarationError(
             f"{where}: the template is empty; write text and {{fields}}, as in ORDER#{{id}}"
         )
-    parts: list[str | Part] = []
+    parts: list[str | TemplateField] = []
     seen: set[str] = set()
     at = 0
     for found in _SLOT.finditer(text):
@@ -244,7 +244,7 @@ def _literal(literal: str, text: str, where: str) -> str:
     return literal
 
 
-def _part(slot: str, annotations: Mapping[str, Any], text: str, where: str) -> Part:
+def _part(slot: str, annotations: Mapping[str, Any], text: str, where: str) -> TemplateField:
     name, colon, spec = slot.partition(":")
     if not name.isidentifier() or (colon and not spec):
         raise DeclarationError(
@@ -258,23 +258,25 @@ def _part(slot: str, annotations: Mapping[str, Any], text: str, where: str) -> P
         raise DeclarationError(f"{where}: {{{name}}} in {text!r} is no field; {advice}")
     annotation = annotations[name]
     if spec in SIZES:
-        return Part(field=name, spec=spec, codec=bucket_codec(annotation, spec, where=where, field=name))
-    return Part(field=name, spec=spec, codec=codec_for(annotation, spec, where=where, field=name))
+        return TemplateField(
+            field=name, spec=spec, codec=bucket_codec(annotation, spec, where=where, field=name)
+        )
+    return TemplateField(field=name, spec=spec, codec=choose_codec(annotation, spec, where=where, field=name))
 
 
-def _check_ends(parts: tuple[str | Part, ...], text: str, where: str) -> None:
+def _check_ends(parts: tuple[str | TemplateField, ...], text: str, where: str) -> None:
     """Refuse a value that is not ended by `#`: its end could not be told, nor its range cut there."""
     for part, following in pairwise(parts):
         if isinstance(part, str):
             continue
-        if isinstance(following, Part) or not following.startswith("#"):
+        if isinstance(following, TemplateField) or not following.startswith("#"):
             raise DeclarationError(
                 f"{where}: nothing in {text!r} marks the end of {{{part.field}}}, so two items could share "
                 "a key; put a # right after it"
             )
 
 
-def _shape(part: str | Part) -> str:
+def _regex_of(part: str | TemplateField) -> str:
     if isinstance(part, str):
         return re.escape(part)
     return "([^#]*)" if part.codec.width is None else f"([^#]{{{part.codec.width}}})"

@@ -2,7 +2,7 @@
 
 A bucket is lossy: many times share it. So it stands in a partition only, and the field stands in full in
 the sort key of the same key. What is walked is a range of buckets; a walk without two ends is not for
-this module to refuse.
+this module to reject.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DeclarationError
 
 from .codecs import PartCodec
-from .key_codecs import unwrapped
+from .key_codecs import unwrap
 
 Size = Literal["hour", "day", "month"]
 Source = Literal["datetime", "date", "ULID"]
@@ -118,7 +118,7 @@ _SOURCES: dict[Any, Source] = {datetime: "datetime", date: "date", str: "ULID"}
 
 def bucket_codec(annotation: Any, spec: str, *, where: str, field: str) -> BucketCodec:
     """Give the codec of a bucket, or say why the field has none."""
-    plain, optional = unwrapped(annotation)
+    plain, optional = unwrap(annotation)
     slot = f"{{{field}:{spec}}}"
     source = _SOURCES.get(plain)
     if source is None:

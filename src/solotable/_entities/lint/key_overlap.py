@@ -14,9 +14,9 @@ from typing import Any, Literal
 from solotable._entities.declare.plan import Plan
 from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.codecs import ChoiceCodec
-from solotable._entities.keys.key_codecs import codec_for
-from solotable._entities.keys.layout import Composed, Native, Side
-from solotable._entities.keys.templates import Part
+from solotable._entities.keys.key_codecs import choose_codec
+from solotable._entities.keys.layout import AttributeLayout, KeyLayout, TemplateLayout
+from solotable._entities.keys.templates import TemplateField
 from solotable._entities.keys.time_buckets import BucketCodec
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
@@ -69,16 +69,16 @@ class Meeting:
 def sides_meet(mine: Place, theirs: Place, role: Literal["partition", "sort"]) -> list[Pair] | None:
     """Return what must be equal for two sides to be equal, or None when they never are."""
     my, their = getattr(mine.path, role), getattr(theirs.path, role)
-    if isinstance(my, Composed) and isinstance(their, Composed):
+    if isinstance(my, TemplateLayout) and isinstance(their, TemplateLayout):
         one, other = getattr(mine, role), getattr(theirs, role)
         return [Pair(*both) for both in zip(one, other, strict=True)] if len(one) == len(other) else None
     if my is None or their is None:
         return []
-    if isinstance(my, Native) and isinstance(their, Native):
+    if isinstance(my, AttributeLayout) and isinstance(their, AttributeLayout):
         choices = zip(_choices(mine, my), _choices(theirs, their), strict=True)
         apart = any(one is not None and other is not None and not one & other for one, other in choices)
         return None if apart else []
-    owner, native, composed = (mine, my, their) if isinstance(my, Native) else (theirs, their, my)
+    owner, native, composed = (mine, my, their) if isinstance(my, AttributeLayout) else (theirs, their, my)
     texts = _choices(owner, native)[0]
     # A native text is not escaped: it can be anything.
     never = texts is not None and all(composed.parse(text) is None for text in texts)
@@ -136,13 +136,17 @@ def _solve_together(pairs: Sequence[Pair]) -> Meeting | None:
 
 
 #: The shard at the end of a partition; no field can have this name.
-_SHARD = Part(field="#shard", spec="02d", codec=codec_for(int, "02d", where="a key", field="shard"))
+_SHARD = TemplateField(
+    field="#shard", spec="02d", codec=choose_codec(int, "02d", where="a key", field="shard")
+)
 
 
-def _cut(side: Side | None) -> tuple[Segment, ...]:
-    if not isinstance(side, Composed):
+def _cut(side: KeyLayout | None) -> tuple[Segment, ...]:
+    if not isinstance(side, TemplateLayout):
         return ()
-    return segments(side.template) if side.spread is None else (*segments(side.template), Segment("", _SHARD))
+    return (
+        segments(side.template) if side.sharding is None else (*segments(side.template), Segment("", _SHARD))
+    )
 
 
 def _is_bucket(pair: Pair) -> bool:
@@ -173,13 +177,13 @@ def _repeats(parts: Any) -> bool:
     return any(count > 1 for count in fields.values())
 
 
-def _choices(place: Place, side: Native) -> list[set[str] | None]:
+def _choices(place: Place, side: AttributeLayout) -> list[set[str] | None]:
     """Return the texts that each native attribute can have, or None where that is no declared set."""
     found: list[set[str] | None] = []
     for attribute in side.attributes:
         annotation = place.plan.entity.model_fields[attribute.field].annotation
         try:
-            codec = codec_for(annotation, where=place.plan.name, field=attribute.field)
+            codec = choose_codec(annotation, where=place.plan.name, field=attribute.field)
         except DeclarationError:  # no type of a template, but a native attribute may have it
             found.append(None)
             continue
@@ -190,11 +194,11 @@ def _choices(place: Place, side: Native) -> list[set[str] | None]:
 def shown(place: Place, texts: tuple[str, ...] | None) -> str:
     """Return an example as the attributes of a key, or nothing when there is none."""
     sides = [side for side in (place.path.partition, place.path.sort) if side is not None]
-    if texts is None or not all(isinstance(side, Composed) for side in sides):
+    if texts is None or not all(isinstance(side, TemplateLayout) for side in sides):
         return ""
     lines, at = [], 0
     for side in sides:
-        assert isinstance(side, Composed)
+        assert isinstance(side, TemplateLayout)
         size = len(place.partition if side is place.path.partition else place.sort)
         lines.append(f"{side.attribute}={'#'.join(texts[at : at + size])}")
         at += size

@@ -7,9 +7,9 @@ from itertools import combinations, product
 from typing import Literal
 
 from solotable._entities.declare.plan import Plan
-from solotable._entities.declare.table import OWN_KINDS, Index, KeyAttribute, Table
+from solotable._entities.declare.table import INTERNAL_KINDS, Index, KeyAttribute, Table
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.layout import Composed, Native, Side
+from solotable._entities.keys.layout import AttributeLayout, KeyLayout, TemplateLayout
 
 from .findings import Finding, found
 from .key_overlap import Place, keys_meet, partitions_meet, shown
@@ -37,12 +37,16 @@ def _implied(plan: Plan, index: Index) -> AccessPath | None:
     return AccessPath(f"key on {index.name}", plan.name, index, partition, sort, fields)
 
 
-def _side(plan: Plan, attributes: Sequence[KeyAttribute], role: Literal["partition", "sort"]) -> Side | None:
+def _side(
+    plan: Plan, attributes: Sequence[KeyAttribute], role: Literal["partition", "sort"]
+) -> KeyLayout | None:
     names = [attribute.name for attribute in attributes]
     if names and all(name in plan.by_wire for name in names):
-        return Native(tuple(plan.by_wire[name] for name in names), role)
+        return AttributeLayout(tuple(plan.by_wire[name] for name in names), role)
     sides = (side for path in plan.keys.values() for side in (path.partition, path.sort))
-    return next((side for side in sides if isinstance(side, Composed) and [side.attribute] == names), None)
+    return next(
+        (side for side in sides if isinstance(side, TemplateLayout) and [side.attribute] == names), None
+    )
 
 
 def judge_keys(by_index: dict[str | None, list[Place]]) -> Iterator[Finding]:
@@ -68,11 +72,11 @@ def judge_keys(by_index: dict[str | None, list[Place]]) -> Iterator[Finding]:
 def _kept_along(place: Place) -> Iterator[Place]:
     """Yield the keys of what an entity's traits keep in its own partition: its former versions."""
     path = place.path
-    if not isinstance(path.sort, Composed):
+    if not isinstance(path.sort, TemplateLayout):
         return
     for trait in place.plan.traits:
         for template in trait.sort_templates:
-            sort = Composed(path.sort.attribute, template, "sort")
+            sort = TemplateLayout(path.sort.attribute, template, "sort")
             fields = frozenset((*path.partition.fields, *sort.fields))
             yield Place(place.plan, AccessPath(trait.name, path.owner, None, path.partition, sort, fields))
 
@@ -139,9 +143,11 @@ def _across_tenants(one: Place, other: Place) -> Finding | None:
 def _among_own(place: Place) -> Finding | None:
     side = place.path.partition
     first = (
-        place.partition[0].literal if isinstance(side, Composed) and place.partition[0].part is None else ""
+        place.partition[0].literal
+        if isinstance(side, TemplateLayout) and place.partition[0].part is None
+        else ""
     )
-    if first not in OWN_KINDS:
+    if first not in INTERNAL_KINDS:
         return None
     return found(
         "ST105",
@@ -156,7 +162,7 @@ def _tenant_at(place: Place) -> tuple[int, str] | None:
     """Return which segment of the partition key the tenant is, and the literal before it."""
     tenant, side = place.plan.tenant, place.path.partition
     assert tenant is not None
-    if not isinstance(side, Composed):
+    if not isinstance(side, TemplateLayout):
         if tenant not in side.fields:
             return None  # only in an index that nobody declared a key for
         return -1 - side.fields.index(tenant), ""  # never the place in a template, which escapes it
@@ -168,7 +174,7 @@ def _tenant_at(place: Place) -> tuple[int, str] | None:
 
 def _partition(place: Place) -> str:
     side = place.path.partition
-    return repr(side.template.text) if isinstance(side, Composed) else repr(side.fields)
+    return repr(side.template.text) if isinstance(side, TemplateLayout) else repr(side.fields)
 
 
 def _such(texts: tuple[str, ...] | None) -> str:

@@ -14,9 +14,9 @@ from math import prod
 from solotable._entities.declare.plan import Plan
 from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.codecs import PartCodec
-from solotable._entities.keys.key_codecs import codec_for
-from solotable._entities.keys.layout import Composed
-from solotable._entities.keys.templates import Part
+from solotable._entities.keys.key_codecs import choose_codec
+from solotable._entities.keys.layout import TemplateLayout
+from solotable._entities.keys.templates import TemplateField
 from solotable.errors import DeclarationError
 
 from .findings import Finding, found
@@ -29,7 +29,7 @@ _MANY = 100
 def judge_partitions(plan: Plan) -> Iterator[Finding]:
     """Judge how many partitions each key of an entity has."""
     for path in plan.keys.values():
-        if isinstance(path.partition, Composed) and path.partition.spread is not None:
+        if isinstance(path.partition, TemplateLayout) and path.partition.sharding is not None:
             continue
         codecs = _codecs(plan, path)
         rest = {name: codec for name, codec in codecs.items() if name != plan.tenant}
@@ -75,12 +75,12 @@ def _moving(plan: Plan, path: AccessPath, fields: list[str], *, has_tenant: bool
 def _codecs(plan: Plan, path: AccessPath) -> dict[str, PartCodec | None]:
     """Return the codec of every field of the partition key; None for a native one that has none."""
     side = path.partition
-    if isinstance(side, Composed):
-        return {part.field: part.codec for part in side.template.parts if isinstance(part, Part)}
+    if isinstance(side, TemplateLayout):
+        return {part.field: part.codec for part in side.template.parts if isinstance(part, TemplateField)}
     found_: dict[str, PartCodec | None] = {}
     for field in side.fields:
         try:
-            found_[field] = codec_for(
+            found_[field] = choose_codec(
                 plan.entity.model_fields[field].annotation, where=plan.name, field=field
             )
         except DeclarationError:  # a number without a width, which a native key takes

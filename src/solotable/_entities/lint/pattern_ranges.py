@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from solotable._entities.keys.layout import Composed
+from solotable._entities.keys.layout import TemplateLayout
 from solotable._entities.keys.templates import Template
 from solotable._entities.patterns.query import Query
 from solotable._values.lazy_dataclass import dataclass
@@ -41,7 +41,7 @@ class Reach:
     def described(self) -> str:
         """The range as messages show it."""
         side = self.place.path.sort
-        if side is None or not isinstance(side, Composed):
+        if side is None or not isinstance(side, TemplateLayout):
             return "its whole partition" if side is None else "its range"
         if self._is_exact(side):
             return f"the sort key {side.template.text!r}"
@@ -61,7 +61,7 @@ class Reach:
 
     def _sorts(self, other: Place) -> list[Pair] | None:
         my = self.place.path.sort
-        if not isinstance(my, Composed) or not isinstance(other.path.sort, Composed):
+        if not isinstance(my, TemplateLayout) or not isinstance(other.path.sort, TemplateLayout):
             return []  # no sort key, or a native one, whose values can be anything
         own, others = self.place.sort, other.sort
         if self._is_exact(my):
@@ -75,7 +75,7 @@ class Reach:
         pairs.append(Pair(Segment(own[last].literal + self.start), others[last], starts=True))
         return pairs + [Pair(Segment(""), each, starts=True) for each in others[last + 1 :]]
 
-    def _is_exact(self, side: Composed) -> bool:
+    def _is_exact(self, side: TemplateLayout) -> bool:
         return self.verb is None and self.given >= set(side.fields)
 
     def _fixed(self, segment: Segment) -> Segment:
@@ -89,7 +89,7 @@ def reaches(queries: Sequence[Query[Any]]) -> list[Reach]:
     """Return the ranges of a pattern's queries, one for every shape."""
     shapes: dict[Any, list[Query[Any]]] = {}
     for query in queries:
-        bound = query.bound
+        bound = query.sort_range
         key = (query.plan.table.name, query.plan.tag, query.path.name)
         shape = (key, frozenset(query.arguments), bound and (bound.verb, bound.field))
         shapes.setdefault(shape, []).append(query)
@@ -103,10 +103,14 @@ def _reach(alike: Sequence[Query[Any]]) -> Reach:
         for name, value in first.arguments.items()
         if all(other.arguments[name] == value for other in alike[1:])
     }
-    bound, start = first.bound, ""
-    if bound is not None and bound.verb == "starts_with" and all(other.bound == bound for other in alike):
+    bound, start = first.sort_range, ""
+    if (
+        bound is not None
+        and bound.verb == "starts_with"
+        and all(other.sort_range == bound for other in alike)
+    ):
         sort = first.path.sort
-        start = sort.template.encode(bound.field, bound.values[0]) if isinstance(sort, Composed) else ""
+        start = sort.template.encode(bound.field, bound.values[0]) if isinstance(sort, TemplateLayout) else ""
     return Reach(
         place=Place(first.plan, first.path),
         given=_given(first),
@@ -121,9 +125,13 @@ def unserved(query: Query[Any]) -> str | None:
     """Say why a key cannot serve a query, or None when it can."""
     path, given = query.path, _given(query)
     missing = [name for name in path.partition.fields if name not in given]
-    bucket = path.partition.bucket if isinstance(path.partition, Composed) else None
+    bucket = path.partition.bucket if isinstance(path.partition, TemplateLayout) else None
     if bucket in missing:
-        if query.bound is None or query.bound.field != bucket or query.bound.verb not in _WITH_LOW_END:
+        if (
+            query.sort_range is None
+            or query.sort_range.field != bucket
+            or query.sort_range.verb not in _WITH_LOW_END
+        ):
             return f"{path.owner}.{path.name} is kept in buckets of {bucket} and needs a range of it"
         missing.remove(bucket)
     if missing:
@@ -133,9 +141,9 @@ def unserved(query: Query[Any]) -> str | None:
     late = [name for name in fields[fields.index(opened) :] if name in given] if opened else []
     if late:
         return f"{late[0]} is given without {opened}, which comes before it in {path.owner}.{path.name}"
-    if query.bound is not None and opened != query.bound.field:
+    if query.sort_range is not None and opened != query.sort_range.field:
         there = f"the first open part is {opened!r}" if opened else "no part of the sort key is open"
-        return f"{query.bound.verb}({query.bound.field}=...) goes over another part: {there}"
+        return f"{query.sort_range.verb}({query.sort_range.field}=...) goes over another part: {there}"
     return None
 
 

@@ -36,10 +36,10 @@ def judge_patterns(plan: Plan, by_index: Mapping[str | None, list[Place]]) -> It
                 plan=plan,
                 at=pattern.function,
             )
-        yield from _judge(plan, pattern, by_index)
+        yield from _check(plan, pattern, by_index)
 
 
-def _judge(plan: Plan, pattern: Pattern, by_index: Mapping[str | None, list[Place]]) -> Iterator[Finding]:
+def _check(plan: Plan, pattern: Pattern, by_index: Mapping[str | None, list[Place]]) -> Iterator[Finding]:
     name = f"{plan.name}.{pattern.name}"
     try:
         queries = _queries(plan, pattern)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import product
 
 from solotable._entities.keys.codecs import DecimalCodec, DigitsCodec, PartCodec
-from solotable._entities.keys.templates import Part, Template
+from solotable._entities.keys.templates import Template, TemplateField
 from solotable._values.lazy_dataclass import dataclass
 
 _DIGIT = "0123456789"
@@ -29,7 +29,7 @@ class Segment:
     """A literal, followed by the value of a field or by nothing."""
 
     literal: str
-    part: Part | None = None
+    part: TemplateField | None = None
 
     @property
     def codec(self) -> PartCodec | None:
@@ -42,7 +42,7 @@ def segments(template: Template) -> tuple[Segment, ...]:
     found: list[Segment] = []
     literal, value = "", None
     for part in template.parts:
-        if isinstance(part, Part):
+        if isinstance(part, TemplateField):
             value = part
             continue
         first, *rest = part.split("#")

@@ -13,8 +13,8 @@ from typing import Any
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.layout import Bound, Composed, Native, buckets_of
-from solotable._entities.keys.templates import Part, Template
+from solotable._entities.keys.layout import AttributeLayout, SortRange, TemplateLayout, bucket_fields
+from solotable._entities.keys.templates import Template, TemplateField
 from solotable._expressions.evaluate import paths_of
 from solotable._values.lazy_dataclass import dataclass
 
@@ -66,7 +66,7 @@ def access_pattern(plan: Plan, pattern: Pattern) -> AccessPattern:
         table=plan.table.name,
         arguments=_arguments(pattern, kinds),
         index=None if index is None else index.name,
-        key_condition=key_condition(path, symbols, query.bound, tenant=plan.tenant),
+        key_condition=key_condition(path, symbols, query.sort_range, tenant=plan.tenant),
         direction="ascending" if query.forward else "descending",
         projection=_projection(plan, query),
         filters=filters,
@@ -76,15 +76,15 @@ def access_pattern(plan: Plan, pattern: Pattern) -> AccessPattern:
 
 
 def key_condition(
-    path: AccessPath, symbols: Mapping[str, Any], bound: Bound | None = None, *, tenant: str | None = None
+    path: AccessPath, symbols: Mapping[str, Any], bound: SortRange | None = None, *, tenant: str | None = None
 ) -> str:
     """Return a key condition with values as given, and `{field}` for the tenant."""
     given = dict(symbols)
     if tenant is not None and tenant in path.fields:
         given.setdefault(tenant, f"{{{tenant}}}")
-    bucket = path.partition.bucket if isinstance(path.partition, Composed) else None
-    if isinstance(path.partition, Composed) and bucket is not None and bucket not in given:
-        slot = buckets_of(path.partition.template)[0].codec.slot
+    bucket = path.partition.bucket if isinstance(path.partition, TemplateLayout) else None
+    if isinstance(path.partition, TemplateLayout) and bucket is not None and bucket not in given:
+        slot = bucket_fields(path.partition.template)[0].codec.slot
         terms = [_equals(path.partition, {**given, bucket: _Symbol(slot)})]
     else:
         terms = [_equals(path.partition, given)]
@@ -117,11 +117,11 @@ def _symbolic(plan: Plan, pattern: Pattern, kinds: Mapping[str, Any]) -> tuple[Q
     symbols = {
         name: symbol(name, value, other_query.arguments.get(name)) for name, value in query.arguments.items()
     }
-    bound = query.bound
-    if bound is not None and other_query.bound is not None:
-        pairs = zip(bound.values, other_query.bound.values, strict=True)
-        shown = tuple(symbol(bound.field, one, two) for one, two in pairs)
-        query = replace(query, bound=Bound(bound.verb, bound.field, shown))
+    given = query.sort_range
+    if given is not None and other_query.sort_range is not None:
+        pairs = zip(given.values, other_query.sort_range.values, strict=True)
+        shown = tuple(symbol(given.field, one, two) for one, two in pairs)
+        query = replace(query, sort_range=SortRange(given.verb, given.field, shown))
     return query, symbols
 
 
@@ -131,7 +131,7 @@ class _Symbol(str):
     __slots__ = ()
 
 
-def _text(template: Template, parts: Iterable[str | Part], given: Mapping[str, Any]) -> str:
+def _text(template: Template, parts: Iterable[str | TemplateField], given: Mapping[str, Any]) -> str:
     return "".join(
         part if isinstance(part, str) else _value(template, part.field, given[part.field]) for part in parts
     )
@@ -143,23 +143,23 @@ def _value(template: Template, field: str, value: Any) -> str:
     return template.encode(field, value)
 
 
-def _equals(side: Composed | Native, given: Mapping[str, Any]) -> str:
-    if isinstance(side, Composed):
-        shard = "" if side.spread is None else "#{shard}"
+def _equals(side: TemplateLayout | AttributeLayout, given: Mapping[str, Any]) -> str:
+    if isinstance(side, TemplateLayout):
+        shard = "" if side.sharding is None else "#{shard}"
         return f"{side.attribute} = {_text(side.template, side.template.parts, given)}{shard}"
     return " AND ".join(f"{each.wire} = {_plain(given[each.field])}" for each in side.attributes)
 
 
-def _within(side: Composed | Native, given: Mapping[str, Any], bound: Bound | None) -> str:
-    if isinstance(side, Native):
+def _within(side: TemplateLayout | AttributeLayout, given: Mapping[str, Any], bound: SortRange | None) -> str:
+    if isinstance(side, AttributeLayout):
         return _native(side, given, bound)
     template = side.template
     missing = template.next_field(given)
     if bound is None and missing is None:
         return _equals(side, given)
-    parts: list[str | Part] = []
+    parts: list[str | TemplateField] = []
     for part in template.parts:
-        if isinstance(part, Part) and part.field == missing:
+        if isinstance(part, TemplateField) and part.field == missing:
             break
         parts.append(part)
     prefix = _text(template, parts, given)
@@ -169,7 +169,7 @@ def _within(side: Composed | Native, given: Mapping[str, Any], bound: Bound | No
     return _range(side.attribute, prefix, bound, marks)
 
 
-def _range(attribute: str, prefix: str, bound: Bound, marks: list[str]) -> str:
+def _range(attribute: str, prefix: str, bound: SortRange, marks: list[str]) -> str:
     # As the key itself does it: `X$` is the last of everything that is `X` or starts with `X#`.
     last = f'"{prefix[:-1]}$"' if prefix.endswith("#") else f'the last "{prefix}..."'
     match bound.verb:
@@ -192,7 +192,7 @@ def _range(attribute: str, prefix: str, bound: Bound, marks: list[str]) -> str:
     return f'{attribute} BETWEEN "{prefix}" AND {high}' if prefix else f"{attribute} <= {high}"
 
 
-def _native(side: Native, given: Mapping[str, Any], bound: Bound | None) -> str:
+def _native(side: AttributeLayout, given: Mapping[str, Any], bound: SortRange | None) -> str:
     terms = [f"{each.wire} = {_plain(given[each.field])}" for each in side.attributes if each.field in given]
     if bound is not None:
         wire = next(each.wire for each in side.attributes if each.field == bound.field)
@@ -244,7 +244,7 @@ def _cost(plan: Plan, query: Query[Any], symbols: Mapping[str, Any]) -> str:
     """Say what a read costs before anything is known of the items."""
     rate = "1 RCU" if query.consistently else "0.5 RCU"
     fields = {*symbols, *([plan.tenant] if plan.tenant else [])}
-    one = query.path.index is None and query.bound is None and fields >= set(query.path.parts)
+    one = query.path.index is None and query.sort_range is None and fields >= set(query.path.parts)
     text = f"{rate} per 4 KB{' of one item' if one else ' read'}"
     if not one and (queries := _queries(query, symbols)):
         text += f", {queries}"
@@ -256,11 +256,11 @@ def _cost(plan: Plan, query: Query[Any], symbols: Mapping[str, Any]) -> str:
 def _queries(query: Query[Any], given: Mapping[str, Any]) -> str:
     """Say how many queries it is, where it is more than one."""
     side = query.path.partition
-    if not isinstance(side, Composed):
+    if not isinstance(side, TemplateLayout):
         return ""
     texts = []
-    if side.spread is not None and not set(side.spread.fields) <= {*given, query.plan.tenant}:
-        texts.append(f"{max(side.spread.shards, side.spread.was or 0)} queries")
+    if side.sharding is not None and not set(side.sharding.fields) <= {*given, query.plan.tenant}:
+        texts.append(f"{max(side.sharding.shards, side.sharding.was or 0)} queries")
     if side.bucket is not None and side.bucket not in given:
         texts.append("for each bucket" if texts else "a query for each bucket")
     return " ".join(texts)

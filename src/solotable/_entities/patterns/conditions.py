@@ -141,7 +141,7 @@ class Recorder:
     def _nothing(self) -> Condition:
         """Return the condition that the value is None: absent, or NULL where None is kept as that."""
         attribute = self._place.attribute
-        kept = attribute.dump(None) if attribute.optional else None
+        kept = attribute.encode(None) if attribute.optional else None
         if kept is None:
             return Not(Exists(self._place.path))
         return Compare("=", Attr(self._place.path), Const(kept))
@@ -159,7 +159,7 @@ class Recorder:
                     f"size({self._place.owner}) is compared with a whole number, not {value!r}."
                 )
             return Const({"N": str(value)})
-        return Const(self._place.dump(value))
+        return Const(self._place.encode(value))
 
 
 class _Root:

@@ -1,6 +1,6 @@
 """Where a value is in an item, found by the model's own names: `address.city`, `lines[2].sku`.
 
-A place knows its type, so what is compared with it or set there is dumped by the field's own rules.
+A place knows its type, so what is compared with it or set there is encoded by the field's own rules.
 It refuses names that the model does not have.
 """
 
@@ -31,7 +31,7 @@ _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A place in an entity: its path on the wire, and how values there are dumped."""
+    """A place in an entity: its path on the wire, and how values there are encoded."""
 
     owner: str
     path: Path
@@ -85,10 +85,10 @@ class Place:
         attribute = attribute_of(self.owner, "element", info, flat=False)
         return Place(self.owner, self.path, info.annotation, attribute)
 
-    def dump(self, value: Any) -> AttributeValue:
+    def encode(self, value: Any) -> AttributeValue:
         """Return the value as it is kept at this place."""
         try:
-            dumped = self.attribute.dump(value)
+            encoded = self.attribute.encode(value)
         except DataError as refused:
             # What a field refuses names it; what a list's element refuses names the list.
             text = str(refused)
@@ -97,18 +97,18 @@ class Place:
         except (AttributeError, TypeError, ValueError) as refused:
             wanted = f"{self.owner} is {_shown(self.annotation)}"
             raise DataError(f"{wanted}; {value!r} is not.", told=f"{wanted}.") from refused
-        if dumped is None:
+        if encoded is None:
             raise DataError(
                 f"{self.owner} = {value!r} has no stored form: it would be absent; use exists/missing.",
                 told=f"{self.owner} cannot store what was given.",
             )
-        return dumped
+        return encoded
 
     def _at(self, name: str, info: FieldInfo, step: str | int | None) -> Place:
         attribute = attribute_of(self.owner, name, info, flat=False)
         if step is not None and attribute.optional:
             # None among the members of a list or map is kept as NULL: absent would be another length.
-            attribute = replace(attribute, dump=or_none(attribute.dump, null=True))
+            attribute = replace(attribute, encode=or_none(attribute.encode, null=True))
         owner = f"{self.owner}{name}" if name.startswith("[") else f"{self.owner}.{name}"
         path = (*self.path, attribute.wire if step is None else step)
         return Place(owner, path, info.annotation, attribute, tuple(info.metadata))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 from pydantic import BaseModel
 
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.layout import Bound, Verb
+from solotable._entities.keys.layout import SortRange, Verb
 from solotable._expressions.ast import And, Condition
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
@@ -35,7 +35,7 @@ class Query(Generic[RowT_co]):
     plan: Plan
     path: AccessPath
     arguments: Mapping[str, Any]
-    bound: Bound | None = None
+    sort_range: SortRange | None = None
     forward: bool = True
     filter: Condition | None = None
     view: type[BaseModel] | None = None
@@ -46,35 +46,35 @@ class Query(Generic[RowT_co]):
     @classmethod
     def over(cls, entity: type[Entity], path: AccessPath, arguments: Mapping[str, Any]) -> Query[Any]:
         """Return the query of a key with these arguments."""
-        path.judge(arguments)
+        path.check_arguments(arguments)
         return cls(entity.plan(), path, dict(arguments))
 
     def since(self, **part: Any) -> Query[RowT_co]:
         """Keep what is at or above this value of the first open part of the sort key."""
-        return self._bounded("since", part)
+        return self._with_range("since", part)
 
     def after(self, **part: Any) -> Query[RowT_co]:
         """Keep what is above this value of the first open part of the sort key."""
-        return self._bounded("after", part)
+        return self._with_range("after", part)
 
     def until(self, **part: Any) -> Query[RowT_co]:
         """Keep what is at or below this value of the first open part of the sort key."""
-        return self._bounded("until", part)
+        return self._with_range("until", part)
 
     def before(self, **part: Any) -> Query[RowT_co]:
         """Keep what is below this value of the first open part of the sort key."""
-        return self._bounded("before", part)
+        return self._with_range("before", part)
 
     def between(self, **part: tuple[Any, Any]) -> Query[RowT_co]:
         """Keep what lies between the two values, both included: `between(order=(1, 5))`."""
-        return self._bounded("between", part)
+        return self._with_range("between", part)
 
     def starts_with(self, **part: str) -> Query[RowT_co]:
         """Keep what starts with this text: the one prefix that does not end at a segment."""
-        return self._bounded("starts_with", part)
+        return self._with_range("starts_with", part)
 
     def descending(self) -> Query[RowT_co]:
-        """Go from the highest sort key down."""
+        """Go from the highest_with_prefix sort key down."""
         return replace(self, forward=False)
 
     def consistent(self) -> Query[RowT_co]:
@@ -103,10 +103,10 @@ class Query(Generic[RowT_co]):
         """The query's name in messages and reports."""
         return self.pattern or f"{self.plan.name}.{self.path.name}"
 
-    def _bounded(self, verb: Verb, part: Mapping[str, Any]) -> Query[RowT_co]:
-        if self.bound is not None:
+    def _with_range(self, verb: Verb, part: Mapping[str, Any]) -> Query[RowT_co]:
+        if self.sort_range is not None:
             raise DataError(
-                f"{self.described} has a range already ({self.bound.verb}); use between for two ends."
+                f"{self.described} has a range already ({self.sort_range.verb}); use between for two ends."
             )
         if len(part) != 1:
             raise DataError(f"{verb}() takes one part of the sort key: {verb}(name=value).")
@@ -116,12 +116,12 @@ class Query(Generic[RowT_co]):
             raise DataError(f"between({name}=...) takes two values: between({name}=(low, high)).")
         if self.path.sort is None or name not in self.path.sort.fields:
             raise DataError(f"{self.described}: {name!r} is no part of the sort key; ranges go over that.")
-        return replace(self, bound=Bound(verb, name, values))
+        return replace(self, sort_range=SortRange(verb, name, values))
 
     def __repr__(self) -> str:
         given = ", ".join(f"{name}={value!r}" for name, value in self.arguments.items())
         more = ""
-        if self.bound is not None:
-            values = self.bound.values
-            more = f".{self.bound.verb}({self.bound.field}={values[0] if len(values) == 1 else values!r})"
+        if self.sort_range is not None:
+            verb, field_name, values = self.sort_range.verb, self.sort_range.field, self.sort_range.values
+            more = f".{verb}({field_name}={values[0] if len(values) == 1 else values!r})"
         return f"<Query {self.described}({given}){more}>"

@@ -1,4 +1,4 @@
-"""Upgrades and downgrades as an entity declares them: pure functions from one schema version to the next."""
+"""`@upgrade` and `@downgrade`: pure functions from one schema version of an item to the next."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any, Final, Literal
 
 from solotable.errors import DataError, StoredDataError
 
-#: The attributes of an item as Python values, by their names in the table; keys and tag are not among them.
+#: The attributes of an item as Python values, by their names in the table; without keys and tag.
 Record = dict[str, Any]
 Step = Callable[[Record], Record]
 Newer = Literal["refuse", "read"]
 
-#: What a faulty upgrader raises; anything else is no fault of the item.
+#: What a faulty function raises because of an item; other errors pass through.
 _FAULTS: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
-class _Change:
-    """One step between two shapes; called, it is its function."""
+class _SchemaChange:
+    """A function from one schema version to another, callable as itself."""
 
     kind = ""
-    #: What a step at fault is raised as: upgrades meet what is stored, downgrades what is given.
-    fault: type[DataError] = DataError
+    #: The error for a function that fails: upgrades read stored items, downgrades those of the caller.
+    error: type[DataError] = DataError
 
     def __init__(self, to: int, function: Step) -> None:
         self.to = to
@@ -34,52 +34,52 @@ class _Change:
     def __call__(self, record: Record) -> Record:
         return self.function(record)
 
-    def applied(self, record: Record, entity: str) -> Record:
-        """Return what the function makes of a record, or say that it is at fault."""
+    def apply(self, record: Record, entity: str) -> Record:
+        """Return the function's result for a record, or raise an error that names the function."""
         try:
-            made = self.function(dict(record))
+            result = self.function(dict(record))
         except _FAULTS as fault:
-            raise self.fault(
-                f"{entity}.{self.name} ({self.kind} to shape {self.to}) failed for a stored item: "
+            raise self.error(
+                f"{entity}.{self.name} ({self.kind} to schema version {self.to}) failed for a stored item: "
                 f"{type(fault).__name__}: {fault}."
             ) from fault
-        if not isinstance(made, dict):
-            raise self.fault(f"{entity}.{self.name} returned {type(made).__name__}; it returns a dict.")
-        return made
+        if not isinstance(result, dict):
+            raise self.error(f"{entity}.{self.name} returned {type(result).__name__}; return a dict.")
+        return result
 
 
-class Upgrade(_Change):
-    """The way from the shape before to this one."""
+class Upgrade(_SchemaChange):
+    """The function from the schema version before `to` to it."""
 
     kind = "upgrade"
-    fault = StoredDataError
+    error = StoredDataError
 
     def __init__(self, to: int, function: Step, replaces: tuple[str, ...]) -> None:
         super().__init__(to, function)
         self.replaces = replaces
 
 
-class Downgrade(_Change):
-    """The way back, for what the upgrade replaced."""
+class Downgrade(_SchemaChange):
+    """The function that fills what the upgrade from `to` replaced."""
 
     kind = "downgrade"
 
 
 def upgrade(*, to: int, replaces: Iterable[str] = ()) -> Callable[[Step], Upgrade]:
-    """Declare how stored items become those of shape `to`, from the shape before.
+    """Declare how stored items of the schema version before `to` become those of `to`.
 
-    The function takes and returns a dict of attributes. `replaces` names attributes that the new shape
-    no longer has: they are dropped, or kept up to date by a `downgrade` as long as there is one.
+    The function takes and returns a dict of attributes. `replaces` names attributes that the new version
+    no longer has: they are dropped, or written by a `downgrade` as long as there is one.
     """
     names = (replaces,) if isinstance(replaces, str) else tuple(replaces)
-    return lambda function: Upgrade(to, _bare(function), names)
+    return lambda function: Upgrade(to, _unwrap(function), names)
 
 
 def downgrade(*, to: int) -> Callable[[Step], Downgrade]:
-    """Declare how code of the shape `to` is served: writes fill what the upgrade from it replaced."""
-    return lambda function: Downgrade(to, _bare(function))
+    """Declare how writes fill the attributes for code of schema version `to`."""
+    return lambda function: Downgrade(to, _unwrap(function))
 
 
-def _bare(function: Any) -> Step:
+def _unwrap(function: Any) -> Step:
     found: Step = function.__func__ if isinstance(function, staticmethod) else function
     return found

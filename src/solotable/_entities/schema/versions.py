@@ -1,9 +1,7 @@
-"""Shapes: how the stored items of an entity changed over its releases, and the way from each to the next.
+"""The schema versions of an entity: upgrades of stored items, and what older releases still read.
 
-An item says in an attribute of its own which shape it has; without one it has the first. Upgraders
-are pure: they take the stored attributes and return those of the next shape, and nothing is handed to
-them that could read or write. What an upgrade replaces can be written along for code that is a release
-behind, until nobody needs it.
+A stored item holds its schema version in an attribute; without one it has version 1. A class may
+also write the attributes that an upgrade replaced, for releases that do not know the new ones yet.
 """
 
 from __future__ import annotations
@@ -14,110 +12,114 @@ from typing import Any, Final
 
 from solotable._values import AttributeValue, Item, dump, load
 from solotable._values.lazy_dataclass import dataclass
-from solotable.errors import DeclarationError, NewerShape, StoredDataError
+from solotable.errors import DeclarationError, NewerSchemaVersion, StoredDataError
 
 from .upgrades import Downgrade, Newer, Record, Upgrade
 
-#: Values that cannot have been changed in place.
-_FIXED: Final = (str, int, bytes, bool, type(None))
+#: Types of values that an upgrade cannot change in place.
+_IMMUTABLE: Final = (str, int, bytes, bool, type(None))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shapes:
-    """The shapes of one entity."""
+class SchemaVersions:
+    """The schema versions of one entity."""
 
     entity: str
     current: int
-    #: Whether the entity says which shape it has; only then are writes guarded by it.
+    #: Whether the class names its schema version; only then are writes guarded by it.
     declared: bool
     newer: Newer
     upgrades: tuple[Upgrade, ...]
-    #: From the newest to the oldest that is served.
+    #: The newest first.
     downgrades: tuple[Downgrade, ...]
-    #: The attributes that hold the shape and, where older code is served, the oldest one.
+    #: The attribute that holds an item's schema version.
     attribute: str
-    since: str
-    #: Attributes of stored items that no record shows: keys and tag, and those above.
+    #: The attribute that holds the oldest version that can still read the item; only with downgrades.
+    oldest_attribute: str
+    #: Attributes of stored items that upgrades do not see: keys, tag, and the two above.
     hidden: frozenset[str]
-    #: What is left out of the unknown attributes of an item.
+    #: Attributes of stored items that are not unknown attributes of the entity.
     dropped: frozenset[str]
-    #: The key attributes of the table, and all that follows from other attributes or never changes.
+    #: The key attributes of the table.
     key_names: tuple[str, ...]
+    #: Attributes that follow from others, or never change.
     implied: frozenset[str]
-    _mark: Mapping[str, AttributeValue] = field(init=False)
+    _attributes: Mapping[str, AttributeValue] = field(init=False)
 
     def __post_init__(self) -> None:
-        mark: dict[str, AttributeValue] = {}
+        attributes: dict[str, AttributeValue] = {}
         if self.current > 1:
-            mark[self.attribute] = {"N": str(self.current)}
+            attributes[self.attribute] = {"N": str(self.current)}
         if self.downgrades:
-            mark[self.since] = {"N": str(self.oldest)}
-        object.__setattr__(self, "_mark", mark)
+            attributes[self.oldest_attribute] = {"N": str(self.oldest)}
+        object.__setattr__(self, "_attributes", attributes)
 
     @property
     def oldest(self) -> int:
-        """The oldest shape whose code can read what is written."""
+        """The oldest schema version whose code can read what is written."""
         return self.downgrades[-1].to if self.downgrades else self.current
 
     @property
-    def mark(self) -> Mapping[str, AttributeValue]:
-        """The attributes that say the shape, as they are written; none for the first one."""
-        return self._mark
+    def attributes(self) -> Mapping[str, AttributeValue]:
+        """The attributes that a written item gets; none for version 1."""
+        return self._attributes
 
-    def of(self, item: Item) -> int:
-        """Return the shape of a stored item."""
+    def version_of(self, item: Item) -> int:
+        """Return the schema version of a stored item."""
         return self._number(item, self.attribute, 1)
 
     def differs(self, item: Item) -> bool:
-        """Whether an item is stored otherwise than the entity would store it today."""
-        return any(item.get(name) != self._mark.get(name) for name in (self.attribute, self.since))
+        """Say whether a stored item has other version attributes than a put would write now."""
+        names = (self.attribute, self.oldest_attribute)
+        return any(item.get(name) != self._attributes.get(name) for name in names)
 
     def is_newer(self, item: Item) -> bool:
-        """Whether an item can only be read by code that is newer than this."""
-        stored = self.of(item)
-        return stored > self.current and self._number(item, self.since, stored) > self.current
+        """Say whether only code that is newer than this can read an item."""
+        stored = self.version_of(item)
+        return stored > self.current and self._number(item, self.oldest_attribute, stored) > self.current
 
-    def refusal(self, item: Item) -> NewerShape:
+    def newer_error(self, item: Item) -> NewerSchemaVersion:
         """Return the error for an item that is newer than this code."""
-        stored = self.of(item)
-        return NewerShape(
-            f"A stored {self.entity} has shape {stored} and this code knows shapes up to {self.current}; "
-            f"deploy the code that reads shape {stored} everywhere before any that writes it.",
-            shape=stored,
+        stored = self.version_of(item)
+        return NewerSchemaVersion(
+            f"A stored {self.entity} has schema version {stored}, and this code knows versions up to "
+            f"{self.current}; deploy the code that reads version {stored} everywhere before any that writes "
+            f"it.",
+            schema_version=stored,
             known=self.current,
         )
 
-    def raised(self, item: Item) -> Item:
-        """Return a stored item in the current shape; it is the same one if it has that already."""
-        stored = self.of(item)
+    def upgrade(self, item: Item) -> Item:
+        """Return a stored item in the current schema version; the same object if it has that already."""
+        stored = self.version_of(item)
         if stored >= self.current:
             if self.newer == "refuse" and self.is_newer(item):
-                raise self.refusal(item)
+                raise self.newer_error(item)
             return item
         record = self._record(item)
         before = dict(record)
         for step in self.upgrades[stored - 1 :]:
-            record = step.applied(record, self.entity)
+            record = step.apply(record, self.entity)
             for name in step.replaces:
                 record.pop(name, None)
-        made = {name: value for name, value in item.items() if name in self.hidden}
+        upgraded = {name: value for name, value in item.items() if name in self.hidden}
         for name, value in record.items():
             if name in self.hidden:
                 raise StoredDataError(
-                    f"{self.entity}: an upgrade returned {name!r}, which the store keeps itself."
+                    f"{self.entity}: an upgrade returned {name!r}, which only the store may write."
                 )
-            same = name in before and value is before[name] and isinstance(value, _FIXED)
-            made[name] = item[name] if same else dump(value)
-        return made
+            same = name in before and value is before[name] and isinstance(value, _IMMUTABLE)
+            upgraded[name] = item[name] if same else dump(value)
+        return upgraded
 
-    def finish(self, item: Item) -> None:
-        """Say the shape in an item that is about to be written, and fill what older code needs."""
-        item.update(self._mark)
+    def complete(self, item: Item) -> None:
+        """Add the version attributes to an item before it is written, and the attributes for older code."""
+        item.update(self._attributes)
         if not self.downgrades:
             return
         record = self._record(item)
         for step in self.downgrades:
-            record = step.applied(record, self.entity)
+            record = step.apply(record, self.entity)
             for name in self.upgrades[step.to - 1].replaces:
                 if name in record:
                     item[name] = dump(record[name])
@@ -133,115 +135,117 @@ class Shapes:
             return absent
         try:
             return int(value["N"])
-        except (KeyError, ValueError) as fault:
+        except (KeyError, ValueError) as error:
             raise StoredDataError(
-                f"A stored {self.entity} has {name} = {value}, which is no shape; if the attribute is your "
-                f"own, name another one: Table(..., shape='...')."
-            ) from fault
+                f"A stored {self.entity} has {name} = {value}, which is not a schema version; if the "
+                f"attribute is your own, choose another one: Table(..., schema_version='...')."
+            ) from error
 
 
-def build_shapes(  # noqa: PLR0913 - what the steps are checked against, each by name
+def build_schema_versions(  # noqa: PLR0913 - each by name
     owner: type,
     *,
-    shape: int | None,
+    schema_version: int | None,
     newer: Newer,
     attribute: str,
     derived: frozenset[str],
     wires: Iterable[str],
     key_names: tuple[str, ...],
     key_fields: Iterable[str],
-) -> Shapes:
-    """Collect the steps that a class declares, or raise the DeclarationError that says what is missing."""
+) -> SchemaVersions:
+    """Collect the upgrades and downgrades of a class, or raise the DeclarationError for what is missing."""
     name = owner.__name__
-    current = 1 if shape is None else shape
+    current = 1 if schema_version is None else schema_version
     if current < 1:
-        raise DeclarationError(f"{name}: the first shape is 1; shape={shape} was given.")
+        raise DeclarationError(f"{name}: schema_version={schema_version}; the first schema version is 1.")
     upgrades = _steps(owner, Upgrade)
     downgrades = _steps(owner, Downgrade)
-    _judge_upgrades(name, current, upgrades)
-    _judge_downgrades(name, current, upgrades, downgrades)
+    _check_upgrades(name, current, upgrades)
+    _check_downgrades(name, current, upgrades, downgrades)
     fields = frozenset(wires)
-    since = f"{attribute}_from"
-    own = {attribute, since}
-    if taken := sorted(own & (fields | derived)):
+    oldest_attribute = f"{attribute}_from"
+    reserved = {attribute, oldest_attribute}
+    if taken := sorted(reserved & (fields | derived)):
         raise DeclarationError(
-            f"{name} keeps {taken[0]!r}, in which its table keeps the shapes of items; "
-            f"name another attribute for these: Table(..., shape='...')."
+            f"{name} has the attribute {taken[0]!r}, in which its table stores the schema versions of items; "
+            f"choose another attribute for these: Table(..., schema_version='...')."
         )
     for step in upgrades.values():
         for each in step.replaces:
             if each in fields or each in derived:
                 raise DeclarationError(
                     f"{name}.{step.name} replaces {each!r}, which is an attribute of the entity today; "
-                    f"keep the new value under another name."
+                    f"store the new value under another name."
                 )
     replaced = {each for step in upgrades.values() for each in step.replaces}
-    return Shapes(
+    return SchemaVersions(
         entity=name,
         current=current,
-        declared=shape is not None,
+        declared=schema_version is not None,
         newer=newer,
         upgrades=tuple(upgrades[to] for to in sorted(upgrades)),
         downgrades=tuple(downgrades[to] for to in sorted(downgrades, reverse=True)),
         attribute=attribute,
-        since=since,
-        hidden=derived | own,
-        dropped=derived | own | replaced,
+        oldest_attribute=oldest_attribute,
+        hidden=derived | reserved,
+        dropped=derived | reserved | replaced,
         key_names=key_names,
-        implied=derived | {since, *key_names, *key_fields},
+        implied=derived | {oldest_attribute, *key_names, *key_fields},
     )
 
 
 def _steps(owner: type, kind: type[Any]) -> dict[int, Any]:
     declared: dict[str, Any] = {}
     for each in reversed(owner.__mro__):
-        # What a subclass calls by the same name stands in its place.
+        # A name that a subclass uses for something else replaces the step.
         declared = {name: step for name, step in declared.items() if name not in vars(each)}
         declared |= {name: step for name, step in vars(each).items() if isinstance(step, kind)}
     found: dict[int, Any] = {}
     for name, step in declared.items():
         if step.to in found:
             raise DeclarationError(
-                f"{owner.__name__} has two {kind.kind}s to shape {step.to}: {found[step.to].name} and "
-                f"{name}; one step leads to each shape."
+                f"{owner.__name__} has two {kind.kind}s to schema version {step.to}: {found[step.to].name} "
+                f"and {name}; remove one."
             )
         found[step.to] = step
     return found
 
 
-def _judge_upgrades(name: str, current: int, upgrades: Mapping[int, Upgrade]) -> None:
+def _check_upgrades(name: str, current: int, upgrades: Mapping[int, Upgrade]) -> None:
     missing = [to for to in range(2, current + 1) if to not in upgrades]
     if missing:
         raise DeclarationError(
-            f"{name} has shape {current} and no upgrade to {' and '.join(map(str, missing))}; write "
-            f"@upgrade(to={missing[0]}) over a function from the attributes of shape {missing[0] - 1}."
+            f"{name} has schema version {current} and no upgrade to {' and '.join(map(str, missing))}; write "
+            f"@upgrade(to={missing[0]}) above a function of the attributes of version {missing[0] - 1}."
         )
     extra = [step for to, step in upgrades.items() if not 2 <= to <= current]
     if extra:
         raise DeclarationError(
-            f"{name}.{extra[0].name} leads to shape {extra[0].to}, but {name} has shape {current}; "
-            f"write shape={max(upgrades)} in the class."
+            f"{name}.{extra[0].name} upgrades to schema version {extra[0].to}, but {name} has version "
+            f"{current}; write schema_version={max(upgrades)} in the class."
         )
 
 
-def _judge_downgrades(
+def _check_downgrades(
     name: str, current: int, upgrades: Mapping[int, Upgrade], downgrades: Mapping[int, Downgrade]
 ) -> None:
     for to, step in downgrades.items():
+        where = f"{name}.{step.name}"
         if not 1 <= to < current:
             raise DeclarationError(
-                f"{name}.{step.name} leads to shape {to}, but the shapes before {current} are 1 to "
+                f"{where} downgrades to schema version {to}; the versions before {current} are 1 to "
                 f"{current - 1}."
                 if current > 1
-                else f"{name}.{step.name} leads to shape {to}, but {name} has only had one; write shape=2."
+                else f"{where} downgrades to schema version {to}, but {name} has version 1 only; write "
+                f"schema_version=2."
             )
         if not upgrades[to + 1].replaces:
             raise DeclarationError(
-                f"{name}.{step.name} fills what the upgrade to shape {to + 1} replaces, and that names "
-                f"nothing; write @upgrade(to={to + 1}, replaces=(...))."
+                f"{where} fills what the upgrade to schema version {to + 1} replaces, but it names none; "
+                f"write @upgrade(to={to + 1}, replaces=(...))."
             )
         if to + 1 < current and to + 1 not in downgrades:
             raise DeclarationError(
-                f"{name}.{step.name} starts from shape {to + 1}, and nothing leads there from {current}; "
+                f"{where} starts from schema version {to + 1}, and no downgrade leads there from {current}; "
                 f"add @downgrade(to={to + 1})."
             )

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 from solotable._entities.declare.table import suggestion
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.layout import Composed
-from solotable._entities.keys.templates import Part, Template
+from solotable._entities.keys.layout import TemplateLayout
+from solotable._entities.keys.templates import Template, TemplateField
 from solotable._values import AttributeValue, Item
 from solotable.errors import DeclarationError
 
@@ -63,7 +63,7 @@ class History(Trait):
         """Check the declaration, and return it as the entity keeps it."""
         where = f"{draft.name}.{self.name}"
         primary, table = draft.keys["key"], draft.table
-        if not isinstance(primary.sort, Composed):
+        if not isinstance(primary.sort, TemplateLayout):
             raise DeclarationError(
                 f"{where}: snapshots lie beside the entity under sort keys of their own, "
                 f"so {draft.name}.key needs a sort template."
@@ -72,7 +72,7 @@ class History(Trait):
         self._judge_restored_from(where, draft)
         bound = copy(self)
         bound.template = Template.compile(self.text, draft.annotations, where=where)
-        _judge_fields(where, bound.template, primary, draft.version or "")
+        _check_fields(where, bound.template, primary, draft.version or "")
         if could_equal(bound.template, primary.sort.template):
             raise DeclarationError(
                 f"{where}: {self.text!r} can be the same key as {primary.sort.template.text!r} of the "
@@ -136,8 +136,8 @@ class History(Trait):
         known = {name: values[name] for name in self.template.fields[:-1]}
         return self.template.prefix(known)
 
-    def _version_part(self) -> Part:
-        return next(part for part in reversed(self.template.parts) if isinstance(part, Part))
+    def _version_part(self) -> TemplateField:
+        return next(part for part in reversed(self.template.parts) if isinstance(part, TemplateField))
 
     def _judge_numbers(self, where: str) -> None:
         if self.keep is not None and self.keep < 1:
@@ -177,7 +177,7 @@ def could_equal(one: Template, other: Template) -> bool:
     )
 
 
-def _judge_fields(where: str, template: Template, primary: AccessPath, version: str) -> None:
+def _check_fields(where: str, template: Template, primary: AccessPath, version: str) -> None:
     assert primary.sort is not None
     fields = template.fields
     if not fields or fields[-1] != version or version in fields[:-1]:
@@ -185,7 +185,7 @@ def _judge_fields(where: str, template: Template, primary: AccessPath, version: 
             f"{where}: {template.text!r} ends with the version, so that snapshots sort by its number; "
             f"write ...#v{{{version}:06d}}."
         )
-    part = next(part for part in reversed(template.parts) if isinstance(part, Part))
+    part = next(part for part in reversed(template.parts) if isinstance(part, TemplateField))
     if part.codec.kind != "digits" or part.spec.startswith("+"):
         raise DeclarationError(
             f"{where}: {{{version}}} in {template.text!r} needs a width, or v10 comes before v9; "

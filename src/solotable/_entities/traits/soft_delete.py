@@ -28,7 +28,7 @@ KEYS_ASIDE = "_deleted_keys"
 PURGING = "_purging"
 #: Why an item must not be purged.
 HELD = "_held"
-#: What the load of an entity leaves out; a hold is carried along like any attribute it does not know.
+#: What the decode of an entity leaves out; a hold is carried along like any attribute it does not know.
 HIDING = frozenset({DELETED_AT, PURGE_AT, KEYS_ASIDE, PURGING})
 
 

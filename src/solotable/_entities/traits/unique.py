@@ -33,7 +33,7 @@ class UniqueRule(Trait):
         """Return the parts of the lock's key; None while the field has no value."""
         texts = []
         for attribute in (*self.within, self.attribute):
-            value = attribute.dump(values[attribute.field])
+            value = attribute.encode(values[attribute.field])
             if value is None or "NULL" in value:
                 return None
             ((kind, content),) = value.items()

@@ -59,8 +59,8 @@ def changes_of(
     for plan in (before,) if before is after else (before, after):
         if plan is None or (wanted and not any(plan is each for each in wanted)):
             continue
-        old = plan.load(record.before) if plan is before and record.before is not None else None
-        new = plan.load(record.after) if plan is after and record.after is not None else None
+        old = plan.decode(record.before) if plan is before and record.before is not None else None
+        new = plan.decode(record.after) if plan is after and record.after is not None else None
         stands = old if new is None else new
         yield Changed(
             entity=plan.entity,

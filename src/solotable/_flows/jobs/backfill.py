@@ -1,6 +1,6 @@
 """Bringing stored items up to date: one page of a scan at a time, each item under a condition.
 
-An item is rewritten when its shape is not the current one, or its index keys are not those that its
+An item is rewritten when its schema version is not the current one, or its index keys are not those that its
 model derives. A concurrent write is never lost: the rewrite requires what it was made from, and is made
 anew from what it met. No version is raised, nothing is stamped and nothing is written along, because
 the entity itself does not change.
@@ -26,7 +26,7 @@ from solotable._values import Item
 from solotable.errors import (
     ConditionFailed,
     DataError,
-    NewerShape,
+    NewerSchemaVersion,
     OutcomeUnknown,
     ServiceError,
     TransactionCancelled,
@@ -46,7 +46,7 @@ class Tally:
     #: Items of the table that were read, and those of the entity among them.
     seen: int = 0
     items: int = 0
-    #: Items brought to the current shape, and items of the current shape whose index keys were mended.
+    #: Items upgraded to the current schema version, and items of that version whose index keys were mended.
     upgraded: int = 0
     reindexed: int = 0
     #: Rewrites that were made anew because somebody else wrote first.
@@ -102,7 +102,7 @@ class Work:
 class Rewrite:
     """How one stored item is brought up to date."""
 
-    kind: Literal["shape", "keys"]
+    kind: Literal["schema", "keys"]
     action: UpdateItem
 
     @property
@@ -122,25 +122,25 @@ class Paged:
 
 def assess(work: Work, item: Item) -> Rewrite | None:
     """Return how an item is brought up to date, None if it is; raise what is wrong with it."""
-    plan, shapes = work.plan, work.plan.shapes
-    if shapes.of(item) > shapes.current:
-        raise shapes.refusal(item)
-    if shapes.differs(item):
+    plan, versions = work.plan, work.plan.schema_versions
+    if versions.version_of(item) > versions.current:
+        raise versions.newer_error(item)
+    if versions.differs(item):
         found = recast(plan, item)
         changed = difference(item, found.item)
-        return _rewrite(work, item, changed, origins(plan, item, changed), "shape")
-    entity = plan.load(item)
+        return _rewrite(work, item, changed, origins(plan, item, changed), "schema")
+    entity = plan.decode(item)
     stale = stale_keys(plan, item, entity)
     if not stale:
         return None
     affected = [path for path in plan.indexes if set(path.derived) & stale.keys()]
     made_of = {plan.attributes[name].wire for path in affected for name in path.fields}
-    names = sorted({shapes.attribute, *made_of} - shapes.implied)
+    names = sorted({versions.attribute, *made_of} - versions.implied)
     return _rewrite(work, item, stale, {name: item.get(name) for name in names}, "keys")
 
 
 def _rewrite(
-    work: Work, item: Item, changed: Facts, origin: Facts, kind: Literal["shape", "keys"]
+    work: Work, item: Item, changed: Facts, origin: Facts, kind: Literal["schema", "keys"]
 ) -> Rewrite:
     plan = work.plan
     # The tag, so that an item which was deleted meanwhile is not made anew.
@@ -150,7 +150,7 @@ def _rewrite(
         required[DELETED_AT] = item.get(DELETED_AT)
     action = UpdateItem(
         table=work.scope.table(plan.table),
-        key={name: item[name] for name in plan.shapes.key_names},
+        key={name: item[name] for name in plan.schema_versions.key_names},
         update=update_of(changed),
         condition=all_of(as_stored(required)),
         returns_on_failure=True,
@@ -191,7 +191,7 @@ def page(work: Work, part: Part) -> Flow[Paged]:
     for item in found:
         try:
             rewrite = assess(work, item)
-        except NewerShape:
+        except NewerSchemaVersion:
             tally += Tally(newer=1)
         except DataError as refused:
             tally += Tally(failed=1)
@@ -266,7 +266,7 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
             return tally
         try:
             again = assess(work, met)
-        except NewerShape:
+        except NewerSchemaVersion:
             return tally + Tally(newer=1)
         except DataError as refused:
             problems.append(_told(plan, met, refused))
@@ -306,7 +306,7 @@ def _paced(work: Work, capacity: Capacity | None) -> Flow[float]:
 
 
 def _done(rewrites: list[Rewrite]) -> Tally:
-    upgraded = [rewrite.kind for rewrite in rewrites].count("shape")
+    upgraded = [rewrite.kind for rewrite in rewrites].count("schema")
     return Tally(upgraded=upgraded, reindexed=len(rewrites) - upgraded)
 
 

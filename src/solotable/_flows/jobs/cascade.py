@@ -13,7 +13,7 @@ from typing import Any
 from solotable._entities.declare.children import path_to
 from solotable._entities.declare.plan import Plan
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.layout import Composed
+from solotable._entities.keys.layout import TemplateLayout
 from solotable._entities.traits.counters import Counted
 from solotable._entities.traits.history import History
 from solotable._entities.traits.names import Names
@@ -172,7 +172,7 @@ def _with_belongings(run: Run, removal: Removal, item: Item, above: tuple[str, .
     plan, scope = removal.plan, run.scope
     if not any(isinstance(trait, (UniqueRule, Names, History, Counted)) for trait in plan.traits):
         return removal
-    before = Stored(item, plan.load(item))
+    before = Stored(item, plan.decode(item))
     change = Change(plan, before, None)
     along: list[WriteAction] = []
     removed = 0
@@ -261,7 +261,7 @@ def _some_children(
         keys = [{name: each[name] for name in child.primary.names} for each in items]
         whole = yield from fetch(scope, child, keys, consistent=True)
         items = [each for each in whole if each is not None]
-    wanted = {child.attributes[name].wire: child.attributes[name].dump(values[name]) for name in values}
+    wanted = {child.attributes[name].wire: child.attributes[name].encode(values[name]) for name in values}
     wanted[child.table.tag] = child.tag_value
     ours = [each for each in items if all(each.get(name) == value for name, value in wanted.items())]
     if reply.last_key:
@@ -272,15 +272,15 @@ def _some_children(
 def _key_values(plan: Plan, item: Item) -> dict[str, Any]:
     """Return the fields that an item's own key is made of."""
     attributes = (plan.attributes[name] for name in plan.primary.parts)
-    return {each.field: each.load(item[each.wire]) for each in attributes}
+    return {each.field: each.decode(item[each.wire]) for each in attributes}
 
 
 def _lanes(path: AccessPath, values: Mapping[str, Any]) -> list[tuple[KeyTerm, ...]]:
     """Return the key conditions of one parent's children: one, or one for each shard."""
     side = path.partition
     partitions: list[tuple[KeyTerm, ...]]
-    if isinstance(side, Composed):
-        partitions = [(KeyTerm(side.attribute, "=", ({"S": text},)),) for text in side.every(values)]
+    if isinstance(side, TemplateLayout):
+        partitions = [(KeyTerm(side.attribute, "=", ({"S": text},)),) for text in side.partitions(values)]
     else:
         partitions = [side.equals(values)]
     if path.sort is None:

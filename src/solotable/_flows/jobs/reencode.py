@@ -48,10 +48,10 @@ class Recast:
 
 def recast(plan: Plan, before: Item) -> Recast:
     """Return an item as its entity is stored today; raises what reading it does."""
-    entity = plan.load(before)
-    item = plan.dump(entity.__dict__, entity.unknown_attributes)
-    if any(item[name] != before[name] for name in plan.shapes.key_names):
-        shown = {name: before[name] for name in plan.shapes.key_names}
+    entity = plan.decode(before)
+    item = plan.encode(entity.__dict__, entity.unknown_attributes)
+    if any(item[name] != before[name] for name in plan.schema_versions.key_names):
+        shown = {name: before[name] for name in plan.schema_versions.key_names}
         raise StoredDataError(
             f"The stored {plan.name} {shown} has fields that make another key; an upgrade changes no part "
             f"of the key: put it anew and delete this one."
@@ -72,7 +72,7 @@ def stale_keys(plan: Plan, item: Item, entity: Entity) -> dict[str, AttributeVal
         return {}
     stale: dict[str, AttributeValue | None] = {}
     for path in plan.indexes:
-        derived = path.dump(entity.__dict__) or {}
+        derived = path.encode(entity.__dict__) or {}
         for name in path.derived:
             if item.get(name) != derived.get(name):
                 stale[name] = derived.get(name)
@@ -102,14 +102,14 @@ def origins(plan: Plan, before: Item, touched: Iterable[str]) -> dict[str, Attri
     The version stands for all that is under it; without one it is every attribute that the item has, or
     that its model knows. What follows from others need not be named.
     """
-    shapes = plan.shapes
-    names = {shapes.attribute, *touched}
+    versions = plan.schema_versions
+    names = {versions.attribute, *touched}
     version = None if plan.version is None else plan.attributes[plan.version].wire
     if version is not None and version in before:
         names.add(version)
     else:
-        names |= {*before, *plan.by_wire, *(name for step in shapes.upgrades for name in step.replaces)}
-    names -= shapes.implied
+        names |= {*before, *plan.by_wire, *(name for step in versions.upgrades for name in step.replaces)}
+    names -= versions.implied
     if len(names) > _MOST_FACTS:
         raise DataError(
             f"A stored {plan.name} has {len(names)} attributes, too many to require all of them unchanged; "
@@ -119,23 +119,23 @@ def origins(plan: Plan, before: Item, touched: Iterable[str]) -> dict[str, Attri
 
 
 def is_current(plan: Plan) -> Condition:
-    """Return the condition that an item is stored in the shape of today."""
-    shapes = plan.shapes
-    if shapes.current == 1:
-        return Not(Exists((shapes.attribute,)))
-    mark = {shapes.since: None, **shapes.mark}
+    """Return the condition that an item is stored with the current schema version."""
+    versions = plan.schema_versions
+    if versions.current == 1:
+        return Not(Exists((versions.attribute,)))
+    mark = {versions.oldest_attribute: None, **versions.attributes}
     return And(tuple(as_stored(mark)))
 
 
 def is_known(plan: Plan) -> Condition:
-    """Return the condition that an item, if there is one, is of no newer shape than this code knows."""
-    shapes = plan.shapes
-    newest = Const({"N": str(shapes.current)})
+    """Return the condition that an item is absent, or of a schema version that this code knows."""
+    versions = plan.schema_versions
+    newest = Const({"N": str(versions.current)})
     return Or(
         (
-            Not(Exists((shapes.attribute,))),
-            Compare("<=", Attr((shapes.attribute,)), newest),
-            Compare("<=", Attr((shapes.since,)), newest),
+            Not(Exists((versions.attribute,))),
+            Compare("<=", Attr((versions.attribute,)), newest),
+            Compare("<=", Attr((versions.oldest_attribute,)), newest),
         )
     )
 

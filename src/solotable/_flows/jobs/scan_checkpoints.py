@@ -12,7 +12,7 @@ from hashlib import blake2b
 from typing import Any
 
 from solotable._entities.declare.plan import Plan
-from solotable._entities.keys.layout import Composed, Native
+from solotable._entities.keys.layout import AttributeLayout, TemplateLayout
 from solotable._flows.internal_items import internal_key, internal_partition
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
@@ -50,16 +50,16 @@ def goal_of(plan: Plan) -> str:
         (path.name, path.index and path.index.name, _text(path.partition), _text(path.sort))
         for path in plan.indexes
     ]
-    words = repr((plan.tag, plan.shapes.current, plan.shapes.oldest, keys))
+    words = repr((plan.tag, plan.schema_versions.current, plan.schema_versions.oldest, keys))
     return blake2b(words.encode(), digest_size=8).hexdigest()
 
 
-def _text(side: Composed | Native | None) -> str:
+def _text(side: TemplateLayout | AttributeLayout | None) -> str:
     if side is None:
         return ""
-    if not isinstance(side, Composed):
+    if not isinstance(side, TemplateLayout):
         return repr(side.fields)
-    spread = side.spread
+    spread = side.sharding
     return side.shown if spread is None else repr((side.shown, spread.shards, spread.fields))
 
 

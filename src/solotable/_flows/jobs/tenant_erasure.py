@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
 from solotable._entities.keys.codecs import unescape
-from solotable._entities.keys.layout import Composed
+from solotable._entities.keys.layout import TemplateLayout
 from solotable._entities.traits.soft_delete import DELETED_AT, HELD, PURGE_AT
 from solotable._entities.traits.unique import UniqueRule
 from solotable._expressions.ast import KeyTerm
@@ -114,9 +114,10 @@ def partitions(table: Table, tenant: str) -> list[tuple[KeyTerm, ...]]:
             continue
         partition, arguments = plan.primary.partition, {plan.tenant: tenant}
         each = [partition.equals(arguments)]
-        if isinstance(partition, Composed):
+        if isinstance(partition, TemplateLayout):
             each = [
-                (KeyTerm(partition.attribute, "=", ({"S": text},)),) for text in partition.every(arguments)
+                (KeyTerm(partition.attribute, "=", ({"S": text},)),)
+                for text in partition.partitions(arguments)
             ]
         found |= {repr(terms): terms for terms in each}
     if table.partition.kind == "S" and table.sort is not None:
@@ -147,7 +148,7 @@ def tenant_of(table: Table, item: Item) -> str | None:
     if beside is None or beside.tenant is None:
         return None
     partition = beside.primary.partition
-    if isinstance(partition, Composed):
+    if isinstance(partition, TemplateLayout):
         found = (partition.parse(item[partition.attribute].get("S", "")) or {}).get(beside.tenant)
         return None if found is None else str(found)
     return _text(item, beside.attributes[beside.tenant].wire)
@@ -155,7 +156,7 @@ def tenant_of(table: Table, item: Item) -> str | None:
 
 def _is_listed(plan: Plan) -> bool:
     partition = plan.primary.partition
-    has_buckets = isinstance(partition, Composed) and partition.bucket is not None
+    has_buckets = isinstance(partition, TemplateLayout) and partition.bucket is not None
     return set(partition.fields) == {plan.tenant} and not has_buckets
 
 
@@ -195,7 +196,7 @@ def _derived_keys(table: Table, item: Item) -> Iterator[Item]:
     rules = [trait for trait in plan.traits if isinstance(trait, UniqueRule)]
     # The locks of an item that does not fit its class are found by a scan only.
     with suppress(StoredDataError):
-        entity = plan.load(item) if rules else None
+        entity = plan.decode(item) if rules else None
         for rule in rules:
             if (lock := lock_key(plan, rule, entity)) is not None:
                 yield lock

@@ -355,14 +355,18 @@ def _is_ours(place: Place, item: Item) -> bool:
 def _projection(place: Place, view: type[BaseModel]) -> tuple[tuple[str, ...], ...] | None:
     plan = place.plan
     # Only an upgrader knows what it needs, so items that may be old are read whole.
-    if plan.shapes.upgrades:
+    if plan.schema_versions.upgrades:
         return None
     for name in view.model_fields:
         field_of(plan, name)
     wanted = [plan.attributes[name].wire for name in view.model_fields]
-    shape = [plan.shapes.attribute, plan.shapes.since] if plan.shapes.declared else []
+    marks = (
+        [plan.schema_versions.attribute, plan.schema_versions.oldest_attribute]
+        if plan.schema_versions.declared
+        else []
+    )
     return tuple(
-        (name,) for name in dict.fromkeys((*wanted, ASIDE, plan.table.tag, *plan.primary.names, *shape))
+        (name,) for name in dict.fromkeys((*wanted, ASIDE, plan.table.tag, *plan.primary.names, *marks))
     )
 
 
@@ -374,7 +378,7 @@ def _loaded(place: Place, item: Item) -> Stored:
     plan = place.plan
     original = _original(place, item)
     try:
-        entity = plan.load(original)
+        entity = plan.decode(original)
     except DataError as refused:
         number = item.get(_version_name(plan), {}).get("N", "?")
         raise StoredDataError(

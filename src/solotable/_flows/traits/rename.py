@@ -191,7 +191,7 @@ def redirects(scope: Scope, query: Query[Any], *, limit: int, cursor: str | None
     asked = replace(prepared.request, projection=projection, limit=limit, start=start)
     reply: Page = yield from send(asked, scope.retries)
     found: list[Redirect[Any]] = [
-        Redirect(name=alias, to=str(field.load(item[field.wire])))
+        Redirect(name=alias, to=str(field.decode(item[field.wire])))
         for item in decode_items(reply.items or ())
         if item.get(plan.table.tag) == plan.tag_value
         for alias in trait.aliases(item)
@@ -226,7 +226,7 @@ def _renamed(
         ) from refused
     unknown = trait.with_aliases(before.entity.unknown_attributes, aliases)
     entity.keep_unknown(unknown)
-    return Stored(plan.dump(entity.__dict__, unknown), entity)
+    return Stored(plan.encode(entity.__dict__, unknown), entity)
 
 
 def _arrival(table: str, plan: Plan, trait: Names, after: Stored, name: str) -> DerivedWrite:
@@ -270,7 +270,7 @@ def _without(
         returns_on_failure=True,
     )
     item = {**trait.with_aliases(holder.item, left), version: number}
-    return action, Stored(item, plan.load(item))
+    return action, Stored(item, plan.decode(item))
 
 
 def _required(scope: Scope, plan: Plan, trait: Names, arguments: Mapping[str, Any]) -> Flow[Stored]:

@@ -129,8 +129,8 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
     aside: Item = item.get(KEYS_ASIDE, {}).get("M", {})
     gone = [name for name in (DELETED_AT, PURGE_AT, KEYS_ASIDE) if name in item]
     bare = {name: value for name, value in item.items() if name not in gone}
-    entity = plan.load(bare | aside)
-    if not plan.shapes.differs(item):
+    entity = plan.decode(bare | aside)
+    if not plan.schema_versions.differs(item):
         # A backfill that came by meanwhile could not mend keys that are nowhere.
         fresh = aside | stale_keys(plan, bare | aside, entity)
         aside = {name: value for name, value in fresh.items() if value is not None}

@@ -81,7 +81,7 @@ def _taken(
     ]
     if plan.ttl is not None:
         attribute = plan.attributes[plan.ttl]
-        until = attribute.dump(getattr(after, plan.ttl))
+        until = attribute.encode(getattr(after, plan.ttl))
         if until is not None:
             # The lock ends when its holder does.
             item[attribute.wire] = until

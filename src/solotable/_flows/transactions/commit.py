@@ -151,7 +151,7 @@ def send_write(scope: Scope, write: Write) -> Flow[Any]:
     if isinstance(write.action, DeleteItem):
         return scope.admit(write.plan, item)
     # Also when the update has set a time to live that has passed: it is what is stored.
-    entity = write.plan.load(item)
+    entity = write.plan.decode(item)
     scope.judge(write.plan, entity)
     return entity
 
@@ -187,11 +187,11 @@ def _send(scope: Scope, writes: Sequence[Write], *, token: str, ours: bool = Fal
 
 
 def _instead(met: Iterable[tuple[int, Write, Item | None]]) -> dict[int, Planner]:
-    """Return other plans for the writes that met an item of another shape."""
+    """Return other plans for the writes that met an item of another schema version."""
     return {
         position: write.instead
         for position, write, item in met
-        if write.instead is not None and item is not None and write.meets_other_shape(item)
+        if write.instead is not None and item is not None and write.meets_other_schema_version(item)
     }
 
 

@@ -84,7 +84,7 @@ class Write:
     derived_absent: bool = False
     #: Attributes of the store's own that were read first, as they were stored (None: absent).
     carried: Mapping[str, AttributeValue | None] = field(default_factory=dict)
-    #: Plans the write anew when it met an item of another shape.
+    #: Plans the write anew when it met an item of another schema version.
     instead: Callable[[], Flow[Write]] | None = None
 
     @property
@@ -104,7 +104,7 @@ class Write:
         if item is None:
             # What was to be deleted softly is gone for good: then there is nothing to delete.
             return self.verb == "delete" and self.plan.deletion is not None
-        if self.meets_other_shape(item):
+        if self.meets_other_schema_version(item):
             return True
         if self.derived_absent:
             # What is not the entity was there when none was found, too.
@@ -114,12 +114,12 @@ class Write:
         attributes = self.plan.attributes
         return any(item.get(attributes[name].wire) != value for name, value in self.derived_from.items())
 
-    def meets_other_shape(self, item: Item) -> bool:
-        """Whether it was planned for an item of the current shape and met another one that is known."""
+    def meets_other_schema_version(self, item: Item) -> bool:
+        """Say whether it was planned for the current schema version and met an older one."""
         plan = self.plan
         if self.instead is None or item.get(plan.table.tag) != plan.tag_value:
             return False
-        return plan.shapes.differs(item) and not plan.shapes.is_newer(item)
+        return plan.schema_versions.differs(item) and not plan.schema_versions.is_newer(item)
 
 
 def key_of(plan: Plan, action: WriteAction) -> Item:
@@ -169,8 +169,12 @@ def stored(scope: Scope, plan: Plan, key: Item) -> Flow[Stored | None]:
 def refusal(scope: Scope, write: Write, item: Item | None) -> SolotableError:
     """Return what a failed condition means, by the item that it met."""
     plan = write.plan
-    if item is not None and item.get(plan.table.tag) == plan.tag_value and plan.shapes.is_newer(item):
-        return plan.shapes.refusal(item)
+    if (
+        item is not None
+        and item.get(plan.table.tag) == plan.tag_value
+        and plan.schema_versions.is_newer(item)
+    ):
+        return plan.schema_versions.newer_error(item)
     found = None if item is None else _found(scope, plan, item)
     if item is not None and found is None and write.verb in ("put", "create", "delete"):
         told = next(filter(None, (trait.occupied(item, write.given) for trait in plan.traits)), None)
@@ -292,7 +296,7 @@ def capital(text: str) -> str:
 
 
 def _found(scope: Scope, plan: Plan, item: Item) -> Any:
-    found = plan.load(item) if item.get(plan.table.tag) == plan.tag_value else None
+    found = plan.decode(item) if item.get(plan.table.tag) == plan.tag_value else None
     if found is not None:
         scope.judge(plan, found)
         if scope.is_hidden(plan, item):

@@ -65,7 +65,7 @@ def intend(scope: Scope, entity: Entity) -> Intent:
     if plan.is_stamped:
         _stamp(scope, plan, values)
     changed = {name: value for name, value in values.items() if before.get(name) is not value}
-    item = plan.dump(values, entity.unknown_attributes)
+    item = plan.encode(values, entity.unknown_attributes)
     plan.check(values)
     return Intent(plan, entity, entity.model_copy(update=changed), values, item, version)
 
@@ -150,7 +150,7 @@ def _plain_put(
         conditions.append(version_is(plan, expected))
     if where is not None:
         conditions.append(where)
-    if plan.shapes.declared and not creates:
+    if plan.schema_versions.declared and not creates:
         conditions.append(is_known(plan))
     return Write(
         plan=plan,
@@ -180,7 +180,7 @@ def _with_carried(intent: Intent, before: Stored | None) -> Intent:
     unknown = {name: value for name, value in given.items() if name not in plan.carried} | kept
     after = intent.after.model_copy()
     after.keep_unknown(unknown)
-    return replace(intent, after=after, item=plan.dump(intent.values, unknown))
+    return replace(intent, after=after, item=plan.encode(intent.values, unknown))
 
 
 def _with_counters(intent: Intent, before: Stored | None) -> Intent:
@@ -192,7 +192,7 @@ def _with_counters(intent: Intent, before: Stored | None) -> Intent:
         for name in plan.counters
     }
     values = {**intent.values, **counted}
-    item = plan.dump(values, intent.mine.unknown_attributes)
+    item = plan.encode(values, intent.mine.unknown_attributes)
     return replace(intent, after=intent.after.model_copy(update=counted), values=values, item=item)
 
 
@@ -244,7 +244,7 @@ def plan_delete(
     conditions += unchanged(plan, derived_from)
     if where is not None:
         conditions.append(where)
-    if plan.shapes.declared:
+    if plan.schema_versions.declared:
         conditions.append(is_known(plan))
     condition = all_of(conditions)
     action = DeleteItem(

@@ -12,9 +12,9 @@ from pydantic import BaseModel, ValidationError
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.keys.access_path import AccessPath
-from solotable._entities.keys.layout import Composed, highest, meets_nothing
-from solotable._entities.keys.shard_keys import Lanes, lanes_of
+from solotable._entities.keys.layout import TemplateLayout, highest_with_prefix, is_empty
 from solotable._entities.patterns.query import Query
+from solotable._entities.patterns.query_partitions import QueryPartitions, partitions_of
 from solotable._entities.traits.soft_delete import DELETED_AT
 from solotable._expressions.ast import And, Attr, Compare, Condition, Const, KeyTerm
 from solotable._expressions.evaluate import paths_of
@@ -71,13 +71,13 @@ def prepare(scope: Scope, query: Query[Any]) -> Prepared:
     """Return a query as the scope would send it; nothing is sent."""
     plan, path = query.plan, query.path
     arguments = scope.bind(plan, query.arguments)
-    lanes: Lanes | None = None
-    if path.scattered:
-        lanes = lanes_of(path, arguments, query.bound, scope.now())
+    lanes: QueryPartitions | None = None
+    if path.is_split:
+        lanes = partitions_of(path, arguments, query.sort_range, scope.now())
         terms = lanes.within
     else:
-        terms = path.terms(arguments, query.bound)
-    if meets_nothing(terms) or (lanes is not None and not lanes.buckets):
+        terms = path.terms(arguments, query.sort_range)
+    if is_empty(terms) or (lanes is not None and not lanes.buckets):
         return Prepared(query, None, b"", hydrates=False)
     hydrates = _judge_projection(query)
     request = requests.Query(
@@ -253,7 +253,7 @@ def _span(
         partitions.append(path.partition.equals(mine))
         if path.sort is None:
             continue
-        if not isinstance(path.sort, Composed):
+        if not isinstance(path.sort, TemplateLayout):
             raise DeclarationError(
                 f"{plan.name}.{path.name} has a native sort key; a collection needs a template."
             )
@@ -269,16 +269,16 @@ def _span(
         return table, partitions[0]
     low, high = min(low for low, _ in ends), max(high for _, high in ends)
     sort = members[0][1].sort
-    assert isinstance(sort, Composed)
+    assert isinstance(sort, TemplateLayout)
     return table, (*partitions[0], KeyTerm(sort.attribute, "BETWEEN", ({"S": low}, {"S": high})))
 
 
-def _ends(sort: Composed, arguments: Mapping[str, Any]) -> tuple[str, str]:
+def _ends(sort: TemplateLayout, arguments: Mapping[str, Any]) -> tuple[str, str]:
     prefix = sort.template.prefix(arguments)
     if sort.template.next_field(arguments) is None:
         return prefix, prefix
     # Nothing of the sort key may be fixed at all: then the whole partition is the collection.
-    return prefix or "\x00", highest(prefix) or highest("\U0010ffff") or ""
+    return prefix or "\x00", highest_with_prefix(prefix) or highest_with_prefix("\U0010ffff") or ""
 
 
 def _view(scope: Scope, view: type[BaseModel], plan: Plan, item: Item) -> Any:
@@ -290,9 +290,9 @@ def _view(scope: Scope, view: type[BaseModel], plan: Plan, item: Item) -> Any:
 
 def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
     """Decode a stored item as a view of its entity."""
-    item = plan.shapes.raised(item)
+    item = plan.schema_versions.upgrade(item)
     values = {
-        name: plan.attributes[name].load(item[plan.attributes[name].wire])
+        name: plan.attributes[name].decode(item[plan.attributes[name].wire])
         for name in view.model_fields
         if plan.attributes[name].wire in item
     }
@@ -309,7 +309,7 @@ def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
 def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
     plan = query.plan
     # What upgraders need is known to nobody but them, so items that may be old are read whole.
-    if query.view is None or plan.shapes.upgrades:
+    if query.view is None or plan.schema_versions.upgrades:
         return None
     wanted = [plan.attributes[name].wire for name in query.view.model_fields]
     wanted += [plan.table.tag, *_key_names(query.path, plan)]
@@ -317,7 +317,11 @@ def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
         wanted.append(plan.attributes[plan.ttl].wire)
     if plan.deletion is not None:
         wanted.append(DELETED_AT)
-    wanted += [plan.shapes.attribute, plan.shapes.since] if plan.shapes.declared else []
+    wanted += (
+        [plan.schema_versions.attribute, plan.schema_versions.oldest_attribute]
+        if plan.schema_versions.declared
+        else []
+    )
     return tuple((name,) for name in dict.fromkeys(wanted))
 
 
@@ -340,7 +344,7 @@ def _judge_projection(query: Query[Any]) -> bool:
             )
     if path.index is None or path.index.projection == "ALL":
         return False
-    if plan.shapes.upgrades:
+    if plan.schema_versions.upgrades:
         # What upgraders need is known to nobody but them.
         return True
     names = plan.attributes if query.view is None else query.view.model_fields

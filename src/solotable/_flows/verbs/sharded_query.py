@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from solotable._entities.keys.shard_keys import Lanes
+from solotable._entities.patterns.query_partitions import QueryPartitions
 from solotable._flows.retry import Flow, send_all
 from solotable._flows.scope import Scope
 from solotable._protocol import requests
@@ -77,7 +77,7 @@ class _Lane:
 class Walk:
     """A walk over the lanes of a query. It remembers where it is, for callers that go on from there."""
 
-    def __init__(self, lanes: Lanes, request: requests.Query, key_names: Sequence[str]) -> None:
+    def __init__(self, lanes: QueryPartitions, request: requests.Query, key_names: Sequence[str]) -> None:
         self.lanes = lanes
         self._request = request
         self._key_names = key_names
@@ -120,7 +120,7 @@ class Walk:
                 continue
             # Equal sort keys come shard by shard: those of the earlier shards are behind us.
             including = lane.number > number
-            within = self.lanes.beyond(sort, forward=self._request.forward, including=including)
+            within = self.lanes.range_from(sort, forward=self._request.forward, including=including)
             if within is None:
                 lane.is_done = True
             else:

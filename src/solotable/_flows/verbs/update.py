@@ -14,9 +14,9 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from solotable._entities.codecs.update_results import judged_fields
+from solotable._entities.codecs.model_rules import fields_to_read
 from solotable._entities.declare.entity import Entity
-from solotable._entities.declare.plan import Plan, too_deep
+from solotable._entities.declare.plan import Plan, depth_error
 from solotable._entities.patterns.paths import Place, resolve
 from solotable._expressions.ast import (
     Action,
@@ -107,8 +107,8 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
 ) -> Flow[Write]:
     """Return the write of an update; reads the item only when an index key cannot be derived without.
 
-    An item of another shape is never changed in part: it is read, and written in the current shape with
-    the change in it. `recasts` says that one was met; where older code is served it is always so.
+    An item of another schema version is never changed in part: it is read, upgraded and written with the
+    change in it. `recasts` says that one was met; where older code is served it is always so.
     """
     arguments = scope.bind(plan, given)
     expected = expected_version(plan, version, "update")
@@ -121,8 +121,8 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
         conditions.append(version_is(plan, expected))
     if where is not None:
         conditions.append(where)
-    shapes = plan.shapes
-    recasts = recasts or bool(shapes.downgrades)
+    versions = plan.schema_versions
+    recasts = recasts or bool(versions.downgrades)
     needed = _unknown_parts(plan, wanted, values)
     ending = _end_actions(plan, wanted)
     derives = follows(plan, (*wanted.changed, plan.ttl or "") if ending else wanted.changed)
@@ -132,7 +132,7 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
         before = yield from stored(scope, plan, key)
         if before is None:
             raise not_found(plan, arguments)
-        if recasts or shapes.differs(before.item):
+        if recasts or versions.differs(before.item):
             target = _Target(arguments, key, expected, mine, where, derives)
             return _recast(scope, plan, target, wanted, before, now)
         derived_from = before.facts(
@@ -145,7 +145,7 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
                 there = 0 if derived_from[name] is None else values[name]
                 values[name] = there + wanted.added[name]
         conditions += unchanged(plan, derived_from)
-    if shapes.declared:
+    if versions.declared:
         conditions.append(is_current(plan))
     actions = (
         *wanted.actions,
@@ -177,7 +177,7 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
         instead=partial(
             plan_update, scope, plan, given, changes, version=version, mine=mine, where=where, recasts=True
         )
-        if shapes.declared
+        if versions.declared
         else None,
     )
     if before is None or not (derives or wanted.judged):
@@ -202,9 +202,9 @@ class _Target:
 def _recast(
     scope: Scope, plan: Plan, target: _Target, wanted: _Wanted, before: Stored, now: datetime
 ) -> Write:
-    """Return the write that brings an item into the current shape with a change in it."""
-    if plan.shapes.is_newer(before.item):
-        raise plan.shapes.refusal(before.item)
+    """Return the write that brings an item to the current schema version with a change in it."""
+    if plan.schema_versions.is_newer(before.item):
+        raise plan.schema_versions.newer_error(before.item)
     base = recast(plan, before.item)
     action = UpdateItem(table=scope.table(plan.table), key=target.key, returns="ALL_NEW")
     write = Write(
@@ -227,10 +227,10 @@ def _recast(
     except ServiceError as refused:
         raise DataError(f"{capital(write.title)}: {refused.message}.") from refused
     try:
-        entity = plan.load(changed)
+        entity = plan.decode(changed)
     except StoredDataError as refused:  # what was stored could be read, so it is the change
         raise unfitting(write, refused) from refused
-    item = plan.dump(entity.__dict__, entity.unknown_attributes)
+    item = plan.encode(entity.__dict__, entity.unknown_attributes)
     touched = difference(before.item, item)
     named = () if where is None else [str(path[0]) for path in paths_of(where)]
     origin = origins(plan, before.item, (*touched, *named, *_wires(plan, target)))
@@ -274,9 +274,9 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
         whole = text in plan.attributes
         # None of a field whose default is another value is kept as NULL, as put keeps it.
         plain_none = checked is None and not place.attribute.optional
-        dumped = None if plain_none else place.attribute.dump(checked)
+        dumped = None if plain_none else place.attribute.encode(checked)
         if dumped is not None and len(place.path) - 1 + levels(dumped) >= DEEPEST_VALUE:
-            raise DataError(too_deep(place.owner))
+            raise depth_error(place.owner)
         actions.append(Remove(place.path) if dumped is None else Assign(place.path, Const(dumped)))
         if whole:
             known[text] = checked
@@ -290,27 +290,27 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
         place = at(text)
         if place.attribute.kind not in ("N", "SS", "NS", "BS"):
             raise DataError(f"{place.owner} is no number and no set; add takes these, append takes lists.")
-        actions.append(Add(place.path, place.dump(value)))
+        actions.append(Add(place.path, place.encode(value)))
         if text in plan.attributes:
             added[text] = value
     for text, value in changes.append.items():
         place = at(text)
         if place.attribute.kind != "L":
             raise DataError(f"{place.owner} is no list; append takes lists.")
-        tail = place.dump(list(value))
+        tail = place.encode(list(value))
         actions.append(Assign(place.path, ListAppend(IfNotExists(place.path, Const({"L": []})), Const(tail))))
     for text, value in changes.delete.items():
         place = at(text)
         if place.attribute.kind not in ("SS", "NS", "BS"):
             raise DataError(f"{place.owner} is no set; delete takes members of sets, remove takes fields.")
-        actions.append(Delete(place.path, place.dump(set(value))))
+        actions.append(Delete(place.path, place.encode(set(value))))
     if not actions:
         raise DataError(
             f"This update of {plan.name} changes nothing; give it set=, remove=, add=, append= or delete=."
         )
     _judge_overlap(plan, paths, places)
     changed = frozenset(plan.by_wire[str(path[0])].field for path in paths)
-    judged = judged_fields(plan, changes)
+    judged = fields_to_read(plan, changes)
     return _Wanted(tuple(actions), known, added, changed, places, judged)
 
 
@@ -393,7 +393,7 @@ def _index_actions(plan: Plan, wanted: _Wanted, values: Mapping[str, Any]) -> li
     for path in plan.indexes:
         if not path.fields & wanted.changed:
             continue
-        attributes = path.dump(values)
+        attributes = path.encode(values)
         if attributes is None:
             # Sparse: both attributes go, so that half a key is never left behind.
             actions += [Remove((name,)) for name in path.derived]
@@ -422,7 +422,7 @@ def _own_actions(plan: Plan, now: datetime) -> list[Action]:
         actions.append(Assign(path, raised))
     if plan.updated is not None:
         attribute = plan.attributes[plan.updated]
-        stamp = attribute.dump(plan.stamp(plan.updated, now))
+        stamp = attribute.encode(plan.stamp(plan.updated, now))
         assert stamp is not None
         actions.append(Assign((attribute.wire,), Const(stamp)))
     return actions
@@ -437,6 +437,6 @@ def _end_actions(plan: Plan, wanted: _Wanted) -> list[Action]:
     if end is None:
         return []
     attribute = plan.attributes[plan.ttl]
-    value = attribute.dump(end)
+    value = attribute.encode(end)
     assert value is not None
     return [Assign((attribute.wire,), IfNotExists((attribute.wire,), Const(value)))]

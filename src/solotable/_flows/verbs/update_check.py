@@ -16,7 +16,7 @@ def fitted(scope: Scope, write: Write, change: Update, before: Stored, condition
     """Return an entity with a change in it, or refuse what could not be read back."""
     try:
         item = apply_update(change, before.item)
-        return Stored(item, write.plan.load(item))
+        return Stored(item, write.plan.decode(item))
     except (ServiceError, DataError) as refused:
         # A condition that does not hold is what the caller asked to be told first.
         if condition is not None and not evaluate(condition, before.item):

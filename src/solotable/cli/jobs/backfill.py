@@ -119,7 +119,7 @@ def versions(
 
     tables = load_tables(models)
     plans = [plan_named(tables, name) for name in entities] or [
-        plan for table in tables for plan in table.plans.values() if plan.shapes.declared
+        plan for table in tables for plan in table.plans.values() if plan.schema_versions.declared
     ]
     if not plans:
         raise click.UsageError("No entity declares schema versions; name the entities to check index keys.")
@@ -140,7 +140,9 @@ def versions(
                 "items": each.items,
                 "version": each.current,
                 "old": each.old,
-                "by version": ", ".join(f"{version}: {count}" for version, count in each.by_shape.items()),
+                "by version": ", ".join(
+                    f"{version}: {count}" for version, count in each.by_schema_version.items()
+                ),
                 "serving older": each.serving_older,
                 "stale keys": each.stale_keys,
                 "unreadable": each.unreadable,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from solotable import Table
 from solotable._entities.declare.table import Index
-from solotable._entities.keys.layout import Composed
+from solotable._entities.keys.layout import TemplateLayout
 from solotable.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class CmsTable(Table):
     def register(self, plan: Plan) -> None:
         """Take in an entity, or refuse its partition."""
         side = plan.primary.partition
-        text = side.template.text if isinstance(side, Composed) else None
+        text = side.template.text if isinstance(side, TemplateLayout) else None
         if text not in (OF_TENANT, SYSTEM):
             raise DeclarationError(
                 f"{plan.name}.key has the partition {text!r}; "

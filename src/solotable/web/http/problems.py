@@ -89,7 +89,7 @@ KINDS: dict[type[Exception], Kind] = {
     errors.ItemTooLarge: replace(_INVALID, slug="too-large", title="Too large to store"),
     # These are about what is stored, not about what was sent.
     errors.StoredDataError: INTERNAL,
-    errors.NewerShape: INTERNAL,
+    errors.NewerSchemaVersion: INTERNAL,
     errors.UnknownEntity: INTERNAL,
     errors.NotFound: Kind(status=404, slug="not-found", title="Not found", detail="There is no such item."),
     errors.NotUnique: replace(_CONFLICT, slug="not-unique", title="Taken", detail="The value is taken."),

@@ -121,10 +121,10 @@ def brute(entities: list[type[Entity]]) -> set[tuple[str, str]]:
     """Which patterns reach which entities, found by trying values against the real key conditions."""
     reached = set()
     for one, other in itertools.permutations(entities, 2):
-        keys = [other.plan().primary.dump(values) for values in every(other)]
+        keys = [other.plan().primary.encode(values) for values in every(other)]
         queries = [getattr(one, name)(**values) for name in one.plan().patterns for values in every(one)]
         for query in queries:
-            terms = query.path.terms(query.arguments, query.bound)
+            terms = query.path.terms(query.arguments, query.sort_range)
             if any(key is not None and all(holds(term, key) for term in terms) for key in keys):
                 reached.add((query.pattern, other.__name__))
     return reached

@@ -150,7 +150,7 @@ def _mark(scope: Scope, place: StreamShard, first: str, last: str) -> PutItem:
 def _addition(scope: Scope, slot: RowKey, amounts: dict[str, int]) -> UpdateItem:
     row = UsageRow(**slot._asdict(), expires=expiry(slot.window, slot.start))
     plan = UsageRow.plan()
-    item = plan.dump(row.__dict__, {})
+    item = plan.encode(row.__dict__, {})
     del item[plan.attributes[EVENTS].wire]
     key = {name: item.pop(name) for name in plan.primary.names}
     update = FlatUpdate()

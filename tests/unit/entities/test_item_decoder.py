@@ -9,7 +9,7 @@ import pytest
 from pydantic import AfterValidator, Field, ValidationInfo
 
 from solotable import ANY, Attr, Entity, Json, Key, Table, Version, is_stored
-from solotable._entities.codecs.loader import STORED
+from solotable._entities.codecs.item_decoder import STORED
 from solotable._values import Item
 from solotable.errors import DataError
 
@@ -77,16 +77,16 @@ def test_what_is_absent_has_its_default(absent: tuple[str, ...]) -> None:
     fields = {"note" if name == "n" else name for name in absent}
     wanted = {name: DEFAULTS[name] if name in fields else value for name, value in VALUES.items()}
     for _ in range(2):  # the second time its shape is known
-        read = Thing.plan().load(item)
+        read = Thing.plan().decode(item)
         assert read.model_dump() == wanted
         assert list(read.__dict__) == list(VALUES)
 
 
 def test_what_is_set_is_what_was_stored() -> None:
-    assert Plain.plan().load({"one": {"S": "1"}}).model_fields_set == {"one"}
+    assert Plain.plan().decode({"one": {"S": "1"}}).model_fields_set == {"one"}
     full = {"one": {"S": "1"}, "two": {"N": "2"}, "three": {"S": "4"}}
     for _ in range(2):
-        assert Plain.plan().load(full).model_dump() == {"one": "1", "two": 2, "three": "4"}
+        assert Plain.plan().decode(full).model_dump() == {"one": "1", "two": 2, "three": "4"}
 
 
 @pytest.mark.parametrize(
@@ -103,12 +103,12 @@ def test_what_is_set_is_what_was_stored() -> None:
 def test_what_cannot_be_read_is_named(wire: str, value: dict[str, Any], words: str) -> None:
     for _ in range(2):
         with pytest.raises(DataError, match=words):
-            Thing.plan().load({**FULL, wire: value})
+            Thing.plan().decode({**FULL, wire: value})
 
 
 def test_null_is_none() -> None:
     for _ in range(2):
-        read = Thing.plan().load({**FULL, "at": {"NULL": True}, "n": {"NULL": True}})
+        read = Thing.plan().decode({**FULL, "at": {"NULL": True}, "n": {"NULL": True}})
         assert read.model_dump() == {**VALUES, "at": None, "note": None}
 
 
@@ -116,24 +116,24 @@ def test_unknown_attributes_are_kept_in_every_shape() -> None:
     for number in range(100):  # more than are remembered
         more = {f"more_{number}": {"N": str(number)}}
         for _ in range(2):
-            read = Thing.plan().load({**FULL, **more})
+            read = Thing.plan().decode({**FULL, **more})
             assert read.unknown_attributes == more
             assert read.model_dump() == VALUES
-    assert Thing.plan().load(FULL).unknown_attributes == {}
+    assert Thing.plan().decode(FULL).unknown_attributes == {}
 
 
 def test_a_rule_about_json_is_asked_once() -> None:
-    Thing.plan().load(FULL)
+    Thing.plan().decode(FULL)
     assert judged == [([1, 2], False)]
 
 
 def test_a_rule_is_told_what_was_stored() -> None:
     long = {**FULL, "tree": {"S": "[1,2,3]"}}
-    read = Thing.plan().load(long, STORED)
+    read = Thing.plan().decode(long, STORED)
     assert read.model_dump() == {**VALUES, "tree": [1, 2, 3]}
     assert judged == [([1, 2, 3], True)]
     with pytest.raises(DataError, match="has more than two"):
-        Thing.plan().load(long)
+        Thing.plan().decode(long)
 
 
 def test_reading_trusts_what_writing_does_not() -> None:

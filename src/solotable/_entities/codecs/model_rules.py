@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NUMBERS = (int, float, Decimal)
 
 
-class Wanted(Protocol):
+class RequestedChanges(Protocol):
     """What a caller wants changed, by dotted names."""
 
     @property
@@ -53,7 +53,7 @@ class Wanted(Protocol):
         ...
 
 
-def judged_fields(plan: Plan, changes: Wanted) -> frozenset[str]:
+def fields_to_read(plan: Plan, changes: RequestedChanges) -> frozenset[str]:
     """Return the fields whose stored values must be read to know whether a change fits the model."""
     if plan.entity.__pydantic_decorators__.model_validators:
         # They may look at every field; the version stands for all of them.

@@ -1,0 +1,165 @@
+"""Decode stored items to entities, with a fast path for items that have the same attributes.
+
+The decoders for a set of attributes are looked up once. An entity whose fields have types and no other
+rules is made without Pydantic's validation, because the decoders have just made values of these types.
+Every other item takes the plain path, which also finds the error for a value that does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from operator import call, itemgetter
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from pydantic import ValidationInfo
+
+from solotable._values import AttributeValue, Item
+from solotable.errors import DataError
+
+from .containers import CODEC_ERRORS
+from .field_codecs import Attribute
+
+if TYPE_CHECKING:
+    from solotable._entities.declare.entity import Entity
+
+#: The validation context of an entity that is read from the table.
+STORED: Final[Mapping[str, bool]] = MappingProxyType({"stored": True})
+#: The most attribute sets that one decoder remembers; it looks further ones up for each item.
+_MOST_ATTRIBUTE_SETS = 64
+#: Pydantic's schema types that check the type of a value and nothing else.
+_TYPES = frozenset({"str", "int", "decimal", "float", "bool", "datetime", "date", "time", "uuid", "bytes"})
+
+
+def is_stored(info: ValidationInfo) -> bool:
+    """Say whether a validator's value comes from the table, where the same validator has passed it.
+
+    A rule that is expensive to check, such as the size of a tree, may skip such a value.
+    """
+    return info.context is STORED
+
+
+class _AttributeSet(NamedTuple):
+    """The decoders for items that have these attributes; `get` is None without a fast path."""
+
+    fields: tuple[str, ...]
+    get: Callable[[Item], tuple[AttributeValue, ...]] | None
+    decoders: tuple[Callable[[AttributeValue], Any], ...]
+    unknown: tuple[str, ...]
+
+
+class ItemDecoder:
+    """Decodes the items of one entity; `names` are the attributes that it knows."""
+
+    __slots__ = ("_all", "_attribute_sets", "_attributes", "_decoders", "_entity", "_names", "_trusted")
+
+    def __init__(
+        self, entity: type[Entity], attributes: Mapping[str, Attribute], names: frozenset[str]
+    ) -> None:
+        self._entity = entity
+        self._names = names
+        self._attributes = attributes
+        self._all = frozenset(attributes)
+        self._decoders = {name: _decoder_of(attribute) for name, attribute in attributes.items()}
+        self._trusted = is_only_types(entity)
+        self._attribute_sets: dict[tuple[str, ...], _AttributeSet] = {}
+
+    def decode(self, item: Item, context: Mapping[str, bool] | None = None) -> Entity:
+        """Return the entity of an item, or raise Pydantic's ValidationError.
+
+        Attributes that the model does not know stay with the entity. `context` goes to the validators.
+        """
+        found = self._attribute_sets.get(tuple(item)) or self._attribute_set(item)
+        if found.get is None:
+            values = self._decode_plainly(item)
+        else:
+            try:
+                values = dict(zip(found.fields, map(call, found.decoders, found.get(item)), strict=True))
+            except (KeyError, *CODEC_ERRORS):
+                # An attribute is NULL or does not fit the model; the plain path finds the error.
+                values = self._decode_plainly(item)
+        if self._trusted and len(values) == len(self._all):
+            entity = self._construct(values)
+        else:
+            entity = self._entity.__pydantic_validator__.validate_python(values, context=context)
+        if found.unknown:
+            entity.keep_unknown({name: item[name] for name in found.unknown})
+        return entity
+
+    def _attribute_set(self, item: Item) -> _AttributeSet:
+        """Find the decoders for an item's attributes, and remember them: an entity has few such sets."""
+        present = [(name, each.wire) for name, each in self._attributes.items() if each.wire in item]
+        filled = any(each.missing is not None and each.wire not in item for each in self._attributes.values())
+        # itemgetter of one name returns no tuple.
+        fast = len(present) > 1 and not filled
+        found = _AttributeSet(
+            fields=tuple(name for name, _ in present),
+            get=itemgetter(*(wire for _, wire in present)) if fast else None,
+            decoders=tuple(self._decoders[name] for name, _ in present),
+            unknown=tuple(name for name in item if name not in self._names),
+        )
+        if len(self._attribute_sets) < _MOST_ATTRIBUTE_SETS:
+            self._attribute_sets[tuple(item)] = found
+        return found
+
+    def _decode_plainly(self, item: Item) -> dict[str, Any]:
+        values: dict[str, Any] = {}
+        for name, attribute in self._attributes.items():
+            value = item.get(attribute.wire)
+            if value is not None:
+                values[name] = attribute.decode(value)
+            elif attribute.missing is not None:
+                values[name] = attribute.missing()
+        return values
+
+    def _construct(self, values: dict[str, Any]) -> Entity:
+        entity = self._entity.__new__(self._entity)
+        put = object.__setattr__
+        put(entity, "__dict__", values)
+        put(entity, "__pydantic_fields_set__", set(self._all))
+        put(entity, "__pydantic_extra__", None)
+        put(entity, "__pydantic_private__", None)
+        return entity
+
+
+def is_only_types(entity: type[Entity]) -> bool:
+    """Say whether an entity's fields have types and nothing else: no constraint, validator or hook."""
+    schema: Any = entity.__pydantic_core_schema__
+    if schema.get("type") != "model" or schema.get("post_init") or schema.get("custom_init"):
+        return False
+    fields = schema["schema"]
+    return fields.get("type") == "model-fields" and all(
+        _is_only_type(field["schema"]) for field in fields["fields"].values()
+    )
+
+
+def _is_only_type(schema: Mapping[str, Any]) -> bool:
+    kind = schema["type"]
+    if kind == "default":
+        return _is_only_type(schema["schema"])
+    if kind == "nullable":
+        return set(schema) <= {"type", "schema"} and _is_only_type(schema["schema"])
+    if kind in ("set", "frozenset", "list"):
+        return set(schema) <= {"type", "items_schema"} and _is_only_type(
+            schema.get("items_schema", {"type": "any"})
+        )
+    if kind == "datetime":
+        # The precision concerns input with more digits than a microsecond; stored texts have none.
+        return set(schema) <= {"type", "microseconds_precision"}
+    return kind in _TYPES and set(schema) == {"type"}
+
+
+def _decoder_of(attribute: Attribute) -> Callable[[AttributeValue], Any]:
+    """Return the decoder of an attribute: a call into C where the stored content is the value itself."""
+    for kind, probe in (("S", "\N{NO-BREAK SPACE}probe"), ("BOOL", True)):
+        if attribute.kind == kind:
+            try:
+                if attribute.decode({kind: probe}) is probe:
+                    return itemgetter(kind)
+            except (DataError, ValueError):
+                pass
+    scalar = attribute.scalar
+    if scalar is None:
+        return attribute.decode
+    kind, read = scalar.kind, scalar.decode
+    return lambda value: read(value[kind])

@@ -1,0 +1,216 @@
+"""Compile the declared keys of an entity to access paths; check templates, shards and time buckets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from solotable._entities.codecs.field_codecs import Attribute
+from solotable._entities.declare.table import Index, KeyAttribute, Table, suggestion
+from solotable.errors import DataError, DeclarationError
+
+from .access_path import MOST_BUCKETS, AccessPath
+from .key import Key
+from .layout import AttributeLayout, KeyLayout, TemplateLayout, bucket_fields
+from .sharding import Sharding, check_shard_counts
+from .templates import Template
+
+
+def compile_key(
+    key: Key, *, owner: str, table: Table, attributes: Mapping[str, Attribute], annotations: Mapping[str, Any]
+) -> AccessPath:
+    """Check a key against its table and entity, and return its access path."""
+    where = f"{owner}.{key.name}"
+    index = None if key.index is None else table.index(key.index, where=where)
+    own = (table.partition,), ((table.sort,) if table.sort else ())
+    ends: tuple[tuple[KeyAttribute, ...], ...] = own if index is None else (index.partition, index.sort)
+    if key.sort is None and ends[1]:
+        raise DeclarationError(f"{where} needs a sort template: {_describe(table, index)} has a sort key.")
+    if key.sort is not None and not ends[1]:
+        raise DeclarationError(f"{where} has a sort template, but {_describe(table, index)} has no sort key.")
+
+    def layout(given: str | tuple[str, ...], end: tuple[KeyAttribute, ...], role: Any) -> KeyLayout:
+        if isinstance(given, tuple):
+            return _attribute_layout(given, end, role, attributes, where)
+        return _template_layout(given, end, role, annotations, where, attributes)
+
+    partition = layout(key.partition, ends[0], "partition")
+    sort = None if key.sort is None else layout(key.sort, ends[1], "sort")
+    fields = frozenset((*partition.fields, *(sort.fields if sort else ())))
+    if index is None:
+        for name in fields:
+            if attributes[name].optional:
+                raise DeclarationError(f"{where}: {name!r} may be None, and a primary key must not be.")
+    return AccessPath(key.name, owner, index, partition, sort, fields, key.most_buckets or MOST_BUCKETS)
+
+
+def _attribute_layout(
+    fields: tuple[str, ...],
+    end: tuple[KeyAttribute, ...],
+    role: Any,
+    attributes: Mapping[str, Attribute],
+    where: str,
+) -> AttributeLayout:
+    if len(fields) != len(end):
+        wanted = ", ".join(each.name for each in end)
+        raise DeclarationError(
+            f"{where} names {len(fields)} {role} fields; the key has {len(end)}: {wanted}."
+        )
+    found = []
+    for field, attribute in zip(fields, end, strict=True):
+        known = attributes.get(field)
+        if known is None:
+            raise DeclarationError(f"{where}: there is no field {field!r}; {suggestion(field, attributes)}")
+        if known.wire != attribute.name:
+            raise DeclarationError(
+                f"{where}: the field {field!r} is stored as {known.wire!r}, the key attribute is "
+                f"{attribute.name!r}; rename one with Attr({attribute.name!r})."
+            )
+        if known.kind != attribute.kind:
+            raise DeclarationError(
+                f"{where}: {field!r} is stored as {known.kind}, the key attribute is {attribute.kind}; "
+                f'write "{attribute.name}:{known.kind}" in the index.'
+            )
+        found.append(known)
+    return AttributeLayout(tuple(found), role)
+
+
+def _template_layout(
+    text: str,
+    end: tuple[KeyAttribute, ...],
+    role: Any,
+    annotations: Mapping[str, Any],
+    where: str,
+    attributes: Mapping[str, Attribute],
+) -> TemplateLayout:
+    if len(end) != 1 or end[0].kind != "S":
+        wanted = ", ".join(f"{each.name}:{each.kind}" for each in end)
+        raise DeclarationError(
+            f"{where}: a template fills one string attribute; the key has {wanted}. Use a tuple."
+        )
+    name = end[0].name
+    for attribute in attributes.values():
+        if attribute.wire == name:
+            raise DeclarationError(
+                f"{where}: the field {attribute.field!r} is itself the key attribute {name!r}; "
+                f"write ({attribute.field!r},) instead of a template, or rename the field with Attr()."
+            )
+    template = Template.compile(text, annotations, where=where)
+    bucket = next((part.field for part in bucket_fields(template)), None)
+    return TemplateLayout(name, template, role, bucket=bucket)
+
+
+def _describe(table: Table, index: Index | None) -> str:
+    return f"index {index.name!r}" if index else f"table {table.name!r}"
+
+
+def shard_keys(declared: Mapping[str, Key], keys: Mapping[str, AccessPath]) -> dict[str, AccessPath]:
+    """Return an entity's keys with their shards, or raise DeclarationError for one that cannot be sharded."""
+    for path in keys.values():
+        _check_buckets(path)
+    primary = _shard(declared["key"], keys["key"], None)
+    return {
+        name: primary if name == "key" else _shard(declared[name], path, primary)
+        for name, path in keys.items()
+    }
+
+
+def _check_buckets(path: AccessPath) -> None:
+    where = f"{path.owner}.{path.name}"
+    if path.most_buckets < 1:
+        raise DeclarationError(f"{where}: most_buckets={path.most_buckets}; a query reads at least one.")
+    for layout in (path.partition, path.sort):
+        buckets = bucket_fields(layout.template) if isinstance(layout, TemplateLayout) else []
+        if not buckets or not isinstance(layout, TemplateLayout):
+            continue
+        field, slot = buckets[0].field, buckets[0].codec.slot
+        if layout.role == "sort":
+            raise DeclarationError(
+                f"{where}: {slot} in the sort key would lose the exact time; write {{{field}}} there and "
+                f"use the bucket in the partition key only."
+            )
+        if len(buckets) > 1:
+            raise DeclarationError(f"{where}: {layout.template.text!r} has two time buckets; remove one.")
+        if not isinstance(path.sort, TemplateLayout) or field not in path.sort.fields:
+            raise DeclarationError(
+                f"{where}: {slot} is a time bucket, which many times share; add {{{field}}} to the sort "
+                f"key's template."
+            )
+
+
+def _shard(key: Key, path: AccessPath, primary: AccessPath | None) -> AccessPath:
+    where = f"{path.owner}.{path.name}"
+    local = path.index is not None and path.index.local
+    if local and primary is not None:
+        shared = primary.partition.sharding if isinstance(primary.partition, TemplateLayout) else None
+        if key.shards != (shared and shared.shards) or key.shard_by is not None or key.was is not None:
+            raise DeclarationError(
+                f"{where}: a local index has the shards of {path.owner}.key; "
+                f"write {f'shards={shared.shards} and nothing else' if shared else 'no shards='}."
+            )
+        return path if shared is None else _with_sharding(path, shared)
+    if key.shards is None:
+        if key.shard_by is not None or key.was is not None:
+            raise DeclarationError(f"{where}: shard_by= and was= need shards=; add it.")
+        return path
+    check_shard_counts(where, key.shards, key.was)
+    if not isinstance(path.partition, TemplateLayout) or isinstance(path.sort, AttributeLayout):
+        raise DeclarationError(f"{where}: a sharded key needs templates; write them instead of tuples.")
+    if primary is None and key.was is not None:
+        raise DeclarationError(
+            f"{where}: was= is for index keys: the shard is part of an item's primary key and cannot change; "
+            f"write the items again under another literal, or shard an index."
+        )
+    by = _by(key, path, primary, where)
+    return _with_sharding(path, Sharding(where=where, shards=key.shards, was=key.was, by=by))
+
+
+def _with_sharding(path: AccessPath, sharding: Sharding) -> AccessPath:
+    assert isinstance(path.partition, TemplateLayout)
+    return replace(path, partition=replace(path.partition, sharding=sharding))
+
+
+def _by(
+    key: Key, path: AccessPath, primary: AccessPath | None, where: str
+) -> tuple[tuple[str, Callable[[Any], str]], ...]:
+    """Return the fields that choose the shard: the declared ones, or the fields that identify an item."""
+    layouts = [path.sort, path.partition]
+    if primary is not None:
+        own = [primary.sort, primary.partition]
+        # Every write knows an item's primary key, whatever it changes.
+        layouts = own if key.shard_by is None else layouts + own
+    if key.shard_by is not None:
+        names = key.shard_by
+    elif primary is not None:
+        names = primary.parts
+    else:
+        names = () if path.sort is None else path.sort.fields
+    if not names or (key.shard_by is not None and set(names) <= set(path.partition.fields)):
+        raise DeclarationError(
+            f"{where}: the fields of shard_by are the same for all items of a partition, so all would share "
+            f"one shard; name a field of the sort key."
+        )
+    return tuple((name, _encoder(name, layouts, where)) for name in names)
+
+
+def _encoder(name: str, layouts: list[KeyLayout | None], where: str) -> Callable[[Any], str]:
+    for layout in layouts:
+        if isinstance(layout, TemplateLayout) and name in layout.fields and name != layout.bucket:
+            return partial(layout.template.encode, name)
+        if isinstance(layout, AttributeLayout) and name in layout.fields:
+            return partial(_attribute_text, layout, name)
+    known = tuple(dict.fromkeys(field for layout in layouts if layout is not None for field in layout.fields))
+    raise DeclarationError(
+        f"{where}: shard_by names {name!r}, which is not part of this key or of the primary key; "
+        f"{suggestion(name, known)}"
+    )
+
+
+def _attribute_text(layout: AttributeLayout, name: str, value: Any) -> str:
+    attribute = next(each for each in layout.attributes if each.field == name)
+    encoded = attribute.encode(value)
+    if encoded is None:
+        raise DataError(f"The key part {name!r} is missing; it chooses the shard.")
+    return str(next(iter(encoded.values())))
