@@ -44,13 +44,13 @@ MAIN_CLASSES = {
     "com.amazonaws.services.dynamodbv2.local.main.ServerRunner": True,  # 1.x: before 2023, outdated
 }
 #: What the tests say of a case that an outdated version answers otherwise.
-TOO_OLD = "is too old to judge"
+TOO_OLD = "is too old to compare"
 JAVA_NEEDED = 17
 FETCH_TIMEOUT_SECONDS = 300
 
 
 class Unavailable(Exception):
-    """There is no DynamoDB Local and no way to get it; the text names everything that was tried."""
+    """DynamoDB Local is missing and cannot be installed; the text names everything that was tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

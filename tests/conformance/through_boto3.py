@@ -67,14 +67,14 @@ class Boto3:
 
     def _refusal(self, error: ClientError) -> Refused:
         response = dict(error.response)
-        told = response.pop("Error")
+        reason = response.pop("Error")
         response.pop("ResponseMetadata")
         shown = {name: value for name, value in _to_wire(response).items() if name.lower() != "message"}
         body = {
             name: value for name, value in self._raw.items() if name not in ("__type", "message", "Message")
         }
         assert shown == body, "boto3 does not read all that was sent"
-        return Refused(told["Code"], told["Message"], self._raw)
+        return Refused(reason["Code"], reason["Message"], self._raw)
 
     def _client(self, name: str, port: int) -> Any:
         client = boto3.client(

@@ -24,7 +24,7 @@ from .values import TABLE_NAMES, tables
 _ROUND = 150
 _READS = {"GetItem", "Query", "Scan", "BatchGetItem", "TransactGetItems"}
 _CONTROLS = {"CreateTable", "UpdateTable"}
-#: What every table has of its own, and what DynamoDB fills in later.
+#: What differs for every table, and what DynamoDB fills in later.
 _PASSING = {
     *("CreationDateTime", "TableId", "TableArn", "IndexArn", "LatestStreamArn", "LatestStreamLabel"),
     *("TableStatus", "IndexStatus", "ItemCount", "IndexSizeBytes", "TableSizeBytes", "Backfilling"),
@@ -66,7 +66,7 @@ def differences(ours: Target, theirs: Target, *, seed: int, count: int) -> Itera
             for request in dice.first_items():
                 _exchange(ours, theirs, request, {})
             state = _state(ours)
-            streams_differ = _mend(theirs, state, _state(theirs))
+            streams_differ = _repair(theirs, state, _state(theirs))
         exchange = _exchange(ours, theirs, dice.request(), state)
         if exchange.operation == "Query" and exchange.ours.code == "ok":
             dice.saw(exchange.payload, exchange.ours.body)
@@ -85,7 +85,7 @@ def differences(ours: Target, theirs: Target, *, seed: int, count: int) -> Itera
             if excuse(left) is None:
                 yield Difference(seed, place, left)
         state = after
-        streams_differ |= _mend(theirs, state, other)
+        streams_differ |= _repair(theirs, state, other)
 
 
 def _exchange(ours: Target, theirs: Target, request: tuple[str, Json], before: State) -> Exchange:
@@ -199,13 +199,13 @@ def _start(target: Target) -> None:
 
 
 def _drop(ours: Target, theirs: Target, payload: Json) -> None:
-    """Forget a table that is no longer the same in both."""
+    """Forget a table that now differs in both."""
     for target in (ours, theirs):
         with contextlib.suppress(Refused):
             target.call("DeleteTable", {"TableName": payload["TableName"]})
 
 
-def _mend(theirs: Target, state: State, other: State) -> bool:
+def _repair(theirs: Target, state: State, other: State) -> bool:
     """Make their items as ours are; say whether that left a trace in the stream."""
     for table, items in state.items():
         for item in other[table]:

@@ -59,24 +59,24 @@ def _matches(wanted: str, answer: Answer) -> bool:
 
 def excuse(exchange: Exchange) -> str | None:
     """Return why the two answers may differ, or None when they may not."""
-    if exchange.ours.code == exchange.theirs.code == "ok" and exchange.ours.body == _mended(exchange):
-        return "nothing is left once the reply is mended"
+    if exchange.ours.code == exchange.theirs.code == "ok" and exchange.ours.body == _repaired(exchange):
+        return "nothing is left once the reply is repaired"
     return next((rule.reason for rule in RULES if rule.excuses(exchange)), None)
 
 
-def _mended(exchange: Exchange) -> Any:
+def _repaired(exchange: Exchange) -> Any:
     """Return their reply with what DynamoDB Local is known to leave out, to add or to count otherwise."""
-    mended = dict(exchange.theirs.body)
-    for mend in MENDS:
-        if mend.member in exchange.ours.body.keys() | mended.keys() and mend.needed(exchange):
-            mended.pop(mend.member, None)
-            if mend.member in exchange.ours.body:
-                mended[mend.member] = exchange.ours.body[mend.member]
-    return mended
+    repaired = dict(exchange.theirs.body)
+    for repair in REPAIRS:
+        if repair.member in exchange.ours.body.keys() | repaired.keys() and repair.needed(exchange):
+            repaired.pop(repair.member, None)
+            if repair.member in exchange.ours.body:
+                repaired[repair.member] = exchange.ours.body[repair.member]
+    return repaired
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mend:
+class Repair:
     """A member of successful replies in which DynamoDB Local is not to be believed."""
 
     reason: str
@@ -88,90 +88,90 @@ class Mend:
         return exchange.operation in self.operations.split() and (self.when is None or self.when(exchange))
 
 
-MENDS = [
-    Mend(
+REPAIRS = [
+    Repair(
         reason="creates the item that an update would only remove from",
         member="Attributes",
         operations="UpdateItem",
         when=removes_from_nothing,
     ),
-    Mend(
+    Repair(
         reason="shows all of the map that ADD has changed a member of",
         member="Attributes",
         operations="UpdateItem",
         when=adds_to_a_member,
     ),
-    Mend(
+    Repair(
         reason="shows all of a list or map that a statement has changed a member of",
         member="Items",
         operations="ExecuteStatement",
         when=modifies_a_member,
     ),
-    Mend(
+    Repair(
         reason="shows the way to the member that a statement of a batch or transaction selects",
         member="Responses",
         operations="BatchExecuteStatement ExecuteTransaction",
         when=selects_a_member,
     ),
-    Mend(
+    Repair(
         reason="tells the capacity of a delete unasked",
         member="ConsumedCapacity",
         operations="DeleteItem",
         when=unasked,
     ),
-    Mend(
+    Repair(
         reason="charges nothing where it finds nothing",
         member="ConsumedCapacity",
         operations="Query Scan",
         when=found_nothing,
     ),
-    Mend(
+    Repair(
         reason="charges nothing for a missing item",
         member="ConsumedCapacity",
         operations="BatchGetItem GetItem",
         when=misses_an_item,
     ),
-    Mend(
+    Repair(
         reason="charges a write for an index that holds the item neither before nor after",
         member="ConsumedCapacity",
         operations="PutItem UpdateItem BatchWriteItem",
         when=nears_an_index,
     ),
-    Mend(
+    Repair(
         reason="does not charge a scan of a local index for what it fetches from the table",
         member="ConsumedCapacity",
         operations="Scan",
         when=lambda exchange: exchange.payload.get("IndexName", "").startswith("l"),
     ),
-    Mend(
+    Repair(
         reason="orders items with the same key in an index otherwise",
         member="Items",
         operations="Query",
         when=has_ties,
     ),
-    Mend(
+    Repair(
         reason="leaves out the last key where the condition on the key allows no further one",
         member="LastEvaluatedKey",
         operations="Query",
         when=ends_at_a_bound,
     ),
-    Mend(
+    Repair(
         reason="never tells the capacity of a statement",
         member="ConsumedCapacity",
         operations="ExecuteStatement",
     ),
-    Mend(
+    Repair(
         reason="counts one action of each table, and tells no read or write units",
         member="ConsumedCapacity",
         operations="TransactWriteItems TransactGetItems",
     ),
-    Mend(
+    Repair(
         reason="counts the deletes of a batch twice",
         member="ConsumedCapacity",
         operations="BatchWriteItem",
         when=deletes,
     ),
-    Mend(
+    Repair(
         reason="tells no item collection metrics",
         member="ItemCollectionMetrics",
         operations="PutItem UpdateItem DeleteItem BatchWriteItem TransactWriteItems",
@@ -290,7 +290,7 @@ RULES = [
         theirs="TransactionCanceledException:",
     ),
     Rule(
-        reason="refuses the whole batch for a parameter that is no value",
+        reason="refuses the whole batch for an invalid parameter",
         operations="BatchExecuteStatement",
         ours="ok:",
         theirs="ValidationException:number|may not be empty|duplicates|[Ee]mpty",
@@ -304,7 +304,7 @@ RULES = [
         when=lambda exchange: len(exchange.payload["Statements"]) > 1,
     ),
     Rule(
-        reason="refuses to go on from a last key that the condition on the key allows nothing behind",
+        reason="refuses to continue from a last key that the condition on the key allows nothing behind",
         operations="Query",
         ours="ok:",
         theirs="ValidationException:^The provided starting key does not match the range key predicate$",

@@ -1,6 +1,6 @@
 """PartiQL for DynamoDB: SELECT, INSERT, UPDATE and DELETE, from text to requests.
 
-Pure: no clock, no files, no engine. A text outside the grammar is rejected, never guessed at.
+All functions are pure. A text outside the grammar raises DynamoDB's error.
 """
 
 from .ast import Parsed

@@ -1,27 +1,24 @@
-"""The trees of PartiQL statements, before parameters are bound and a table is known.
-
-Nothing here parses, checks or plans.
-"""
+"""Trees of PartiQL statements, before parameters are bound and the table is known."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal, Union
 
 from solotable._values import AttributeValue
+from solotable._values.lazy_dataclass import dataclass
 
 from .syntax.lex import Spot
 
 StatementKind = Literal["SELECT", "INSERT", "UPDATE", "DELETE"]
 Returning = Literal["ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW"]
 
-#: A top-level name, then map keys (str) and list places (int).
+#: A top-level name, then map keys (str) and list indexes (int).
 Steps = tuple[Union[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A literal; the text of a number is as it was written."""
+    """A literal; a number has its written text."""
 
     value: AttributeValue
     spot: Spot
@@ -67,7 +64,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function, its name in lower case."""
+    """A function call, with its name in lower case."""
 
     name: str
     operands: tuple[Expr, ...]
@@ -77,7 +74,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operator with its operands: and, or, not, between, in, like, a comparison or arithmetic."""
+    """An operator with its operands: and, or, not, between, in, like, comparisons, arithmetic."""
 
     operator: str
     operands: tuple[Expr, ...]
@@ -87,7 +84,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class TypeTest:
-    """`operand IS type`; `type` is the name as it was written, in lower case."""
+    """`operand IS type`; `type` is the written name in lower case."""
 
     operand: Expr
     type: str
@@ -97,7 +94,7 @@ class TypeTest:
 
 Expr = Union[Scalar, Missing, Parameter, Reference, Members, Struct, Call, Operation, TypeTest]
 
-#: What DynamoDB calls a tree when it rejects it as a statement or as a value.
+#: DynamoDB's names of trees in its errors.
 TREE_NAMES = {
     Scalar: "Literal",
     Missing: "MISSING",
@@ -126,12 +123,12 @@ class RemoveClause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """One statement; which of the clauses are there depends on its kind."""
+    """One statement; its kind decides which clauses it has."""
 
     kind: StatementKind
     table: str
     index: str | None = None
-    #: How many `?` it has.
+    #: The number of `?`.
     parameters: int = 0
     #: None for `*`.
     columns: tuple[Expr, ...] | None = None
@@ -140,12 +137,12 @@ class Parsed:
     item: Expr | None = None
     changes: tuple[SetClause | RemoveClause, ...] = ()
     returning: Returning | None = None
-    #: The statement was `EXISTS(SELECT ...)`.
+    #: Whether the statement is `EXISTS(SELECT ...)`.
     exists: bool = False
 
 
 def height_of(expr: Expr) -> int:
-    """Return how many trees are nested in this one."""
+    """Return the height of a tree."""
     match expr:
         case Scalar() | Missing() | Parameter() | Reference():
             return 0

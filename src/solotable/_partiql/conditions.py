@@ -1,7 +1,6 @@
-"""WHERE clauses: PartiQL trees -> condition trees, with every check that needs no item.
+"""Convert WHERE clauses to condition trees, with every check that needs no item.
 
-The checks and texts are those of DynamoDB's own condition expressions, without the half sentence
-that names the parameter.
+The checks and texts are those of condition expressions, without the name of the parameter.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from solotable.errors import ServiceError, invalid
 
 from .ast import Call, Expr, Members, Missing, Operation, Parameter, Reference, Scalar, TypeTest
 from .literals import is_value, value_of
-from .syntax.reserved_words import REJECTED_TYPE_NAMES, TYPE_NAMES
+from .syntax.reserved_words import TYPE_NAMES, UNSUPPORTED_TYPE_NAMES
 
 _NO_BOOLEAN = "WHERE clause must contain an expression that resolves to a boolean"
 _BAD_IN = (
@@ -54,13 +53,13 @@ _IS_TYPES = "[MISSING, NULL, BOOLEAN, BLOB, STRING, NUMERIC, STRUCT, TUPLE, LIST
 
 
 class Conditions:
-    """Turns the WHERE clause of one statement into a condition."""
+    """Converts the WHERE clause of one statement to a condition."""
 
     def __init__(self, parameters: tuple[AttributeValue, ...]) -> None:
         self._parameters = parameters
 
     def where(self, expr: Expr) -> Condition:
-        """Return the condition that a whole WHERE clause is."""
+        """Return the condition of a WHERE clause."""
         if not _is_condition(expr):
             if isinstance(expr, Call | Operation):
                 self.operand(expr)
@@ -128,7 +127,7 @@ class Conditions:
         return Compare(comparator, *operands)
 
     def _compare_truths(self, comparator: Comparator, left: Expr, right: Expr) -> Condition:
-        # DynamoDB: `contains(a, 'x') = true` is allowed; so is one condition equal to another.
+        # DynamoDB: allows `contains(a, 'x') = true`, and one condition equal to another.
         if comparator not in ("=", "<>"):
             raise _operand_type(comparator, "BOOL")
         one, other = self._truth(left), self._truth(right)
@@ -172,9 +171,9 @@ class Conditions:
         return In(subject, choices)
 
     def _type_test(self, expr: TypeTest) -> Condition:
-        if expr.type in REJECTED_TYPE_NAMES:
+        if expr.type in UNSUPPORTED_TYPE_NAMES:
             raise invalid(
-                f"Unsupported data type for IS operator: {REJECTED_TYPE_NAMES[expr.type]}. "
+                f"Unsupported data type for IS operator: {UNSUPPORTED_TYPE_NAMES[expr.type]}. "
                 f"Supported data types are {_IS_TYPES} at {expr.spot}"
             )
         if isinstance(expr.operand, Parameter) or not isinstance(expr.operand, Reference | Scalar):
@@ -259,7 +258,7 @@ def _type_name(operand: Operand) -> str:
         case Const(value):
             raise _operand_type("attribute_type", kind_of(value))
         case _:
-            # DynamoDB: names every type an attribute may have.
+            # DynamoDB: lists every type that an attribute may have.
             raise _operand_type("attribute_type", "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}")
 
 
@@ -298,7 +297,7 @@ def _check_bounds(low: AttributeValue, high: AttributeValue) -> None:
 
 
 def path_text(path: Path) -> str:
-    """Return a path as DynamoDB's rejections write it: [a, b, [0]]."""
+    """Return a path as DynamoDB's errors print it: [a, b, [0]]."""
     return "[" + ", ".join(f"[{step}]" if isinstance(step, int) else step for step in path) + "]"
 
 

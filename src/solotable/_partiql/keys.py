@@ -1,9 +1,9 @@
-"""What a WHERE clause says about a key: the partitions it names, the range of the sort key, the rest."""
+"""Split a WHERE clause into partitions, a range of the sort key, and remaining conditions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from solotable._expressions.ast import (
@@ -21,6 +21,7 @@ from solotable._expressions.ast import (
 )
 from solotable._expressions.evaluate import paths_of
 from solotable._values import AttributeValue, Item, sort_key
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import invalid
 
 _FLIPPED: dict[str, KeyOperator] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -30,8 +31,8 @@ _FLIPPED: dict[str, KeyOperator] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">
 class Schema:
     """The names of the key attributes of a table or index; a global index may have several of each.
 
-    `kinds` has the type of each, S, N or B; without it a value of a wrong type is left to the engine.
-    `projected` names the attributes that an index holds; None for all.
+    `kinds` has the type of each, S, N or B; without it the engine checks the types of values. `projected`
+    has the attributes that an index holds, None for all.
     """
 
     partition: tuple[str, ...]
@@ -72,7 +73,7 @@ def join(terms: list[Condition]) -> Condition | None:
 
 
 def equality(term: Condition) -> tuple[str, AttributeValue] | None:
-    """Return the attribute and the value when the term is `attribute = value`, either way round."""
+    """Return attribute and value of `attribute = value` or `value = attribute`, otherwise None."""
     match term:
         case Compare("=", Attr((str(name),)), Const(value)) | Compare("=", Const(value), Attr((str(name),))):
             return name, value
@@ -81,7 +82,7 @@ def equality(term: Condition) -> tuple[str, AttributeValue] | None:
 
 
 def primary_key(schema: Schema, condition: Condition | None) -> tuple[Item, list[Condition]] | None:
-    """Split a condition into a whole primary key and the terms that are left; None without a key."""
+    """Split a condition into a primary key and the remaining terms; None if the key is incomplete."""
     key: Item = {}
     rest: list[Condition] = []
     for term in terms_of(condition):
@@ -102,7 +103,7 @@ def primary_key(schema: Schema, condition: Condition | None) -> tuple[Item, list
 
 
 def partitions(schema: Schema, condition: Condition) -> list[AttributeValue] | None:
-    """Return the values of the partition key that can satisfy the condition; None when any could."""
+    """Return the values of the partition key that can satisfy the condition; None if any value can."""
     name = schema.partition[0]
     match condition:
         case And(terms):
@@ -136,14 +137,14 @@ def partitions(schema: Schema, condition: Condition) -> list[AttributeValue] | N
 
 
 def only_names_partitions(schema: Schema, condition: Condition) -> bool:
-    """Say whether the condition says nothing but which partitions are meant."""
+    """Return whether the condition only selects partitions."""
     if isinstance(condition, Or):
         return all(only_names_partitions(schema, term) for term in condition.terms)
     return isinstance(condition, Compare | In) and partitions(schema, condition) is not None
 
 
 def sort_term(schema: Schema, term: Condition) -> KeyTerm | None:
-    """Return the term as a condition on the sort key, when it can be one."""
+    """Return the term as a condition on the sort key, or None if it is not one."""
     if not schema.sort:
         return None
     name = schema.sort[0]
@@ -164,10 +165,9 @@ def sort_term(schema: Schema, term: Condition) -> KeyTerm | None:
 
 
 def check_branches(schema: Schema, condition: Condition) -> None:
-    """Reject an OR whose branches ask for overlapping ranges of one partition.
+    """Reject an OR whose branches select overlapping ranges of one partition.
 
-    DynamoDB: a branch with a condition on the sort key that is no range of it (negated, `<>`, IN) is
-    not compared with the others.
+    DynamoDB: does not compare a branch whose condition on the sort key is not a range (negated, `<>`, IN).
     """
     if not isinstance(condition, Or) or not schema.sort:
         return
@@ -196,7 +196,7 @@ def _overlap(one: KeyTerm | None, other: KeyTerm | None) -> bool:
 
 
 def _ends(term: KeyTerm) -> tuple[tuple[Any, bool], tuple[Any, bool]]:
-    """Return the lower and the upper end, None where open, and whether each belongs to the range."""
+    """Return the lower and the upper end (None if open), each with whether the range includes it."""
     ends = [sort_key(kind, content) for value in term.values for kind, content in value.items()]
     first = ends[0]
     match term.operator:

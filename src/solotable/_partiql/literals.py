@@ -1,4 +1,4 @@
-"""PartiQL literals and parameters -> canonical values, with DynamoDB's rejections of bad ones."""
+"""Convert PartiQL literals and parameters to canonical values, or raise DynamoDB's errors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def bind(parameters: tuple[AttributeValue, ...]) -> tuple[AttributeValue, ...]:
 
 
 def is_value(expr: Expr) -> bool:
-    """Say whether the tree is a literal or a parameter."""
+    """Return whether the tree is a literal or a parameter."""
     return isinstance(expr, Scalar | Parameter | Members | Struct)
 
 
@@ -25,14 +25,14 @@ def value_of(expr: Expr, parameters: tuple[AttributeValue, ...]) -> AttributeVal
     """Return the value of a literal or of a parameter."""
     if isinstance(expr, Parameter):
         if expr.place >= len(parameters):
-            # DynamoDB: found only when the value is needed; parameters too many are let be.
+            # DynamoDB: raises only when it needs the value, and ignores surplus parameters.
             raise invalid("Number of parameters in request and statement don't match.")
         return parameters[expr.place]
     return canonical(_literal(expr, "root"))
 
 
 def item_of(expr: Expr, parameters: tuple[AttributeValue, ...]) -> dict[str, AttributeValue]:
-    """Return the item that an INSERT gives."""
+    """Return the item of an INSERT."""
     if not isinstance(expr, Struct):
         raise invalid(
             "Unsupported format in item expression. Please use struct format {...} to express item values "
@@ -67,7 +67,7 @@ def _literal(expr: Expr, where: str) -> AttributeValue:
         case Struct():
             members: dict[str, AttributeValue] = {}
             for key, value in expr.pairs:
-                # DynamoDB: a key given twice is at its own place in the item, at its map's deeper down.
+                # DynamoDB: a duplicate key's error points to the key in an item, to the map deeper down.
                 name = _name(key, members, expr.spot)
                 members[name] = _literal(value, f"{where}.{name}")
             return {"M": members}
@@ -79,7 +79,7 @@ def _scalar(expr: Scalar, where: str) -> AttributeValue:
     try:
         return canonical(expr.value)
     except ServiceError as rejected:
-        # DynamoDB: a number literal that does not fit is rejected with its place in the value.
+        # DynamoDB: the error for a number literal that does not fit names its path in the value.
         raise invalid(f"{rejected.message} under {where}") from rejected
 
 

@@ -1,12 +1,12 @@
-"""A statement, its parameters and the keys of its table -> the requests that carry it out.
+"""Plan a statement: the requests that execute it, from its parameters and the keys of its table.
 
-An INSERT is a put on the condition that the item is not there; an UPDATE, on the condition that it
-is. A SELECT that names partitions becomes a query for each, any other a scan. Nothing is run here.
+An INSERT is a PutItem with the condition that the item is missing, an UPDATE an UpdateItem with the condition
+that it exists. A SELECT that names partitions becomes a Query for each, any other a Scan.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, Literal
 
 from solotable._expressions.ast import Condition, Exists, KeyTerm, Not, Or, Path, Projection
@@ -22,6 +22,7 @@ from solotable._protocol.requests import (
     UpdateItem,
 )
 from solotable._values import AttributeValue, Item, sort_key
+from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import invalid
 
 from .ast import Expr, OrderTerm, Parsed, Reference
@@ -49,7 +50,7 @@ _MULTIPLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column of a SELECT: where its value is, and what it is called in the result."""
+    """One column of a SELECT: the path of its value, and its name in the result."""
 
     path: Path
     name: str
@@ -57,12 +58,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
-    """The requests of a SELECT, to be sent one after the other until a page is full."""
+    """The requests of a SELECT, to send one after the other until a page is full."""
 
     requests: tuple[Query | Scan, ...]
-    #: What must hold besides: DynamoDB's Query has no filter on key attributes, its SELECT has.
+    #: A further condition: unlike Query, SELECT can filter by key attributes.
     residue: Condition | None = None
-    #: How to form the result from what the requests give; None to leave it as it is.
+    #: The columns of the result; None for the items as they are.
     columns: tuple[Column, ...] | None = None
 
 
@@ -75,7 +76,7 @@ def plan(
     limit: int | None = None,
     capacity: CapacityReport = "NONE",
 ) -> Reads | PutItem | UpdateItem | DeleteItem:
-    """Return what carries the statement out; `index` is the keys of the index that a SELECT names."""
+    """Return the requests of a statement; `index` has the keys of the index that a SELECT names."""
     parameters = bind(statement.parameters)
     match parsed.kind:
         case "SELECT":
@@ -94,7 +95,7 @@ def plan(
                 table=parsed.table,
                 key=key,
                 update=update,
-                # DynamoDB: an UPDATE does not create; a missing item fails its condition.
+                # DynamoDB: an UPDATE of a missing item fails its condition.
                 condition=join([Exists((table.partition[0],)), *rest]),
                 returns=parsed.returning or "NONE",
                 returns_on_failure=statement.returns_on_failure,
@@ -104,7 +105,7 @@ def plan(
             key, rest = _required_key(parsed, table, parameters)
             condition = join(rest)
             if condition is not None:
-                # DynamoDB: a DELETE that finds no item succeeds, whatever its condition.
+                # DynamoDB: a DELETE of a missing item succeeds, whatever its condition.
                 condition = Or((Not(Exists((table.partition[0],))), condition))
             return DeleteItem(
                 table=parsed.table,
@@ -117,7 +118,7 @@ def plan(
 
 
 def check_where(parsed: Parsed, statement: Statement) -> None:
-    """Reject a WHERE clause that is wrong on any table."""
+    """Reject a WHERE clause that is invalid on any table."""
     if parsed.where is not None:
         Conditions(bind(statement.parameters)).where(parsed.where)
 
@@ -131,7 +132,7 @@ def plan_get(
     index: Schema | None = None,
     capacity: CapacityReport = "NONE",
 ) -> tuple[GetItem, tuple[Column, ...] | None]:
-    """Return the read of one item that a SELECT in a batch or a transaction is."""
+    """Return the GetItem of a SELECT in a batch or a transaction."""
     parameters = bind(statement.parameters)
     _check_readable(index or table)
     columns = _columns(parsed)
@@ -149,11 +150,11 @@ def plan_get(
         projection=_projection(columns),
         capacity=capacity,
     )
-    return get, _reshaping(columns)
+    return get, _result_columns(columns)
 
 
 def plan_check(parsed: Parsed, statement: Statement, *, table: Schema) -> ConditionCheck:
-    """Return the check that an EXISTS in a transaction is."""
+    """Return the ConditionCheck of an EXISTS in a transaction."""
     parameters = bind(statement.parameters)
     found = None
     if parsed.index is None and parsed.where is not None:
@@ -232,7 +233,7 @@ class _Selection:
                 filter=condition,
                 projection=_projection(self._columns),
             )
-            return Reads(requests=(scan,), columns=_reshaping(self._columns))
+            return Reads(requests=(scan,), columns=_result_columns(self._columns))
         return self._queries(condition, values)
 
     def _queries(self, condition: Condition, values: list[AttributeValue]) -> Reads:
@@ -248,11 +249,11 @@ class _Selection:
             (residue if heads(term) & set(schema.names) else filters).append(term)
         left = join(residue)
         needed = {str(head) for head in heads(left)} if left is not None else set()
-        # DynamoDB: to the branch of an OR, what an index does not hold is missing.
+        # DynamoDB: an OR sees attributes that the index does not hold as missing.
         extra = tuple(sorted(needed if schema.projected is None else needed & schema.projected))
         partition = schema.partition[0]
         ascending = self._ascending(partition)
-        values = sorted(values, key=_place_of, reverse=not ascending)
+        values = sorted(values, key=_partition_order, reverse=not ascending)
         requests = tuple(
             Query(
                 table=self._parsed.table,
@@ -264,7 +265,7 @@ class _Selection:
             )
             for value in values
         )
-        return Reads(requests=requests, residue=left, columns=_reshaping(self._columns, extra))
+        return Reads(requests=requests, residue=left, columns=_result_columns(self._columns, extra))
 
     def _check_order(self, order: tuple[OrderTerm, ...], values: list[AttributeValue] | None) -> None:
         if not order:
@@ -292,7 +293,7 @@ class _Selection:
         return True
 
 
-def _place_of(value: AttributeValue) -> tuple[str, object]:
+def _partition_order(value: AttributeValue) -> tuple[str, object]:
     ((kind, content),) = value.items()
     return kind, sort_key(kind, content) if kind in "SNB" else repr(content)
 
@@ -313,7 +314,7 @@ def _columns(parsed: Parsed) -> tuple[Column, ...] | None:
 def _column(expr: Expr) -> Column:
     if not isinstance(expr, Reference):
         raise invalid(f"Unexpected path component at {expr.spot}")
-    # DynamoDB: a path is named by its last name and the places behind it: a.b[0] is `b[0]`.
+    # DynamoDB: names a path by its last name and the indexes after it: a.b[0] is `b[0]`.
     name = ""
     for step in expr.steps:
         name = step if isinstance(step, str) else f"{name}[{step}]"
@@ -321,13 +322,15 @@ def _column(expr: Expr) -> Column:
 
 
 def _projection(columns: tuple[Column, ...] | None, extra: tuple[str, ...] = ()) -> Projection | None:
-    """Return the whole attributes to ask for: list places move when a list is projected."""
+    """Return the top-level attributes to read: a projection would move list elements."""
     if columns is None:
         return None
     return tuple(dict.fromkeys((head,) for head in (*(column.path[0] for column in columns), *extra)))
 
 
-def _reshaping(columns: tuple[Column, ...] | None, extra: tuple[str, ...] = ()) -> tuple[Column, ...] | None:
+def _result_columns(
+    columns: tuple[Column, ...] | None, extra: tuple[str, ...] = ()
+) -> tuple[Column, ...] | None:
     if columns is None or (not extra and all(len(column.path) == 1 for column in columns)):
         return None
     return columns

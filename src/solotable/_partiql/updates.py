@@ -1,4 +1,4 @@
-"""SET and REMOVE clauses -> update trees, with every check that needs no item."""
+"""Convert SET and REMOVE clauses to update trees, with every check that needs no item."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _CONDITION_FUNCTIONS: Final = frozenset(
 
 
 class Updates:
-    """Turns the changes of one UPDATE into an update tree."""
+    """Converts the clauses of one UPDATE to an update tree."""
 
     def __init__(self, parameters: tuple[AttributeValue, ...]) -> None:
         self._parameters = parameters
 
     def update(self, changes: tuple[SetClause | RemoveClause, ...]) -> Update:
-        """Return the update, or reject changes that contradict each other."""
+        """Return the update, or reject clauses whose paths overlap."""
         actions = tuple(self._action(change) for change in changes)
         check_overlaps([change.target for change in changes])
         return Update(actions, creates=any(isinstance(action, Assign | Add) for action in actions))
@@ -61,7 +61,7 @@ class Updates:
             raise invalid(f"The first argument to {name} must equal the assignment value at {call.spot}")
         members = value_of(second, self._parameters) if is_value(second) else {}
         if not members.keys() & SETS:
-            # DynamoDB: the place it names is that of the first argument.
+            # DynamoDB: the error points to the first argument.
             raise invalid(f"The second argument to {name} must be a value with type SET at {first.spot}")
         return members
 
@@ -112,7 +112,7 @@ class Updates:
 
 
 def check_overlaps(paths: list[Path]) -> None:
-    """Reject paths of which one contains the other, or that see one attribute as map and as list."""
+    """Reject paths of which one contains another, or needs a list where another needs a map."""
     seen: dict[Path, Path] = {}
     inner: dict[Path, Path] = {}
     for path in paths:

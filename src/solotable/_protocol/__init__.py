@@ -1,5 +1,5 @@
-"""DynamoDB's wire form <-> records: shapes, decoding, encoding, limits and capacity arithmetic.
+"""DynamoDB's protocol: request and reply records, their wire form, constraints, capacity, the engine port.
 
-Pure: no clock, no files, no sockets; the engine that answers is handed in. `wire` is the way in
-for whoever has bytes or dicts, `requests` and `replies` for whoever has records.
+All functions are pure: no clock, no files, no sockets. `wire` takes bytes or dicts, an engine takes the
+records of `requests` and returns those of `replies`.
 """

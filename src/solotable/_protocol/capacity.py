@@ -1,6 +1,6 @@
-"""Read and write units: the arithmetic, and a meter that reports them as DynamoDB does.
+"""Read and write units of items, and a meter that reports them as DynamoDB does.
 
-Pure sums; which items count, and at which size, the engine decides.
+The engine decides which items count, and at which size.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _SPLIT = {"read": "ReadCapacityUnits", "write": "WriteCapacityUnits"}
 
 
 def read_units(size: int, consistent: bool, transactional: bool = False) -> float:
-    """Return the units of reading so many bytes: 4 KB steps, at least one, halved when eventual.
+    """Return the units of reading so many bytes: 4 KB steps, at least one, halved if eventually consistent.
 
     >>> read_units(0, consistent=False), read_units(4097, consistent=True)
     (0.5, 2.0)
@@ -38,7 +38,7 @@ def write_units(size: int, transactional: bool = False) -> float:
 
 
 class CapacityMeter:
-    """Adds up the units that one request consumes on one table and its indexes."""
+    """Sums the units that one request consumes on one table and its indexes."""
 
     __slots__ = ("_global", "_local", "_table", "_table_name")
 
@@ -68,16 +68,15 @@ class CapacityMeter:
     def report(
         self, kind: CapacityReport, transactional: Transactional | None = None
     ) -> dict[str, Any] | None:
-        """Return the wire ConsumedCapacity, or None when none was asked for.
+        """Return ConsumedCapacity in wire form, or None if the request does not ask for it.
 
-        `transactional` names the direction that DynamoDB reports beside the sum; it does so for
-        transactions only.
+        `transactional` names the direction that DynamoDB reports beside the sum, for transactions only.
         """
         if kind == "NONE":
             return None
         report: dict[str, Any] = {"TableName": self._table_name, **_units(self.total, transactional)}
         if kind == "INDEXES":
-            # DynamoDB: the table is listed even when only an index was read.
+            # DynamoDB: lists the table even if the request read only an index.
             report["Table"] = _units(self._table, transactional)
             for member, counted in (
                 ("LocalSecondaryIndexes", self._local),

@@ -1,7 +1,6 @@
-"""The errors that a request earns before anyone looks at what it means, in DynamoDB's words.
+"""Errors for requests of a wrong form: unknown operations and wrong JSON types, in DynamoDB's words.
 
-Type mistakes in the JSON are SerializationExceptions; the texts name Java classes because the
-service is written in Java and clients compare the words.
+A wrong JSON type is a SerializationException. The texts name Java classes, as the service does.
 """
 
 from __future__ import annotations
@@ -37,17 +36,17 @@ def unknown_operation(operation: str) -> ServiceError:
 
 
 def unsupported(what: str) -> str:
-    """Word the rejection of a part of AWS's API that solotable lacks."""
+    """Return the message for a part of AWS's API that solotable lacks."""
     return f"{what} is not supported by solotable; docs/reference/differences.md lists what is."
 
 
 def too_many_conditions() -> ServiceError:
-    """Return the rejection of no KeyConditions, or of more than the table or index has key attributes."""
+    """Return the error for no KeyConditions, or for more than the table or index has key attributes."""
     return invalid("Conditions can be of length 1 or 2 only")
 
 
 def not_a_scalar(value: Any, java: str) -> ServiceError:
-    """Reject JSON that cannot become a String, Boolean, Integer, Long or Double."""
+    """Return the error for JSON that cannot become a String, Boolean, Integer, Long or Double."""
     if isinstance(value, dict):
         return unreadable(_STRUCTURE)
     if isinstance(value, list):
@@ -58,7 +57,7 @@ def not_a_scalar(value: Any, java: str) -> ServiceError:
 
 
 def not_a_blob(value: Any) -> ServiceError:
-    """Reject JSON that cannot become bytes."""
+    """Return the error for JSON that cannot become bytes."""
     if isinstance(value, dict):
         return unreadable(_STRUCTURE)
     if isinstance(value, list):
@@ -67,21 +66,21 @@ def not_a_blob(value: Any) -> ServiceError:
 
 
 def not_a_list(value: Any, *, inner: bool) -> ServiceError:
-    """Reject JSON that is no list; `inner` says that it stands in a list or map, not in a structure."""
+    """Return the error for JSON that is not a list; `inner`: it is a member of a list or map."""
     if isinstance(value, dict):
         return unreadable(_STRUCTURE)
     return unreadable(_INNER_COLLECTION if inner else _FIELD)
 
 
 def not_a_map(value: Any, java: str, *, inner: bool) -> ServiceError:
-    """Reject JSON that is no map to members of a Java class."""
+    """Return the error for JSON that is not a map to members of a Java class."""
     if isinstance(value, list):
         return unreadable(f"Unrecognized collection type java.util.Map<java.lang.String, {java}>")
     return unreadable(_INNER_COLLECTION if inner else _FIELD)
 
 
 def not_a_structure(value: Any, java: str, *, inner: bool) -> ServiceError:
-    """Reject JSON that is no structure of a Java class."""
+    """Return the error for JSON that is not a structure of a Java class."""
     if isinstance(value, list):
         return unreadable(f"Unrecognized collection type class {JAVA}{java}")
     return unreadable(_INNER if inner else _FIELD)

@@ -1,10 +1,9 @@
-"""JSON text <-> Python values: orjson when it can be imported, the standard library otherwise.
+"""Read and write JSON with orjson if it is installed, otherwise with the standard library.
 
-Both give the same values and the same bytes (compact, UTF-8 not escaped; floats below 1e-4, which
-DynamoDB never sends, apart) and reject the same texts: lone surrogates, NaN and the infinities,
-numbers beyond a double, byte order marks. Of duplicate keys the last wins. Every rejection of `loads`
-is a ValueError, also for nesting that would overflow the stack: orjson takes 1024 levels, the
-standard library as many as Python's own stack has left, both ten times what DynamoDB can use.
+Both return the same values and the same bytes (compact, UTF-8 not escaped), except for floats below 1e-4,
+which DynamoDB never sends. Both reject lone surrogates, NaN, infinities, numbers beyond a double and byte
+order marks. The last of duplicate keys wins. `loads` raises ValueError, also for nesting beyond the stack:
+orjson accepts 1024 levels, the standard library what Python's stack allows, both ten times DynamoDB's limit.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _DIGITS_OF_A_WHOLE = 20
 
 
 def _whole(digits: str) -> int | float:
-    # orjson gives a float beyond 64 bits; int() would also take forever over a million digits.
+    # orjson returns a float beyond 64 bits; and int() of a million digits takes minutes.
     if len(digits) <= _DIGITS_OF_A_WHOLE:
         number = int(digits)
         if _SMALLEST_WHOLE <= number <= _LARGEST_WHOLE:
@@ -47,7 +46,7 @@ def plain_loads(raw: bytes) -> Any:
     except RecursionError:
         raise ValueError("nested too deeply") from None
     if "\\ud" in text or "\\uD" in text:
-        # A lone surrogate shows when it is to become UTF-8; UnicodeEncodeError is a ValueError.
+        # A lone surrogate fails to encode as UTF-8; UnicodeEncodeError is a ValueError.
         plain_dumps(value)
     return value
 

@@ -1,7 +1,6 @@
-"""A frozen record per answer. Items are wire JSON bytes as stored, or dicts once they were changed.
+"""Reply records. An item is JSON bytes as stored, or a dict if the engine has changed it.
 
-Bytes let a reply be spliced together without decoding its items; `decode_items`
-decodes them.
+The encoder copies bytes into the reply without decoding them. `decode_items` decodes them.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from solotable._values.lazy_dataclass import dataclass
 
 from .json_codec import loads
 
-#: One item as it was stored (JSON bytes), or as a dict. In a list of items, bytes may also be a run:
-#: several items with commas between them.
+#: One item as stored (JSON bytes), or as a dict. In a list of items, bytes may hold several items with
+#: commas between them.
 SomeItem = Union[bytes, Item]
 
 #: ConsumedCapacity of one table, in wire form.
 Capacity = dict[str, Any]
 
-#: A reply of a control operation, in wire form.
+#: The reply of a control operation, in wire form.
 Answer = dict[str, Any]
 
 
@@ -41,7 +40,7 @@ class WroteItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    #: None when only the count was asked for.
+    #: None if the request asks for the count only.
     items: list[SomeItem] | None
     count: int
     scanned: int
@@ -100,6 +99,6 @@ def decode_items(found: Iterable[SomeItem]) -> list[Item]:
     return decoded
 
 
-def _decode(*runs: bytes) -> list[Item]:
-    decoded: list[Item] = loads(b"[" + b",".join(runs) + b"]")
+def _decode(*pieces: bytes) -> list[Item]:
+    decoded: list[Item] = loads(b"[" + b",".join(pieces) + b"]")
     return decoded

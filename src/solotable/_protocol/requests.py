@@ -1,8 +1,8 @@
-"""A frozen record per data operation, carrying trees and canonical values, never expression text.
+"""Request records: one for each data operation, with trees and canonical values instead of text.
 
-A record is valid in itself: what can be checked without the table has been checked. Control
-operations (tables, tags, TTL, backups, streams) travel as one `Control` record. `table` is the table's
-name or ARN, whichever the caller gave; the reply names the table in the same way.
+A record has passed all checks that need no table. One `Control` record serves all control operations (tables,
+tags, TTL, backups, streams). `table` is the table's name or ARN as the caller gave it; the reply names the
+table in the same way.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ ReturnValues = Literal["NONE", "ALL_OLD", "UPDATED_OLD", "ALL_NEW", "UPDATED_NEW
 Select = Literal["ALL_ATTRIBUTES", "ALL_PROJECTED_ATTRIBUTES", "SPECIFIC_ATTRIBUTES", "COUNT"]
 
 
-#: What UpdateItem does when it is told nothing: it makes the item if there is none.
+#: An UpdateItem without actions, which creates a missing item.
 NO_UPDATE = Update((), creates=True)
 
 
 class Request(Generic[ReplyT_co]):
-    """Anything an engine can be asked; the parameter is the type of its reply."""
+    """A request to an engine; the type parameter is the type of its reply."""
 
     __slots__ = ()
 
@@ -79,7 +79,7 @@ class DeleteItem(Request["replies.WroteItem"]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionCheck:
-    """Only inside a transaction."""
+    """A condition on an item; only in a transaction."""
 
     table: str
     key: Item
@@ -100,7 +100,7 @@ class Query(Request["replies.Page"]):
     forward: bool = True
     consistent: bool = False
     capacity: CapacityReport = "NONE"
-    #: Which parameter the key condition and the filter came from; rejections name it.
+    #: Whether key condition and filter came from legacy parameters, which errors name.
     legacy: bool = False
 
 
@@ -122,9 +122,9 @@ class Scan(Request["replies.Page"]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableKeys:
-    """The part of a BatchGetItem that goes to one table.
+    """The keys of one table in a BatchGetItem.
 
-    `wire` is the request's entry without its keys, to be handed back with what was not processed.
+    `wire` is the request's entry without its keys; UnprocessedKeys returns it with the keys left.
     """
 
     table: str
@@ -152,7 +152,7 @@ class BatchDelete:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchWriteItem(Request["replies.BatchWrote"]):
-    #: In the order the request named them.
+    #: In the order of the request.
     tables: tuple[tuple[str, tuple[BatchPut | BatchDelete, ...]], ...]
     capacity: CapacityReport = "NONE"
     collection: CollectionReport = "NONE"
@@ -171,7 +171,7 @@ WriteAction = Union[PutItem, UpdateItem, DeleteItem, ConditionCheck]
 class TransactWriteItems(Request["replies.TransactWrote"]):
     actions: tuple[WriteAction, ...]
     token: str | None = None
-    #: What must be the same again under the same token.
+    #: Hash of the actions; a retry with the same token must have the same.
     fingerprint: bytes = b""
     capacity: CapacityReport = "NONE"
     collection: CollectionReport = "NONE"
@@ -179,7 +179,7 @@ class TransactWriteItems(Request["replies.TransactWrote"]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Statement:
-    """One PartiQL statement with its parameters, not yet parsed."""
+    """One PartiQL statement as text, with its parameters."""
 
     text: str
     parameters: tuple[AttributeValue, ...] = ()
@@ -211,7 +211,7 @@ class ExecuteTransaction(Request["replies.Answer"]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Control(Request["replies.Answer"]):
-    """A control or streams operation: the request's members as DynamoDB names them, shapes checked."""
+    """A control or streams operation, with checked members under DynamoDB's names."""
 
     operation: str
     members: dict[str, Any]

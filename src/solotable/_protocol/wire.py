@@ -1,7 +1,7 @@
-"""The two ways in: a target and JSON bytes for servers, an operation and a dict for callers in process.
+"""Answer requests in wire form: target and JSON bytes for servers, operation and dict in process.
 
-`answer` never raises: what DynamoDB rejects becomes its error body, and anything unexpected becomes
-an InternalServerError with a log record. It knows nothing of sockets, headers or signatures.
+`answer` never raises: a ServiceError becomes an error body, and any other error an InternalServerError and a
+log record. Sockets, headers and signatures are the server's.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ def answer(engine: Engine, target: str, body: bytes) -> tuple[int, bytes]:
 
 
 def decode_body(target: str, body: bytes, texts: ErrorTexts = LATEST) -> Request[Any]:
-    """Return the request behind a target and a JSON body, or raise what DynamoDB would."""
+    """Return the request of a target and a JSON body, or raise DynamoDB's error."""
     operation = _TARGETS.get(target)
-    # DynamoDB: unreadable JSON is rejected before the target is looked at, but no body is not JSON.
+    # DynamoDB: rejects invalid JSON before it reads the target, but accepts an empty body.
     payload = _read(body) if body or operation is not None else None
     if operation is None:
         raise errors.unknown_operation(target.removeprefix("DynamoDB_20120810."))
@@ -51,33 +51,33 @@ def decode_body(target: str, body: bytes, texts: ErrorTexts = LATEST) -> Request
 
 
 def encode_response(target: str, reply: Callable[[], Reply]) -> tuple[int, list[bytes]]:
-    """Return the status and JSON body, in pieces, of what the function gives or raises."""
+    """Return the status and JSON body, in pieces, of the reply or error of a function."""
     try:
         found = reply()
         # DynamoDB: some operations have no output in the API model; the body is empty, not "{}".
         return 200, [] if _TARGETS.get(target) in WITHOUT_REPLY else encode_pieces(found)
     except ServiceError as rejected:
         return encode_error(rejected)
-    except Exception:  # noqa: BLE001  # the edge: a server goes on after any fault of one request
+    except Exception:  # noqa: BLE001  # process edge: the server survives an error of one request
         _LOG.exception("%s failed", target)
         return encode_error(ServiceError("InternalServerError", _INTERNAL, status=500))
 
 
 def encode_error(rejected: ServiceError) -> tuple[int, list[bytes]]:
-    """Return the status and JSON body of a rejection, in one piece."""
+    """Return the status and JSON body of an error, in one piece."""
     return rejected.status, [dumps(rejected.body())]
 
 
 def call(engine: Engine, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
-    """Answer one request given and returned as dicts, or raise what DynamoDB would."""
+    """Answer one request from dict to dict, or raise DynamoDB's error."""
     try:
         request = decode_request(operation, payload, engine.capabilities.error_texts)
         if isinstance(request, Control):
-            # A definition is stored as escaped JSON, which would take what no reply can carry.
+            # Definitions are stored as escaped JSON, which accepts lone surrogates; no reply can carry them.
             _check_unicode(request.members)
         return encode_reply(engine.handle(request))
     except (TypeError, UnicodeEncodeError):
-        # Bytes cannot carry lone surrogates to `answer`; here they show when the engine writes them.
+        # Dicts can hold lone surrogates, which fail when the engine encodes them. Bytes cannot.
         _check_unicode(payload)
         raise
 
@@ -90,7 +90,7 @@ def _check_unicode(payload: dict[str, Any]) -> None:
 
 
 def _read(body: bytes) -> Any:
-    # DynamoDB: without a word.
+    # DynamoDB: the message is empty.
     try:
         return loads(body)
     except ValueError:

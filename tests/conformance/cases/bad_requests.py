@@ -1,7 +1,7 @@
 """Requests that are wrong before any operation begins, and hostile ones that are right.
 
 JSON of the wrong shape, unknown operations and tables, numbers that are none, values nested too
-deep, null and unknown members, and names that would harm a careless engine. Bytes that are no JSON
+deep, null and unknown members, and names that would harm a careless engine. Bytes that are not JSON
 at all belong to the wire server's own tests.
 """
 

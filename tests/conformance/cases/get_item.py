@@ -1,6 +1,6 @@
 """What GetItem answers: replies, keys, capacity and refusals.
 
-Projection expressions and AttributesToGet have files of their own.
+Projection expressions and AttributesToGet have their own files.
 """
 
 from __future__ import annotations

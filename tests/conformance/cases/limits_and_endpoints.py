@@ -84,7 +84,7 @@ CASES: list[Case] = [
         local=UNSUPPORTED,
     ),
     case(
-        "backups of a missing table have an error of their own",
+        "backups of a missing table have their own error",
         Step("DescribeContinuousBackups", {"TableName": "Nowhere"}, MISSING),
         local=UNSUPPORTED,
     ),

@@ -1,6 +1,6 @@
 """What PutItem answers: replies, return values, conditions, limits, capacity and refusals.
 
-Expressions, value rules and the legacy parameters have files of their own.
+Expressions, value rules and the legacy parameters have their own files.
 """
 
 from __future__ import annotations

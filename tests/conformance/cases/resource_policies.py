@@ -334,7 +334,7 @@ CASES: list[Case] = [
     ),
     *(
         case(
-            f"a revision is not expected where there is none: {step.operation}",
+            f"an expected revision without a policy fails: {step.operation}",
             step,
             tables="Hash",
             local=UNKNOWN,

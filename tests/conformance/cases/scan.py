@@ -1,6 +1,6 @@
 """Scan: the reply, filters on any attribute, parallel segments, and the checks of a request.
 
-The order of partitions is nobody's promise, so replies compare as sets unless one partition is read.
+DynamoDB does not promise an order of partitions, so replies compare as sets unless one partition is read.
 """
 
 from __future__ import annotations

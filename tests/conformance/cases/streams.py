@@ -106,7 +106,7 @@ def records(*changes: Change, keys: Json | None = None) -> Callable[[Json], None
     return expect
 
 
-def told(name: str, *writes: Step, changes: tuple[Change, ...], local: str = "") -> Case:
+def recorded(name: str, *writes: Step, changes: tuple[Change, ...], local: str = "") -> Case:
     """A case of writes to `Streamed` and the changes they leave."""
     reader = Reader("Streamed")
     steps = (*writes, *reader.opened(), Step("GetRecords", reader.page, records(*changes)))
@@ -299,50 +299,52 @@ GONE = "arn:aws:dynamodb:us-east-1:000000000000:table/Nowhere/stream/2020-01-01T
 SHARD = "shardId-00000000000000000000-00000000"
 
 CASES: list[Case] = [
-    told("a new item is an INSERT", put(a=text("x")), changes=(INSERTED,)),
-    told(
+    recorded("a new item is an INSERT", put(a=text("x")), changes=(INSERTED,)),
+    recorded(
         "a replaced item is a MODIFY",
         put(a=text("x")),
         put(a=text("y")),
         changes=(INSERTED, change("MODIFY", new=Y, old=X)),
     ),
-    told(
+    recorded(
         "a deleted item is a REMOVE", put(a=text("x")), delete(), changes=(INSERTED, change("REMOVE", old=X))
     ),
-    told("an update that creates is an INSERT", update("SET a = :a", a=text("x")), changes=(INSERTED,)),
-    told(
+    recorded("an update that creates is an INSERT", update("SET a = :a", a=text("x")), changes=(INSERTED,)),
+    recorded(
         "an update that changes is a MODIFY",
         put(a=text("x")),
         update("SET a = :a", a=text("y")),
         changes=(INSERTED, change("MODIFY", new=Y, old=X)),
     ),
-    told("the same item put again leaves nothing", put(a=text("x")), put(a=text("x")), changes=(INSERTED,)),
-    told(
+    recorded(
+        "the same item put again leaves nothing", put(a=text("x")), put(a=text("x")), changes=(INSERTED,)
+    ),
+    recorded(
         "an update to the same value leaves nothing",
         put(a=text("x")),
         update("SET a = :a", a=text("x")),
         changes=(INSERTED,),
     ),
-    told(
+    recorded(
         "an update that removes what is not there leaves nothing",
         put(a=text("x")),
         update("REMOVE z"),
         changes=(INSERTED,),
     ),
-    told(
+    recorded(
         "a number written another way is not a change",
         put(a={"N": "10"}),
         put(a={"N": "1e1"}),
         changes=(change("INSERT", new=keyed(a={"N": "10"})),),
     ),
-    told(
+    recorded(
         "a set in another order is not a change",
         put(a={"NS": ["1", "2"]}),
         put(a={"NS": ["2", "1"]}),
         changes=(change("INSERT", new=keyed(a={"NS": ["1", "2"]})),),
     ),
-    told("a delete of nothing leaves nothing", delete(), changes=()),
-    told(
+    recorded("a delete of nothing leaves nothing", delete(), changes=()),
+    recorded(
         "a failed condition leaves nothing",
         Step(
             "PutItem",
@@ -351,13 +353,13 @@ CASES: list[Case] = [
         ),
         changes=(),
     ),
-    told(
+    recorded(
         "a batch leaves a record for each item it changes",
         Step("BatchWriteItem", {"RequestItems": {"Streamed": [{"PutRequest": {"Item": X}}]}}),
         Step("BatchWriteItem", {"RequestItems": {"Streamed": [{"DeleteRequest": {"Key": keyed()}}]}}),
         changes=(INSERTED, change("REMOVE", old=X)),
     ),
-    told(
+    recorded(
         "a PartiQL statement leaves a record",
         Step(
             "ExecuteStatement",

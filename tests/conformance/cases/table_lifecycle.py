@@ -118,7 +118,7 @@ CASES: list[Case] = [
         listed({"TableNames": ["Zeta", "alp.2", "alpha", "beta"]}),
     ),
     case(
-        "a page of tables ends with the name to go on from",
+        "a page of tables ends with the name to continue from",
         *FOUR,
         listed({"TableNames": ["Zeta", "alp.2"], "LastEvaluatedTableName": "alp.2"}, Limit=2),
     ),
@@ -128,7 +128,7 @@ CASES: list[Case] = [
         listed({"TableNames": ["alpha", "beta"]}, Limit=2, ExclusiveStartTableName="alp.2"),
     ),
     case(
-        "a page that ends with the last table has no name to go on from",
+        "a page that ends with the last table has no name to continue from",
         *FOUR,
         listed({"TableNames": ["Zeta", "alp.2", "alpha", "beta"]}, Limit=4),
     ),

@@ -1,6 +1,6 @@
 """What UpdateItem answers: what it creates, return values, conditions, capacity and refusals.
 
-The language of update expressions and the legacy AttributeUpdates have files of their own.
+The language of update expressions and the legacy AttributeUpdates have their own files.
 """
 
 from __future__ import annotations

@@ -76,13 +76,13 @@ def test_values(values: dict[str, Any], expected: str) -> None:
     assert _refused(condition="a = b", values=values) == expected
 
 
-def test_names_are_judged_before_values_and_both_before_expressions() -> None:
+def test_names_are_checked_before_values_and_both_before_expressions() -> None:
     bad_name, bad_value = {"a": "b"}, {":a": {"N": "x"}}
     assert "ExpressionAttributeNames" in _refused(condition="", names=bad_name, values=bad_value)
     assert "ExpressionAttributeValues" in _refused(condition="", names={"#a": "b"}, values=bad_value)
 
 
-def test_expressions_are_judged_in_the_services_order() -> None:
+def test_expressions_are_checked_in_the_services_order() -> None:
     assert "Invalid UpdateExpression" in _refused(update="", condition="")
     assert "Invalid KeyConditionExpression" in _refused(key="", filter="", projection="")
     assert "Invalid FilterExpression" in _refused(key="p <> q", filter="", projection="")

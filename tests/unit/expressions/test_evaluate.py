@@ -136,7 +136,7 @@ def test_paths_reach_into_lists_and_maps() -> None:
         assert _holds(f"attribute_not_exists({path})")
 
 
-def test_types_are_told() -> None:
+def test_types_are_distinguished() -> None:
     assert _holds("attribute_type(ss, :v)", v={"S": "SS"})
     assert not _holds("attribute_type(ss, :v)", v={"S": "NS"})
     assert not _holds("attribute_type(x, :v)", v={"S": "NULL"})

@@ -1,4 +1,4 @@
-"""Key conditions, as far as they can be judged without a table."""
+"""Key conditions, as far as they can be checked without a table."""
 
 from __future__ import annotations
 

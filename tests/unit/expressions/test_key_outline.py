@@ -1,4 +1,4 @@
-"""A key condition that is remembered is judged anew for every other combination of types and names."""
+"""A cached key condition is checked again for every other combination of types and names."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ def _kinds(text: str) -> list[str]:
     return [token.kind for token in tokens(text)]
 
 
-def test_every_kind_of_token_is_told_apart() -> None:
+def test_every_kind_of_token_is_recognised() -> None:
     assert _kinds("a #1 :_ 10 <> <= . [") == ["name", "alias", "value", "index", "<>", "<=", ".", "[", "end"]
 
 

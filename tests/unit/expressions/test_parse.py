@@ -220,18 +220,18 @@ def test_any_depth_is_refused_cleanly_and_in_steps_that_grow_no_faster(
     text: Callable[[int], str], depth: int
 ) -> None:
     _condition_refused(text(depth))
-    few, many = (_steps_to_judge(text(part)) for part in (depth // 4, depth))
+    few, many = (_steps_to_parse(text(part)) for part in (depth // 4, depth))
     assert many < 5 * few
 
 
 def test_a_text_far_too_long_is_not_read() -> None:
     text = "(" * 100_000
     _condition_refused(text)
-    assert _steps_to_judge(text) < 100
+    assert _steps_to_parse(text) < 100
 
 
-def _steps_to_judge(text: str) -> int:
-    """Count the calls that it takes: seconds would judge the machine."""
+def _steps_to_parse(text: str) -> int:
+    """Count the calls that it takes: seconds would measure the machine."""
     calls: Counter[str] = Counter()
     before = sys.getprofile()
     sys.setprofile(lambda _frame, event, _arg: calls.update((event,)))

@@ -24,7 +24,7 @@ from solotable._expressions.path_overlap import clash, hashed_order, printed
         ([("a", 0), ("a", 1), ("b", "c"), ("b", "d")], None),
     ],
 )
-def test_the_first_clash_is_told(paths: list[Path], expected: tuple[str, Path, Path] | None) -> None:
+def test_the_first_clash_is_reported(paths: list[Path], expected: tuple[str, Path, Path] | None) -> None:
     assert clash(tuple(paths)) == expected
 
 

@@ -1,4 +1,4 @@
-"""Statements, and DynamoDB's refusals of what is none."""
+"""Statements, and DynamoDB's errors for other texts."""
 
 from __future__ import annotations
 

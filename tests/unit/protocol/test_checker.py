@@ -142,7 +142,7 @@ def test_cleaning_leaves_the_callers_item_alone() -> None:
     assert item == {"a": {"L": [{"S": "x", "N": None}]}, "b": {"BOOL": "true"}}
 
 
-def test_what_is_nested_too_deep_is_left_to_its_judge_before_the_stack_ends() -> None:
+def test_a_value_that_is_nested_too_deep_is_left_to_canonical_before_the_stack_ends() -> None:
     value: dict[str, Any] = {"S": 1}
     for _ in range(5000):
         value = {"L": [value]}

@@ -9,7 +9,7 @@ import pytest
 
 from solotable._protocol.decode.requests import decode_request
 from solotable._protocol.engine import Capabilities
-from solotable._protocol.error_texts import YEARS, ErrorTexts, reworded
+from solotable._protocol.error_texts import YEARS, ErrorTexts, choose_text
 from solotable.errors import ServiceError, TableNotFound, invalid
 
 COUNTED = "1 validation error detected: "
@@ -43,12 +43,12 @@ def refused(operation: str, payload: dict[str, Any], texts: ErrorTexts) -> str:
     ],
 )
 def test_the_operation_and_the_year_choose_the_text(operation: str, texts: ErrorTexts, expected: str) -> None:
-    assert reworded(invalid("older", newer="newer"), operation, texts).message == expected
+    assert choose_text(invalid("older", newer="newer"), operation, texts).message == expected
 
 
 def test_a_conflict_with_select_is_counted_in_a_query_alone() -> None:
     def text(operation: str) -> str:
-        return reworded(invalid("text", family="select"), operation, "2026").message
+        return choose_text(invalid("text", family="select"), operation, "2026").message
 
     assert {operation: text(operation) for operation in ("Query", "Scan", "GetItem")} == {
         "Query": f"{COUNTED}text",
@@ -59,7 +59,7 @@ def test_a_conflict_with_select_is_counted_in_a_query_alone() -> None:
 
 def test_other_errors_keep_their_text_and_their_kind() -> None:
     missing = TableNotFound()
-    assert reworded(missing, "PutItem", "2026") is missing
+    assert choose_text(missing, "PutItem", "2026") is missing
 
 
 def test_a_count_is_never_put_before_a_count() -> None:

@@ -220,10 +220,10 @@ def test_a_condition_that_no_expression_can_say_is_refused(condition: Condition)
 
 def test_an_update_without_actions_is_refused_in_a_transaction() -> None:
     update = UpdateItem(table="Things", key=KEY, update=NO_UPDATE)
-    with pytest.raises(DeclarationError, match="needs actions"):
+    with pytest.raises(DeclarationError, match="needs at least one action"):
         encode_request(TransactWriteItems(actions=(update,)))
 
 
-def test_a_request_of_nobody_is_refused() -> None:
-    with pytest.raises(TypeError, match="no request of DynamoDB"):
+def test_an_unknown_kind_of_request_is_rejected() -> None:
+    with pytest.raises(TypeError, match="not a DynamoDB request"):
         encode_request(Request())

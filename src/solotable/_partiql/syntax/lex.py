@@ -1,7 +1,6 @@
-"""PartiQL text -> tokens, each with its place in the text, in one pass.
+"""Split PartiQL text into tokens with their positions.
 
-Comments and white space are dropped. What is no token at all is rejected here; whether the tokens
-make a statement is for the parser.
+Drops comments and white space, and rejects characters that start no token.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _TOKEN = re.compile(
 
 
 class Spot(NamedTuple):
-    """A place in the text as DynamoDB names it: line, column and length, from 1."""
+    """A position in the text as DynamoDB prints it: line, column and length, from 1."""
 
     line: int
     column: int
@@ -42,7 +41,7 @@ class Spot(NamedTuple):
 class Token(NamedTuple):
     """`kind` is name, quoted, keyword, operator, string, number, ion, symbol or end.
 
-    The text of a keyword or word operator is in lower case, that of quoted things is unquoted.
+    The text of a keyword or word operator is in lower case, that of a string or quoted name unquoted.
     """
 
     kind: str
@@ -51,7 +50,7 @@ class Token(NamedTuple):
 
 
 def not_well_formed(detail: str = "") -> ServiceError:
-    """Return DynamoDB's rejection of a text that is no statement."""
+    """Return DynamoDB's error for a text that is not a statement."""
     return invalid(_NOT_WELL_FORMED + detail)
 
 
@@ -63,7 +62,7 @@ def tokens_of(text: str) -> list[Token]:
     while place < len(text):
         match = _TOKEN.match(text, place)
         if match is None:
-            # DynamoDB: nothing follows the colon when the text cannot even be split.
+            # DynamoDB: nothing follows the colon if the text cannot be split into tokens.
             raise not_well_formed()
         raw = match[0]
         if match.lastgroup != "blank":
@@ -97,7 +96,7 @@ def _token(kind: str, raw: str, spot: Spot) -> Token:
 
 
 def _check_scale(number: str) -> None:
-    # DynamoDB: the exponent, and the digits after the point less the exponent, fit 32 bits.
+    # DynamoDB: exponent and scale (digits after the point less the exponent) must fit 32 bits.
     mantissa, mark, exponent = number.lower().partition("e")
     if not mark:
         return

@@ -1,7 +1,7 @@
-"""PartiQL text -> statement: SELECT, INSERT, UPDATE (also in its FROM-first form), DELETE, EXISTS.
+"""Parse PartiQL statements: SELECT, INSERT, UPDATE (also FROM first), DELETE, EXISTS.
 
-A text that is no statement is rejected first, then a statement that DynamoDB's PartiQL does not have.
-The tables, the parameters and the meaning of conditions are for the plan.
+Errors of the grammar come before errors for what DynamoDB's PartiQL does not support. `plan` checks tables,
+parameters and conditions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _RETURNING: Final[dict[tuple[str, str], Returning]] = {
 
 @cache_trees
 def parse_statement(text: str) -> Parsed:
-    """Return the statement that the text is, or reject it as DynamoDB does."""
+    """Return the statement of a text, or raise DynamoDB's error for it."""
     return _Statements(text).statement()
 
 
@@ -162,7 +162,7 @@ class _Statements(Terms):
         self.reject("Aliasing is not supported")
 
     def _source(self) -> tuple[str, str | None]:
-        """Take the table, and the index, of a SELECT."""
+        """Read the table, and the index, of a SELECT."""
         source = self.expression()
         self._alias()
         if self.take("symbol", ","):
@@ -230,7 +230,7 @@ class _Statements(Terms):
         )
 
     def _target(self) -> str:
-        """Take the one table that a data manipulation names."""
+        """Read the table of an INSERT, UPDATE or DELETE."""
         steps = self.simple_path()
         if len(steps) > 1:
             self.reject("This operation is not supported on an index")
@@ -277,7 +277,7 @@ class _Statements(Terms):
         return self._updating(table, changes, where)
 
     def _from_first(self) -> Parsed:
-        # DynamoDB: `FROM "T" WHERE key SET ...` is an UPDATE; a WHERE after the SET is not.
+        # DynamoDB: `FROM "T" WHERE key SET ...` is an UPDATE; with the WHERE after the SET it is an error.
         self.advance()
         table = self._target()
         self._alias()

@@ -1,13 +1,13 @@
-"""The words that PartiQL for DynamoDB keeps for itself, as data.
+"""Reserved words of PartiQL for DynamoDB.
 
-An attribute with one of these names must be written in double quotes.
+An attribute with such a name must be in double quotes.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-#: Words that start or join expressions; the others are only forbidden as names.
+#: Words that are operators; the others are only forbidden as names.
 OPERATORS: Final = frozenset({"and", "or", "not", "is", "in", "between", "like"})
 
 _RESERVED = """
@@ -32,7 +32,7 @@ whenever where with work write zone
 """
 RESERVED: Final = frozenset(_RESERVED.split())
 
-#: The type names of `IS`, with DynamoDB's type or, for those that DynamoDB rejects, PartiQL's own name.
+#: The type names of `IS`, with DynamoDB's type.
 TYPE_NAMES: Final = {
     "missing": "MISSING",
     "null": "NULL",
@@ -45,7 +45,7 @@ TYPE_NAMES: Final = {
     "tuple": "M",
     "list": "L",
 }
-REJECTED_TYPE_NAMES: Final = {
+UNSUPPORTED_TYPE_NAMES: Final = {
     "bag": "BAG",
     "char": "CHARACTER",
     "character": "CHARACTER",

@@ -1,7 +1,7 @@
-"""PartiQL expressions: tokens -> trees, by precedence climbing.
+"""Parse PartiQL expressions by precedence climbing.
 
-Depth and the number of operators are capped, so the cost is linear in the text and no input can
-exhaust the stack. What an expression means, and where it is allowed, is not checked here.
+Limits the depth and the number of operators: the time is linear in the text, and no input exhausts the stack.
+`conditions` and `updates` check what an expression means.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from solotable._values.limits import MOST_OPERATORS
 from solotable.errors import ServiceError, invalid
 
 from .lex import Spot, Token, not_well_formed
-from .reserved_words import REJECTED_TYPE_NAMES, TYPE_NAMES
+from .reserved_words import TYPE_NAMES, UNSUPPORTED_TYPE_NAMES
 
-#: Levels of nesting; four times DynamoDB's limit for values and deeper than any sensible condition.
+#: Levels of nesting: three times DynamoDB's limit for values.
 DEEPEST: Final = 100
 
 _NAMES = ("name", "quoted")
@@ -55,7 +55,7 @@ _BINDING: Final = {
 _NOT_BINDING = 3
 _LONGEST_INDEX = 9
 _SIGN_BINDING = 10
-#: Reserved words that may be called; all but `size` are rejected later, by name.
+#: Reserved words that may be called; all but `size` are rejected later.
 _CALLABLE: Final = frozenset(
     {
         "size",
@@ -83,7 +83,7 @@ class Terms:
         self._depth = 0
         self._operators = 0
         self.parameters = 0
-        #: The first rejection of meaning; rejections of form come before it.
+        #: The first error for an unsupported expression; errors of the grammar come before it.
         self.rejection: ServiceError | None = None
 
     @property
@@ -134,7 +134,7 @@ class Terms:
         return left
 
     def _negates(self) -> bool:
-        """Say whether here is the NOT of `x NOT IN ...` and its like."""
+        """Return whether the token is the NOT of `x NOT IN ...` or the like."""
         following = self._tokens[min(self._place + 1, len(self._tokens) - 1)]
         return (
             self.at("operator", "not")
@@ -166,7 +166,7 @@ class Terms:
             case "and" | "or":
                 return self._logical(left, token, power)
             case "in" if self.at("symbol", "("):
-                # `x IN (1)` is a list of one, though `(1)` by itself is just 1.
+                # `x IN (1)` has a list of one, although `(1)` alone is 1.
                 opening = self.advance()
                 options = self._list(")")
                 members = Members("Seq", options, opening.spot, self._over(*options))
@@ -180,7 +180,7 @@ class Terms:
         return self.expression(power)
 
     def _logical(self, left: Expr, token: Token, power: int) -> Expr:
-        # A chain of one operator becomes one tree, so long conditions are not deep ones.
+        # A chain of one operator becomes one tree: long conditions are not deep.
         operands = [left, self._right_side(power)]
         while self.take("operator", token.text):
             self._count()
@@ -193,7 +193,7 @@ class Terms:
         word = name.text.lower()
         if name.kind in ("keyword", "name") and self.at("keyword", _TWO_WORD_TYPES.get(word, "")):
             word += " " + self.advance().text
-        if name.kind not in ("keyword", "name") or not (word in TYPE_NAMES or word in REJECTED_TYPE_NAMES):
+        if name.kind not in ("keyword", "name") or not (word in TYPE_NAMES or word in UNSUPPORTED_TYPE_NAMES):
             raise not_well_formed("Expected type name")
         self._count()
         test = TypeTest(operand, word, token.spot, self._over(operand))
@@ -271,7 +271,7 @@ class Terms:
         raise not_well_formed("Unexpected keyword")
 
     def from_in_expression(self) -> ServiceError:
-        """Return the rejection of a FROM in the middle of an expression."""
+        """Return the error for a FROM in the middle of an expression."""
         return not_well_formed("Expected data manipulation")
 
     def _symbol_term(self) -> Expr:
@@ -337,7 +337,7 @@ class Terms:
         self.advance()
         self._count()
         if self.at("symbol", "*"):
-            # COUNT(*), which is rejected later by name or by place.
+            # COUNT(*), which is rejected later.
             self.advance()
             self.expect("symbol", ")", "Expected closing parenthesis")
             return Call(name.text.lower(), (), name.spot, 1)
@@ -345,7 +345,7 @@ class Terms:
         return Call(name.text.lower(), operands, name.spot, self._over(*operands))
 
     def identifier(self, detail: str) -> Token:
-        """Take a name, in quotes or not."""
+        """Read a name, in quotes or not."""
         if self.token.kind not in _NAMES:
             raise not_well_formed(detail)
         return self.advance()
@@ -391,7 +391,7 @@ class Terms:
         self.expect("symbol", "]", "Expected closing token")
 
     def simple_path(self) -> Steps:
-        """Take the path that a SET, a REMOVE or a data manipulation names."""
+        """Read the path of a SET, a REMOVE, or an INSERT, UPDATE or DELETE."""
         return self._path(self.identifier("Expected identifier for simple path")).steps
 
 

@@ -1,7 +1,7 @@
-"""The JSON types of attribute values, checked in one walk; what the types cannot say, `values` checks.
+"""Check the JSON types of attribute values in one walk; `_values` checks their contents.
 
-A value that needs no cleaning is handed back as it came, so most items cost no copy. Cleaning means:
-members that are null or unknown are left out, and words for booleans become booleans.
+Null and unknown members are left out, and words for booleans become booleans. A value without such members
+is returned as it is, so most items are not copied.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _JAVA_VALUE = errors.JAVA + "AttributeValue"
 
 
 def check_attributes(value: Any, *, inner: bool = False, depth: int = 0) -> Item:
-    """Return a map of attribute values, cleaned, or reject its JSON types."""
+    """Return a clean map of attribute values, or raise for its JSON types."""
     if not isinstance(value, dict):
         raise errors.not_a_map(value, _JAVA_VALUE, inner=inner)
     clean: Item = value
@@ -41,13 +41,13 @@ def check_attributes(value: Any, *, inner: bool = False, depth: int = 0) -> Item
 
 
 def check_value(value: Any, *, inner: bool, depth: int = 0) -> AttributeValue:
-    """Return one attribute value, cleaned, or reject its JSON types."""
+    """Return one clean attribute value, or raise for its JSON types."""
     if value is None:
         return {}
     if not isinstance(value, dict):
         raise errors.not_a_structure(value, "AttributeValue", inner=inner)
     if depth > DEEPEST_VALUE:
-        # Whoever makes the value canonical rejects it on the way here, in the words of its place.
+        # `canonical` rejects it later, with the words for its operation.
         return value
     clean: AttributeValue = {}
     changed = False
@@ -60,18 +60,18 @@ def check_value(value: Any, *, inner: bool, depth: int = 0) -> AttributeValue:
 
 
 def check_text(value: Any, _depth: int = 0) -> str:
-    """Return a string, or reject another JSON type."""
+    """Return a string, or raise for another JSON type."""
     if not isinstance(value, str):
         raise errors.not_a_scalar(value, "String")
     return value
 
 
 def check_flag(value: Any, _depth: int = 0) -> bool:
-    """Return a boolean, or reject another JSON type."""
+    """Return a boolean, or raise for another JSON type."""
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
-        # DynamoDB: words are taken for booleans, in any case.
+        # DynamoDB: accepts words for booleans, in upper or lower case.
         word = _WORDS.get(value.upper())
         if word is not None:
             return word
@@ -79,7 +79,7 @@ def check_flag(value: Any, _depth: int = 0) -> bool:
 
 
 def check_blob(value: Any, _depth: int = 0) -> str:
-    """Return base64 text, or reject what is none."""
+    """Return base64 text, or raise for other text."""
     if not isinstance(value, str):
         raise errors.not_a_blob(value)
     if len(value) % 4:
@@ -93,7 +93,7 @@ def check_blob(value: Any, _depth: int = 0) -> str:
         raw = binascii.a2b_base64(value, strict_mode=True)
     except binascii.Error:
         raw = None
-    # Bits to spare in the last character must be zero.
+    # Unused bits of the last character must be zero.
     spare = 0 if raw is None else len(raw) % 3
     if raw is None or (spare and binascii.b2a_base64(raw[-spare:], newline=False).decode() != value[-4:]):
         raise errors.unreadable("Invalid last non-pad Base64 character dectected")

@@ -1,9 +1,8 @@
-"""The checker of request shapes, written once for all operations.
+"""Check the members of requests against their constraints.
 
-Each constraint is compiled at import into one function that walks a payload in a single pass: it rejects
-wrong JSON types at once (a SerializationException, DynamoDB's first step), leaves out what is null
-or unknown, and only notes that some constraint does not hold. Such a request is walked again by
-`constraints`, which can afford to be slow because it ends in an error.
+Each constraint is compiled at import into one function that walks a payload in a single pass: it raises for
+wrong JSON types (a SerializationException, DynamoDB's first step), leaves out null and unknown members, and
+notes whether a constraint is broken. `report` then walks the request again to word the error.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ from .kinds import Attributes, Constraint, Flag, ListOf, MapOf, Real, Struct, Te
 from .operations import CONSTRAINTS
 from .report import broken_constraints
 
-#: What fits Java's whole numbers; NaN, which only callers in process can send, fits neither.
+#: The largest of Java's whole numbers; NaN, which only callers in process can send, fits neither.
 _LARGEST = {"Integer": 2**31 - 1, "Long": 2**63 - 1}
 
-#: Takes a value and a list to which it adds when a constraint does not hold; returns the clean value.
+#: Takes a value and a list, appends to the list if a constraint is broken, returns the clean value.
 Check = Callable[[Any, list[None]], Any]
 
 
 def check(operation: str, payload: Any) -> dict[str, Any]:
-    """Return the payload's known members, cleaned, or reject its types and constraints."""
+    """Return the payload's known members without nulls, or raise for its types and constraints."""
     check_payload = _CHECKS.get(operation)
     if check_payload is None:
         raise errors.unknown_operation(operation)
-    doubts: list[None] = []
-    clean: dict[str, Any] = check_payload(payload, doubts)
-    if doubts:
+    broken: list[None] = []
+    clean: dict[str, Any] = check_payload(payload, broken)
+    if broken:
         if "TableName" in clean and operation in _NAMED_FIRST:
             table_name(clean["TableName"])
         raise broken_constraints(CONSTRAINTS[operation], clean)
@@ -44,7 +43,7 @@ def check(operation: str, payload: Any) -> dict[str, Any]:
 
 
 def compile_check(constraint: Constraint, *, inner: bool) -> Check:
-    """Return the check of a constraint; `inner` says that it stands in a list or map."""
+    """Return the check of a constraint; `inner`: on a member of a list or map."""
     match constraint:
         case Text():
             return _text(constraint)
@@ -53,11 +52,11 @@ def compile_check(constraint: Constraint, *, inner: bool) -> Check:
         case Real():
             return _real
         case Flag():
-            return lambda value, _doubts: check_flag(value)
+            return lambda value, _broken: check_flag(value)
         case Value():
-            return lambda value, _doubts: check_value(value, inner=inner)
+            return lambda value, _broken: check_value(value, inner=inner)
         case Attributes():
-            return lambda value, _doubts: check_attributes(value, inner=inner)
+            return lambda value, _broken: check_attributes(value, inner=inner)
         case ListOf():
             return _list(constraint, inner=inner)
         case MapOf():
@@ -71,7 +70,7 @@ def compile_check(constraint: Constraint, *, inner: bool) -> Check:
 
 
 def _unsupported(constraint: Unsupported) -> Check:
-    def check_absent(_value: Any, _doubts: list[None]) -> Any:
+    def check_absent(_value: Any, _broken: list[None]) -> Any:
         raise invalid(errors.unsupported(constraint.name))
 
     return check_absent
@@ -80,20 +79,20 @@ def _unsupported(constraint: Unsupported) -> Check:
 def _text(constraint: Text) -> Check:
     holds = text_holds(constraint)
     if holds is None:
-        return lambda value, _doubts: check_text(value)
+        return lambda value, _broken: check_text(value)
 
-    def check_constrained(value: Any, doubts: list[None]) -> str:
-        # Requests are full of texts: a call that would change nothing is left out.
+    def check_constrained(value: Any, broken: list[None]) -> str:
+        # Most members are texts: avoid the call.
         text = value if type(value) is str else check_text(value)
         if not holds(text):
-            doubts.append(None)
+            broken.append(None)
         return text
 
     return check_constrained
 
 
 def text_holds(constraint: Text) -> Callable[[str], bool] | None:
-    """Return the test of a text's own constraints, or None when it has none."""
+    """Return the test of a text's constraints, or None if it has none."""
     if constraint.enum is not None:
         return frozenset(constraint.enum).__contains__
     shortest = constraint.shortest or 0
@@ -112,21 +111,21 @@ def _whole(constraint: Whole) -> Check:
     least = -math.inf if constraint.least is None else constraint.least
     most = math.inf if constraint.most is None else constraint.most
 
-    def check_whole(value: Any, doubts: list[None]) -> int:
+    def check_whole(value: Any, broken: list[None]) -> int:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise errors.not_a_scalar(value, java)
         if not -largest - 1 <= value < largest + 1:
             raise errors.not_a_scalar(value, java)
-        # DynamoDB: a fraction is cut off, not rejected.
+        # DynamoDB: truncates a fraction.
         number = math.floor(value)
         if not least <= number <= most:
-            doubts.append(None)
+            broken.append(None)
         return number
 
     return check_whole
 
 
-def _real(value: Any, _doubts: list[None]) -> float:
+def _real(value: Any, _broken: list[None]) -> float:
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise errors.not_a_scalar(value, "Double")
     return value
@@ -137,13 +136,13 @@ def _list(constraint: ListOf, *, inner: bool) -> Check:
     shortest = constraint.shortest or 0
     longest = math.inf if constraint.longest is None else constraint.longest
 
-    def check_list(value: Any, doubts: list[None]) -> list[Any]:
+    def check_list(value: Any, broken: list[None]) -> list[Any]:
         if not isinstance(value, list):
             raise errors.not_a_list(value, inner=inner)
-        # Null members are as absent.
-        clean = [check_member(member, doubts) for member in value if member is not None]
+        # DynamoDB: ignores null members.
+        clean = [check_member(member, broken) for member in value if member is not None]
         if not shortest <= len(clean) <= longest:
-            doubts.append(None)
+            broken.append(None)
         return clean
 
     return check_list
@@ -157,16 +156,16 @@ def _map(constraint: MapOf, *, inner: bool) -> Check:
     fewest, most = constraint.values or (0, math.inf)
     sized = constraint.values is not None
 
-    def check_map(value: Any, doubts: list[None]) -> dict[str, Any]:
+    def check_map(value: Any, broken: list[None]) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise errors.not_a_map(value, java, inner=inner)
-        clean = {name: check_member(member, doubts) for name, member in value.items() if member is not None}
+        clean = {name: check_member(member, broken) for name, member in value.items() if member is not None}
         if len(clean) < shortest:
-            doubts.append(None)
+            broken.append(None)
         if key_holds is not None and not all(map(key_holds, clean)):
-            doubts.append(None)
+            broken.append(None)
         if sized and not all(fewest <= len(member) <= most for member in clean.values()):
-            doubts.append(None)
+            broken.append(None)
         return clean
 
     return check_map
@@ -183,16 +182,16 @@ def _struct(constraint: Struct, *, inner: bool) -> Check:
         if member.required or (isinstance(member, Text) and member.demanded)
     }
 
-    def check_struct(value: Any, doubts: list[None]) -> dict[str, Any]:
+    def check_struct(value: Any, broken: list[None]) -> dict[str, Any]:
         if not isinstance(value, dict):
             raise errors.not_a_structure(value, java, inner=inner)
         clean = {}
         for name, member in value.items():
             check_member = checks.get(name)
             if check_member is not None and member is not None:
-                clean[name] = check_member(member, doubts)
+                clean[name] = check_member(member, broken)
         if not required <= clean.keys():
-            doubts.append(None)
+            broken.append(None)
         return clean
 
     return check_struct

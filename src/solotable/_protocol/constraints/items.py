@@ -1,4 +1,4 @@
-"""The shapes of operations on items: single ones, pages, batches, transactions, statements.
+"""Constraints of operations on items: single ones, pages, batches, transactions, statements.
 
 The order of members is the order in which DynamoDB reports their constraints.
 """
@@ -23,14 +23,14 @@ from solotable._values.limits import (
 
 from .kinds import NAME_PATTERN, Attributes, Constraint, Flag, ListOf, MapOf, Struct, Text, Value, Whole
 
-# DynamoDB: a table may be given by its ARN, so the name itself is checked later, on its own.
+# DynamoDB: the table may be an ARN; the name is checked later.
 TABLE: Final = Text(required=True, shortest=1, longest=LONGEST_TABLE_ARN)
 # paritysuite/dynamodb-conformance, captures o_put_empty_table_bad_rv, o_del_empty_table, o_upd_empty_table.
 _WRITTEN_TABLE = replace(TABLE, terse=True, alone=True)
 INDEX: Final = Text(pattern=NAME_PATTERN, shortest=SHORTEST_TABLE_NAME, longest=LONGEST_TABLE_NAME)
 CAPACITY: Final = Text(enum=("INDEXES", "TOTAL", "NONE"))
 _COLLECTION = Text(enum=("SIZE", "NONE"))
-# DynamoDB: the newer list has a value that there is not (UPDATE_NEW). UpdateItem reports it alone; captures
+# DynamoDB: the newer list has a value that does not exist (UPDATE_NEW). UpdateItem reports it alone; captures
 # o_put_three_bad_enums, o_del_two_bad_enums, o_upd_two_bad_enums.
 _RETURNS = Text(
     enum=("ALL_NEW", "UPDATED_OLD", "ALL_OLD", "NONE", "UPDATED_NEW"),

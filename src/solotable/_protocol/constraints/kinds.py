@@ -1,9 +1,8 @@
-"""The words in which request shapes are written down; data only, `check` reads it.
+"""Kinds of constraints on the members of requests, as data for `checker` and `report`.
 
-A constraint says what JSON may stand somewhere and under which constraints. `required` members must be
-there, and are reported with the other constraints; `demanded` ones are asked for before all others.
-Of `terse` ones the newer validator does not show the value, and spells the name as the wire does. Of
-those that are `alone` it reports nothing else.
+A missing `required` member is reported with the other broken constraints, a missing `demanded` member before
+all others. The newer validator does not show the value of a `terse` member, and spells its name as the wire
+does. It reports an `alone` member and nothing else.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ class Text:
     longest: int | None = None
     terse: bool = False
     alone: bool = False
-    #: What the newer validator lists instead of `enum`, without a name or a value.
+    #: The values that the newer validator lists instead of `enum`, without name and value.
     listed: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Whole:
-    """A whole number; `java` is the class that rejections name."""
+    """A whole number; `java` is the class in errors."""
 
     java: Literal["Integer", "Long"] = "Integer"
     required: bool = False
@@ -88,7 +87,7 @@ class MapOf:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Struct:
-    """Named members; `java` is the class that rejections name. The order is the order of reports."""
+    """Named members, in the order of reports; `java` is the class in errors."""
 
     java: str
     members: Mapping[str, Constraint]
@@ -97,7 +96,7 @@ class Struct:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unsupported:
-    """A member of AWS's API that solotable lacks; whatever stands there is rejected by its name."""
+    """A member of AWS's API that solotable lacks; any value is rejected by the member's name."""
 
     name: str
     required: bool = False

@@ -1,6 +1,6 @@
-"""The report of every constraint that a request breaks, as DynamoDB words and orders it.
+"""Report every constraint that a request breaks, in DynamoDB's words and order.
 
-Runs only after `check` has found that something is wrong, on a payload whose JSON types are right.
+Runs after `checker` has found a broken constraint, on a payload with correct JSON types.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from solotable.errors import ServiceError, invalid
 
 from .kinds import Attributes, Constraint, ListOf, MapOf, Struct, Text, Value, Whole
 
-#: DynamoDB stops counting here.
+#: DynamoDB reports no more than this.
 MOST_REPORTED: Final = 10
 
 
 def broken_constraints(rule: Struct, payload: dict[str, Any]) -> ServiceError:
-    """Return the error that lists what is wrong with a payload."""
+    """Return the error that lists the broken constraints of a payload."""
     for name, member in rule.members.items():
         if isinstance(member, Text) and member.demanded and name not in payload:
             return invalid(
@@ -36,7 +36,7 @@ def broken_constraints(rule: Struct, payload: dict[str, Any]) -> ServiceError:
 
 
 class Failure(NamedTuple):
-    """What is wrong with one member, as the older validator words it and as the newer one does."""
+    """One broken constraint, in the words of the older and of the newer validator."""
 
     older: str
     newer: str
@@ -45,7 +45,7 @@ class Failure(NamedTuple):
 
 
 class _Path(NamedTuple):
-    """The place of a member: with small first letters, and as the wire spells it."""
+    """The path of a member: with lower first letters, and as the wire spells it."""
 
     older: str
     newer: str
@@ -58,7 +58,7 @@ class _Path(NamedTuple):
 
 
 def aggregated(failures: list[Failure]) -> ServiceError:
-    """Return the error that carries these failures."""
+    """Return the error that lists these failures."""
     plural = "s" if len(failures) > 1 else ""
     opening = f"{len(failures)} validation error{plural} detected: "
     older = opening + "; ".join(each.older for each in failures)
@@ -73,9 +73,9 @@ def aggregated(failures: list[Failure]) -> ServiceError:
 
 
 def failure(shown: str | None, path: str, constraint: str, *, newer: str | None = None) -> Failure:
-    """Word one failure; a value that is absent is shown as null, without quotes.
+    """Return one failure; a missing value shows as null, without quotes.
 
-    `newer` is how the newer validator shows the value, if it does so otherwise.
+    `newer` is the value as the newer validator shows it, if that differs.
     """
     tail = f" at '{path}' failed to satisfy constraint: {constraint}"
     older = "Value null" if shown is None else f"Value '{shown}'"
@@ -83,7 +83,7 @@ def failure(shown: str | None, path: str, constraint: str, *, newer: str | None 
 
 
 def text_failures(rule: Text, text: str, path: str) -> Iterator[Failure]:
-    """Word what is wrong with a text."""
+    """Yield the broken constraints of a text."""
     return (failure(text, path, constraint) for constraint in _broken_in_text(rule, text))
 
 
@@ -227,6 +227,6 @@ def _shown(rule: Constraint, value: Any, *, newer: bool) -> str:
 
 
 def _object(java: str, value: Any) -> str:
-    # DynamoDB: objects show as their class and a hash that says nothing; any stable number will do.
-    # The members' names are enough, and unlike their values cannot be nested without end.
+    # DynamoDB: shows the class and a hash; any stable number will do. The hash of the members' names is
+    # enough, and does not recurse.
     return f"{errors.JAVA}{java}@{crc32(','.join(value).encode(errors='surrogatepass')):x}"

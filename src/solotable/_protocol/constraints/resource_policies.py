@@ -1,7 +1,7 @@
-"""Policy documents of tables and streams: checked, and brought into the one form that AWS reads back.
+"""Check policy documents of tables and streams, and convert them to the form that AWS returns.
 
-AWS's form is minified, has one order of members, and a text instead of a list of one. Nothing here
-evaluates a policy, or knows which actions, resources and principals exist.
+AWS's form is minified, has a fixed order of members, and a text instead of a list of one. Nothing here
+evaluates a policy, or checks that actions, resources and principals exist.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from solotable.errors import ServiceError, invalid, invalid_parameter
 
 Policy = dict[str, Any]
 
-#: The members of a statement in AWS's order; of those side by side, a statement has one or the other.
+#: The members of a statement in AWS's order; a statement has one of each group.
 _MEMBERS: Final = (
     ("Sid",),
     ("Effect",),
@@ -25,7 +25,7 @@ _MEMBERS: Final = (
 )
 _OPTIONAL: Final = frozenset({"Sid", "Condition"})
 _EFFECTS: Final = {"allow": "Allow", "deny": "Deny"}
-#: The version of a document that names none.
+#: The version of a document without one.
 _FIRST_VERSION: Final = "2008-10-17"
 _ROOT: Final = "arn:aws:iam::{}:root"
 _UNBOUNDED: Final = (
@@ -35,8 +35,8 @@ _UNBOUNDED: Final = (
 
 
 def parse_policy(text: str) -> Policy:
-    """Return a policy in AWS's form, or reject the document."""
-    # DynamoDB: white space counts.
+    """Return a policy in AWS's form, or raise AWS's error for the document."""
+    # DynamoDB: counts white space.
     if len(text.encode()) > LARGEST_POLICY:
         raise invalid_parameter(f"Maximum policy size of {LARGEST_POLICY} bytes exceeded")
     try:
@@ -58,13 +58,13 @@ def parse_policy(text: str) -> Policy:
     }
     _check_sids(policy["Statement"])
     for statement in policy["Statement"]:
-        if statement["Effect"] == "Allow" and "Condition" not in statement and _is_everyone(statement):
+        if statement["Effect"] == "Allow" and "Condition" not in statement and _is_unbounded(statement):
             raise invalid(_UNBOUNDED)
     return policy
 
 
 def render_policy(policy: Policy) -> str:
-    """Return the document that AWS reads back for a policy."""
+    """Return the document that AWS returns for a policy."""
     return dumps({"Version": _FIRST_VERSION, **policy}).decode()
 
 
@@ -126,7 +126,7 @@ def _one_or_many(value: Any) -> Any:
     return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
-def _is_everyone(statement: Policy) -> bool:
+def _is_unbounded(statement: Policy) -> bool:
     principal = statement.get("Principal")
     if principal is None or principal == "*":
         return True

@@ -1,4 +1,4 @@
-"""The shapes of operations on resource policies and Contributor Insights."""
+"""Constraints of operations on resource policies and Contributor Insights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from solotable._values.limits import (
 from .items import INDEX
 from .kinds import Flag, Struct, Text, Whole
 
-# DynamoDB: control operations ask for the table's name before they check anything else.
+# DynamoDB: control operations check that the table's name is there before all else.
 DEMANDED_TABLE: Final = Text(demanded=True, longest=LONGEST_TABLE_ARN)
 
 _RESOURCE = Text(required=True, shortest=1, longest=LONGEST_RESOURCE_ARN)

@@ -1,4 +1,4 @@
-"""The shapes of operations on tables, tags, time to live, backups and streams."""
+"""Constraints of operations on tables, tags, time to live, backups and streams."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""BatchGetItem and BatchWriteItem: members -> records.
+"""Decode BatchGetItem and BatchWriteItem.
 
-Duplicate keys are the engine's to find: only the table's schema says what a key is.
+The engine finds duplicate keys: it knows the table's schema.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from solotable._values import canonical_item
 from solotable._values.limits import MOST_BATCH_GETS, MOST_BATCH_WRITES
 from solotable.errors import invalid
 
-from .parameters import Members, projection_of, rule_of_expressions
+from .parameters import Members, expression_check, projection_of
 
-_check_get = rule_of_expressions("ProjectionExpression", legacy=("AttributesToGet",))
+_check_get = expression_check("ProjectionExpression", legacy=("AttributesToGet",))
 
 
 def batch_get_item(members: Members) -> BatchGetItem:
     """Decode BatchGetItem."""
     requested = _requested(members, "BatchGetItem")
-    # DynamoDB: the request as a whole either uses expressions or does not.
+    # DynamoDB: either all tables of a request use expressions, or none.
     _check_get({name: part for entry in requested.values() for name, part in entry.items()})
     tables = tuple(_table_keys(name, entry) for name, entry in requested.items())
     if sum(len(part.keys) for part in tables) > MOST_BATCH_GETS:
@@ -33,7 +33,7 @@ def batch_write_item(members: Members) -> BatchWriteItem:
     """Decode BatchWriteItem."""
     requested = _requested(members, "BatchWriteItem")
     for writes in requested.values():
-        # DynamoDB: the text speaks of attribute values, but means the two kinds of write.
+        # DynamoDB: the text says attribute value, and means the two kinds of write.
         if any(len(write) != 1 for write in writes):
             raise invalid(
                 "Supplied AttributeValue has more than one datatypes set, "
@@ -60,7 +60,7 @@ def _requested(members: Members, operation: str) -> dict[str, Any]:
         )
     requested: dict[str, Any] = members["RequestItems"]
     if len({plain_name(batch_table_name(given, requested)) for given in requested}) < len(requested):
-        # A table by its name and again by its ARN.
+        # A table by its name, and again by its ARN.
         raise invalid("Provided list of item keys contains duplicates")
     return requested
 

@@ -1,4 +1,4 @@
-"""GetItem, PutItem, UpdateItem and DeleteItem: members -> records. The order of checks is DynamoDB's."""
+"""Decode GetItem, PutItem, UpdateItem and DeleteItem. The order of checks is DynamoDB's."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from solotable._protocol.requests import NO_UPDATE, DeleteItem, GetItem, PutItem
 from solotable._values import canonical_item
 from solotable.errors import invalid
 
-from .parameters import Members, check_operator, condition_of, projection_of, rule_of_expressions
+from .parameters import Members, check_operator, condition_of, expression_check, projection_of
 
-_check_get = rule_of_expressions("ProjectionExpression", legacy=("AttributesToGet",))
-_check_write = rule_of_expressions("ConditionExpression", legacy=("Expected", "ConditionalOperator"))
-_check_update = rule_of_expressions(
+_check_get = expression_check("ProjectionExpression", legacy=("AttributesToGet",))
+_check_write = expression_check("ConditionExpression", legacy=("Expected", "ConditionalOperator"))
+_check_update = expression_check(
     "UpdateExpression",
     "ConditionExpression",
     legacy=("AttributeUpdates", "Expected", "ConditionalOperator"),

@@ -1,8 +1,8 @@
-"""Large stored items are read in steps: no step holds up other threads for more than a millisecond.
+"""Decode large stored items in steps; no step blocks other threads for more than a millisecond.
 
-A JSON parser reads its text in one go, and an item of 400 KB can be megabytes of text and 400,000 values.
-Here the parser is given some elements of a list at a time. Whether a piece of text is whole elements is for
-the parser to say: if it can be read, it is, since it starts where an element starts.
+A JSON parser reads its text in one call, and an item of 400 KB can be megabytes of text with 400,000 values.
+Here the parser reads some elements of a list at a time. A piece of text starts where an element starts; if
+the parser accepts it, it is whole elements.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from solotable._protocol.engine import Pause
 from solotable._protocol.json_codec import loads
 from solotable._values import AttributeValue, Item
 
-#: Text up to this length is read in one go.
+#: Text up to this length is parsed in one call.
 STEP = 8 * 1024
 _SHORTEST_STEP = 512
-#: Places at which an element may end that are looked at before a shorter step is taken.
+#: Possible ends of an element to try before a shorter step.
 _MOST_TRIES = 32
 _NAME = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*":').match
 _KIND = re.compile(rb'\{"([A-Z]+)":').match
@@ -27,11 +27,11 @@ _ELEMENTS = 1024
 
 
 class _Unreadable(Exception):
-    """The text is not in the form in which items are stored."""
+    """The text does not have the form of a stored item."""
 
 
 def decode_item_in_steps(raw: bytes, pause: Pause) -> Item:
-    """Return a stored item; `pause` is called between steps."""
+    """Return a stored item; call `pause` between steps."""
     if len(raw) > STEP:
         try:
             members, end = _members(raw, 0, pause)
@@ -45,7 +45,7 @@ def decode_item_in_steps(raw: bytes, pause: Pause) -> Item:
 
 
 def release_item(item: Item, pause: Pause) -> None:
-    """Let go of an item in steps, as freeing 400,000 values takes long too. It is empty afterwards."""
+    """Empty an item in steps: to free 400,000 values at once takes long too."""
     for value in item.values():
         _release(value, pause)
     item.clear()
@@ -62,7 +62,7 @@ def _release(value: AttributeValue, pause: Pause) -> None:
 
 
 def _members(raw: bytes, at: int, pause: Pause) -> tuple[Item, int]:
-    """Return the map whose text starts here, and where it ends."""
+    """Return the map whose text starts here, and its end."""
     members: Item = {}
     if raw[at : at + 1] != b"{":
         raise _Unreadable
@@ -97,7 +97,7 @@ def _value(raw: bytes, at: int, pause: Pause) -> tuple[AttributeValue, int]:
 
 
 def _elements(raw: bytes, at: int, pause: Pause) -> tuple[list[AttributeValue], int]:
-    """Return the list whose text starts here, and where it ends."""
+    """Return the list whose text starts here, and its end."""
     at = _skip(raw, at, b"[")
     elements: list[AttributeValue] = []
     step = STEP
@@ -106,7 +106,7 @@ def _elements(raw: bytes, at: int, pause: Pause) -> tuple[list[AttributeValue], 
             at = _skip(raw, at, b",")
         pause(0)
         while not (some := _some_elements(raw, at, step))[0] and step > _SHORTEST_STEP:
-            # The list ends before that, or its elements are longer.
+            # The list is shorter than a step, or its elements are longer.
             step //= 4
         if some[0]:
             elements += some[0]
@@ -119,14 +119,14 @@ def _elements(raw: bytes, at: int, pause: Pause) -> tuple[list[AttributeValue], 
 
 
 def _some_elements(raw: bytes, at: int, step: int) -> tuple[list[AttributeValue], int]:
-    """Return the elements up to a place where one ends, and that place; none if none is found to end."""
+    """Return some whole elements and their end; [] if no end of an element was found."""
     cut = at + step
     for _ in range(_MOST_TRIES):
         cut = raw.find(b"},{", cut, at + 2 * step) + 1
         if not cut:
             break
         piece = raw[at:cut]
-        # Most places are within an inner element, which shows without reading.
+        # Most candidates are inside an inner element; counting brackets is cheaper than parsing.
         if piece.count(b"{") == piece.count(b"}") and piece.count(b"[") == piece.count(b"]"):
             try:
                 return loads(b"[" + piece + b"]"), cut

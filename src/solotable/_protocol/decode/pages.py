@@ -1,4 +1,4 @@
-"""Query and Scan: members -> records. The order of checks is DynamoDB's."""
+"""Decode Query and Scan. The order of checks is DynamoDB's."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from solotable._protocol.requests import Query, Scan
 from solotable._values import Item, canonical
 from solotable.errors import ServiceError, invalid
 
-from .parameters import Members, check_attributes_to_get, check_operator, rule_of_expressions
+from .parameters import Members, check_attributes_to_get, check_operator, expression_check
 
-_check_query = rule_of_expressions(
+_check_query = expression_check(
     "ProjectionExpression",
     "FilterExpression",
     "KeyConditionExpression",
     legacy=("AttributesToGet", "QueryFilter", "ConditionalOperator", "KeyConditions"),
 )
-_check_scan = rule_of_expressions(
+_check_scan = expression_check(
     "ProjectionExpression",
     "FilterExpression",
     legacy=("AttributesToGet", "ScanFilter", "ConditionalOperator"),
 )
 _EXPRESSIONS = frozenset({"KeyConditionExpression", "FilterExpression", "ProjectionExpression"})
-#: Rejections of values that DynamoDB words the same in a starting key as anywhere else.
+#: Errors for values whose text DynamoDB does not prefix in a starting key.
 _UNPREFIXED = ("contains duplicates", "number set", "numeric value", "significant digits", "with magnitude")
 
 
@@ -53,7 +53,7 @@ def query(members: Members) -> Query:
     if legacy:
         conditions = members["KeyConditions"]
         key = key_from_conditions(conditions)
-        # DynamoDB: only an index may have more key attributes than two; the engine knows whether it has.
+        # DynamoDB: only an index may have more than two key attributes; the engine checks it.
         if not conditions or (len(conditions) > 2 and "IndexName" not in members):
             raise errors.too_many_conditions()
     return Query(

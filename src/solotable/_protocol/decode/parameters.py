@@ -1,4 +1,4 @@
-"""Rules about which parameters go together, shared by the decoders of single operations."""
+"""Checks of parameters that exclude or need each other, and the trees of conditions and projections."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from solotable.errors import invalid
 Members = dict[str, Any]
 
 
-def rule_of_expressions(*expressions: str, legacy: tuple[str, ...]) -> Callable[[Members], None]:
-    """Return the check that expressions and legacy parameters are not mixed or left without use.
+def expression_check(*expressions: str, legacy: tuple[str, ...]) -> Callable[[Members], None]:
+    """Return the check for mixed expressions and legacy parameters, and for unused placeholders.
 
     `expressions` are in the order in which DynamoDB lists them.
     """
-    # A projection has no use for values.
+    # A projection uses no values.
     valued = [name for name in expressions if name != "ProjectionExpression"]
     takers = frozenset(valued)
     outdated = frozenset(legacy)
@@ -32,7 +32,7 @@ def rule_of_expressions(*expressions: str, legacy: tuple[str, ...]) -> Callable[
             pass
         elif present:
             mixed = [name for name in legacy if name in members]
-            # DynamoDB: KeyConditions go with expressions, as long as there is no KeyConditionExpression.
+            # DynamoDB: allows KeyConditions with expressions, except with a KeyConditionExpression.
             if "KeyConditions" in mixed and "KeyConditionExpression" not in present:
                 mixed.remove("KeyConditions")
             if mixed:
@@ -51,7 +51,7 @@ def rule_of_expressions(*expressions: str, legacy: tuple[str, ...]) -> Callable[
 
 
 def check_operator(members: Members, conditions: str) -> None:
-    """Reject a ConditionalOperator that has nothing to join."""
+    """Reject a ConditionalOperator for fewer than two conditions."""
     if "ConditionalOperator" in members:
         count = len(members.get(conditions, ()))
         if count == 0:
@@ -78,12 +78,12 @@ def condition_of(members: Members) -> Condition | None:
 
 
 def check_attributes_to_get(members: Members) -> None:
-    """Reject a name that no attribute can have, and one that is given twice."""
+    """Reject an invalid or duplicate name in AttributesToGet."""
     projection_from_attributes(members.get("AttributesToGet", []))
 
 
 def projection_of(members: Members) -> Projection | None:
-    """Return what a read of single items keeps, from AttributesToGet or from the expression."""
+    """Return the projection of a read of single items, from AttributesToGet or from the expression."""
     if "AttributesToGet" in members:
         return projection_from_attributes(members["AttributesToGet"])
     if "ProjectionExpression" not in members:

@@ -1,6 +1,6 @@
-"""Wire form -> reply records: the way back from `encode`, for engines that send requests on.
+"""Decode replies of a DynamoDB endpoint to records, the inverse of `encode.replies`.
 
-Items stay dicts of wire values as they came. The service is believed: nothing is checked.
+Items stay dicts of wire values. Nothing is checked.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from solotable._protocol.constraints.checker import check
-from solotable._protocol.error_texts import LATEST, ErrorTexts, reworded
+from solotable._protocol.error_texts import LATEST, ErrorTexts, choose_text
 from solotable._protocol.requests import Control, Request
 from solotable._values.limits import LONGEST_TAG_KEY, LONGEST_TAG_VALUE
 from solotable.errors import ServiceError, invalid
@@ -19,7 +19,7 @@ from .batches import batch_get_item, batch_write_item
 from .items import delete_item, get_item, put_item, update_item
 from .pages import query, scan
 from .parameters import Members
-from .table_names import named
+from .table_names import with_plain_name
 from .transactions import (
     batch_execute_statement,
     execute_statement,
@@ -46,13 +46,13 @@ _DECODERS: Final[dict[str, Callable[[dict[str, Any]], Request[Any]]]] = {
 
 
 def decode_request(operation: str, payload: Any, texts: ErrorTexts = LATEST) -> Request[Any]:
-    """Return the record of a request, or reject it as DynamoDB does, in its texts of a year."""
+    """Return the record of a request, or raise DynamoDB's error in the texts of a year."""
     try:
         members = check(operation, payload)
         decoder = _DECODERS.get(operation)
         return _control(operation, members) if decoder is None else decoder(members)
     except ServiceError as rejected:
-        raise reworded(rejected, operation, texts) from rejected.__cause__
+        raise choose_text(rejected, operation, texts) from rejected.__cause__
 
 
 def _control(operation: str, members: Members) -> Control:
@@ -61,7 +61,7 @@ def _control(operation: str, members: Members) -> Control:
         _check_tag_value(tag.get("Value"))
     for key in members.get("TagKeys", ()):
         _check_tag_key(key)
-    return Control(operation=operation, members=named(members))
+    return Control(operation=operation, members=with_plain_name(members))
 
 
 # DynamoDB: tags have their own texts where other members have constraints.

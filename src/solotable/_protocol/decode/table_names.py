@@ -1,4 +1,4 @@
-"""Names of tables, which may be given as ARNs, and DynamoDB's rejections of bad ones."""
+"""Check table names and ARNs in requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ARN = re.compile(r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})
 
 
 def table_name(given: str) -> str:
-    """Return what a request names its table by, a name or an ARN, or reject it.
+    """Return the table's name or ARN of a request, or raise DynamoDB's error for it.
 
     Replies name the table in the same way; `plain_name` returns the name alone.
     """
@@ -25,12 +25,12 @@ def table_name(given: str) -> str:
         return given
     if given.startswith("arn:"):
         raise _bad_arn()
-    # DynamoDB: checked by itself, after every other constraint.
+    # DynamoDB: checks the name alone, after every other constraint.
     raise aggregated(list(text_failures(_NAME, given, "tableName")))
 
 
 def batch_table_name(given: str, requested: dict[str, Any]) -> str:
-    """Return a key of a batch's RequestItems, a table's name or ARN, or reject it and show them all."""
+    """Return a key of RequestItems, a table's name or ARN, or raise an error that shows all keys."""
     if _IS_NAME(given) or _ARN(given):
         return given
     if given.startswith("arn:"):
@@ -60,8 +60,8 @@ def plain_name(given: str) -> str:
     return given.rpartition("/")[2]
 
 
-def named(members: dict[str, Any]) -> dict[str, Any]:
-    """Return the members with their TableName, if any, as a plain name."""
+def with_plain_name(members: dict[str, Any]) -> dict[str, Any]:
+    """Return the members with the plain name of their table, if they have one."""
     given = members.get("TableName")
     if given is None:
         return members

@@ -1,6 +1,6 @@
-"""TransactGetItems, TransactWriteItems and PartiQL statements: members -> records.
+"""Decode TransactGetItems, TransactWriteItems and PartiQL statements.
 
-What only one action gets wrong with its table is the engine's to report, as a cancellation reason.
+The engine reports errors of an action with its table, as cancellation reasons.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from solotable._values import canonical, canonical_item, item_size
 from solotable._values.limits import LARGEST_ITEM, LARGEST_TRANSACTION
 from solotable.errors import invalid
 
-from .parameters import Members, condition_of, projection_of, rule_of_expressions
+from .parameters import Members, condition_of, expression_check, projection_of
 
-_check_get = rule_of_expressions("ProjectionExpression", legacy=())
-_check_write = rule_of_expressions("ConditionExpression", legacy=())
-_check_update = rule_of_expressions("UpdateExpression", "ConditionExpression", legacy=())
+_check_get = expression_check("ProjectionExpression", legacy=())
+_check_write = expression_check("ConditionExpression", legacy=())
+_check_update = expression_check("UpdateExpression", "ConditionExpression", legacy=())
 
 
 def transact_get_items(members: Members) -> TransactGetItems:
@@ -79,8 +79,8 @@ def execute_statement(members: Members) -> ExecuteStatement:
 def batch_execute_statement(members: Members) -> BatchExecuteStatement:
     """Decode BatchExecuteStatement."""
     return BatchExecuteStatement(
-        # DynamoDB: a parameter that is no value fails its own statement only.
-        statements=tuple(_statement(one, checked=False) for one in members["Statements"]),
+        # DynamoDB: an invalid parameter fails its own statement only.
+        statements=tuple(_statement(one, check=False) for one in members["Statements"]),
         capacity=members.get("ReturnConsumedCapacity", "NONE"),
     )
 
@@ -125,11 +125,11 @@ def _action(kind: str, action: Members) -> WriteAction:
     _check_write(action)
     if kind == "Put":
         item = canonical_item(action["Item"])
-        # DynamoDB: the size of a put is known at once, so it does not become a cancellation reason.
+        # DynamoDB: an item that is too large fails the request; it is not a cancellation reason.
         if item_size(item) > LARGEST_ITEM:
             raise invalid("Item size has exceeded the maximum allowed size")
         return PutItem(table=table, item=item, condition=condition_of(action), returns_on_failure=on_failure)
-    # DynamoDB: the condition of these two is checked before the key.
+    # DynamoDB: checks the condition of these two before the key.
     condition = condition_of(action)
     key = canonical_item(action["Key"])
     if kind == "Delete":
@@ -139,7 +139,7 @@ def _action(kind: str, action: Members) -> WriteAction:
 
 
 def _check_payload(actions: tuple[WriteAction, ...], wire: list[Members]) -> None:
-    # DynamoDB: what counts is what was sent, not the items that it touches.
+    # DynamoDB: counts what the request sends, not the items that it writes.
     size = sum(item_size(action.item if isinstance(action, PutItem) else action.key) for action in actions)
     for action in wire:
         for parameters in action.values():
@@ -148,11 +148,11 @@ def _check_payload(actions: tuple[WriteAction, ...], wire: list[Members]) -> Non
         raise invalid(f"Transaction payload size cannot exceed 4MB. Payload Size: {size}")
 
 
-def _statement(members: Members, *, checked: bool = True) -> Statement:
+def _statement(members: Members, *, check: bool = True) -> Statement:
     parameters = members.get("Parameters", ())
     return Statement(
         text=members["Statement"],
-        parameters=tuple(map(canonical, parameters) if checked else parameters),
+        parameters=tuple(map(canonical, parameters) if check else parameters),
         consistent=members.get("ConsistentRead", False),
         returns_on_failure=members.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD",
     )
@@ -161,5 +161,5 @@ def _statement(members: Members, *, checked: bool = True) -> Statement:
 def _fingerprint(token: str | None, wire: list[Any]) -> bytes:
     if token is None:
         return b""
-    # The standard library's writer, so that the same request has the same hash with and without orjson.
+    # The standard library's encoder: a request has the same hash with and without orjson.
     return blake2b(json.dumps(wire, sort_keys=True).encode(), digest_size=16).digest()

@@ -1,7 +1,6 @@
-"""Replies -> wire form, as dicts for callers in process or as JSON bytes for the wire.
+"""Encode replies, as dicts for callers in process or as JSON bytes for the wire.
 
-Stored items are JSON already: `encode_json` splices them in as they are, `encode_reply` decodes all items
-of a page in one go.
+Stored items are JSON: `encode_json` copies them into the reply, `encode_reply` decodes them.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from solotable._protocol.replies import (
     decode_items,
 )
 
-#: Copying this many bytes holds up other threads for a millisecond.
+#: Bytes whose copy blocks other threads for a millisecond.
 _LARGE_COPY = 2 * 1024 * 1024
 
 
@@ -67,19 +66,19 @@ def encode_reply(reply: Reply) -> dict[str, Any]:
 
 
 def encode_body(operation: str, reply: Reply) -> bytes:
-    """Return the body of an operation's reply: JSON, or nothing at all."""
+    """Return the body of an operation's reply: JSON, or nothing."""
     # DynamoDB: these two have no output in the API model; the body is empty, not "{}".
     return b"" if operation in WITHOUT_REPLY else encode_json(reply)
 
 
 def encode_json(reply: Reply) -> bytes:
-    """Return a reply as JSON, with stored items spliced in."""
+    """Return a reply as JSON, with the bytes of stored items."""
     pieces = encode_pieces(reply)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def encode_pieces(reply: Reply) -> list[bytes]:
-    """Return a reply as JSON in pieces: a long one is many items, and every copy of them shows."""
+    """Return a reply as JSON in pieces, so that the items of a long one are not copied."""
     match reply:
         case GotItem(item=bytes(raw), capacity=None):
             return [b'{"Item":' + raw + b"}"]
@@ -123,7 +122,6 @@ def _page(reply: Page) -> list[bytes]:
     if reply.items is None:
         return [b"{" + counts + tail + b"}"]
     listed = [_spliced(item) for item in reply.items]
-    # A page is long: every copy of it shows.
     joined = listed[0] if len(listed) == 1 else b",".join(listed)
     return [b'{"Items":[', joined, b"]," + counts + tail + b"}"]
 
@@ -138,7 +136,7 @@ def _listed(found: Iterable[SomeItem]) -> list[bytes]:
 
 
 def _separated(pieces: list[bytes]) -> list[bytes]:
-    """Return pieces with commas between them, in one piece unless that would be a large copy."""
+    """Return pieces with commas between them, joined unless the copy would be large."""
     if sum(map(len, pieces)) <= _LARGE_COPY:
         return [b",".join(pieces)]
     separated = [b","] * (2 * len(pieces) - 1)

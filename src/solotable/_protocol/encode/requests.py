@@ -1,8 +1,7 @@
-"""Records -> wire form: the operation's name and its members, as DynamoDB names them.
+"""Encode request records as the operation's name and its members, the inverse of `decode.requests`.
 
-The way back from `decode`, for engines that send requests on. Members that say what DynamoDB does
-anyway are left out. A record that came from legacy parameters is said in expressions. Nothing is
-checked here but what the wire cannot say.
+Members that equal DynamoDB's default are left out. Legacy parameters become expressions. A record that the
+wire form cannot express raises DeclarationError; nothing else is checked.
 """
 
 from __future__ import annotations
@@ -90,7 +89,7 @@ def _partiql(request: Request[Any]) -> Wire:
             statements = {"TransactStatements": [_statement(one) for one in request.statements]}
             return _reported(_with_token(statements, request.token), request)
         case _:
-            raise TypeError(f"{type(request).__name__} is no request of DynamoDB.")
+            raise TypeError(f"{type(request).__name__} is not a DynamoDB request.")
 
 
 def _get(request: GetItem | TableKeys) -> Wire:
@@ -140,7 +139,7 @@ def _transact_write(action: WriteAction) -> Wire:
         case UpdateItem():
             if not action.update.actions:
                 raise DeclarationError(
-                    "An update in a transaction needs actions; DynamoDB takes none without."
+                    "An update in a transaction needs at least one action; DynamoDB rejects one without."
                 )
             return {"Update": members}
         case DeleteItem():
@@ -199,7 +198,7 @@ def _statement(statement: Statement) -> Wire:
 
 
 def _test(members: Wire, parameter: str, condition: Condition | None, tokens: Placeholders) -> None:
-    # One without terms always holds, and DynamoDB has no words for it.
+    # A condition without terms always holds; the language cannot express it.
     if condition is not None and condition != And(()):
         members[parameter] = render_condition(condition, tokens)
 
@@ -215,7 +214,7 @@ def _with_token(members: Wire, token: str | None) -> Wire:
 
 
 def _reported(members: Wire, request: Any) -> Wire:
-    """Add what is to be told besides the answer."""
+    """Add the parameters that ask for reports."""
     if request.capacity != "NONE":
         members["ReturnConsumedCapacity"] = request.capacity
     if getattr(request, "collection", "NONE") != "NONE":
