@@ -61,14 +61,12 @@ class Noting:
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
+        self.sleep = engine.sleep
         self.requests: list[Request[Any]] = []
 
     async def handle(self, request: Request[Any], /) -> Any:
         self.requests.append(request)
         return await self._engine.handle(request)
-
-    async def sleep(self, seconds: float, /) -> None:
-        await self._engine.sleep(seconds)
 
     async def close(self) -> None:
         await self._engine.close()
