@@ -193,6 +193,9 @@ def run_models(chosen: argparse.Namespace, folder: Path) -> list[Verdict]:
     print("the store beside the engine's own requests, in process", flush=True)
     figures: dict[str, Any] = {"overhead": models.overhead(quick=chosen.quick)}
     say(report.times_table(figures["overhead"], "microseconds a call"))
+    print("a condition recorded from where=, beside its text rendered and compiled", flush=True)
+    figures["conditions"] = models.conditions(quick=chosen.quick)
+    say(report.times_table(figures["conditions"], "microseconds of CPU a call"))
     print("modelling layers over one wire server: the client's own CPU", flush=True)
     figures["layers"], missing = models.beside_peers(folder, quick=chosen.quick)
     say(report.times_table(figures["layers"], "microseconds of CPU a call"))

@@ -11,9 +11,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from solotable import Entity, Key, Table
+from solotable import Entity, Key, Table, one_of
 from solotable._connect import connect
 from solotable._entities.lint import lint
+from solotable._entities.patterns.conditions import record
+from solotable._expressions.ast import Condition
+from solotable._expressions.render import Placeholders, render_condition
+from solotable._expressions.syntax.compile import compile_expressions
 
 from . import modelled
 from .clock import race
@@ -23,6 +27,11 @@ from .peers import Solotable
 OPERATIONS = ("get", "put", "query")
 TITLES = {"get": "get", "put": "put", "query": "page of 50"}
 _ITEMS = 500
+_CONDITIONS: dict[str, Callable[[Any], Any]] = {
+    "one comparison": lambda section: section.order == 3,
+    "two, joined": lambda section: (section.order > 3) & section.title.startswith("r"),
+    "one of 20": lambda section: one_of(section.order, range(20)),
+}
 
 
 def overhead(*, quick: bool) -> dict[str, dict[str, float]]:
@@ -38,6 +47,32 @@ def overhead(*, quick: bool) -> dict[str, dict[str, float]]:
                 pair, rounds=5 if quick else 25, calls=20 if name == "query" else 200
             )
     return figures
+
+
+def conditions(*, quick: bool) -> dict[str, dict[str, float]]:
+    """Return microseconds to record a condition from `where=`, beside rendering and compiling its text."""
+    plan = modelled.Section.plan()
+    figures = {}
+    for title, where in _CONDITIONS.items():
+        tree = record(plan, where)
+        pair: dict[str, Callable[[int], object]] = {
+            "recorded": lambda _, where=where: record(plan, where),  # type: ignore[misc]
+            "compiled": lambda _, tree=tree: _compile(tree),  # type: ignore[misc]
+        }
+        figures[title] = race(pair, rounds=5 if quick else 25, calls=200, clock=time.process_time)
+    return figures
+
+
+def _compile(tree: Condition) -> None:
+    members: dict[str, Any] = {}
+    placeholders = Placeholders()
+    text = render_condition(tree, placeholders)
+    placeholders.into(members)
+    compile_expressions(
+        condition=text,
+        names=members.get("ExpressionAttributeNames"),
+        values=members.get("ExpressionAttributeValues"),
+    )
 
 
 class _Calls:

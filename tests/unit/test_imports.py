@@ -57,3 +57,25 @@ def test_import_of_entity_and_table_loads_few_modules_beside_pydantic() -> None:
     pydantic = _imported("from pydantic import BaseModel\nclass Model(BaseModel): pass")
     ours = _imported("from solotable import Entity, Table") - pydantic
     assert len(ours) <= MOST_MODULES, sorted(ours)
+
+
+_USE = (
+    _DECLARE
+    + """
+from solotable import connect
+with connect("sqlite://", Order.plan().table) as db:
+    db.put(Order(order_id="1"), where=lambda order: order.order_id != "2")
+"""
+)
+
+
+def test_a_store_in_process_loads_no_parser_of_expressions_or_requests() -> None:
+    parsers = {
+        "solotable._expressions.legacy",
+        "solotable._expressions.syntax.parse",
+        "solotable._expressions.syntax.bind",
+        "solotable._protocol.constraints.checker",
+        "solotable._protocol.decode.requests",
+        "solotable._protocol.wire",
+    }
+    assert parsers & _imported(_USE) == set()

@@ -16,7 +16,8 @@ from . import errors
 from .constraints.operations import ITEMS
 from .constraints.tables import STREAMS, TABLES
 from .decode.requests import decode_request
-from .encode.replies import encode_pieces, encode_reply
+from .encode.json_replies import encode_pieces
+from .encode.replies import encode_reply
 from .engine import Engine
 from .error_texts import LATEST, ErrorTexts
 from .json_codec import dumps, loads, plain_dumps

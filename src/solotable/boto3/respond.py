@@ -16,7 +16,7 @@ from solotable._protocol import errors
 from solotable._protocol.constraints.operations import ITEMS
 from solotable._protocol.constraints.tables import STREAMS, TABLES
 from solotable._protocol.decode.requests import decode_request
-from solotable._protocol.encode.replies import encode_body
+from solotable._protocol.encode.json_replies import encode_body
 from solotable._protocol.engine import Engine
 from solotable._protocol.json_codec import dumps, loads
 from solotable.errors import ServiceError

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from solotable._protocol.encode.replies import encode_json, encode_reply
+from solotable._protocol.encode.json_replies import encode_json
+from solotable._protocol.encode.replies import encode_reply
 from solotable._protocol.replies import (
     BatchGot,
     BatchWrote,

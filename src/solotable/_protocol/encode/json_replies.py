@@ -1,0 +1,133 @@
+"""Encode replies as JSON bytes for the wire.
+
+Stored items are JSON: they are copied into the reply and not decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from solotable._protocol.json_codec import dumps
+from solotable._protocol.operations import WITHOUT_REPLY
+from solotable._protocol.replies import (
+    BatchGot,
+    GotItem,
+    Page,
+    Reply,
+    SomeItem,
+    StatementRan,
+    TransactGot,
+    WroteItem,
+)
+
+from .replies import encode_reply
+
+#: Bytes whose copy blocks other threads for a millisecond.
+_LARGE_COPY = 2 * 1024 * 1024
+
+
+def encode_body(operation: str, reply: Reply) -> bytes:
+    """Return the body of an operation's reply: JSON, or nothing."""
+    # DynamoDB: these two have no output in the API model; the body is empty, not "{}".
+    return b"" if operation in WITHOUT_REPLY else encode_json(reply)
+
+
+def encode_json(reply: Reply) -> bytes:
+    """Return a reply as JSON, with the bytes of stored items."""
+    pieces = encode_pieces(reply)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+def encode_pieces(reply: Reply) -> list[bytes]:
+    """Return a reply as JSON in pieces, so that the items of a long one are not copied."""
+    match reply:
+        case GotItem(item=bytes(raw), capacity=None):
+            return [b'{"Item":' + raw + b"}"]
+        case WroteItem(attributes=None, capacity=None, collection=None):
+            return [b"{}"]
+        case GotItem():
+            return [_object(Item=_spliced_if_any(reply.item), ConsumedCapacity=_dumped(reply.capacity))]
+        case WroteItem():
+            return [
+                _object(
+                    Attributes=_spliced_if_any(reply.attributes),
+                    ConsumedCapacity=_dumped(reply.capacity),
+                    ItemCollectionMetrics=_dumped(reply.collection),
+                )
+            ]
+        case Page():
+            return _page(reply)
+        case BatchGot():
+            pieces = [b'{"Responses":{']
+            for place, (table, found) in enumerate(reply.responses.items()):
+                pieces += [b"," if place else b"", dumps(table), b":[", *_listed(found), b"]"]
+            rest = _members(
+                UnprocessedKeys=dumps(reply.unprocessed), ConsumedCapacity=_dumped(reply.capacity)
+            )
+            return [*pieces, b"},", rest, b"}"]
+        case TransactGot():
+            wrapped = [_object(Item=_spliced_if_any(item)) for item in reply.items]
+            return _with_list(b"Responses", _separated(wrapped), ConsumedCapacity=_dumped(reply.capacity))
+        case StatementRan():
+            return _with_list(
+                b"Items",
+                _listed(reply.items),
+                NextToken=_dumped(reply.next_token),
+                LastEvaluatedKey=_dumped(reply.last_key),
+                ConsumedCapacity=_dumped(reply.capacity),
+            )
+        case _:
+            return [dumps(encode_reply(reply))]
+
+
+def _page(reply: Page) -> list[bytes]:
+    counts = b'"Count":%d,"ScannedCount":%d' % (reply.count, reply.scanned)
+    tail = b"" if reply.last_key is None else b',"LastEvaluatedKey":' + dumps(reply.last_key)
+    if reply.capacity is not None:
+        tail += b',"ConsumedCapacity":' + dumps(reply.capacity)
+    if reply.items is None:
+        return [b"{" + counts + tail + b"}"]
+    listed = [_spliced(item) for item in reply.items]
+    joined = listed[0] if len(listed) == 1 else b",".join(listed)
+    return [b'{"Items":[', joined, b"]," + counts + tail + b"}"]
+
+
+def _with_list(name: bytes, listed: list[bytes], **members: bytes | None) -> list[bytes]:
+    rest = _members(**members)
+    return [b'{"' + name + b'":[', *listed, b"]," + rest + b"}" if rest else b"]}"]
+
+
+def _listed(found: Iterable[SomeItem]) -> list[bytes]:
+    return _separated([_spliced(item) for item in found])
+
+
+def _separated(pieces: list[bytes]) -> list[bytes]:
+    """Return pieces with commas between them, joined unless the copy would be large."""
+    if sum(map(len, pieces)) <= _LARGE_COPY:
+        return [b",".join(pieces)]
+    separated = [b","] * (2 * len(pieces) - 1)
+    separated[::2] = pieces
+    return separated
+
+
+def _object(**members: bytes | None) -> bytes:
+    return b"{" + _members(**members) + b"}"
+
+
+def _members(**members: bytes | None) -> bytes:
+    return b",".join(
+        b'"%s":%s' % (name.encode(), member) for name, member in members.items() if member is not None
+    )
+
+
+def _spliced(item: SomeItem) -> bytes:
+    return item if isinstance(item, bytes) else dumps(item)
+
+
+def _spliced_if_any(item: SomeItem | None) -> bytes | None:
+    return None if item is None else _spliced(item)
+
+
+def _dumped(member: Mapping[str, Any] | list[Any] | str | None) -> bytes | None:
+    return None if member is None else dumps(member)
