@@ -1,42 +1,27 @@
-"""FastAPI over a store: who asks and for which tenant, pages, entity tags, problems, one `install`.
+"""FastAPI on a store: authentication, tenants, pages, entity tags, problems, and one `install`.
 
-The only room that imports FastAPI and PyJWT; it knows no engine and no entity of its own.
+Routes use the annotated types: `store: TenantStore`, `principal: CurrentPrincipal`, `paging: Paging`.
+This package imports FastAPI and PyJWT; it imports no engine and defines no entity.
 """
 
 from __future__ import annotations
 
 try:
     from .auth.auth import ApiKey, Auth
-    from .auth.current_roles import Standing, Standings
+    from .auth.current_roles import CurrentRoles, ResolveRoles
+    from .auth.dependencies import CurrentPrincipal, OptionalPrincipal, authenticate, requires
     from .auth.jwks import JwksSettings
     from .auth.jwt import JwtSettings
     from .auth.principal import ANONYMOUS, Principal
-    from .http.etags import IfMatch, RequiredIfMatch, etag, if_match, not_modified
-    from .http.middleware import request_id
-    from .http.pages import Page, PageParams, Paging, page_params
-    from .http.problems import Kind, problem
+    from .http.etags import IfMatch, RequiredIfMatch, etag, not_modified
+    from .http.middleware import limit_body, request_id
+    from .http.pages import Page, PageParams, Paging
+    from .http.problems import ProblemType, problem
     from .install import install
-    from .lifespan import lifespan
+    from .lifespan import DatabaseDep, get_database, lifespan
+    from .tenancy.dependencies import HostStore, HostTenantId, TenantId, TenantStore, choose_tenant
     from .tenancy.host_tenants import HostTenants
     from .tenancy.hostnames import canonical_host
-    from .tenancy.tenants import (
-        Caller,
-        DatabaseDep,
-        HostStore,
-        HostTenant,
-        TenantId,
-        TenantStore,
-        Visitor,
-        anyone,
-        choose_tenant,
-        current,
-        database,
-        host_store,
-        host_tenant,
-        requires,
-        tenant,
-        tenant_store,
-    )
 except ModuleNotFoundError as _missing:
     if (_missing.name or "").partition(".")[0] not in ("fastapi", "starlette", "jwt", "cryptography", "idna"):
         raise
@@ -49,41 +34,35 @@ __all__ = [
     "ANONYMOUS",
     "ApiKey",
     "Auth",
-    "Caller",
+    "CurrentPrincipal",
+    "CurrentRoles",
     "DatabaseDep",
     "HostStore",
-    "HostTenant",
+    "HostTenantId",
     "HostTenants",
     "IfMatch",
     "JwksSettings",
     "JwtSettings",
-    "Kind",
+    "OptionalPrincipal",
     "Page",
     "PageParams",
     "Paging",
     "Principal",
+    "ProblemType",
     "RequiredIfMatch",
-    "Standing",
-    "Standings",
+    "ResolveRoles",
     "TenantId",
     "TenantStore",
-    "Visitor",
-    "anyone",
+    "authenticate",
     "canonical_host",
     "choose_tenant",
-    "current",
-    "database",
     "etag",
-    "host_store",
-    "host_tenant",
-    "if_match",
+    "get_database",
     "install",
     "lifespan",
+    "limit_body",
     "not_modified",
-    "page_params",
     "problem",
     "request_id",
     "requires",
-    "tenant",
-    "tenant_store",
 ]

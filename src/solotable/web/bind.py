@@ -1,4 +1,4 @@
-"""A port for a server to be, taken before anything is said about it; one that is in use is one sentence."""
+"""Bind a server's port before the program prints its address."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import socket
 
 
 class PortInUse(Exception):
-    """Somebody else has the port, or it is not ours to take."""
+    """The port is in use, or the process may not bind it."""
 
 
-def listening(port: int, *, host: str = "127.0.0.1") -> socket.socket:
-    """Return a bound socket, for `uvicorn.Server.run(sockets=[...])`, or raise PortInUse."""
-    made = socket.socket()
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+def bind_port(port: int, *, host: str = "127.0.0.1") -> socket.socket:
+    """Return a bound socket for `uvicorn.Server.run(sockets=[...])`, or raise PortInUse."""
+    bound = socket.socket()
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        made.bind((host, port))
+        bound.bind((host, port))
     except (OSError, OverflowError) as error:
-        made.close()
+        bound.close()
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise PortInUse(f"Port {port} of {host} cannot be had ({why}); name another with --port.") from error
-    return made
+        raise PortInUse(f"Cannot bind port {port} on {host} ({why}); choose another with --port.") from error
+    return bound

@@ -1,17 +1,15 @@
-"""The database of an app: opened when it starts, closed when it ends."""
+"""The app's database: opened when the app starts, closed when it stops, and given to routes."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import FastAPI
+from fastapi import Depends, FastAPI, Request
 
-from solotable._connect import connect_async
-from solotable._entities.declare.table import Table
-from solotable._store import AsyncDatabase
+from solotable import AsyncDatabase, Table, connect_async
 
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
@@ -24,16 +22,15 @@ def lifespan(
     session: Any = None,
     during: Lifespan | None = None,
 ) -> Lifespan:
-    """Return the lifespan of an app over a database: `FastAPI(lifespan=lifespan(url, table))`.
+    """Return a lifespan that opens a database: `FastAPI(lifespan=lifespan(url, table))`.
 
-    A database that is open already stays open when the app ends. Several workers need the same
-    `cursor_secrets`: without them a cursor is good for the worker that made it. `during(app)` is
-    entered once the database is open, and left before it closes.
+    A database that you pass open stays open when the app stops. Several workers need the same
+    `cursor_secrets`; without them a cursor works only in the worker that made it. `during(app)` is
+    entered after the database opens, and left before it closes.
     """
 
     @asynccontextmanager
     async def span(app: FastAPI) -> AsyncIterator[None]:
-        ours = isinstance(source, str)
         database = (
             connect_async(source, *tables, cursor_secrets=cursor_secrets, clock=clock, session=session)
             if isinstance(source, str)
@@ -48,7 +45,27 @@ def lifespan(
                     yield
         finally:
             del app.state.database
-            if ours:
+            if isinstance(source, str):
                 await database.close()
 
     return span
+
+
+def get_database(request: Request) -> AsyncDatabase:
+    """Return the database that the app's lifespan opened."""
+    found: AsyncDatabase | None = getattr(request.app.state, "database", None)
+    if found is None:
+        raise RuntimeError(
+            "The app has no open database: pass FastAPI(lifespan=lifespan(url, table)). A TestClient runs "
+            "the lifespan only in a `with` block."
+        )
+    return found
+
+
+# A coroutine, because FastAPI runs plain functions in threads.
+async def _database(request: Request) -> AsyncDatabase:
+    """Return the database that the app's lifespan opened."""
+    return get_database(request)
+
+
+DatabaseDep = Annotated[AsyncDatabase, Depends(_database)]

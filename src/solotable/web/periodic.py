@@ -1,4 +1,4 @@
-"""Work that an app does beside its requests, every so often."""
+"""Background work of an app at a fixed interval."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 
 
 @asynccontextmanager
-async def every(seconds: float, work: Callable[[], None]) -> AsyncIterator[None]:
-    """Do blocking work in a thread every so often, and once more at the end; it must not raise."""
+async def run_every(seconds: float, work: Callable[[], None]) -> AsyncIterator[None]:
+    """Run blocking work in a thread at an interval, and once more on exit. The work must not raise."""
     stopping = asyncio.Event()
 
-    async def follow() -> None:
+    async def repeat() -> None:
         last = False
         while not last:
             last = stopping.is_set()
@@ -21,7 +21,7 @@ async def every(seconds: float, work: Callable[[], None]) -> AsyncIterator[None]
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), seconds)
 
-    task = asyncio.create_task(follow())
+    task = asyncio.create_task(repeat())
     try:
         yield
     finally:

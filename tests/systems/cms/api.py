@@ -77,22 +77,22 @@ def fill(api: Api, tenant: str) -> None:
         {"tenant": tenant, "path": "", "visitor_id": f"v-{tenant}", "before": "1", "after": "2"},
     )
 
-    def made(
+    def make(
         path: str, body: Mapping[str, Any], role: str | None = "TENANT_ADMIN", method: str = "POST"
     ) -> Any:
         answer = api.ask(method, path, role, tenant, json=dict(body))
         assert answer.is_success, (path, answer.text)
         return answer.json()
 
-    made("/tenants", {"id": tenant, "name": text, "domain": f"{tenant}.example"}, "GLOBAL_ADMIN")
-    made("/settings", {"note": text, "mail": {"api_key": text}}, method="PUT")
+    make("/tenants", {"id": tenant, "name": text, "domain": f"{tenant}.example"}, "GLOBAL_ADMIN")
+    make("/settings", {"note": text, "mail": {"api_key": text}}, method="PUT")
     for count in range(2):
-        page = made(
+        page = make(
             "/content",
             {"title": text, "slug": f"/p{count}", "status": "published", "blocks": [{"text": text}]},
         )
         for slug in ("q", "r"):
-            made(f"/content/{page['node_id']}", {"slug": f"/{slug}{count}"}, method="PUT")
+            make(f"/content/{page['node_id']}", {"slug": f"/{slug}{count}"}, method="PUT")
         comment = {
             "page_id": page["node_id"],
             "author_name": text,
@@ -101,24 +101,24 @@ def fill(api: Api, tenant: str) -> None:
         }
         said: dict[str, str] = {}
         for _ in range(2):
-            said = made("/comments", comment, "RENDERER")
+            said = make("/comments", comment, "RENDERER")
             judged = {name: said[name] for name in ("page_id", "at", "comment_id")}
-            made("/comments", {**judged, "status": "approved"}, method="PUT")
-        made("/comments", comment, "RENDERER")
+            make("/comments", {**judged, "status": "approved"}, method="PUT")
+        make("/comments", comment, "RENDERER")
         # An answer repeats the path that was asked, so slugs are not marked.
         goods = {"title": text, "slug": f"goods-{tenant}-{count}", "description": text, "status": "active"}
-        product = made("/products", goods)
-        context = made("/context", {"title": text, "text": text})
-        signal = made("/signals", {"title": text, "source": text})
+        product = make("/products", goods)
+        context = make("/context", {"title": text, "text": text})
+        signal = make("/signals", {"title": text, "source": text})
         lead = f"{text}{count}@x.example" if count else f"customer@{tenant}.example"
-        made("/leads", {"email": lead, "name": text}, None)
+        make("/leads", {"email": lead, "name": text}, None)
         for _ in range(2):
-            made("/contact", {"email": lead, "name": text, "message": text}, None)
-        made("/consent", {"visitor_id": f"v-{tenant}", "choices": {"a": True}, "policy_version": text}, None)
-        user = made("/users", {"email": f"{text}{count}@x.example", "name": text})
-        made("/erasures", {"visitor_id": f"gone-{tenant}"})
+            make("/contact", {"email": lead, "name": text, "message": text}, None)
+        make("/consent", {"visitor_id": f"v-{tenant}", "choices": {"a": True}, "policy_version": text}, None)
+        user = make("/users", {"email": f"{text}{count}@x.example", "name": text})
+        make("/erasures", {"visitor_id": f"gone-{tenant}"})
         file = {"name": f"{text}.gif", "mime": "image/gif", "size": len(GIF)}
-        asset, resource = made("/assets", file)["id"], made("/resources/upload", file)["id"]
+        asset, resource = make("/assets", file)["id"], make("/resources/upload", file)["id"]
         for path in (f"/assets/{asset}/bytes", f"/resources/{resource}/bytes"):
             assert api.ask("PUT", path, "TENANT_ADMIN", tenant, content=GIF).status_code == 200
         if count:

@@ -18,6 +18,7 @@ from solotable._values import Item
 from solotable.jobs.deliver import deliver
 from solotable.systems.cms import (
     Assets,
+    AuditTrail,
     Comments,
     Consents,
     Content,
@@ -34,7 +35,6 @@ from solotable.systems.cms import (
     Signals,
     TenantDraft,
     Tenants,
-    Trail,
     Users,
     Versions,
     audit_sink,
@@ -64,7 +64,7 @@ class Services:
     products: Products = field(init=False)
     contexts: Contexts = field(init=False)
     signals: Signals = field(init=False)
-    trail: Trail = field(init=False)
+    trail: AuditTrail = field(init=False)
     erasures: Erasures = field(init=False)
 
     def __post_init__(self) -> None:
@@ -73,7 +73,7 @@ class Services:
         self.comments = Comments(store, now=self.now)
         self.leads, self.consents = Leads(store, now=self.now), Consents(store, now=self.now)
         self.products, self.contexts, self.signals = Products(store), Contexts(store), Signals(store)
-        self.trail, self.erasures = Trail(store), Erasures(store, now=self.now)
+        self.trail, self.erasures = AuditTrail(store), Erasures(store, now=self.now)
 
     def users(self, *roles: str, as_: str = "u-17") -> Users:
         return Users(self.store, manager_id=as_, roles=roles)

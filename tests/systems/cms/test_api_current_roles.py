@@ -16,9 +16,9 @@ from fastapi.testclient import TestClient
 from solotable._connect import connect
 from solotable._expressions.ast import KeyTerm
 from solotable._protocol.requests import Query
-from solotable.systems.cms import Users, cms, standing
+from solotable.systems.cms import Users, cms, current_roles
 from solotable.systems.cms.app import create_app
-from solotable.systems.cms.services.tenancy.identities import MOST_ADDRESSES
+from solotable.systems.cms.services.tenancy.identities import MAX_ADDRESSES
 from solotable.web import ApiKey, Auth, JwtSettings
 
 from .site import Site
@@ -231,7 +231,7 @@ def test_c0_7_a_token_that_can_be_anybodys_is_let_in_nowhere(client: TestClient,
 
 def test_c0_7_more_addresses_than_anybody_has_are_refused_and_none_is_forgotten(client: TestClient) -> None:
     user = add(client, email="a0@x.example")
-    for number in range(MOST_ADDRESSES):
+    for number in range(MAX_ADDRESSES):
         assert reads(client, token("sub-1", "EDITOR", email=f"a{number}@x.example")) == 200
     assert reads(client, token("sub-1", "EDITOR", email="one-more@x.example")) == 403
     assert reads(client, token("sub-1", "EDITOR", email="a3@x.example")) == 200
@@ -300,7 +300,8 @@ def test_c0_7_a_token_writes_nothing_where_no_tenant_is_open(client: TestClient,
 def test_c0_7_subjects_that_are_seen_at_once_are_bound_once(site: Site) -> None:
     async def many() -> list[frozenset[str] | None]:
         found = [
-            standing(site.acme.store, "s", f"a{number % 4}@x.example", ["EDITOR"]) for number in range(12)
+            current_roles(site.acme.store, "s", f"a{number % 4}@x.example", ["EDITOR"])
+            for number in range(12)
         ]
         return await asyncio.gather(*found)
 
@@ -315,13 +316,13 @@ def test_c0_11_where_somebody_stands_is_two_reads_and_is_remembered(site: Site) 
     site.run(users.create(email="ed@example.org"))
     site.sent()
     store = site.acme.store
-    found = site.run(standing(store, "subject", "Ed@example.org", ["TENANT_ADMIN"]))
+    found = site.run(current_roles(store, "subject", "Ed@example.org", ["TENANT_ADMIN"]))
     # The first sight is written down.
     assert site.sent() == ["GetItem", "PutItem", "BatchGetItem"]
     assert found == frozenset({"EDITOR", "RENDERER"})
     for email in ("Ed@example.org", None):
-        assert site.run(standing(store, "subject", email, ["TENANT_ADMIN"])) == found
+        assert site.run(current_roles(store, "subject", email, ["TENANT_ADMIN"])) == found
         assert site.sent() == ["GetItem", "BatchGetItem"]
-    assert site.run(standing(store, "other", None, ["EDITOR"])) == frozenset()
-    assert site.run(standing(store, "s" * 5000, "no address", ["EDITOR"])) == frozenset()
-    assert site.run(standing(site.zeta.store, "subject", "ed@example.org", ["EDITOR"])) is None
+    assert site.run(current_roles(store, "other", None, ["EDITOR"])) == frozenset()
+    assert site.run(current_roles(store, "s" * 5000, "no address", ["EDITOR"])) == frozenset()
+    assert site.run(current_roles(site.zeta.store, "subject", "ed@example.org", ["EDITOR"])) is None

@@ -15,8 +15,8 @@ from fastapi.testclient import TestClient
 
 from solotable.systems.cms import demo
 from solotable.systems.cms.app import create_app
-from solotable.systems.demo_server import auth_of
-from solotable.web.bind import listening
+from solotable.systems.demo_server import make_auth
+from solotable.web.bind import bind_port
 from tests.waiting import wait_until
 
 
@@ -28,18 +28,18 @@ def test_the_demo_makes_two_tenants_and_says_what_to_try(
     assert len(re.findall(r"^  curl ", first, re.MULTILINE)) == 5
     for role in ("GLOBAL_ADMIN", "TENANT_ADMIN", "EDITOR", "RENDERER", "CUSTOMER"):
         assert re.search(rf"^  {role} ", first, re.MULTILINE)
-    records = dict(re.findall(r"^(\w+): (\d+) audit records$", first, re.MULTILINE))
+    records = dict(re.findall(r"^(\w+): (\d+) audit events$", first, re.MULTILINE))
     assert records.keys() == {"acme", "globex"}
     assert all(int(count) >= 10 for count in records.values())
     assert demo.main(["--seed-only", "--folder", str(tmp_path)]) == 0
-    assert dict(re.findall(r"^(\w+): (\d+) audit records$", capsys.readouterr().out, re.MULTILINE)) == records
+    assert dict(re.findall(r"^(\w+): (\d+) audit events$", capsys.readouterr().out, re.MULTILINE)) == records
 
 
 def test_the_five_lines_answer_as_they_say(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'cms.db'}"
     asyncio.run(demo.prepare(url))
     keys = demo.credentials()
-    app = create_app(url, auth=auth_of(keys), storage=tmp_path / "files")
+    app = create_app(url, auth=make_auth(keys), storage=tmp_path / "files")
     lines = [line for line in demo.greeting(keys, port=8080).splitlines() if line.startswith("  curl")]
     with TestClient(app, follow_redirects=False) as client:
         answers = []
@@ -58,7 +58,7 @@ def test_an_app_delivers_its_audit_trail_while_it_runs_and_when_it_ends(tmp_path
     before = asyncio.run(demo.prepare(url))
     keys = demo.credentials()
     editor = next(each.key for each in keys if each.role == "EDITOR" and each.tenant == "acme")
-    app = create_app(url, auth=auth_of(keys), storage=tmp_path / "files", deliver_seconds=30.0)
+    app = create_app(url, auth=make_auth(keys), storage=tmp_path / "files", deliver_seconds=30.0)
     with TestClient(app) as client:
         made = client.post("/content", headers={"x-api-key": editor}, json={"title": "Late"})
         assert made.status_code == 201
@@ -89,7 +89,7 @@ def serving(tmp_path: Path) -> Iterator[Callable[[Sequence[str]], str]]:
 
     def start(trusted: Sequence[str]) -> str:
         found = demo.server(url, tmp_path, demo.credentials(), trusted)
-        port = stack.enter_context(listening(0))
+        port = stack.enter_context(bind_port(0))
         thread = threading.Thread(target=found.run, kwargs={"sockets": [port]})
         thread.start()
 

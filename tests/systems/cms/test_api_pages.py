@@ -286,7 +286,7 @@ def test_scripts_are_stored_as_they_are_and_served_inert(api: Api, number: int) 
     seen = Elements()
     seen.feed(page.text)
     assert seen.tags <= {"html", "head", "meta", "title", "link", "body", "main", "h1", "p", "pre"}
-    assert seen.attributes <= {"charset", "name", "content", "rel", "href"}
+    assert seen.attributes <= {"lang", "charset", "name", "content", "rel", "href"}
     assert payload in seen.text
     assert "default-src 'none'" in page.headers["content-security-policy"]
     comment = {"page_id": node, "author_name": payload, "body": payload}

@@ -64,7 +64,7 @@ def test_s0_17_the_sitemap_has_what_is_published_of_its_own_tenant_only(site: Si
 def test_a_long_sitemap_has_an_index_and_parts(site: Site, pages: int) -> None:
     for number in range(pages):
         site.page(f"/a&b|{number}")
-    sitemaps = Sitemaps(most_in_part=2)
+    sitemaps = Sitemaps(max_pages_in_part=2)
     index = text(site, sitemaps)
     assert "<sitemapindex" in index
     parts = -(-(pages + 2) // 2)
@@ -78,19 +78,19 @@ def test_a_long_sitemap_has_an_index_and_parts(site: Site, pages: int) -> None:
     site.sent()
     text(site, sitemaps, 2)
     assert site.sent() == []
-    capped = text(site, Sitemaps(most_in_part=2, most_parts=2))
+    capped = text(site, Sitemaps(max_pages_in_part=2, max_parts=2))
     assert len(locations(capped)) == 2
 
 
 def test_exactly_one_file_has_no_index(site: Site) -> None:
     site.page("/one")
-    whole = text(site, Sitemaps(most_in_part=3))
+    whole = text(site, Sitemaps(max_pages_in_part=3))
     assert len(locations(whole)) == 3
     assert "<urlset" in whole
 
 
 def test_what_is_remembered_has_a_limit(site: Site) -> None:
-    sitemaps = Sitemaps(most_characters=10)
+    sitemaps = Sitemaps(max_characters=10)
     text(site, sitemaps)
     site.sent()
     text(site, sitemaps)

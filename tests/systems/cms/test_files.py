@@ -18,14 +18,14 @@ PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 100
 
 def test_bytes_come_after_the_announcement_and_must_be_what_was_announced(site: Site, tmp_path: Path) -> None:
     assets = site.acme.assets(tmp_path)
-    made = site.run(assets.announce(name="../../evil.png", mime="image/png", size=len(PNG)))
+    made = site.run(assets.register(name="../../evil.png", mime="image/png", size=len(PNG)))
     assert made.upload_url is None
-    with pytest.raises(NotFound, match="not come"):
+    with pytest.raises(NotFound, match="not uploaded"):
         site.run(assets.read(made.id))
     for data in (PNG + b"0", b"<svg onload=alert(1)>".ljust(len(PNG))):
         with pytest.raises(DataError):
             site.run(assets.upload(made.id, data))
-    with pytest.raises(DataError, match="not there"):
+    with pytest.raises(DataError, match="does not have"):
         site.run(assets.confirm(made.id))
     assert site.run(assets.upload(made.id, PNG)).status == "stored"
     found, data = site.run(assets.read(made.id))
@@ -54,17 +54,17 @@ def test_types_and_sizes_beyond_the_rules_are_refused(
     site: Site, tmp_path: Path, mime: str, size: int
 ) -> None:
     with pytest.raises(DataError):
-        site.run(site.acme.assets(tmp_path).announce(name="x", mime=mime, size=size))
+        site.run(site.acme.assets(tmp_path).register(name="x", mime=mime, size=size))
     assert site.keys("ASSET#") == []
 
 
 def test_a_resource_is_handed_out_when_its_bytes_are_there(site: Site, tmp_path: Path) -> None:
     resources = site.acme.resources(tmp_path)
-    made = site.run(resources.announce(name="Guide.pdf", mime="application/pdf", size=8))
+    made = site.run(resources.register(name="Guide.pdf", mime="application/pdf", size=8))
     with pytest.raises(NotFound):
-        site.run(resources.hand_out(made.id))
+        site.run(resources.download_url(made.id))
     site.run(resources.upload(made.id, b"%PDF-1.7"))
-    assert site.run(resources.hand_out(made.id)) is None  # a folder has no URLs: read() it
+    assert site.run(resources.download_url(made.id)) is None  # a folder has no URLs: read() it
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_bucket_signs_urls_for_exactly_what_was_announced(site: Site) -> None:
     older.close()
     client: Any = boto3.client("s3", **place, **keys, config=config(signature_version="s3v4"))
     storage = BucketStorage(client, "bucket", prefix="cms/")
-    made = site.run(Assets(site.acme.store, storage).announce(name="a.png", mime="image/png", size=108))
+    made = site.run(Assets(site.acme.store, storage).register(name="a.png", mime="image/png", size=108))
     assert made.upload_url is not None
     assert f"/bucket/cms/acme/assets/{made.id}?" in made.upload_url
     assert "content-length" in made.upload_url.lower()

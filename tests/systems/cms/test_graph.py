@@ -82,7 +82,7 @@ def test_b0_1_a_graph_reads_the_index_and_each_page_once(site: Site) -> None:
 def test_b0_1_a_site_that_is_too_large_has_a_part_of_its_graph_and_no_orphans(site: Site) -> None:
     for number in range(5):
         site.page(f"/p{number}", blocks=linking("/nowhere"))
-    nodes = graph_of(site, most=3)
+    nodes = graph_of(site, max_pages=3)
     assert len(nodes) == 7
     assert {node.orphan for node in nodes.values()} == {None}
     assert not any(node.broken for node in nodes.values())

@@ -42,8 +42,8 @@ def test_s0_9_contexts_assets_resources_and_signals_are_got_and_listed(site: Sit
     acme = site.acme
     context = site.run(acme.contexts.create(ContextDraft(title="Voice", text="Kind.")))
     signal = site.run(acme.signals.create(SignalDraft(title="Trend")))
-    asset = site.run(acme.assets(tmp_path).announce(name="a.png", mime="image/png", size=9))
-    resource = site.run(acme.resources(tmp_path).announce(name="r.pdf", mime="application/pdf", size=9))
+    asset = site.run(acme.assets(tmp_path).register(name="a.png", mime="image/png", size=9))
+    resource = site.run(acme.resources(tmp_path).register(name="r.pdf", mime="application/pdf", size=9))
     for prefix, id_ in (
         ("CONTEXT#", context.context_id),
         ("SIGNAL#", signal.signal_id),

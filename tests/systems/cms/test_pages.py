@@ -10,7 +10,7 @@ from solotable import ANY, History
 from solotable._expressions.ast import Exists, Not
 from solotable._protocol.requests import PutItem, TransactWriteItems
 from solotable.errors import AlreadyExists, DataError, NotFound, VersionConflict
-from solotable.systems.cms import Content, ContentDraft, ContentPatch, ContentStatus, Moved, Route
+from solotable.systems.cms import Content, ContentDraft, ContentPatch, ContentStatus, PathRedirect, Route
 
 from .site import Site
 
@@ -105,9 +105,9 @@ def test_s0_20_a_new_slug_leaves_a_redirect_under_the_old_one(site: Site) -> Non
     assert (moved.slug, moved.title, moved.version) == ("/b", "B", 2)
     (old,) = [item for item in site.raw() if item["SK"]["S"] == "ROUTE#/a"]
     assert (old["IsRedirect"], old["to"]) == ({"BOOL": True}, {"S": "/b"})
-    assert site.run(site.acme.routes.resolve("/a")) == Moved(path="/a", to="/b")
+    assert site.run(site.acme.routes.resolve("/a")) == PathRedirect(path="/a", to="/b")
     assert site.run(site.acme.routes.resolve("/b")) == moved
-    assert site.run(site.acme.routes.redirects()).items == [Moved(path="/a", to="/b")]
+    assert site.run(site.acme.routes.redirects()).items == [PathRedirect(path="/a", to="/b")]
 
 
 @pytest.mark.parametrize("status", ["draft", "review", "archived"])
@@ -119,9 +119,11 @@ def test_s0_20_a_redirect_does_not_tell_the_path_of_what_is_not_published(
     site.run(contents.update(page.node_id, patch(slug="/secret-plan", status=status)))
     assert site.run(routes.resolve("/plan-a")) is None
     assert site.run(routes.resolve("/Plan_A/")) is None
-    assert site.run(routes.resolve("/plan-a", preview=True)) == Moved(path="/plan-a", to="/secret-plan")
+    assert site.run(routes.resolve("/plan-a", preview=True)) == PathRedirect(
+        path="/plan-a", to="/secret-plan"
+    )
     site.run(contents.update(page.node_id, patch(status="published")))
-    assert site.run(routes.resolve("/plan-a")) == Moved(path="/plan-a", to="/secret-plan")
+    assert site.run(routes.resolve("/plan-a")) == PathRedirect(path="/plan-a", to="/secret-plan")
     site.run(contents.delete(page.node_id))
     assert site.run(routes.resolve("/plan-a", preview=True)) is None
 
@@ -246,7 +248,7 @@ def test_c0_5_back_and_forth_and_chains_lead_straight_to_the_page(site: Site) ->
         page = site.run(site.acme.contents.update(page.node_id, patch(slug=slug)))
     assert site.run(site.acme.routes.resolve("/d")) == page
     for former in ("/a", "/b", "/c"):
-        assert site.run(site.acme.routes.resolve(former)) == Moved(path=former, to="/d")
+        assert site.run(site.acme.routes.resolve(former)) == PathRedirect(path=former, to="/d")
     with pytest.raises(AlreadyExists, match="redirects to"):
         site.page("/a")
     site.run(site.acme.routes.release("/a"))
@@ -286,7 +288,7 @@ def test_c0_6_a_restore_over_what_somebody_else_wrote_is_refused(site: Site) -> 
 def test_c0_14_deleting_a_page_takes_its_routes_and_keeps_its_versions_until_they_are_purged(
     site: Site,
 ) -> None:
-    page = site.page("/a", title="Kept")
+    page = site.page("/a", title="Stored")
     page = site.run(site.acme.contents.update(page.node_id, patch(slug="/b")))
     with pytest.raises(VersionConflict):
         site.run(site.acme.contents.delete(page.node_id, version=1))
@@ -299,7 +301,7 @@ def test_c0_14_deleting_a_page_takes_its_routes_and_keeps_its_versions_until_the
         site.run(site.acme.contents.get(page.node_id))
 
     back = site.run(site.acme.contents.recover(page.node_id))
-    assert (back.title, back.slug, back.version) == ("Kept", "/b", 3)
+    assert (back.title, back.slug, back.version) == ("Stored", "/b", 3)
     assert site.run(site.acme.routes.resolve("/b")) == back
     with pytest.raises(DataError, match="not deleted"):
         site.run(site.acme.contents.purge(page.node_id))

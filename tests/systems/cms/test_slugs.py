@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from solotable.errors import DataError
 from solotable.systems.cms.app import create_app
 from solotable.systems.cms.formats import slugs
-from solotable.systems.cms.formats.slugs import LONGEST, clean_slug
+from solotable.systems.cms.formats.slugs import MAX_LENGTH, normalise_slug
 from solotable.systems.cms.routes.site.pages import PagePath, PageRoute
 from tests.systems.http import routes_of
 
@@ -22,19 +22,19 @@ NOTHING = re.compile("(?!)")
 def test_the_quick_way_gives_what_cleaning_does(path: str) -> None:
     def cleaned(quick: re.Pattern[str]) -> str:
         with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(slugs, "_CLEAN", quick)
+            patched.setattr(slugs, "_NORMAL", quick)
             try:
-                return clean_slug(path)
+                return normalise_slug(path)
             except DataError as refused:
                 return str(refused)
 
-    assert cleaned(slugs._CLEAN) == cleaned(NOTHING)
+    assert cleaned(slugs._NORMAL) == cleaned(NOTHING)
 
 
 def test_a_clean_path_may_be_too_long() -> None:
-    assert clean_slug("/" + "a" * (LONGEST - 1))
+    assert normalise_slug("/" + "a" * (MAX_LENGTH - 1))
     with pytest.raises(DataError, match="at most 300 characters"):
-        clean_slug("/" + "a" * LONGEST)
+        normalise_slug("/" + "a" * MAX_LENGTH)
 
 
 def test_pages_are_asked_first_and_take_no_path_of_another_route() -> None:

@@ -185,7 +185,7 @@ def test_c0_14_a_message_that_slips_into_an_erasure_is_erased_with_the_rest(site
             tx.create(Message(lead_id=lead.lead_id, at=site.now(), label="a***", body="second"))
 
     site.watched.slip_in(TransactWriteItems, slip_in)
-    done = site.run(site.acme.erasures.person("ann@example.org"))
+    done = site.run(site.acme.erasures.erase_person("ann@example.org"))
     assert done.removed == {"leads": 1, "messages": 2, "comments": 0}
     assert site.keys("MESSAGE#") == site.keys("LEAD#") == []
     assert len(site.run(site.acme.erasures.list())) == 1
@@ -218,7 +218,7 @@ def test_c0_14_nothing_of_an_address_is_left_after_its_erasure(site: Site) -> No
     site.run(site.acme.leads.message("o@example.org", body="Not hers"))
     site.run(site.acme.leads.set_status(lead.lead_id, "qualified"))
     site.deliver()
-    done = site.run(site.acme.erasures.person("VERA@example.org"))
+    done = site.run(site.acme.erasures.erase_person("VERA@example.org"))
     assert done.removed == {"leads": 1, "messages": 2, "comments": 1}
     site.deliver()
     left = repr(site.raw())
@@ -228,7 +228,7 @@ def test_c0_14_nothing_of_an_address_is_left_after_its_erasure(site: Site) -> No
     bodies = {each.body: each.author_name for each in site.run(comments.of_page(page.node_id))}
     assert bodies == {"Hello": "Deleted", "Hi": "Other"}
     nothing = {"leads": 0, "messages": 0, "comments": 0}
-    assert site.run(site.acme.erasures.person("vera@example.org")).removed == nothing
+    assert site.run(site.acme.erasures.erase_person("vera@example.org")).removed == nothing
     assert [each.body for each in site.run(site.acme.leads.messages())] == ["Not hers"]
     assert len(site.run(site.acme.erasures.list())) == 2
 
@@ -238,7 +238,7 @@ def test_c0_14_the_consents_of_a_visitor_are_erased_and_the_erasure_is_on_record
         site.run(site.acme.consents.record("v1", choices={"ads": True}, policy_version="1"))
     site.run(site.acme.consents.record("v2", choices={"ads": True}, policy_version="1"))
     site.clock.seconds += 1
-    done = site.run(site.acme.erasures.visitor("v1"))
+    done = site.run(site.acme.erasures.erase_visitor("v1"))
     assert done.removed == {"consents": 30}
     assert len(site.keys("CONSENT#")) == 1
     assert "v1" not in repr([item for item in site.raw() if item["_type"]["S"] == "Erasure"])

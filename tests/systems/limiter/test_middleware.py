@@ -25,7 +25,7 @@ from solotable.systems.limiter.http.http_errors import headers_of, problem_respo
 from solotable.systems.limiter.http.identity import by_address, by_header, entity_of
 from solotable.systems.limiter.http.middleware import RateLimitMiddleware
 from solotable.web import ApiKey, Auth, install
-from solotable.web.http.problems import Kind, problem
+from solotable.web.http.problems import ProblemType, problem
 
 #: Limits that do not fill up while a test runs.
 RPM = Limit("rpm", 3, 3, 86_400)
@@ -273,7 +273,7 @@ def test_a_refusal_has_the_form_of_every_other_problem() -> None:
             return error
 
     refusal = problem_response(asyncio.run(refused()))
-    kind = Kind(status=429, slug=refusal.slug, title=refusal.title, detail=refusal.detail)
+    kind = ProblemType(status=429, slug=refusal.slug, title=refusal.title, detail=refusal.detail)
     scope = {"type": "http", "path": "/ä", "headers": [], "state": {"request_id": "r-1"}, "query_string": b""}
     scope["server"] = ("x.example", 80)
     theirs = problem(Request(scope), kind, **refusal.members)

@@ -15,13 +15,13 @@ from solotable._store import AsyncDatabase
 from solotable.web import (
     ApiKey,
     Auth,
-    Caller,
+    CurrentPrincipal,
     HostStore,
     IfMatch,
+    OptionalPrincipal,
     Page,
     Paging,
     TenantStore,
-    Visitor,
     etag,
     install,
     lifespan,
@@ -102,11 +102,11 @@ def make(**settings: Any) -> FastAPI:
         return await store.require(Thing, thing_id=thing_id)
 
     @app.get("/me")
-    async def me(caller: Caller) -> dict[str, Any]:
+    async def me(caller: CurrentPrincipal) -> dict[str, Any]:
         return {"id": caller.id, "kind": caller.kind, "roles": sorted(caller.roles)}
 
     @app.get("/visitor")
-    async def visitor(caller: Visitor) -> str:
+    async def visitor(caller: OptionalPrincipal) -> str:
         return caller.kind
 
     @app.post("/raw")

@@ -46,7 +46,7 @@ def bearer(*tenants: str, subject: str = "ann", role: str = "EDITOR") -> dict[st
 
 
 def app(records: Records) -> Any:
-    return make(auth=Auth(api_keys=KEYS, jwt=TOKENS), standing=records)
+    return make(auth=Auth(api_keys=KEYS, jwt=TOKENS), resolve_roles=records)
 
 
 def test_a_token_is_looked_up_once_for_a_while_and_a_key_never() -> None:
@@ -60,9 +60,9 @@ def test_a_token_is_looked_up_once_for_a_while_and_a_key_never() -> None:
         assert records.asked == [("ann", "acme")]
         records.roles["acme"] = frozenset()
         assert http.get("/me", headers=bearer("acme")).status_code == 200
-        made.state.standings.forget("zeta")
+        made.state.current_roles.forget("zeta")
         assert http.get("/me", headers=bearer("acme")).status_code == 200
-        made.state.standings.forget("acme")
+        made.state.current_roles.forget("acme")
         for path in ("/me", "/visitor", "/things"):
             assert http.get(path, headers=bearer("acme")).status_code == 403
 

@@ -7,7 +7,7 @@ from fastapi import HTTPException, Request
 
 from solotable import ANY
 from solotable.web import etag, not_modified
-from solotable.web.http.etags import if_match_required, parse_if_match
+from solotable.web.http.etags import parse_if_match, require_if_match
 
 from . import app as shop
 
@@ -53,7 +53,7 @@ def test_a_change_of_another_version_is_412_and_changes_nothing() -> None:
 
 async def _refuses() -> int:
     try:
-        await if_match_required(None)
+        await require_if_match(None)
     except HTTPException as refused:
         return refused.status_code
     return 0

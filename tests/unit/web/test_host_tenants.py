@@ -13,7 +13,7 @@ from solotable._store import AsyncDatabase
 from solotable.errors import DeclarationError
 from solotable.web import HostTenants, canonical_host
 from solotable.web.tenancy import hostnames
-from solotable.web.tenancy.host_tenants import Proxies
+from solotable.web.tenancy.proxies import TrustedProxies
 
 from . import app as shop
 
@@ -120,7 +120,7 @@ class Directory:
         self.now = 0.0
         self.hosts = HostTenants(
             self.resolve,
-            proxies=Proxies(),
+            proxies=TrustedProxies(),
             clock=lambda: self.now,
             **limits,  # type: ignore[arg-type]  # `most` is an int
         )
@@ -154,15 +154,14 @@ def test_unowned_names_are_remembered_too_but_shorter() -> None:
 
 
 def test_made_up_names_fill_no_memory_and_drive_out_no_real_one() -> None:
-    directory = Directory(most=10)
+    directory = Directory(max_size=10)
     assert directory.owner("shop.example") == "acme"
     for number in range(100):
         directory.owner(f"made-up-{number}.example")
     asked = len(directory.asked)
     assert directory.owner("shop.example") == "acme"
     assert len(directory.asked) == asked
-    assert {len(kept) for kept in directory.hosts._kept.values()} == {1, 10}
-    assert not directory.hosts._asking
+    assert (len(directory.hosts._owners), len(directory.hosts._unknown)) == (1, 10)
 
 
 def test_many_at_once_ask_once() -> None:
@@ -195,9 +194,9 @@ def test_a_failure_is_not_remembered() -> None:
 
 def test_a_text_that_is_too_long_for_a_name_is_not_remembered() -> None:
     # An Origin may have 64 KB, and thousands of them would be kept.
-    before = hostnames._form.cache_info().currsize
+    before = hostnames._canonical.cache_info().currsize
     assert canonical_host("a" * 60_000) is None
-    assert hostnames._form.cache_info().currsize == before
+    assert hostnames._canonical.cache_info().currsize == before
 
 
 @pytest.mark.parametrize(
@@ -223,8 +222,12 @@ def test_a_text_that_is_too_long_for_a_name_is_not_remembered() -> None:
 )
 def test_the_client_is_whom_trusted_proxies_name(peer: str, forwarded: list[str], client: str) -> None:
     headers = [(b"x-forwarded-for", each.encode("latin-1")) for each in forwarded]
-    found = Proxies(["10.0.0.0/8"]).client_of({"type": "http", "client": (peer, 5), "headers": headers})
+    found = TrustedProxies(["10.0.0.0/8"]).client_of(
+        {"type": "http", "client": (peer, 5), "headers": headers}
+    )
     assert found is not None
     assert found[0] == client
-    assert Proxies().client_of({"type": "http", "client": (peer, 5), "headers": headers}) == (peer, 5)
-    assert Proxies(["10.0.0.0/8"]).client_of({"type": "http", "client": None, "headers": headers}) is None
+    assert TrustedProxies().client_of({"type": "http", "client": (peer, 5), "headers": headers}) == (peer, 5)
+    assert (
+        TrustedProxies(["10.0.0.0/8"]).client_of({"type": "http", "client": None, "headers": headers}) is None
+    )

@@ -90,4 +90,4 @@ def test_cursors_that_were_made_up_are_refused(cursor: str) -> None:
 def test_an_app_that_was_not_started_says_what_is_missing(caplog: pytest.LogCaptureFixture) -> None:
     http = TestClient(shop.make(), headers={"x-api-key": shop.EDITOR_KEY})
     assert http.get("/things").status_code == 500
-    assert "in a `with` block only" in caplog.text
+    assert "the lifespan only in a `with` block" in caplog.text

@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 
 from solotable.errors import TransportError
 from solotable.web import JwksSettings
-from solotable.web.auth.jwks import JwksCache, fetch, parse
+from solotable.web.auth.jwks import JwksCache, fetch, parse_jwks
 
 ONE = rsa.generate_private_key(public_exponent=65537, key_size=2048)
 TWO = rsa.generate_private_key(public_exponent=65537, key_size=2048)
@@ -128,12 +128,12 @@ def test_only_rsa_keys_for_signatures_are_taken() -> None:
         {"kty": "RSA"},
         "text",
     ]
-    assert set(parse(json.dumps({"keys": entries}).encode())) == {"good"}
+    assert set(parse_jwks(json.dumps({"keys": entries}).encode())) == {"good"}
 
 
 def test_a_document_that_is_too_large_is_refused() -> None:
     with pytest.raises(ValueError, match="too large"):
-        parse(b" " * 1_000_001)
+        parse_jwks(b" " * 1_000_001)
 
 
 class Elsewhere(BaseHTTPRequestHandler):

@@ -55,7 +55,7 @@ BOTH = settings(secrets=[SECRET], public_keys={"k1": PUBLIC, "k2": pem(OTHER)})
 
 def verified(using: JwtSettings, token: str) -> Principal | None:
     try:
-        return asyncio.run(Auth(jwt=using).of_token(token))
+        return asyncio.run(Auth(jwt=using).verify_token(token))
     except HTTPException as refused:
         assert refused.status_code == 401
         return None
@@ -268,11 +268,11 @@ def test_each_issuer_has_its_own_keys_and_rules() -> None:
     )
     auth = Auth(jwt=[staff, customers])
     theirs = CLAIMS | {"iss": "https://pool.example"}
-    assert asyncio.run(auth.of_token(hs(theirs, OLD_SECRET))).roles == {"CUSTOMER"}
+    assert asyncio.run(auth.verify_token(hs(theirs, OLD_SECRET))).roles == {"CUSTOMER"}
     # A token of one pool that names the other issuer, and so the other's rules.
     for claims, secret in ((CLAIMS, OLD_SECRET), (theirs, SECRET)):
         with pytest.raises(HTTPException):
-            asyncio.run(auth.of_token(hs(claims, secret)))
+            asyncio.run(auth.verify_token(hs(claims, secret)))
 
 
 @pytest.mark.parametrize(

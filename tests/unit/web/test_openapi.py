@@ -66,7 +66,7 @@ def test_no_reference_leads_nowhere(document: dict[str, Any]) -> None:
 
 def test_every_status_of_a_kind_is_described(document: dict[str, Any]) -> None:
     described = set(document["components"]["responses"])
-    assert {f"Problem{kind.status}" for kind in problems.KINDS.values()} <= described
+    assert {f"Problem{kind.status}" for kind in problems.PROBLEM_TYPES.values()} <= described
 
 
 def test_a_page_of_things_is_described(document: dict[str, Any]) -> None:

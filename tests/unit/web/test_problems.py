@@ -12,13 +12,13 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel
 
 from solotable import errors
-from solotable.web import Kind, install
-from solotable.web.http.problems import KINDS, kind_of
+from solotable.web import ProblemType, install
+from solotable.web.http.problems import PROBLEM_TYPES, problem_type_of
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECRET = "internal-detail-4711"
 
-#: One of each error, and its status; a new error must be put in here and in KINDS.
+#: One of each error, and its status; a new error must be put in here and in PROBLEM_TYPES.
 CASES: list[tuple[errors.SolotableError, int]] = [
     (errors.SolotableError(SECRET), 500),
     (errors.DeclarationError(SECRET), 500),
@@ -48,6 +48,7 @@ CASES: list[tuple[errors.SolotableError, int]] = [
     (errors.ServiceError("ValidationException", SECRET), 500),
     (errors.ConditionFailed(SECRET, item={"PK": {"S": SECRET}}), 409),
     (errors.AlreadyExists(SECRET, item={"PK": {"S": SECRET}}), 409),
+    (errors.TooManyConflicts(SECRET, item=None, attempts=20), 409),
     (errors.VersionConflict(SECRET, item=None, mine=SECRET, theirs=SECRET), 409),
     (errors.TransactionCancelled([{"Code": "ConditionalCheckFailed"}]), 409),
     (errors.TransactionFailed(SECRET, reasons=[{"Code": "ConditionalCheckFailed"}], failures=[]), 409),
@@ -81,7 +82,7 @@ def ask(error: Exception, headers: dict[str, str] | None = None, **settings: Any
 
 
 def test_every_error_has_a_kind_and_a_case() -> None:
-    assert set(KINDS) == every_error()
+    assert set(PROBLEM_TYPES) == every_error()
     assert {type(error) for error, _ in CASES} == every_error()
 
 
@@ -92,7 +93,7 @@ def test_an_error_is_a_problem(error: errors.SolotableError, status: int) -> Non
     assert answer.status_code == body["status"] == status
     assert answer.headers["content-type"] == "application/problem+json"
     assert set(body) >= {"type", "title", "status", "detail", "instance", "request_id"}
-    assert body["type"] == "urn:problem:solotable:" + kind_of(error).slug
+    assert body["type"] == "urn:problem:solotable:" + problem_type_of(error).slug
     assert body["instance"] == "/fails"
     assert body["request_id"] == answer.headers["x-request-id"]
     assert SECRET not in answer.text
@@ -162,7 +163,7 @@ def test_http_refusals_are_problems() -> None:
     assert (answer.status_code, answer.json()["detail"]) == (418, "No coffee.")
     assert answer.headers["x-tea"] == "yes"
     assert ask(HTTPException(403, {"a": SECRET})).json()["detail"] == "Forbidden."
-    assert ask(HTTPException(599, "x")).json()["title"] == "Refused"
+    assert ask(HTTPException(599, "x")).json()["title"] == "Error"
     assert ask(HTTPException(304)).content == b""
 
 
@@ -206,10 +207,10 @@ def test_errors_of_an_app_can_be_kinds_too() -> None:
     class Closed(Exception):
         """An error of an app."""
 
-    kind = Kind(status=423, slug="closed", title="Closed", detail="The shop is closed.")
+    kind = ProblemType(status=423, slug="closed", title="Closed", detail="The shop is closed.")
     answer = ask(Closed(SECRET), problems={Closed: kind})
     assert (answer.status_code, answer.json()["detail"]) == (423, "The shop is closed.")
-    gone = Kind(status=410, slug="gone", title="Gone", detail="Gone.")
+    gone = ProblemType(status=410, slug="gone", title="Gone", detail="Gone.")
     assert ask(errors.NotFound("x"), problems={errors.NotFound: gone}).status_code == 410
 
 
@@ -221,7 +222,7 @@ def test_texts_that_json_cannot_hold_do_no_harm() -> None:
 def test_bad_data_tells_the_field_and_never_the_value() -> None:
     told = ask(errors.DataError(f"Thing.name = {SECRET!r} is no name.", told="Thing.name is no name."))
     assert told.json()["detail"] == "Thing.name is no name."
-    assert ask(errors.DataError(SECRET)).json()["detail"] == "The data cannot be stored as it is."
+    assert ask(errors.DataError(SECRET)).json()["detail"] == "The data cannot be stored."
     assert ask(_failed(errors.DataError(SECRET, told="Thing.name."))).json()["detail"] == "Thing.name."
 
 

@@ -1,4 +1,4 @@
-"""A multi-tenant CMS on one table: entities, and services over a store. `cms` is the table to open."""
+"""A multi-tenant CMS on one table: entities, and services over a store. `cms` is the table."""
 
 from .entities import (
     PROTECTED,
@@ -46,8 +46,8 @@ from .entities import (
     UserSummary,
 )
 from .services import (
-    Announced,
     Assets,
+    AuditTrail,
     Comments,
     Consents,
     ContentDraft,
@@ -62,7 +62,7 @@ from .services import (
     Graphs,
     Identities,
     Leads,
-    Moved,
+    PathRedirect,
     ProductDraft,
     Products,
     Resources,
@@ -73,25 +73,25 @@ from .services import (
     TenantDraft,
     TenantErasure,
     Tenants,
-    Trail,
+    UploadTarget,
     Users,
     Versions,
     VersionSummary,
     audit_sink,
-    erase,
-    standing,
+    current_roles,
+    erase_tenant,
 )
 from .storage import BucketStorage, FolderStorage, Storage
 from .table import cms
 
 __all__ = [
     "PROTECTED",
-    "Announced",
     "Asset",
     "AssetSummary",
     "Assets",
     "AuditEvent",
     "AuditSummary",
+    "AuditTrail",
     "BucketStorage",
     "Comment",
     "CommentDetail",
@@ -129,7 +129,7 @@ __all__ = [
     "Leads",
     "Message",
     "MessageSummary",
-    "Moved",
+    "PathRedirect",
     "Product",
     "ProductDraft",
     "ProductRoute",
@@ -156,7 +156,7 @@ __all__ = [
     "TenantStatus",
     "TenantSummary",
     "Tenants",
-    "Trail",
+    "UploadTarget",
     "User",
     "UserSummary",
     "Users",
@@ -164,6 +164,6 @@ __all__ = [
     "Versions",
     "audit_sink",
     "cms",
-    "erase",
-    "standing",
+    "current_roles",
+    "erase_tenant",
 ]

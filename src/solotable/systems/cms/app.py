@@ -1,7 +1,7 @@
-"""The CMS as an app: routers, the web layer around them, and the delivery of the audit trail beside them.
+"""The CMS as a FastAPI app: routers, the web layer, and the delivery of audit events.
 
-`create_app` decides nothing that a caller could forget: without `auth` only the public site answers, and
-CORS and forwarded headers are off.
+The defaults of `create_app` are safe: without `auth` only the public site answers, and CORS and forwarded
+headers are off.
 """
 
 from __future__ import annotations
@@ -20,41 +20,42 @@ from solotable.jobs.deliver import deliver
 from solotable.systems.limiter import AsyncLimiter, Limit
 from solotable.systems.limiter.http.dependency import limit_problems
 from solotable.urls import Url
-from solotable.web import Auth, Principal, Standing, install, lifespan
+from solotable.web import Auth, Principal, ResolveRoles, install, lifespan
 from solotable.web.lifespan import Lifespan
-from solotable.web.periodic import every
+from solotable.web.periodic import run_every
 
 from .formats.mime import MB
 from .routes import ROUTERS
-from .routes.access import FORBIDDEN
-from .routes.dependencies import OpenTenants
+from .routes.access import PROBLEMS
+from .routes.dependencies import ActiveTenants
 from .routes.editing.graph import GraphCache
-from .routes.examples import exemplified
+from .routes.examples import add_examples
 from .routes.rate_limits import NAMESPACE, VISITOR_LIMITS
 from .routes.site.pages import serve_pages
+from .routes.site.site_info import SiteInfoCache
 from .routes.site.sitemaps import Sitemaps
-from .services import Tenants, UnknownUsers, audit_sink, standing
+from .services import Tenants, UnknownUsers, audit_sink, current_roles
 from .storage import FolderStorage, Storage
 from .table import cms
 
-#: The largest file, and some room.
-MOST_BYTES = 51 * MB
+#: The largest file and some space for headers.
+MAX_BODY_BYTES = 51 * MB
 
 log = logging.getLogger("solotable.cms")
 
 
 async def tenant_of_host(db: AsyncDatabase, host: str) -> str | None:
-    """Return the tenant that is served under a host name."""
+    """Return the tenant of a host name."""
     found = await Tenants(db).of_host(host)
     return None if found is None else found.id
 
 
-def standing_with(pepper: bytes, unknown_users: UnknownUsers) -> Standing:
-    """Return how the roles of a token are looked up among the users of a tenant."""
+def roles_resolver(pepper: bytes, unknown_users: UnknownUsers) -> ResolveRoles:
+    """Return a resolver that looks up a token's roles among the users of a tenant."""
 
-    async def found(db: AsyncDatabase, principal: Principal, tenant: str) -> frozenset[str] | None:
-        there = next(iter(await Tenants(db).summaries([tenant])), None)
-        return await standing(
+    async def resolve(db: AsyncDatabase, principal: Principal, tenant: str) -> frozenset[str] | None:
+        config = next(iter(await Tenants(db).summaries([tenant])), None)
+        return await current_roles(
             db.tenant(tenant),
             principal.id,
             principal.email,
@@ -62,14 +63,14 @@ def standing_with(pepper: bytes, unknown_users: UnknownUsers) -> Standing:
             issuer=principal.issuer or "",
             pepper=pepper,
             unknown_users=unknown_users,
-            # A token must not begin a tenant that is not there, or one that was erased.
-            binds=there is not None and there.status == "active",
+            # A token must not write to a tenant that does not exist or was erased.
+            binds=config is not None and config.status == "active",
         )
 
-    return found
+    return resolve
 
 
-def create_app(  # noqa: PLR0913 - what an installation decides, each by name and with a safe default
+def create_app(  # noqa: PLR0913 - the options of an installation, each a keyword with a safe default
     source: str | AsyncDatabase,
     *,
     auth: Auth | None = None,
@@ -85,22 +86,22 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     cors_origins: Iterable[str] = (),
     hsts_seconds: int = 0,
 ) -> FastAPI:
-    """Return the CMS over a URL, or over a database that is open.
+    """Return the CMS on a URL, or on an open database.
 
-    `storage` is where bytes go, a folder or a Storage; by default they end with the app.
-    `deliver_seconds` delivers the audit trail in this process that often; without it
-    `solotable deliver` does, in one of its own. `pepper` is mixed into the digests of addresses.
-    `unknown_users="refuse"` lets in no token whose user is not on record; without it they have the roles
-    that they claim. `visitor_limits` hold for the forms of visitors, and are counted at `limiter_url`: by
-    default in this process alone, None for no limits.
+    `storage` keeps the bytes of files: a folder or a Storage; by default a folder that ends with the app.
+    `deliver_seconds` delivers audit events in this process at this interval; without it run
+    `solotable deliver` as a separate process. `pepper` is a secret that is mixed into digests of addresses.
+    `unknown_users="refuse"` rejects tokens of users that the tenant does not have; otherwise their claims
+    count. `visitor_limits` are the rate limits of visitors' forms; `limiter_url` stores them, by default
+    in this process only, None for no limits.
     """
     if deliver_seconds is not None and not _opens_again(source):
         raise TypeError(
-            "deliver_seconds needs a URL that is not in memory: delivery opens a connection of its own."
+            "deliver_seconds needs the URL of a file or a server: delivery opens a second connection."
         )
     delivery = None
     if deliver_seconds is not None:
-        delivery = partial(every, deliver_seconds, partial(_deliver, str(source)))
+        delivery = partial(run_every, deliver_seconds, partial(_deliver, str(source)))
     during = _during(delivery, storage, limiter_url, visitor_limits)
     app = FastAPI(
         title="CMS",
@@ -108,7 +109,8 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
         summary="Pages, versions, routes and visitors of many tenants on one table.",
         lifespan=lifespan(source, cms, cursor_secrets=cursor_secrets, during=during),
     )
-    app.state.open_tenants = OpenTenants()
+    app.state.active_tenants = ActiveTenants()
+    app.state.site_infos = SiteInfoCache()
     app.state.sitemaps = Sitemaps()
     app.state.graphs = GraphCache()
     app.state.pepper = pepper
@@ -123,17 +125,17 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
         trusted_hosts=trusted_hosts,
         cors_origins=cors_origins,
         hsts_seconds=hsts_seconds,
-        max_body_bytes=MOST_BYTES,
-        problems=FORBIDDEN,
-        standing=standing_with(pepper, unknown_users),
+        max_body_bytes=MAX_BODY_BYTES,
+        problems=PROBLEMS,
+        resolve_roles=roles_resolver(pepper, unknown_users),
     )
     limit_problems(app)
-    exemplified(app)
+    add_examples(app)
     return app
 
 
 def _opens_again(source: str | AsyncDatabase) -> bool:
-    """Say whether a second connection to a source meets the same data."""
+    """Return whether a second connection to a source reads the same data."""
     if not isinstance(source, str):
         return False
     url = Url.parse(source)
@@ -146,7 +148,7 @@ def _during(
     limiter_url: str | None,
     limits: Sequence[Limit],
 ) -> Lifespan:
-    """Return what is there while the app runs: where bytes go, who sends too much, the audit trail."""
+    """Return the lifespan of the storage, the limiter and the delivery of audit events."""
 
     @asynccontextmanager
     async def span(app: FastAPI) -> AsyncIterator[None]:
@@ -171,5 +173,5 @@ def _deliver(url: str) -> None:
         with connect(url, cms) as db:
             deliver(db, [audit_sink()])
     except Exception:
-        # No request waits for the trail, and none fails on it; what is left is delivered next time.
-        log.exception("the audit trail was not delivered")
+        # Requests do not wait for the delivery; the next one delivers what is left.
+        log.exception("audit events were not delivered")

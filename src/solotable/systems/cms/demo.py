@@ -1,7 +1,7 @@
-"""`python -m solotable.systems.cms.demo`: two tenants full of things, and the API on 127.0.0.1:8080.
+"""`python -m solotable.systems.cms.demo`: two tenants with data, and the API on 127.0.0.1:8080.
 
-The credentials are made anew at each start and printed. The data lies in a temporary folder that goes
-with the process, unless `--folder` names another. `--seed-only` makes the data, says what there is and ends.
+It prints new credentials at each start. The data is in a temporary folder that is deleted at the end, unless
+`--folder` names another. `--seed-only` writes the data, prints the summary and exits.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 
 from solotable import Actor, AsyncDatabase, AsyncStore, connect, connect_async
 from solotable.jobs.deliver import deliver
-from solotable.systems.demo_server import Credential, Demo, auth_of, credentials_of
+from solotable.systems.demo_server import Credential, Demo, make_auth, make_credentials
 
 from .app import create_app
 from .services import (
+    AuditTrail,
     Comments,
     Consents,
     ContentDraft,
@@ -32,7 +33,6 @@ from .services import (
     Signals,
     TenantDraft,
     Tenants,
-    Trail,
     Users,
     Versions,
     audit_sink,
@@ -47,8 +47,8 @@ OPERATOR = Actor(id="operator", name="Olga", email="olga@cms.example")
 
 
 def credentials() -> list[Credential]:
-    """Return new keys: one for each role, and an editor of the other tenant."""
-    return credentials_of(
+    """Return new keys: one for each role, and an editor of the second tenant."""
+    return make_credentials(
         [
             ("olga", "GLOBAL_ADMIN", None),
             ("ada", "TENANT_ADMIN", "acme"),
@@ -61,7 +61,7 @@ def credentials() -> list[Credential]:
 
 
 async def seed(db: AsyncDatabase) -> None:
-    """Make the tenants and all that is in them; nothing happens where they are already."""
+    """Write the tenants and their data; existing tenants stay as they are."""
     tenants = Tenants(db.acting(OPERATOR))
     for tenant, name in TENANTS.items():
         if (await tenants.of_host(f"{tenant}.localhost")) is not None:
@@ -80,7 +80,7 @@ async def _fill(store: AsyncStore, tenant: str, name: str) -> None:
     about = await contents.create(
         ContentDraft(title="About", status="draft", blocks=[{"type": "text", "text": "To be written."}])
     )
-    # Three versions and one redirect: /about leads to /about-us from now on.
+    # Three versions and one redirect, from /about to /about-us.
     written = [{"type": "heading", "text": f"Who {name} are"}, {"type": "text", "text": "A small team."}]
     await contents.update(about.node_id, ContentPatch(blocks=written, status="review"))
     await contents.update(about.node_id, ContentPatch(title="About us", slug="/about-us", status="published"))
@@ -119,31 +119,31 @@ async def _visit(store: AsyncStore, page_id: str, tenant: str) -> None:
 
 
 def deliver_audit(url: str) -> int:
-    """Make the audit trail of the events that wait, and return how many there were."""
+    """Deliver the audit events that wait, and return how many there were."""
     with connect(url, cms) as db:
         return deliver(db, [audit_sink()]).events
 
 
 async def prepare(url: str) -> dict[str, int]:
-    """Make the data at a URL, and return how many audit records each tenant has."""
+    """Write the data at a URL, and return the number of audit events of each tenant."""
     async with connect_async(url, cms) as db:
         await seed(db)
     await asyncio.to_thread(deliver_audit, url)
     async with connect_async(url, cms) as db:
-        return {tenant: len(await Trail(db.tenant(tenant)).list(limit=100)) for tenant in TENANTS}
+        return {tenant: len(await AuditTrail(db.tenant(tenant)).list(limit=100)) for tenant in TENANTS}
 
 
 def greeting(keys: Sequence[Credential], port: int) -> str:
-    """Return what is printed: where to look, who may do what, and five lines to try."""
+    """Return the text that the demo prints: URLs, keys, and commands to try."""
     base = f"http://127.0.0.1:{port}"
     by_name = {each.name: each.key for each in keys}
     rows = [f"  {each.role:<13} {each.tenant or 'all tenants':<12} {each.key}" for each in keys]
     return "\n".join(
         [
             f"Sites: http://acme.localhost:{port}/about-us and http://globex.localhost:{port}/about-us",
-            f"The API's documentation: {base}/docs (its scripts come from a CDN)",
+            f"API documentation: {base}/docs (it loads scripts from a CDN; offline use {base}/openapi.json)",
             "",
-            "Keys, sent as x-api-key (who reaches all tenants names one with x-tenant-id):",
+            "Send a key as x-api-key. With a key for all tenants, select one with x-tenant-id.",
             *rows,
             "",
             "Try:",
@@ -156,25 +156,25 @@ def greeting(keys: Sequence[Credential], port: int) -> str:
     )
 
 
-def _prepared(url: str) -> str:
+def _prepare(url: str) -> str:
     records = asyncio.run(prepare(url))
-    return "".join(f"{tenant}: {count} audit records\n" for tenant, count in records.items())
+    return "".join(f"{tenant}: {count} audit events\n" for tenant, count in records.items())
 
 
 def server(
     url: str, folder: Path, keys: Sequence[Credential], trusted_proxies: Sequence[str] = ()
 ) -> uvicorn.Server:
-    """Return the server of the demo; forwarded headers count from the trusted proxies alone."""
+    """Return the demo's server; it trusts forwarded headers from the given proxies only."""
     import uvicorn
 
     app = create_app(
         url,
-        auth=auth_of(keys),
+        auth=make_auth(keys),
         storage=folder / "files",
         deliver_seconds=1.0,
         trusted_hosts=trusted_proxies,
     )
-    # uvicorn by itself believes whatever a process of this machine writes into X-Forwarded-For.
+    # By default uvicorn trusts X-Forwarded-For from every process of this machine.
     return uvicorn.Server(uvicorn.Config(app, log_level="warning", proxy_headers=False))
 
 
@@ -184,7 +184,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         name="cms",
         summary="A CMS to try.",
         port=8080,
-        prepare=_prepared,
+        prepare=_prepare,
         credentials=credentials,
         greeting=greeting,
         server=server,

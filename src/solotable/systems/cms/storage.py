@@ -1,7 +1,7 @@
-"""Where bytes lie: a port, a folder that needs nothing, and any S3-compatible bucket.
+"""Storage of file bytes: a protocol, a folder, and any S3-compatible bucket.
 
-Keys are made by the services, of ids only. The folder checks them all the same: nothing outside of it is
-read or written. Refused here: knowing what the bytes are, and who may have them.
+Services make the keys from ids. The folder checks them nevertheless, so that no path leads out of it.
+A storage knows neither file types nor permissions.
 """
 
 from __future__ import annotations
@@ -16,56 +16,56 @@ from typing import Any, Protocol
 
 from solotable.errors import DataError, DeclarationError, NotFound
 
-_BEGINNING = 16
-_PIECE = 256 * 1024
+_HEAD_BYTES = 16
+_CHUNK_BYTES = 256 * 1024
 _PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 
-async def _pieces(file: Any) -> AsyncIterator[bytes]:
-    """Yield what a file or a body of a bucket has, and close it."""
+async def _chunks(file: Any) -> AsyncIterator[bytes]:
+    """Yield the bytes of a file or a bucket's body in chunks, and close it."""
     try:
-        while piece := await asyncio.to_thread(file.read, _PIECE):
-            yield piece
+        while chunk := await asyncio.to_thread(file.read, _CHUNK_BYTES):
+            yield chunk
     finally:
         file.close()
 
 
 class Storage(Protocol):
-    """Keeps bytes under keys. A storage that has URLs lets clients send and fetch bytes past us."""
+    """Stores bytes under keys. A storage with URLs lets clients upload and download directly."""
 
     async def put(self, key: str, data: bytes, *, mime: str) -> None:
-        """Keep bytes, in the place of those that were there."""
+        """Store bytes; they replace those of the key."""
 
     async def get(self, key: str) -> bytes:
         """Return bytes, or raise NotFound."""
 
     async def stream(self, key: str) -> AsyncIterator[bytes]:
-        """Return bytes piece by piece, or raise NotFound before the first: a film is in no memory whole."""
+        """Return the bytes in chunks, or raise NotFound before the first; a video is too large for memory."""
 
-    async def beginning(self, key: str) -> bytes:
-        """Return the first bytes, enough to see what they are, or raise NotFound."""
+    async def head(self, key: str) -> bytes:
+        """Return the first bytes, enough to check the type, or raise NotFound."""
 
     async def delete(self, key: str) -> None:
-        """Forget bytes; nothing happens if there are none."""
+        """Delete the bytes, if there are any."""
 
     async def size(self, key: str) -> int | None:
-        """Return how many bytes there are; None for nothing."""
+        """Return the number of bytes; None without any."""
 
     def upload_url(self, key: str, *, mime: str, size: int, seconds: int) -> str | None:
-        """Return where a client may put exactly these bytes, or None: through us."""
+        """Return a URL for the upload of exactly this type and size; None without URLs."""
 
     def download_url(self, key: str, *, name: str, seconds: int) -> str | None:
-        """Return where a client may fetch the bytes for some time, or None: through us."""
+        """Return a URL for the download, valid for some seconds; None without URLs."""
 
 
 class FolderStorage:
-    """Keeps bytes in files below a folder."""
+    """Stores bytes as files in a folder."""
 
     def __init__(self, folder: str | Path) -> None:
         self._folder = Path(folder).resolve()
 
     async def put(self, key: str, data: bytes, *, mime: str) -> None:
-        """Write a file, whole or not at all."""
+        """Write a file, entirely or not at all."""
         await asyncio.to_thread(self._write, self._path(key), data)
 
     async def get(self, key: str) -> bytes:
@@ -73,21 +73,21 @@ class FolderStorage:
         try:
             return await asyncio.to_thread(self._path(key).read_bytes)
         except FileNotFoundError:
-            raise NotFound(f"There are no bytes under {key!r}.") from None
+            raise NotFound(f"The storage has no bytes under {key!r}.") from None
 
     async def stream(self, key: str) -> AsyncIterator[bytes]:
-        """Read a file piece by piece, or raise NotFound."""
+        """Read a file in chunks, or raise NotFound."""
         try:
-            return _pieces(await asyncio.to_thread(self._path(key).open, "rb"))
+            return _chunks(await asyncio.to_thread(self._path(key).open, "rb"))
         except FileNotFoundError:
-            raise NotFound(f"There are no bytes under {key!r}.") from None
+            raise NotFound(f"The storage has no bytes under {key!r}.") from None
 
-    async def beginning(self, key: str) -> bytes:
-        """Read the beginning of a file, or raise NotFound."""
+    async def head(self, key: str) -> bytes:
+        """Read the first bytes of a file, or raise NotFound."""
         try:
-            return await asyncio.to_thread(self._first, self._path(key))
+            return await asyncio.to_thread(self._read_head, self._path(key))
         except FileNotFoundError:
-            raise NotFound(f"There are no bytes under {key!r}.") from None
+            raise NotFound(f"The storage has no bytes under {key!r}.") from None
 
     async def delete(self, key: str) -> None:
         """Remove a file."""
@@ -101,26 +101,26 @@ class FolderStorage:
             return None
 
     def upload_url(self, key: str, *, mime: str, size: int, seconds: int) -> str | None:
-        """A folder has no URLs."""
+        """Return None: a folder has no URLs."""
         return None
 
     def download_url(self, key: str, *, name: str, seconds: int) -> str | None:
-        """A folder has no URLs."""
+        """Return None: a folder has no URLs."""
         return None
 
     def _path(self, key: str) -> Path:
         parts = key.split("/")
         if not all(_PART.fullmatch(part) for part in parts):
-            raise DataError(f"{key!r} is no key of a storage.")
+            raise DataError(f"{key!r} is not a storage key.")
         path = self._folder.joinpath(*parts)
-        # A link that somebody put into the folder must not lead out of it.
+        # A symbolic link in the folder must not lead out of it.
         if not path.parent.resolve().is_relative_to(self._folder) or path.is_symlink():
             raise DataError(f"{key!r} leads out of the storage.")
         return path
 
-    def _first(self, path: Path) -> bytes:
+    def _read_head(self, path: Path) -> bytes:
         with path.open("rb") as file:
-            return file.read(_BEGINNING)
+            return file.read(_HEAD_BYTES)
 
     def _write(self, path: Path, data: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +129,7 @@ class FolderStorage:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
                 file.flush()
-                # The table says "stored" for good after this, also when the power fails.
+                # Flush to disk before the table says "stored", so that a power failure loses nothing.
                 os.fsync(handle)
             Path(name).replace(path)
         except BaseException:
@@ -138,34 +138,34 @@ class FolderStorage:
 
 
 class BucketStorage:
-    """Keeps bytes in a bucket. `client` is boto3's, with signatures of version 4:
+    """Stores bytes in a bucket. `client` is a boto3 client with signature version 4:
 
     `boto3.client("s3", endpoint_url=..., config=Config(signature_version="s3v4"))`.
     """
 
     def __init__(self, client: Any, bucket: str, *, prefix: str = "") -> None:
-        # Older signatures leave the length out, so that whoever has a URL could put any number of bytes.
+        # Older signatures leave out the length, so that an upload URL would accept any number of bytes.
         if client.meta.config.signature_version != "s3v4":
-            raise DeclarationError("BucketStorage: make the client with Config(signature_version='s3v4').")
+            raise DeclarationError("BucketStorage needs a client with Config(signature_version='s3v4').")
         self._client = client
         self._bucket = bucket
         self._prefix = prefix
 
     async def put(self, key: str, data: bytes, *, mime: str) -> None:
         """Put an object."""
-        await asyncio.to_thread(self._client.put_object, **self._named(key), Body=data, ContentType=mime)
+        await asyncio.to_thread(self._client.put_object, **self._object(key), Body=data, ContentType=mime)
 
     async def get(self, key: str) -> bytes:
         """Get an object, or raise NotFound."""
         return await self._read(key)
 
     async def stream(self, key: str) -> AsyncIterator[bytes]:
-        """Get an object piece by piece, or raise NotFound."""
-        return _pieces(await self._body(key))
+        """Get an object in chunks, or raise NotFound."""
+        return _chunks(await self._body(key))
 
-    async def beginning(self, key: str) -> bytes:
-        """Get the beginning of an object, or raise NotFound."""
-        return await self._read(key, Range=f"bytes=0-{_BEGINNING - 1}")
+    async def head(self, key: str) -> bytes:
+        """Get the first bytes of an object, or raise NotFound."""
+        return await self._read(key, Range=f"bytes=0-{_HEAD_BYTES - 1}")
 
     async def _read(self, key: str, **more: str) -> bytes:
         body: bytes = await asyncio.to_thread((await self._body(key, **more)).read)
@@ -173,39 +173,39 @@ class BucketStorage:
 
     async def _body(self, key: str, **more: str) -> Any:
         try:
-            found = await asyncio.to_thread(self._client.get_object, **self._named(key), **more)
+            found = await asyncio.to_thread(self._client.get_object, **self._object(key), **more)
         except self._client.exceptions.NoSuchKey:
-            raise NotFound(f"There are no bytes under {key!r}.") from None
+            raise NotFound(f"The storage has no bytes under {key!r}.") from None
         return found["Body"]
 
     async def delete(self, key: str) -> None:
         """Delete an object."""
-        await asyncio.to_thread(self._client.delete_object, **self._named(key))
+        await asyncio.to_thread(self._client.delete_object, **self._object(key))
 
     async def size(self, key: str) -> int | None:
         """Return the size of an object."""
         try:
-            head = await asyncio.to_thread(self._client.head_object, **self._named(key))
-        except self._client.exceptions.ClientError as refused:
-            if refused.response["Error"]["Code"] in ("404", "NoSuchKey", "NotFound"):
+            head = await asyncio.to_thread(self._client.head_object, **self._object(key))
+        except self._client.exceptions.ClientError as error:
+            if error.response["Error"]["Code"] in ("404", "NoSuchKey", "NotFound"):
                 return None
             raise
         return int(head["ContentLength"])
 
     def upload_url(self, key: str, *, mime: str, size: int, seconds: int) -> str | None:
         """Sign a PUT of exactly this type and length."""
-        parameters = {**self._named(key), "ContentType": mime, "ContentLength": size}
-        return self._signed("put_object", parameters, seconds)
+        parameters = {**self._object(key), "ContentType": mime, "ContentLength": size}
+        return self._sign("put_object", parameters, seconds)
 
     def download_url(self, key: str, *, name: str, seconds: int) -> str | None:
-        """Sign a GET that is saved, never shown: bytes of others do not run on our pages."""
+        """Sign a GET as an attachment, so that a browser saves the file and does not run it."""
         quoted = re.sub(r"[^\w. -]", "_", name, flags=re.ASCII)
-        shown = {"ResponseContentDisposition": f'attachment; filename="{quoted}"'}
-        return self._signed("get_object", {**self._named(key), **shown}, seconds)
+        disposition = {"ResponseContentDisposition": f'attachment; filename="{quoted}"'}
+        return self._sign("get_object", {**self._object(key), **disposition}, seconds)
 
-    def _signed(self, operation: str, parameters: dict[str, Any], seconds: int) -> str:
+    def _sign(self, operation: str, parameters: dict[str, Any], seconds: int) -> str:
         url: str = self._client.generate_presigned_url(operation, Params=parameters, ExpiresIn=seconds)
         return url
 
-    def _named(self, key: str) -> dict[str, Any]:
+    def _object(self, key: str) -> dict[str, Any]:
         return {"Bucket": self._bucket, "Key": self._prefix + key}

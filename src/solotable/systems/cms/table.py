@@ -1,25 +1,23 @@
-"""The one table of the CMS: which partitions there are, and the three indexes with the tenant inside.
+"""The table of the CMS: its partitions, and three indexes whose partitions hold the tenant.
 
-Corrections of the written design, and why:
+Corrections of the written design:
 
-- C0.9: `GSI_Type` and `GSI_Status` by the bare type or status would put all tenants into one partition: they
-  could read each other, and 1000 writes a second would be the limit of the whole installation. Their
+- C0.9: with a bare type or status as their partition, `GSI_Type` and `GSI_Status` would hold all tenants in
+  one partition: tenants could read each other, and the installation could do 1000 writes a second. Their
   partitions begin with the tenant.
-- C0.2: a ProjectionExpression makes a list small, not cheap: DynamoDB charges for the whole items. Both
-  indexes hold metadata only (`LISTED`), and lists read nothing but the index.
-- C0.10: an index is a lookup, not a guarantee. `GSI_Domain` finds the tenant of a host; that there is only
-  one is the lock of a unique field. Only tenants are in that index.
+- C0.2: with a ProjectionExpression DynamoDB still charges for whole items. Both indexes hold metadata only
+  (`LISTED`), and lists read only the index.
+- C0.10: an index does not guarantee uniqueness. `GSI_Domain` finds the tenant of a host; the lock of a
+  unique field guarantees that there is only one. That index holds tenants only.
 
-Refused here: an entity whose partition is neither `TENANT#{tenant_id}` nor `SYSTEM` (S0.1).
+It rejects entities whose partition is neither `TENANT#{tenant_id}` nor `SYSTEM` (S0.1).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from solotable import Table
-from solotable._entities.declare.table import Index
-from solotable._entities.keys.layout import TemplateLayout
+from solotable import Index, Table
 from solotable.errors import DeclarationError
 
 if TYPE_CHECKING:
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 OF_TENANT = "TENANT#{tenant_id}"
 SYSTEM = "SYSTEM"
 
-#: What lists show. No block, no e-mail address and no secret is among it.
+#: The attributes of lists: no blocks, no e-mail addresses and no secrets.
 LISTED = (
     "tenant_id",
     "id",
@@ -62,16 +60,15 @@ LISTED = (
 
 
 class CmsTable(Table):
-    """A table that takes in entities of a tenant's partition, or of the system's, and no others."""
+    """A table whose entities are in a tenant's partition or in the system's."""
 
     def register(self, plan: Plan) -> None:
-        """Take in an entity, or refuse its partition."""
-        side = plan.primary.partition
-        text = side.template.text if isinstance(side, TemplateLayout) else None
-        if text not in (OF_TENANT, SYSTEM):
+        """Register an entity, or raise DeclarationError for its partition."""
+        partition = plan.partition_template
+        if partition not in (OF_TENANT, SYSTEM):
             raise DeclarationError(
-                f"{plan.name}.key has the partition {text!r}; "
-                f"in table {self.name!r} it is {OF_TENANT!r} or {SYSTEM!r}."
+                f"{plan.name}.key has the partition {partition!r}; "
+                f"table {self.name!r} allows {OF_TENANT!r} and {SYSTEM!r}."
             )
         super().register(plan)
 

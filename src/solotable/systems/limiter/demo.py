@@ -16,7 +16,7 @@ from fastapi import FastAPI
 from solotable import Actor, AsyncDatabase, connect_async
 from solotable._store.runner import arun
 from solotable.errors import AlreadyExists
-from solotable.systems.demo_server import Credential, Demo, auth_of, credentials_of
+from solotable.systems.demo_server import Credential, Demo, make_auth, make_credentials
 
 from .admin.limits import Limit
 from .admin.namespaces import register
@@ -36,7 +36,7 @@ OPERATOR = Actor(id="operator", name="Olga", email="olga@limiter.example")
 
 def credentials() -> list[Credential]:
     """Return new keys: one for each role, and an application of the other namespace."""
-    return credentials_of(
+    return make_credentials(
         [
             ("olga", "GLOBAL_OPERATOR", None),
             ("oscar", "OPERATOR", "acme"),
@@ -94,7 +94,7 @@ def demo_app(
     """Return the API with the echo in it."""
     app = create_app(
         url,
-        auth=auth_of(keys),
+        auth=make_auth(keys),
         jobs_seconds=jobs_seconds,
         stream=StreamSettings(),
         trusted_hosts=trusted_hosts,

@@ -1,7 +1,7 @@
-"""Where somebody stands by now: a token says what its owner was when it was made, the app knows more.
+"""Re-check a token holder's current roles: a token states the roles of the time when it was issued.
 
-Only tokens are looked up; API keys are the app's own configuration. Who reaches all tenants belongs to none,
-so none of them judges them.
+Only tokens are checked; API keys are the app's configuration. A principal that reaches all tenants belongs
+to none of them, so its roles stay.
 """
 
 from __future__ import annotations
@@ -14,58 +14,58 @@ from typing import Any
 
 from fastapi import HTTPException
 
-from solotable._store import AsyncDatabase
-from solotable.web.ttl_cache import Kept
+from solotable import AsyncDatabase
+from solotable.cache import TTLCache
 
 from .principal import Principal
 
-#: From a verified principal and a tenant to the roles that they have there, out of those that they claim:
-#: None when the app does not know them and the claims stand, nothing when they are no longer let in.
-Standing = Callable[[AsyncDatabase, Principal, str], Coroutine[Any, Any, frozenset[str] | None]]
+#: From a verified principal and a tenant to the principal's current roles there, a subset of the claimed
+#: ones: None when the app does not know the user and the claims count, an empty set to reject the user.
+ResolveRoles = Callable[[AsyncDatabase, Principal, str], Coroutine[Any, Any, frozenset[str] | None]]
 
-#: Without x-tenant-id somebody of several tenants is looked up in each of them.
-_MOST_TENANTS = 16
+#: Without x-tenant-id the roles are looked up in every tenant of the principal.
+_MAX_TENANTS = 16
 
 
-class Standings:
-    """Asks the app where somebody stands, and remembers it for a while."""
+class CurrentRoles:
+    """The current roles of principals in tenants, from the app's resolver and cached."""
 
     def __init__(
         self,
-        standing: Standing,
+        resolve: ResolveRoles,
         *,
         ttl_seconds: float = 30.0,
-        most: int = 4096,
+        max_size: int = 4096,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._standing = standing
-        self._kept: Kept[tuple[Principal, str], frozenset[str] | None] = Kept(
-            ttl_seconds=ttl_seconds, most=most, clock=clock
+        self._resolve = resolve
+        self._cache: TTLCache[tuple[Principal, str], frozenset[str] | None] = TTLCache(
+            ttl_seconds=ttl_seconds, max_size=max_size, group_of=lambda key: key[1], clock=clock
         )
 
-    async def judged(self, database: AsyncDatabase, principal: Principal, wanted: str | None) -> Principal:
-        """Return a principal as they stand in the tenant that they want, or refuse them.
+    async def apply(self, database: AsyncDatabase, principal: Principal, requested: str | None) -> Principal:
+        """Return the principal with its current roles in the requested tenant; 403 when it is rejected.
 
-        Without a tenant of theirs they are what they are in all of their tenants that let them in.
+        Without a requested tenant it has the roles that it has in all of its tenants that accept it.
         """
         if principal.kind != "jwt" or not principal.tenants:
             return principal
-        # A tenant that the credential does not reach is refused later, where a tenant is needed.
-        tenants = [wanted] if wanted in principal.tenants and wanted else sorted(principal.tenants)
-        if len(tenants) > _MOST_TENANTS:
-            raise HTTPException(400, "Say which tenant: send x-tenant-id.")
+        # A tenant that the credential does not reach is rejected later, where a tenant is needed.
+        tenants = [requested] if requested in principal.tenants and requested else sorted(principal.tenants)
+        if len(tenants) > _MAX_TENANTS:
+            raise HTTPException(400, "The credential reaches many tenants; select one with x-tenant-id.")
         found: dict[str, frozenset[str]] = {}
         for tenant in tenants:
-            ask = partial(self._standing, database, principal, tenant)
-            roles = await self._kept.get((principal, tenant), ask)
+            load = partial(self._resolve, database, principal, tenant)
+            roles = await self._cache.load_async((principal, tenant), load)
             if roles is None:
                 found[tenant] = principal.roles
             elif roles:
                 found[tenant] = roles
         if not found:
-            raise HTTPException(403, "The credential is no longer let in.")
+            raise HTTPException(403, "The user of this credential no longer has access.")
         return replace(principal, roles=frozenset.intersection(*found.values()), tenants=frozenset(found))
 
     def forget(self, tenant: str) -> None:
-        """Ask again for everybody of a tenant, as somebody's role or access has changed."""
-        self._kept.forget(lambda key: key[1] == tenant)
+        """Forget the roles in a tenant, after a user's role or access changed."""
+        self._cache.forget_group(tenant)

@@ -1,7 +1,7 @@
-"""The public keys of an identity provider, by its JWKS URL: fetched seldom, kept through its outages.
+"""The public keys of an identity provider, fetched from its JWKS URL and used through its outages.
 
-A token with an unknown key id asks for the keys again, but not more often than the settings allow:
-whoever sends made-up ids cannot make this server hammer the provider.
+A token with an unknown key id causes another fetch, but not within `pause_seconds` of the last one: tokens
+with made-up ids cannot make this server flood the provider.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import jwt as pyjwt
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 
+from solotable.cache import TTLCache
 from solotable.errors import DeclarationError, TransportError
 
 _LARGEST_BYTES = 1_000_000
@@ -27,33 +28,33 @@ _FEWEST_BITS = 2048
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-class _StayHere(urllib.request.HTTPRedirectHandler):
-    """Follows no redirect: one could lead to a place that the settings would have refused."""
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect: it could lead to a URL that the settings would reject."""
 
     def redirect_request(self, *args: Any, **more: Any) -> None:
         return None
 
 
-_opener = urllib.request.build_opener(_StayHere)
+_opener = urllib.request.build_opener(_NoRedirects)
 
 
 def fetch(url: str) -> bytes:
-    """Return what a URL answers; blocking."""
-    with _opener.open(url, timeout=_TIMEOUT_SECONDS) as answer:
-        body: bytes = answer.read(_LARGEST_BYTES + 1)
+    """Return the body at a URL; blocking."""
+    with _opener.open(url, timeout=_TIMEOUT_SECONDS) as response:
+        body: bytes = response.read(_LARGEST_BYTES + 1)
     return body
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JwksSettings:
-    """Where the keys are, and how long they are good for."""
+    """The URL of the keys, and how long they are valid."""
 
     url: str
-    #: Keys are fetched again after this time, so that one that was withdrawn goes.
+    #: Keys are fetched again after this time, so that a withdrawn key ends.
     fresh_seconds: float = 600.0
-    #: Unknown key ids and failed fetches cause no further fetch within this time.
+    #: The shortest time between two fetches, whatever key ids tokens have.
     pause_seconds: float = 30.0
-    #: How long keys are used when the provider does not answer.
+    #: How long keys are used while the provider does not answer.
     stale_seconds: float = 86_400.0
     fetch: Callable[[str], bytes] = fetch
     clock: Callable[[], float] = time.monotonic
@@ -61,7 +62,7 @@ class JwksSettings:
     def __post_init__(self) -> None:
         parts = urlsplit(self.url)
         if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in _LOOPBACK):
-            raise DeclarationError(f"{self.url!r}: keys are fetched over https, or from this machine.")
+            raise DeclarationError(f"JWKS URL {self.url!r} needs https; http works for localhost only.")
 
 
 class JwksCache:
@@ -70,55 +71,46 @@ class JwksCache:
     def __init__(self, settings: JwksSettings) -> None:
         self._settings = settings
         self._keys: dict[str, RSAPublicKey] = {}
-        self._fetched = self._tried = float("-inf")
-        self._fetching: asyncio.Lock | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._fetched = float("-inf")
+        self._fetching = False
+        #: The last fetch, successful or not; while it is cached there is no other one.
+        self._fetches: TTLCache[str, None] = TTLCache(
+            ttl_seconds=settings.pause_seconds, max_size=1, clock=settings.clock
+        )
 
     async def key(self, kid: str) -> RSAPublicKey | None:
-        """Return the key with this id, None when the provider has none; TransportError when it is out."""
-        # While one request fetches, others go on with the keys that they know.
-        if self._wanting(kid) and not (kid in self._keys and self._lock().locked()):
-            async with self._lock():
-                # Another request may have fetched while this one waited.
-                if self._wanting(kid):
-                    await self._refresh()
-        if self._settings.clock() - self._fetched > self._settings.stale_seconds:
-            raise TransportError("The keys that tokens are verified with cannot be fetched; try later.")
+        """Return the key with this id, None when the provider has none; TransportError without any keys."""
+        known = kid in self._keys
+        # During a fetch, requests whose key is known do not wait.
+        if (not known or self._age() >= self._settings.fresh_seconds) and not (known and self._fetching):
+            await self._fetches.load_async(self._settings.url, self._fetch)
+        if self._age() > self._settings.stale_seconds:
+            raise TransportError("Cannot fetch the keys that verify tokens; try again later.")
         return self._keys.get(kid)
 
-    def _wanting(self, kid: str) -> bool:
-        now = self._settings.clock()
-        if now - self._tried < self._settings.pause_seconds:
-            return False
-        return kid not in self._keys or now - self._fetched >= self._settings.fresh_seconds
+    def _age(self) -> float:
+        return self._settings.clock() - self._fetched
 
-    async def _refresh(self) -> None:
+    async def _fetch(self) -> None:
+        self._fetching = True
         try:
-            keys = parse(await asyncio.to_thread(self._settings.fetch, self._settings.url))
-        except (OSError, HTTPException, ValueError, RecursionError):
-            return
-        else:
+            keys = parse_jwks(await asyncio.to_thread(self._settings.fetch, self._settings.url))
             self._keys, self._fetched = keys, self._settings.clock()
+        except (OSError, HTTPException, ValueError, RecursionError):
+            # The provider is out of reach: the known keys stay in use until they are stale.
+            return
         finally:
-            # Afterwards: those who wait for the first keys must not go on without them.
-            self._tried = self._settings.clock()
-
-    def _lock(self) -> asyncio.Lock:
-        # An app may be started again on another loop, as test clients do; a lock belongs to one.
-        loop = asyncio.get_running_loop()
-        if self._fetching is None or self._loop is not loop:
-            self._fetching, self._loop = asyncio.Lock(), loop
-        return self._fetching
+            self._fetching = False
 
 
-def parse(body: bytes) -> dict[str, RSAPublicKey]:
-    """Return the RSA keys for signatures of a JWKS document by their ids; others are left out."""
+def parse_jwks(body: bytes) -> dict[str, RSAPublicKey]:
+    """Return the RSA signature keys of a JWKS document by their ids; other keys are left out."""
     if len(body) > _LARGEST_BYTES:
         raise ValueError("The JWKS document is too large.")
     document = json.loads(body)
     entries = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(entries, list):
-        raise ValueError("This is no JWKS document.")
+        raise ValueError("The body is not a JWKS document.")
     found = {}
     for entry in entries:
         key = _key(entry) if isinstance(entry, dict) else None
@@ -138,9 +130,9 @@ def _key(entry: dict[str, Any]) -> RSAPublicKey | None:
         key = pyjwt.PyJWK(entry, algorithm="RS256").key
     except (pyjwt.PyJWTError, ValueError, TypeError):
         return None
-    return key if isinstance(key, RSAPublicKey) and strong(key) else None
+    return key if isinstance(key, RSAPublicKey) and is_strong(key) else None
 
 
-def strong(key: RSAPublicKey) -> bool:
-    """Say whether an RSA key is long enough to be believed."""
+def is_strong(key: RSAPublicKey) -> bool:
+    """Return whether an RSA key is long enough."""
     return key.key_size >= _FEWEST_BITS

@@ -1,7 +1,7 @@
-"""JSON Web Tokens: which are believed, and what they say. PyJWT does the cryptography.
+"""JSON Web Tokens: verify them with PyJWT and read their claims.
 
-The settings decide on the algorithm, never the token: HS256 meets secrets only, RS256 public keys
-only, and nothing else is accepted. Headers that bring their own key (`jwk`, `jku`, `x5u`) are not read.
+The settings decide the algorithm, never the token: HS256 with secrets, RS256 with public keys, no others.
+Headers that bring a key (`jwk`, `jku`, `x5u`) are ignored.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from cryptography.hazmat.primitives.serialization import load_pem_public_key
 
 from solotable.errors import DeclarationError
 
-from .jwks import JwksCache, JwksSettings, strong
+from .jwks import JwksCache, JwksSettings, is_strong
 from .principal import Principal
 
 _SHORTEST_SECRET = 32
-#: The end of the year 9999. A token that says it is valid for longer was not made by an issuer's clock.
+#: The end of the year 9999; a later time is not from an issuer's clock.
 _LATEST = 253_402_300_799
-#: A claim by its name, or by the way to it: ("realm_access", "roles").
+#: A claim by its name, or by its path: ("realm_access", "roles").
 ClaimPath = str | tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JwtSettings:
-    """The tokens of one issuer, and which of their claims say what.
+    """How to verify the tokens of one issuer, and which claims to read.
 
-    Set `secrets` (HS256; every one verifies, so a new one can be added before the old one goes),
-    `public_keys` (RS256; PEM by key id) or `jwks` (RS256; a URL). A token needs `sub` and `exp`.
+    Set `secrets` (HS256; each of them verifies, for rotation), `public_keys` (RS256; PEM by key id) or
+    `jwks` (RS256; a URL). A token needs `sub` and `exp`.
     """
 
     issuer: str
@@ -45,29 +45,33 @@ class JwtSettings:
     tenants_claim: ClaimPath = "tenants"
     name_claim: ClaimPath = "name"
     email_claim: ClaimPath = "email"
-    #: What everybody of this issuer is; the claim is then not read.
+    #: The roles of every user of this issuer, instead of the claim.
     fixed_roles: frozenset[str] | None = None
-    #: The roles that are let in from the claim; None lets in all.
+    #: The roles to accept from the claim; None accepts all.
     allowed_roles: frozenset[str] | None = None
-    #: Whoever has one of these reaches every tenant. No claim does that by itself.
+    #: Roles that reach every tenant. No claim does that alone.
     all_tenants_roles: frozenset[str] = frozenset()
     clock: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
         if not self.issuer or not self.audience:
-            raise DeclarationError("Tokens need an issuer and an audience; without them any token would do.")
+            raise DeclarationError(
+                "JwtSettings needs an issuer and an audience; without them any token would be valid."
+            )
         if not (self.secrets or self.public_keys or self.jwks):
-            raise DeclarationError(f"Tokens of {self.issuer}: set secrets, public_keys or jwks.")
+            raise DeclarationError(f"JwtSettings of {self.issuer}: set secrets, public_keys or jwks.")
         if isinstance(self.secrets, str):
-            raise DeclarationError("secrets is a list of texts, not one text.")
+            raise DeclarationError("secrets takes a list of strings, got one string.")
         for secret in self.secrets:
             if len(secret.encode()) < _SHORTEST_SECRET:
-                raise DeclarationError(f"An HS256 secret has at least {_SHORTEST_SECRET} bytes.")
+                raise DeclarationError(f"An HS256 secret needs at least {_SHORTEST_SECRET} bytes.")
             if "-----BEGIN" in secret:
-                raise DeclarationError("An HS256 secret is no key in PEM form; set it in public_keys.")
+                raise DeclarationError(
+                    "An HS256 secret must not be a PEM key; put a PEM key into public_keys."
+                )
 
 
-class Verifier:
+class TokenVerifier:
     """Verifies the tokens of one issuer."""
 
     def __init__(self, settings: JwtSettings) -> None:
@@ -79,7 +83,7 @@ class Verifier:
 
     @staticmethod
     def issuer_of(token: str) -> str | None:
-        """Return the issuer that a token claims, unverified: it only chooses who verifies it."""
+        """Return the issuer that a token claims, unverified; it only selects the verifier."""
         try:
             claims = pyjwt.decode(token, options={"verify_signature": False})
         except (pyjwt.PyJWTError, ValueError, RecursionError):
@@ -88,12 +92,12 @@ class Verifier:
         return issuer if isinstance(issuer, str) else None
 
     async def principal(self, token: str) -> Principal | None:
-        """Return whom a token stands for, or None when it is not to be believed."""
+        """Return the principal of a token, or None when the token is invalid."""
         try:
             header = pyjwt.get_unverified_header(token)
         except (pyjwt.PyJWTError, ValueError, RecursionError):
             return None
-        # RFC 7515 4.1.11: what a token declares critical and the reader does not know, refuses it.
+        # RFC 7515 4.1.11: reject a token with critical extensions that the reader does not know.
         if "crit" in header:
             return None
         match header.get("alg"):
@@ -106,12 +110,12 @@ class Verifier:
         for key in keys:
             claims = self._claims(token, key, header["alg"])
             if claims is not None:
-                return self._judge(claims)
+                return self._principal_of(claims)
         return None
 
     async def _public_keys(self, kid: object) -> list[RSAPublicKey]:
         if kid is None:
-            # Without a name a token is verified where there is no choice.
+            # A token without a key id is verified only where there is exactly one key.
             return list(self._static.values()) if len(self._static) == 1 and self._jwks is None else []
         if not isinstance(kid, str):
             return []
@@ -128,7 +132,7 @@ class Verifier:
                 algorithms=[algorithm],
                 issuer=self._settings.issuer,
                 audience=self._settings.audience,
-                # The times are judged below, by the clock that the settings bring.
+                # `_in_time` checks the times, with the settings' clock.
                 options={
                     "require": ["exp", "sub", "iss", "aud"],
                     "verify_exp": False,
@@ -143,12 +147,12 @@ class Verifier:
     def _in_time(self, claims: dict[str, Any]) -> bool:
         now, leeway = self._settings.clock(), self._settings.leeway_seconds
         expires, begins, issued = claims["exp"], claims.get("nbf", 0), claims.get("iat", 0)
-        # A bool is an int to Python, and a comparison with NaN or infinity says nothing about time.
+        # In Python a bool is an int, and comparisons with NaN are always false.
         if not all(type(each) in (int, float) and 0 <= each <= _LATEST for each in (expires, begins, issued)):
             return False
         return bool(now - leeway < expires and begins <= now + leeway and issued <= now + leeway)
 
-    def _judge(self, claims: dict[str, Any]) -> Principal | None:
+    def _principal_of(self, claims: dict[str, Any]) -> Principal | None:
         settings = self._settings
         roles = settings.fixed_roles
         if roles is None:
@@ -178,7 +182,7 @@ def _claim(claims: dict[str, Any], path: ClaimPath) -> object:
 
 
 def _texts(claim: object) -> frozenset[str] | None:
-    """Return a claim as a set of texts, empty when it is absent; None when it is something else."""
+    """Return a claim as a set of strings, empty when absent; None when it is anything else."""
     if claim is None:
         return frozenset()
     if isinstance(claim, str):
@@ -195,8 +199,8 @@ def _text(claim: object) -> str | None:
 def _public_key(kid: str, pem: str) -> RSAPublicKey:
     try:
         key = load_pem_public_key(pem.encode())
-    except ValueError as refused:
-        raise DeclarationError(f"Public key {kid!r} is not in PEM form.") from refused
-    if not isinstance(key, RSAPublicKey) or not strong(key):
-        raise DeclarationError(f"Public key {kid!r} is no RSA key of at least 2048 bits.")
+    except ValueError as error:
+        raise DeclarationError(f"Public key {kid!r} is not in PEM form.") from error
+    if not isinstance(key, RSAPublicKey) or not is_strong(key):
+        raise DeclarationError(f"Public key {kid!r} is not an RSA key of at least 2048 bits.")
     return key

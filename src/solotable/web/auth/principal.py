@@ -1,41 +1,41 @@
-"""Who asks: the record that a verified credential becomes. Nothing here verifies one."""
+"""The principal of a request: the record that a verified credential becomes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from solotable._entities.traits.events import Actor
+from solotable import Actor
 
 PrincipalKind = Literal["api-key", "jwt", "anonymous"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Somebody or something that may ask, what they are allowed, and where."""
+    """A user or program with a credential: its id, its roles, and the tenants that it reaches."""
 
     id: str
     kind: PrincipalKind
-    #: Who has issued the token; an id is unique for its issuer alone. None for an API key.
+    #: The issuer of the token; ids are unique within one issuer. None for an API key.
     issuer: str | None = None
     name: str | None = None
     email: str | None = None
     roles: frozenset[str] = frozenset()
-    #: The tenants that they may reach: None is all of them, an empty set is none.
+    #: The tenants that it reaches: None for all, an empty set for none.
     tenants: frozenset[str] | None = frozenset()
 
     def has(self, *roles: str) -> bool:
-        """Say whether they have one of these roles."""
+        """Return whether the principal has one of these roles."""
         return not self.roles.isdisjoint(roles)
 
     def reaches(self, tenant: str) -> bool:
-        """Say whether they may ask for this tenant's data."""
+        """Return whether the principal reaches this tenant."""
         return self.tenants is None or tenant in self.tenants
 
     def actor(self) -> Actor:
-        """Return them as events name them."""
+        """Return the actor that events name."""
         return Actor(id=self.id, name=self.name, email=self.email)
 
 
-#: Whoever sends no credential: no roles and no tenants.
+#: The principal of a request without a credential: no roles and no tenants.
 ANONYMOUS = Principal(id="anonymous", kind="anonymous")

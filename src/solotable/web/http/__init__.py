@@ -1,1 +1,1 @@
-"""HTTP conventions: problems, entity tags, pages, middleware."""
+"""HTTP conventions: problems, entity tags, pages of lists, middleware, documentation."""

@@ -1,5 +1,6 @@
-"""The edge of an app, before routes and after them: request ids, the size of bodies, headers, and
-the answer to what nobody foresaw. It is ASGI only, so that streams pass through unbuffered.
+"""Middleware around an app: request ids, body size limits, response headers, unexpected errors.
+
+It is plain ASGI, so that streams pass through without a buffer.
 """
 
 from __future__ import annotations
@@ -8,21 +9,24 @@ import logging
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from fastapi import HTTPException, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from solotable.ids import new_id
-from solotable.web.tenancy.host_tenants import PEER, Proxies
+from solotable.web.tenancy.proxies import PEER, TrustedProxies
 
-from .problems import INTERNAL, kind_of_status, problem
+from .problems import INTERNAL, problem, problem_type_of_status
 
 log = logging.getLogger("solotable.web")
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _LENGTH = re.compile(r"[0-9]{1,18}")
+#: The name of the body size limit in the state of a scope.
+_MAX_BODY = "max_body_bytes"
 
-#: For answers that are data: nothing in them is run, framed or guessed at.
+#: For responses that are data: a browser runs, frames and guesses nothing.
 SECURITY_HEADERS = {
     "x-content-type-options": "nosniff",
     "x-frame-options": "DENY",
@@ -33,7 +37,7 @@ SECURITY_HEADERS = {
     ),
     "cache-control": "no-store",
 }
-#: FastAPI's pages of documentation load their scripts from a CDN, with one line of their own.
+#: FastAPI's documentation pages load scripts from a CDN, and have one inline script.
 _DOCS_POLICY = (
     "default-src 'none'; connect-src 'self'; img-src 'self' data: https://fastapi.tiangolo.com "
     "https://cdn.redoc.ly; font-src https://fonts.gstatic.com; worker-src blob:; "
@@ -43,27 +47,32 @@ _DOCS_POLICY = (
 
 
 def request_id(request: Request) -> str:
-    """Return the id of a request, as it is in the answer, the log and the audit."""
+    """Return the id of a request, as in the response header, the log and the audit events."""
     known: str = request.scope["state"]["request_id"]
     return known
 
 
+def limit_body(request: Request, max_bytes: int) -> None:
+    """Lower the body size limit of a request, before its body is read; 413 for a larger body."""
+    request.scope["state"][_MAX_BODY] = max_bytes
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EdgeSettings:
-    """What the edge of an app does."""
+class MiddlewareSettings:
+    """The limits and headers of an app."""
 
     max_body_bytes: int = 1_000_000
     security_headers: Mapping[str, str] = field(default_factory=lambda: dict(SECURITY_HEADERS))
     hsts_seconds: int = 0
-    #: Paths whose pages are FastAPI's own documentation.
+    #: The paths of FastAPI's documentation pages.
     docs: frozenset[str] = frozenset()
-    proxies: Proxies = field(default_factory=Proxies)
+    proxies: TrustedProxies = field(default_factory=TrustedProxies)
 
 
-class Edge:
-    """The outermost middleware of our own."""
+class WebMiddleware:
+    """The outermost middleware of an app but CORS."""
 
-    def __init__(self, app: ASGIApp, settings: EdgeSettings) -> None:
+    def __init__(self, app: ASGIApp, settings: MiddlewareSettings) -> None:
         self._app = app
         self._settings = settings
         headers = dict(settings.security_headers)
@@ -74,79 +83,84 @@ class Edge:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        identity = _identity(scope)
-        # A copy: a server that hands the same state to two requests must not hand on who asked first.
-        scope["state"] = {**scope.get("state", {}), "request_id": identity, PEER: scope.get("client")}
-        scope["state"].pop("principal", None)
+        request_id = _request_id(scope)
+        # A copy: a server may share one state between requests, and the principal must not leak.
+        state = scope["state"] = {
+            **scope.get("state", {}),
+            "request_id": request_id,
+            PEER: scope.get("client"),
+            _MAX_BODY: self._settings.max_body_bytes,
+        }
+        state.pop("principal", None)
         scope["scheme"] = self._settings.proxies.scheme_of(scope) or scope["scheme"]
         scope["client"] = self._settings.proxies.client_of(scope)
         started = False
 
-        async def sending(message: Message) -> None:
+        async def send_with_headers(message: Message) -> None:
             nonlocal started
             if message["type"] == "http.response.start":
                 started = True
-                self._dress(scope, message, identity)
+                self._add_headers(scope, message, request_id)
             await send(message)
 
-        refused = self._refuse_length(scope)
-        if refused is not None:
-            await problem(Request(scope), kind_of_status(refused.status_code), detail=refused.detail)(
-                scope, receive, sending
-            )
+        rejected = self._check_length(scope)
+        if rejected is not None:
+            kind = problem_type_of_status(rejected.status_code)
+            await problem(Request(scope), kind, detail=rejected.detail)(scope, receive, send_with_headers)
             return
         try:
-            await self._app(scope, self._counting(receive), sending)
-        except (
-            Exception
-        ):  # the edge of the process: whatever it is, the caller gets a problem, the log the trace
-            log.exception("request %s: %s %s failed", identity, scope["method"], scope["path"])
+            await self._app(scope, _count_body(state, receive), send_with_headers)
+        except Exception:  # the edge of the process: the client gets a problem, the log the traceback
+            log.exception("request %s: %s %s failed", request_id, scope["method"], scope["path"])
             if started:
                 raise
-            await problem(Request(scope), INTERNAL)(scope, receive, sending)
+            await problem(Request(scope), INTERNAL)(scope, receive, send_with_headers)
 
-    def _refuse_length(self, scope: Scope) -> HTTPException | None:
+    def _check_length(self, scope: Scope) -> HTTPException | None:
         lengths = [value for name, value in scope["headers"] if name == b"content-length"]
         if not lengths:
             return None
         text = lengths[0].decode("latin-1")
         if len(set(lengths)) > 1 or not _LENGTH.fullmatch(text):
-            return HTTPException(400, "Content-Length is one number.")
-        return self._too_large() if int(text) > self._settings.max_body_bytes else None
+            return HTTPException(400, "Content-Length takes one number.")
+        limit = self._settings.max_body_bytes
+        return _too_large(limit) if int(text) > limit else None
 
-    def _counting(self, receive: Receive) -> Receive:
-        """Return a `receive` that refuses what goes over the limit: Content-Length may be absent or lie."""
-        received = 0
-
-        async def counted() -> Message:
-            nonlocal received
-            message = await receive()
-            if message["type"] == "http.request":
-                received += len(message.get("body", b""))
-                if received > self._settings.max_body_bytes:
-                    raise self._too_large()
-            return message
-
-        return counted
-
-    def _too_large(self) -> HTTPException:
-        return HTTPException(413, f"A body has at most {self._settings.max_body_bytes} bytes here.")
-
-    def _dress(self, scope: Scope, message: Message, identity: str) -> None:
-        own = list(message.get("headers", ()))
-        present = {name for name, _ in own}
-        own.extend(each for each in self._headers if each[0] not in present)
-        own.append((b"x-request-id", identity.encode()))
+    def _add_headers(self, scope: Scope, message: Message, request_id: str) -> None:
+        headers = list(message.get("headers", ()))
+        present = {name for name, _ in headers}
+        headers.extend(each for each in self._headers if each[0] not in present)
+        headers.append((b"x-request-id", request_id.encode()))
         if self._settings.hsts_seconds and scope.get("scheme") == "https":
-            own.append((b"strict-transport-security", f"max-age={self._settings.hsts_seconds}".encode()))
+            headers.append((b"strict-transport-security", f"max-age={self._settings.hsts_seconds}".encode()))
         if scope["path"] in self._settings.docs:
-            own = [each for each in own if each[0] != b"content-security-policy"]
-            own.append((b"content-security-policy", _DOCS_POLICY.encode()))
-        message["headers"] = own
+            headers = [each for each in headers if each[0] != b"content-security-policy"]
+            headers.append((b"content-security-policy", _DOCS_POLICY.encode()))
+        message["headers"] = headers
 
 
-def _identity(scope: Scope) -> str:
-    """Return the caller's request id when it is one that a log can hold, else a new one."""
+def _count_body(state: dict[str, Any], receive: Receive) -> Receive:
+    """Return a `receive` that enforces the limit in the state: Content-Length may be absent or wrong."""
+    received = 0
+
+    async def receive_counted() -> Message:
+        nonlocal received
+        message = await receive()
+        if message["type"] == "http.request":
+            received += len(message.get("body", b""))
+            if received > state[_MAX_BODY]:
+                raise _too_large(state[_MAX_BODY])
+        return message
+
+    return receive_counted
+
+
+def _too_large(limit: int) -> HTTPException:
+    return HTTPException(413, f"The body is larger than {limit} bytes.")
+
+
+def _request_id(scope: Scope) -> str:
+    """Return the client's request id when a log can hold it, else a new one."""
     given = [value for name, value in scope["headers"] if name == b"x-request-id"]
     if len(given) == 1:
         text: str = given[0].decode("latin-1")

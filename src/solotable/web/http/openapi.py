@@ -1,4 +1,4 @@
-"""The problems of an app in its OpenAPI document, so that every status that can come is described."""
+"""Problems, credentials and the tenant header in an app's OpenAPI document."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .problems import MEDIA_TYPE
 _SCHEMA = {
     "title": "Problem",
     "type": "object",
-    "description": "What went wrong, as RFC 9457 has it.",
+    "description": "A problem as in RFC 9457.",
     "required": ["type", "title", "status", "detail", "instance", "request_id"],
     "properties": {
-        "type": {"type": "string", "description": "The kind of problem; compare this, not the texts."},
+        "type": {"type": "string", "description": "The problem type; compare this, not the texts."},
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string"},
-        "instance": {"type": "string", "description": "The path that was asked for."},
-        "request_id": {"type": "string", "description": "Find the request in the log by this."},
-        "field": {"type": "string", "description": "The field whose value is taken."},
-        "current_version": {"type": "integer", "description": "The version that is stored."},
+        "instance": {"type": "string", "description": "The path of the request."},
+        "request_id": {"type": "string", "description": "The id of the request in the server's log."},
+        "field": {"type": "string", "description": "The field whose value another item has."},
+        "current_version": {"type": "integer", "description": "The stored version."},
         "errors": {
             "type": "array",
             "items": {
@@ -42,15 +42,15 @@ _EXAMPLES = {
     400: ("cursor-rejected", "Cursor rejected", "The cursor does not belong to this list, or has expired."),
     401: ("unauthorized", "Unauthorized", "Send a credential: x-api-key, or Authorization: Bearer."),
     403: ("forbidden", "Forbidden", "The credential does not reach that tenant."),
-    404: ("not-found", "Not found", "There is no such item."),
-    409: ("already-exists", "Already there", "There is such an item already."),
-    412: ("version-conflict", "Changed meanwhile", "Somebody else changed it first; read it again."),
-    413: ("content-too-large", "Content Too Large", "A body has at most 1000000 bytes here."),
+    404: ("not-found", "Not found", "The item does not exist."),
+    409: ("already-exists", "Already exists", "The item exists already."),
+    412: ("version-conflict", "Version conflict", "Another request changed the item first; read it again."),
+    413: ("content-too-large", "Content Too Large", "The body is larger than 1000000 bytes."),
     422: ("invalid", "Invalid data", "body.name: Field required"),
-    429: ("throttled", "Too many requests", "Too many requests came at once; try again later."),
-    500: ("internal", "Internal error", "Something went wrong here; the request id finds it in the log."),
+    429: ("throttled", "Too many requests", "Too many requests at once; try again later."),
+    500: ("internal", "Internal error", "An unexpected error; the server's log has it under the request id."),
     503: ("unavailable", "Temporarily unavailable", "The database did not answer; try again later."),
-    507: ("storage-full", "Storage full", "There is no room for the change."),
+    507: ("storage-full", "Storage full", "There is no space left for the change."),
 }
 _ALWAYS = (400, 404, 422, 429, 500, 503)
 _SECURED = (401, 403)
@@ -64,48 +64,48 @@ _TENANT_HEADER = {
     "in": "header",
     "required": False,
     "schema": {"type": "string", "minLength": 1, "maxLength": 128},
-    "description": "Which tenant to ask for, among those that the credential reaches; "
-    "needed when there are several.",
+    "description": "The tenant of the request, one that the credential reaches. "
+    "Needed when the credential reaches several.",
     "example": "acme",
 }
 _METHODS = frozenset({"get", "put", "post", "delete", "patch", "head", "options"})
 
 
-def described(app: FastAPI) -> None:
-    """Have an app's OpenAPI document describe the problems of each operation."""
+def document_problems(app: FastAPI) -> None:
+    """Add the problems of each operation to an app's OpenAPI document."""
     make = app.openapi
 
     def openapi() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = complete(make())
+            app.openapi_schema = add_problems(make())
         return app.openapi_schema
 
     # FastAPI documents this as the way to change the document.
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def complete(document: dict[str, Any]) -> dict[str, Any]:
-    """Add the problems to a document, and return it."""
+def add_problems(document: dict[str, Any]) -> dict[str, Any]:
+    """Add the problems to a document and return it."""
     components = document.setdefault("components", {})
     components.setdefault("schemas", {})["Problem"] = _SCHEMA
     components["responses"] = components.get("responses", {}) | {
         f"Problem{status}": _response(status) for status in _EXAMPLES
     }
     schemes = components.get("securitySchemes", {})
-    if any([schemes.pop(marker, None) for marker in (CREDENTIAL, TENANT)]):  # noqa: C419  # all of them go
+    if any([schemes.pop(marker, None) for marker in (CREDENTIAL, TENANT)]):  # noqa: C419  # pop every marker
         schemes.update(_SCHEMES)
     for path in document.get("paths", {}).values():
         for method, operation in path.items():
             if method in _METHODS:
-                _unfold(operation)
-                _describe(method, operation)
+                _replace_markers(operation)
+                _add_responses(method, operation)
     for unused in ("HTTPValidationError", "ValidationError"):
         components["schemas"].pop(unused, None)
     return document
 
 
-def _unfold(operation: dict[str, Any]) -> None:
-    """Write out what the guards of an operation stand for."""
+def _replace_markers(operation: dict[str, Any]) -> None:
+    """Replace the markers of credential dependencies by security schemes and the tenant header."""
     needs = {name for requirement in operation.get("security", ()) for name in requirement}
     if needs.isdisjoint((CREDENTIAL, TENANT)):
         return
@@ -115,18 +115,18 @@ def _unfold(operation: dict[str, Any]) -> None:
         operation.setdefault("parameters", []).append(_TENANT_HEADER)
 
 
-def _describe(method: str, operation: dict[str, Any]) -> None:
+def _add_responses(method: str, operation: dict[str, Any]) -> None:
     statuses = {*_ALWAYS, *(_SECURED if operation.get("security") else ())}
     if method not in ("get", "head", "options"):
         statuses.update(_WRITES)
     responses = operation.setdefault("responses", {})
     for status in sorted(statuses):
         known = responses.get(str(status))
-        if known is None or _is_fastapis(known):
+        if known is None or _is_from_fastapi(known):
             responses[str(status)] = {"$ref": f"#/components/responses/Problem{status}"}
 
 
-def _is_fastapis(response: dict[str, Any]) -> bool:
+def _is_from_fastapi(response: dict[str, Any]) -> bool:
     schema = response.get("content", {}).get("application/json", {}).get("schema", {})
     return bool(schema.get("$ref") == "#/components/schemas/HTTPValidationError")
 

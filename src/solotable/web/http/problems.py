@@ -1,7 +1,7 @@
-"""Errors as RFC 9457 problems: which status each is, and how much of it is told.
+"""Errors as RFC 9457 problems: the status of each, and which part of its message a client sees.
 
-The table names every error of `solotable.errors` itself or by an ancestor of its own kind. What a
-caller can mend is told; what is ours to mend is a 500 with a request id, and the log has the rest.
+The table has every error of `solotable.errors`, itself or by an ancestor. A client sees what it can correct;
+other errors are a 500 with a request id, and the log has the rest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from solotable import errors
 MEDIA_TYPE = "application/problem+json"
 _LONGEST_DETAIL = 500
 _PREFIX = "urn:problem:solotable:"
-#: RFC 9110 renamed these, and Python 3.13 follows it: a type must not change with the Python beneath.
+#: RFC 9110 renamed these, and Python 3.13 follows it: a type must not depend on the Python version.
 _PHRASES = {
     413: "Content Too Large",
     414: "URI Too Long",
@@ -30,25 +30,25 @@ _PHRASES = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kind:
-    """One kind of problem: `slug` ends its `type`, `detail` is what is told."""
+class ProblemType:
+    """A problem type: `slug` is the end of its `type`, `detail` the text that a client sees."""
 
     status: int
     slug: str
     title: str
     detail: str
-    #: Tell the error's own message instead, as it speaks of what the caller may know.
-    tell: bool = False
+    #: Show the error's own message instead; it must hold only what the client may know.
+    show_message: bool = False
     retry_after_seconds: int | None = None
 
 
-INTERNAL = Kind(
+INTERNAL = ProblemType(
     status=500,
     slug="internal",
     title="Internal error",
-    detail="Something went wrong here; the request id finds it in the log.",
+    detail="An unexpected error; the server's log has it under the request id.",
 )
-_UNAVAILABLE = Kind(
+_UNAVAILABLE = ProblemType(
     status=503,
     slug="unavailable",
     title="Temporarily unavailable",
@@ -59,64 +59,71 @@ _UNKNOWN = replace(
     _UNAVAILABLE,
     slug="outcome-unknown",
     title="Outcome unknown",
-    detail="The database did not answer: the change may have been made. Read before you try again.",
+    detail="The database did not answer, and the change may have been made. Read before you try again.",
     retry_after_seconds=None,
 )
-_CONFLICT = Kind(
-    status=409, slug="conflict", title="Conflict", detail="What is stored does not allow this change."
+_CONFLICT = ProblemType(
+    status=409, slug="conflict", title="Conflict", detail="The stored data does not allow this change."
 )
-_CHANGED = Kind(
+_CHANGED = ProblemType(
     status=409,
     slug="version-conflict",
-    title="Changed meanwhile",
-    detail="Somebody else changed it first; read it again and repeat your change.",
+    title="Version conflict",
+    detail="Another request changed the item first; read it again and repeat your change.",
 )
-_THROTTLED = Kind(
+_THROTTLED = ProblemType(
     status=429,
     slug="throttled",
     title="Too many requests",
-    detail="Too many requests came at once; try again later.",
+    detail="Too many requests at once; try again later.",
     retry_after_seconds=1,
 )
-_INVALID = Kind(
-    status=422, slug="invalid", title="Invalid data", detail="The data cannot be stored as it is."
-)
+_INVALID = ProblemType(status=422, slug="invalid", title="Invalid data", detail="The data cannot be stored.")
 
-KINDS: dict[type[Exception], Kind] = {
+PROBLEM_TYPES: dict[type[Exception], ProblemType] = {
     errors.SolotableError: INTERNAL,
     errors.DeclarationError: INTERNAL,
     errors.DataError: _INVALID,
     errors.ItemTooLarge: replace(_INVALID, slug="too-large", title="Too large to store"),
-    # These are about what is stored, not about what was sent.
+    # These concern stored data, not the request.
     errors.StoredDataError: INTERNAL,
     errors.NewerSchemaVersion: INTERNAL,
     errors.UnknownEntity: INTERNAL,
-    errors.NotFound: Kind(status=404, slug="not-found", title="Not found", detail="There is no such item."),
-    errors.NotUnique: replace(_CONFLICT, slug="not-unique", title="Taken", detail="The value is taken."),
+    errors.NotFound: ProblemType(
+        status=404, slug="not-found", title="Not found", detail="The item does not exist."
+    ),
+    errors.NotUnique: replace(
+        _CONFLICT, slug="not-unique", title="Taken", detail="Another item has this value."
+    ),
     errors.FeedTrimmed: INTERNAL,
     errors.LeaseHeld: replace(
-        _CONFLICT, slug="busy", title="Busy", detail="Somebody else is at it; try again later."
+        _CONFLICT, slug="busy", title="Busy", detail="Another process holds the lease; try again later."
     ),
     errors.LeaseLost: replace(
-        _CONFLICT, slug="busy", title="Busy", detail="Somebody else took over; try again later."
+        _CONFLICT, slug="busy", title="Busy", detail="Another process took over the lease; try again later."
     ),
-    errors.TenantViolation: Kind(
-        status=403, slug="forbidden", title="Forbidden", detail="This is out of reach of the credential."
+    errors.TenantViolation: ProblemType(
+        status=403, slug="forbidden", title="Forbidden", detail="The credential does not reach this data."
     ),
-    errors.CursorRejected: Kind(
+    errors.CursorRejected: ProblemType(
         status=400,
         slug="cursor-rejected",
         title="Cursor rejected",
-        detail="The cursor does not belong to this list, or has expired; begin with the first page.",
+        detail="The cursor does not belong to this list, or has expired; start with the first page.",
     ),
     errors.BatchIncomplete: replace(
-        _UNAVAILABLE, slug="incomplete", title="Incomplete", detail="A part was not written; try again later."
+        _UNAVAILABLE,
+        slug="incomplete",
+        title="Incomplete",
+        detail="A part of the data was not written; try again later.",
     ),
     errors.EngineError: INTERNAL,
     errors.NotOurFile: INTERNAL,
-    errors.ReadOnly: replace(_UNAVAILABLE, slug="read-only", detail="Nothing can be changed at the moment."),
-    errors.StorageFull: Kind(
-        status=507, slug="storage-full", title="Storage full", detail="There is no room for the change."
+    errors.ReadOnly: replace(
+        _UNAVAILABLE, slug="read-only", detail="The database is read-only now; try again later."
+    ),
+    errors.StorageFull: ProblemType(
+        status=507, slug="storage-full", title="Storage full", detail="There is no space left for the change."
     ),
     errors.FileLocked: replace(_UNAVAILABLE, detail="The database is busy; try again later."),
     errors.FileReplaced: INTERNAL,
@@ -127,7 +134,14 @@ KINDS: dict[type[Exception], Kind] = {
     errors.ServiceError: INTERNAL,
     errors.ConditionFailed: _CONFLICT,
     errors.AlreadyExists: replace(
-        _CONFLICT, slug="already-exists", title="Already there", detail="There is such an item already."
+        _CONFLICT, slug="already-exists", title="Already exists", detail="The item exists already."
+    ),
+    errors.TooManyConflicts: replace(
+        _CONFLICT,
+        slug="busy",
+        title="Busy",
+        detail="Too many requests changed the item at once; try again later.",
+        retry_after_seconds=1,
     ),
     errors.VersionConflict: _CHANGED,
     errors.TransactionCancelled: _CONFLICT,
@@ -137,11 +151,14 @@ KINDS: dict[type[Exception], Kind] = {
 }
 
 
-def kind_of(
-    error: BaseException, *, conditional: bool = False, more: Mapping[type[Exception], Kind] | None = None
-) -> Kind:
-    """Return what kind of problem an error is; `conditional` when the request had an If-Match."""
-    table = KINDS if not more else {**KINDS, **more}
+def problem_type_of(
+    error: BaseException,
+    *,
+    conditional: bool = False,
+    more: Mapping[type[Exception], ProblemType] | None = None,
+) -> ProblemType:
+    """Return the problem type of an error; `conditional` if the request had an If-Match."""
+    table = PROBLEM_TYPES if not more else {**PROBLEM_TYPES, **more}
     found = next((table[cause] for cause in type(error).__mro__ if cause in table), INTERNAL)
     if isinstance(error, errors.VersionConflict) and conditional and found.status == 409:
         return replace(found, status=412)
@@ -153,32 +170,36 @@ def kind_of(
 
 
 def _of_transaction(
-    error: errors.TransactionCancelled, *, conditional: bool, more: Mapping[type[Exception], Kind] | None
-) -> Kind:
-    """Return the kind of the first action that was refused, as that is why nothing was done."""
+    error: errors.TransactionCancelled,
+    *,
+    conditional: bool,
+    more: Mapping[type[Exception], ProblemType] | None,
+) -> ProblemType:
+    """Return the type of the first action that failed: it is the reason of the whole transaction."""
     for failure in getattr(error, "failures", ()):
-        return kind_of(failure.error, conditional=conditional, more=more)
+        return problem_type_of(failure.error, conditional=conditional, more=more)
     codes = {reason.get("Code") for reason in error.reasons} - {"None", None}
     if codes & {"ProvisionedThroughputExceeded", "ThrottlingError", "RequestLimitExceeded"}:
         return _THROTTLED
     return _CONFLICT if codes <= {"ConditionalCheckFailed", "TransactionConflict"} else INTERNAL
 
 
-def detail_of(error: BaseException, kind: Kind) -> str | None:
-    """Return what an error tells its caller: never the value that was sent; None for what its kind says."""
-    if kind.tell:
+def detail_of(error: BaseException, kind: ProblemType) -> str | None:
+    """Return the part of an error that a client may see, never a sent value; None for the type's detail."""
+    if kind.show_message:
         return str(error)
     if isinstance(error, errors.TransactionFailed) and error.failures:
         return detail_of(error.failures[0].error, kind)
     return error.told if isinstance(error, errors.DataError) and kind.status < 500 else None
 
 
-def members_of(error: BaseException) -> dict[str, Any]:
-    """Return what else a caller can use: the field of a taken value, the version that is stored."""
+def extensions_of(error: BaseException) -> dict[str, Any]:
+    """Return extension members: the `field` of an error that has one, the stored version of a conflict."""
     if isinstance(error, errors.TransactionFailed) and error.failures:
-        return members_of(error.failures[0].error)
-    if isinstance(error, errors.NotUnique):
-        return {"field": error.field}
+        return extensions_of(error.failures[0].error)
+    field = getattr(error, "field", None)
+    if isinstance(field, str):
+        return {"field": field}
     if isinstance(error, errors.VersionConflict):
         plan = getattr(type(error.theirs), "plan", None)
         named = getattr(plan(), "version", None) if callable(plan) else None
@@ -189,13 +210,13 @@ def members_of(error: BaseException) -> dict[str, Any]:
 
 def problem(
     request: Request,
-    kind: Kind,
+    kind: ProblemType,
     *,
     detail: str | None = None,
     headers: Mapping[str, str] | None = None,
-    **members: Any,
+    **extensions: Any,
 ) -> Response:
-    """Return the answer that tells a problem."""
+    """Return a problem as a response."""
     body = {
         "type": _PREFIX + kind.slug,
         "title": kind.title,
@@ -203,7 +224,7 @@ def problem(
         "detail": (kind.detail if detail is None else detail)[:_LONGEST_DETAIL],
         "instance": quote(request.scope["path"], errors="replace"),
         "request_id": request.scope.get("state", {}).get("request_id"),
-        **members,
+        **extensions,
     }
     given = dict(headers or {})
     if kind.retry_after_seconds is not None:
@@ -212,11 +233,11 @@ def problem(
     return Response(text, status_code=kind.status, media_type=MEDIA_TYPE, headers=given)
 
 
-def kind_of_status(status: int) -> Kind:
-    """Return the kind of a plain HTTP status."""
+def problem_type_of_status(status: int) -> ProblemType:
+    """Return the problem type of an HTTP status."""
     try:
         title = _PHRASES.get(status) or HTTPStatus(status).phrase
     except ValueError:
-        title = "Refused"
+        title = "Error"
     slug = title.lower().replace(" ", "-").replace("'", "")
-    return Kind(status=status, slug=slug, title=title, detail=f"{title}.")
+    return ProblemType(status=status, slug=slug, title=title, detail=f"{title}.")

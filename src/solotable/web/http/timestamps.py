@@ -1,4 +1,4 @@
-"""Moments as requests give them: with a time zone, and of our time."""
+"""Timestamps in requests: with a time zone, between the years 2000 and 2200."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _EARLIEST = datetime(2000, 1, 1, tzinfo=UTC)
 _LATEST = datetime(2200, 1, 1, tzinfo=UTC)
 
 
-def _in_our_time(moment: datetime) -> datetime:
-    # The first and last hours of the calendar overflow when they are turned to UTC.
-    if not _EARLIEST <= moment <= _LATEST:
-        raise ValueError("is between the years 2000 and 2200")
-    return moment.astimezone(UTC)
+def _to_utc(timestamp: datetime) -> datetime:
+    # The first and last hours of the calendar overflow when they are converted to UTC.
+    if not _EARLIEST <= timestamp <= _LATEST:
+        raise ValueError("must be between the years 2000 and 2200")
+    return timestamp.astimezone(UTC)
 
 
-Moment = Annotated[AwareDatetime, AfterValidator(_in_our_time)]
+Timestamp = Annotated[AwareDatetime, AfterValidator(_to_utc)]

@@ -1,1 +1,1 @@
-"""The tenant of a request: from its credential or its host name."""
+"""The tenant of a request, from its credential or its host name."""

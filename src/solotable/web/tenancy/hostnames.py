@@ -1,4 +1,4 @@
-"""Host names in their one canonical form: lower case, ASCII by UTS 46, no port, no dot behind."""
+"""Canonical host names: lower case, ASCII by UTS 46, no port, no trailing dot."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from functools import lru_cache
 
 import idna
 
-_MOST_FORMS = 4096
+_CACHE_SIZE = 4096
 _LONGEST_HOST = 253
-#: Longer than any name with a port, however it is written.
+#: Longer than the longest name with a port in any spelling.
 _LONGEST_TEXT = 1100
 _LABEL = re.compile(r"(?!-)[a-z0-9_-]{1,63}(?<!-)")
 
 
 def canonical_host(text: str) -> str | None:
-    """Return a host name as it is compared and stored, None when it is none.
+    """Return the canonical form of a host name, None when the text does not hold one.
 
     >>> canonical_host("WWW.Example.ORG.:8080")
     'www.example.org'
@@ -25,12 +25,12 @@ def canonical_host(text: str) -> str | None:
     >>> canonical_host("[::1]:80")
     '[::1]'
     """
-    # What is no name by its length alone takes no place among the forms that are remembered.
-    return None if len(text) > _LONGEST_TEXT else _form(text)
+    # Long texts stay out of the cache.
+    return None if len(text) > _LONGEST_TEXT else _canonical(text)
 
 
-@lru_cache(_MOST_FORMS)
-def _form(text: str) -> str | None:
+@lru_cache(_CACHE_SIZE)
+def _canonical(text: str) -> str | None:
     name, colon, port = text.rpartition(":") if re.search(r":[0-9]*$", text) else (text, "", "")
     if colon and port and not 0 < int(port[:6]) < 65536:
         return None

@@ -1,4 +1,4 @@
-"""The entities of the CMS, by what they are about. Each module says what it corrects, and why."""
+"""The entities of the CMS. Each module lists its corrections of the written design."""
 
 from .audit import AuditEvent, AuditSummary, Erasure, ErasureSummary
 from .catalogue import (

@@ -1,11 +1,11 @@
-"""The audit trail, and the record that something was erased.
+"""The audit trail, and the records of erasures.
 
-Corrections of the written design, and why:
+Corrections of the written design:
 
-- C0.12: an event published beside the write is lost, doubled, or tells of a write that failed. Here it is an
-  item of the write's own transaction (`Outbox` on the entities); delivery makes an `AuditEvent` of it whose
-  key follows from the event alone, so that an event delivered twice is kept once.
-- C0.14: the trail is kept for 400 days. It carries no address of a visitor, so an erasure leaves it whole.
+- C0.12: an event published beside a write can be lost or doubled, or report a write that failed. Here the
+  write's transaction stores it (`Outbox` on the entities). Delivery turns it into an `AuditEvent` whose key
+  is made from the event alone, so that an event delivered twice is stored once.
+- C0.14: the trail is stored for 400 days. It holds no address of a visitor, so an erasure does not change it.
 """
 
 from __future__ import annotations
@@ -21,26 +21,27 @@ from solotable import (
     Actor,
     Entity,
     Event,
+    EventVerb,
     Json,
     Key,
     Outbox,
     Query,
     Retention,
+    Target,
     Version,
     new_id,
     pattern,
 )
-from solotable._entities.traits.events import EventVerb, Target
 from solotable.systems.cms.table import OF_TENANT, cms
 
-KEPT = timedelta(days=400)
+AUDIT_RETENTION = timedelta(days=400)
 
 
 class AuditEvent(Entity, table=cms):
-    """Who did what to what, readable without another query."""
+    """One change: the actor, the verb and the target, with enough data to show without another query."""
 
     key = Key(OF_TENANT, "AUDIT#{at:us}#{event_id}")
-    retention = Retention(KEPT, since="at")
+    retention = Retention(AUDIT_RETENTION, since="at")
 
     tenant_id: str = FROM_SCOPE
     at: datetime
@@ -57,12 +58,12 @@ class AuditEvent(Entity, table=cms):
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[AuditSummary]:
-        """The trail of a tenant, newest first."""
+        """The audit trail of a tenant, newest first."""
         return cls.key.query().descending().select(AuditSummary)
 
     @classmethod
     def of(cls, event: Event) -> AuditEvent:
-        """Return the record of an event; what is done to a tenant itself is in that tenant's own trail."""
+        """Return the record of an event; a change of a tenant is in the trail of that tenant."""
         shown = event.model_dump(mode="json", include={"snapshot", "changes"})
         return cls(
             tenant_id=event.tenant or str(event.target.key["id"]),
@@ -79,7 +80,7 @@ class AuditEvent(Entity, table=cms):
 
 
 class AuditSummary(BaseModel):
-    """What a list shows of an event: all of it but where it is kept, and for how long."""
+    """An audit event in a list, without its key and its expiry."""
 
     at: datetime
     event_id: str
@@ -93,7 +94,7 @@ class AuditSummary(BaseModel):
 
 
 class Erasure(Entity, table=cms):
-    """That somebody's data was erased: what kind and how much, and a digest instead of who it was."""
+    """The record of an erasure: what was removed, and a digest instead of the person."""
 
     key = Key(OF_TENANT, "ERASURE#{at:ms}#{erasure_id}")
     events = Outbox(title="subject", snapshot=("subject", "removed"))
@@ -109,12 +110,12 @@ class Erasure(Entity, table=cms):
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[ErasureSummary]:
-        """What was erased for a tenant, the latest first."""
+        """The erasures of a tenant, the latest first."""
         return cls.key.query().descending().select(ErasureSummary)
 
 
 class ErasureSummary(BaseModel):
-    """What a list shows of an erasure."""
+    """An erasure in a list."""
 
     at: datetime
     erasure_id: str

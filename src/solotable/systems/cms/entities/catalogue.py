@@ -1,9 +1,9 @@
-"""What pages are made with: products, assets, resources, contexts and signals (S0.6, S0.9).
+"""The catalogue: products, assets, resources, contexts and signals (S0.6, S0.9).
 
-Products and contexts hold long texts, so they are listed from `GSI_Type`; the others are small, and are
-listed by the prefix of their own key. A product is also found by its slug. An index does not keep a slug
-unique (C0.10), so the slug is a separate item in the product's transaction. Bytes are never in the table:
-assets and resources have metadata here and their bytes in a storage.
+Products and contexts hold long texts, so `GSI_Type` lists them; the others are small, and a prefix of their
+key lists them. A product is also found by its slug. An index does not make a slug unique (C0.10), so the slug
+is a separate item in the product's transaction. Assets and resources have metadata here, and bytes in a
+storage.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from solotable import (
     new_id,
     pattern,
 )
-from solotable.systems.cms.formats.json_sizes import at_most
+from solotable.systems.cms.formats.json_sizes import max_json_bytes
 from solotable.systems.cms.table import OF_TENANT, cms
 
 ProductStatus = Literal["draft", "active", "archived"]
@@ -39,7 +39,7 @@ Gate = Literal["lead", "purchase"]
 
 
 class Product(Entity, table=cms):
-    """Something for sale."""
+    """A product for sale."""
 
     key = Key(OF_TENANT, "PRODUCT#{product_id}")
     by_type = Key("TENANT#{tenant_id}#TYPE#PRODUCT", "{product_id}", index="GSI_Type")
@@ -48,14 +48,14 @@ class Product(Entity, table=cms):
 
     tenant_id: str = FROM_SCOPE
     product_id: str = Field(default_factory=new_id)
-    #: Its name in URLs; `ProductRoute` leads from there to here. Products of earlier versions have none.
+    #: The name in URLs; a `ProductRoute` finds the product by it. Products of earlier versions have none.
     slug: ProductSlug | None = None
     title: Annotated[str, Field(min_length=1, max_length=200)]
     description: Annotated[str, Field(max_length=100_000)] = ""
     price: Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=2)] = Decimal(0)
     currency: Annotated[str, Field(pattern=r"^[A-Z]{3}$")] = "EUR"
     status: ProductStatus = "draft"
-    data: Annotated[dict[str, Any], at_most(20_000), Json()] = Field(default_factory=dict)
+    data: Annotated[dict[str, Any], max_json_bytes(20_000), Json()] = Field(default_factory=dict)
     created: Annotated[datetime | None, Created()] = None
     updated: Annotated[datetime | None, Updated()] = None
     version: Annotated[int, Version()] = 0
@@ -74,7 +74,7 @@ class Product(Entity, table=cms):
 
 
 class ProductSummary(BaseModel):
-    """What a list shows of a product."""
+    """A product in a list."""
 
     product_id: str
     slug: str | None = None
@@ -86,7 +86,7 @@ class ProductSummary(BaseModel):
 
 
 class ProductRoute(Entity, table=cms):
-    """The way from a slug to a product; the former slugs of a product are redirects beside it."""
+    """The product of a slug; the former slugs of a product redirect to it."""
 
     key = Key(OF_TENANT, "PRODUCTSLUG#{slug}")
     names = Names("slug")
@@ -98,7 +98,7 @@ class ProductRoute(Entity, table=cms):
 
 
 class Context(Entity, table=cms):
-    """A text that writing starts from: a brand's voice, a persona, a strategy."""
+    """A text for writers: a brand's voice, a persona, a strategy."""
 
     key = Key(OF_TENANT, "CONTEXT#{context_id}")
     by_type = Key("TENANT#{tenant_id}#TYPE#CONTEXT", "{context_id}", index="GSI_Type")
@@ -121,7 +121,7 @@ class Context(Entity, table=cms):
 
 
 class ContextSummary(BaseModel):
-    """What a list shows of a context."""
+    """A context in a list."""
 
     context_id: str
     title: str
@@ -130,7 +130,7 @@ class ContextSummary(BaseModel):
 
 
 class Asset(Entity, table=cms):
-    """A picture or film for everybody; its bytes are in the storage under `storage_key`."""
+    """A public image or video; its bytes are in the storage under `storage_key`."""
 
     key = Key(OF_TENANT, "ASSET#{asset_id}")
     events = Outbox(title="name", snapshot=("name", "mime", "size"))
@@ -147,13 +147,13 @@ class Asset(Entity, table=cms):
 
     @property
     def storage_key(self) -> str:
-        """Where the bytes lie; made of ids only, never of the file's own name."""
+        """The storage key of the bytes, made from ids, never from the file's name."""
         return f"{self.tenant_id}/assets/{self.asset_id}"
 
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[Self]:
-        """The assets of a tenant, whole: for an erasure."""
+        """The assets of a tenant with all attributes, for an erasure."""
         return cls.key.query()
 
     @pattern
@@ -164,7 +164,7 @@ class Asset(Entity, table=cms):
 
 
 class AssetSummary(BaseModel):
-    """What a list shows of an asset."""
+    """An asset in a list."""
 
     asset_id: str
     name: str
@@ -177,7 +177,7 @@ class AssetSummary(BaseModel):
 
 
 class Resource(Entity, table=cms):
-    """A file that is handed out to leads or buyers; its bytes are in the storage under `storage_key`."""
+    """A file for leads or buyers; its bytes are in the storage under `storage_key`."""
 
     key = Key(OF_TENANT, "RESOURCE#{resource_id}")
     events = Outbox(title="name", snapshot=("name", "mime", "size", "gate"))
@@ -194,13 +194,13 @@ class Resource(Entity, table=cms):
 
     @property
     def storage_key(self) -> str:
-        """Where the bytes lie; made of ids only, never of the file's own name."""
+        """The storage key of the bytes, made from ids, never from the file's name."""
         return f"{self.tenant_id}/resources/{self.resource_id}"
 
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[Self]:
-        """The resources of a tenant, whole: for an erasure."""
+        """The resources of a tenant with all attributes, for an erasure."""
         return cls.key.query()
 
     @pattern
@@ -211,7 +211,7 @@ class Resource(Entity, table=cms):
 
 
 class ResourceSummary(BaseModel):
-    """What a list shows of a resource."""
+    """A resource in a list."""
 
     resource_id: str
     name: str
@@ -224,7 +224,7 @@ class ResourceSummary(BaseModel):
 
 
 class Signal(Entity, table=cms):
-    """Something noticed outside that may be worth a page."""
+    """An observation that may be worth a page."""
 
     key = Key(OF_TENANT, "SIGNAL#{signal_id}")
     by_status = Key("TENANT#{tenant_id}#STATUS#{status}", "SIGNAL#{signal_id}", index="GSI_Status")
@@ -235,7 +235,7 @@ class Signal(Entity, table=cms):
     title: Annotated[str, Field(min_length=1, max_length=200)]
     source: Annotated[str, Field(max_length=400)] = ""
     status: SignalStatus = "new"
-    data: Annotated[dict[str, Any], at_most(20_000), Json()] = Field(default_factory=dict)
+    data: Annotated[dict[str, Any], max_json_bytes(20_000), Json()] = Field(default_factory=dict)
     created: Annotated[datetime | None, Created()] = None
     version: Annotated[int, Version()] = 0
 
@@ -253,7 +253,7 @@ class Signal(Entity, table=cms):
 
 
 class SignalSummary(BaseModel):
-    """What a list shows of a signal."""
+    """A signal in a list."""
 
     signal_id: str
     title: str

@@ -1,15 +1,15 @@
-"""Pages: content with its former versions, and the routes that lead to it.
+"""Pages: content with its former versions, and its routes.
 
-Corrections of the written design, and why:
+Corrections of the written design:
 
 - C0.1: `v<N>` sorts as text, v10 before v9. Versions have six digits: `CONTENT#<id>#v000010`.
-- C0.3: reading, copying and overwriting are three steps in which two editors lose each other's work. The
-  snapshot is part of the transaction that replaces LATEST, which is conditional on the version read.
-- C0.5: a route knows its former names, so a rename turns all of them to the new one, and an old name of
-  one's own can be taken back. There are no chains and no loops.
-- C0.14: the newest 200 versions are kept. They outlive a delete, so that a page can be had back, until they
-  are purged.
-- A page's blocks are one text of JSON: they are read and written as a whole, and floats stay floats.
+- C0.3: with separate reads, copies and writes two editors lose each other's work. One transaction stores the
+  snapshot and replaces LATEST, on the condition that the version is the one that was read.
+- C0.5: a route stores its former names, so a rename redirects all of them to the new one, and a page can take
+  back its own old name. There are no chains and no loops.
+- C0.14: the newest 200 versions are stored. They outlive a delete, so that a page can be restored, until a
+  purge.
+- The blocks of a page are one JSON text: they are read and written together, and floats stay floats.
 """
 
 from __future__ import annotations
@@ -34,32 +34,32 @@ from solotable import (
     new_id,
     pattern,
 )
-from solotable.systems.cms.formats.json_sizes import at_most
+from solotable.systems.cms.formats.json_sizes import max_json_bytes
 from solotable.systems.cms.table import OF_TENANT, cms
 
 ContentStatus = Literal["draft", "review", "published", "archived"]
 ContentKind = Literal["page", "post"]
-#: Hard rule 4: these can be written to, but neither renamed nor deleted.
+#: Hard rule 4: these can be changed, but neither renamed nor deleted.
 PROTECTED = ("/", "/contact")
-KEPT_VERSIONS = 200
+MAX_VERSIONS = 200
 
 Title = Annotated[str, Field(min_length=1, max_length=200)]
 Slug = Annotated[str, Field(min_length=1, max_length=400)]
 Description = Annotated[str, Field(max_length=1000)]
-#: An item of DynamoDB has 400 KB; the rest of a page and of its snapshot fits beside these.
-Blocks = Annotated[list[dict[str, Any]], at_most(350_000)]
-Seo = Annotated[dict[str, Any], at_most(10_000)]
+#: DynamoDB: an item has at most 400 KB; the other attributes of a page need some of them.
+Blocks = Annotated[list[dict[str, Any]], max_json_bytes(350_000)]
+Seo = Annotated[dict[str, Any], max_json_bytes(10_000)]
 
 
 class Content(Entity, table=cms):
-    """A page as it is now."""
+    """The current version of a page."""
 
     key = Key(OF_TENANT, "CONTENT#{node_id}#LATEST")
     by_type = Key("TENANT#{tenant_id}#TYPE#CONTENT", "{node_id}", index="GSI_Type")
     by_status = Key("TENANT#{tenant_id}#STATUS#{status}", "CONTENT#{node_id}", index="GSI_Status")
     history = History(
         "CONTENT#{node_id}#v{version:06d}",
-        keep=KEPT_VERSIONS,
+        keep=MAX_VERSIONS,
         on_delete="keep",
         restored_from="restored_from",
     )
@@ -87,8 +87,8 @@ class Content(Entity, table=cms):
 
     @pattern
     @classmethod
-    def shown_as(cls, node_id: str) -> Query[ContentSummary]:
-        """What lists show of one page: its status costs half a read unit, whatever its blocks weigh."""
+    def summary_of(cls, node_id: str) -> Query[ContentSummary]:
+        """One page as in lists: half a read unit, whatever the size of its blocks."""
         return cls.by_type.query(node_id=node_id).select(ContentSummary)
 
     @pattern
@@ -105,7 +105,7 @@ class Content(Entity, table=cms):
 
 
 class ContentSummary(BaseModel):
-    """What a list shows of a page; all of it is in the index."""
+    """A page in a list; the index holds all of it."""
 
     node_id: str
     slug: str
@@ -118,7 +118,7 @@ class ContentSummary(BaseModel):
 
 
 class PageLinks(BaseModel):
-    """What the graph of a site reads of a page."""
+    """The attributes of a page that the link graph reads."""
 
     node_id: str
     status: ContentStatus
@@ -126,7 +126,7 @@ class PageLinks(BaseModel):
 
 
 class Route(Entity, table=cms):
-    """The way from a path to a page; the former paths of a page are redirects beside it."""
+    """The page of a path; the former paths of a page redirect to it."""
 
     key = Key(OF_TENANT, "ROUTE#{slug}")
     names = Names("slug", protected=PROTECTED)
@@ -139,7 +139,7 @@ class Route(Entity, table=cms):
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[Self]:
-        """The routes of a tenant, by path, whole: for what leads to them."""
+        """The routes of a tenant by path, with all attributes, for their redirects."""
         return cls.key.query()
 
     @pattern
@@ -150,7 +150,7 @@ class Route(Entity, table=cms):
 
 
 class RouteSummary(BaseModel):
-    """What a list shows of a route."""
+    """A route in a list."""
 
     slug: str
     node_id: str

@@ -1,13 +1,13 @@
-"""Tenants and the people who work in them.
+"""Tenants and their users.
 
-Corrections of the written design, and why:
+Corrections of the written design:
 
-- C0.10: the domain is a unique field: its lock item is written in the transaction of the tenant, so two
-  tenants never have one host, whatever `GSI_Domain` has seen yet.
-- C0.11: tenants lie in one partition, `SYSTEM`. Requests do not read it each time: whoever asks for the
-  tenant of a host keeps the answer for a while (`solotable.web` does).
-- Settings hold secrets among them. No list, no index and no event carries them. They are hidden unless their
-  path is in `public`: a list of names that look like secrets never has them all.
+- C0.10: the domain is a unique field: the tenant's transaction writes its lock item, so two tenants never
+  have one host, even while `GSI_Domain` is behind.
+- C0.11: all tenants are in one partition, `SYSTEM`. Requests do not read it each time: `solotable.web` caches
+  the tenant of a host.
+- Settings can hold secrets. No list, index or event holds settings. A value is hidden unless its path is in
+  `public`, because no list of suspicious names would be complete.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, Field
 
 from solotable import FROM_SCOPE, Created, Entity, Json, Key, Outbox, Query, Unique, Updated, Version, pattern
-from solotable.systems.cms.formats.json_sizes import at_most
+from solotable.systems.cms.formats.json_sizes import max_json_bytes
 from solotable.systems.cms.table import OF_TENANT, SYSTEM, cms
 
 TenantStatus = Literal["active", "suspended", "closed"]
 TenantId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 TenantName = Annotated[str, Field(min_length=1, max_length=200)]
-MOST_SETTINGS = 100_000
+MAX_SETTINGS = 100_000
 PublicPaths = Annotated[list[Annotated[str, Field(min_length=1, max_length=300)]], Field(max_length=200)]
 Role = Literal["TENANT_ADMIN", "EDITOR", "CUSTOMER"]
 
 
 class TenantConfig(Entity, table=cms, scope="global"):
-    """A tenant: its name, its host and its settings. `id` is the tenant that all else belongs to."""
+    """A tenant: its name, its domain and its settings. Its `id` is the tenant of all other entities."""
 
     key = Key(SYSTEM, "TENANT#{id}")
     by_domain = Key("DOMAIN#{domain}", index="GSI_Domain")
@@ -41,8 +41,8 @@ class TenantConfig(Entity, table=cms, scope="global"):
     name: TenantName
     domain: Annotated[str | None, Unique(normalise="casefold")] = None
     status: TenantStatus = "active"
-    settings: Annotated[dict[str, Any], at_most(MOST_SETTINGS), Json()] = Field(default_factory=dict)
-    #: The settings that editors may see, as JSON Pointers: `/mail/from`.
+    settings: Annotated[dict[str, Any], max_json_bytes(MAX_SETTINGS), Json()] = Field(default_factory=dict)
+    #: The settings that editors see, as JSON Pointers: `/mail/from`.
     public: Annotated[PublicPaths, Json()] = Field(default_factory=list)
     created: Annotated[datetime | None, Created()] = None
     updated: Annotated[datetime | None, Updated()] = None
@@ -62,13 +62,13 @@ class TenantConfig(Entity, table=cms, scope="global"):
 
     @pattern
     @classmethod
-    def shown_as(cls, id: str) -> Query[TenantSummary]:  # noqa: A002 - the field's name
-        """What lists show of one tenant."""
+    def summary_of(cls, id: str) -> Query[TenantSummary]:  # noqa: A002 - the field's name
+        """One tenant as in lists."""
         return cls.by_type.query(id=id).select(TenantSummary)
 
 
 class TenantSummary(BaseModel):
-    """What a list shows of a tenant."""
+    """A tenant in a list."""
 
     id: str
     name: str
@@ -77,9 +77,9 @@ class TenantSummary(BaseModel):
 
 
 class User(Entity, table=cms):
-    """Somebody who works for a tenant, and what they may do there.
+    """A user of a tenant, with a role.
 
-    Their id follows from their address as that of a lead does, or is the subject of their tokens.
+    The id is a digest of the address, as for a lead, or the subject of the user's tokens.
     """
 
     key = Key(OF_TENANT, "USER#{user_id}")
@@ -98,7 +98,7 @@ class User(Entity, table=cms):
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[Self]:
-        """The users of a tenant, whole: for an erasure."""
+        """The users of a tenant with all attributes, for an erasure."""
         return cls.key.query()
 
     @pattern
@@ -109,7 +109,7 @@ class User(Entity, table=cms):
 
 
 class UserSummary(BaseModel):
-    """What a list shows of a user."""
+    """A user in a list."""
 
     user_id: str
     email: str
@@ -122,7 +122,7 @@ class UserSummary(BaseModel):
 
 
 class Identity(Entity, table=cms):
-    """The users that the tokens of one subject have stood for. Made of verified tokens, never by a person."""
+    """The users of one token subject. Only verified tokens write it."""
 
     key = Key(OF_TENANT, "IDENTITY#{identity_id}")
 

@@ -1,16 +1,16 @@
-"""What visitors leave: comments, leads with their messages, and consents.
+"""Data of visitors: comments, leads with their messages, and consents.
 
-Corrections of the written design, and why:
+Corrections of the written design:
 
 - C0.4: `COMMENT#<page>#<timestamp>` and `CONSENT#<visitor>#<timestamp>` are the same key for two events of
-  one millisecond, and the second would replace the first. An id stands behind the time, and both are only
-  ever created. A consent's time is the server's; what the browser claims is a field beside it.
-- C0.13: `LEAD#<email>` had an address in keys, cursors, logs and traces. The key is `LEAD#<digest>`, which
-  follows from the tenant and the normalised address, so there is one lead for an address all the same.
-  Events carry `label`, the address with its name hidden, so that the audit trail survives an erasure.
-- The two indexes hold no address: public lists are read from them alone.
-- A message of the contact form is an item of its own, created and never changed: what somebody writes often
-  has no limit but that of one message, and it is erased with the lead.
+  one millisecond, so the second would replace the first. Keys have an id after the time, and writes only
+  create. A consent's time is the server's; the time that the browser claims is another field.
+- C0.13: `LEAD#<email>` would put an address into keys, cursors, logs and traces. The key is `LEAD#<digest>`,
+  made from the tenant and the normalised address, so there is still one lead per address. Events hold
+  `label`, the masked address, so that the audit trail survives an erasure.
+- The two indexes hold no address; public lists read only these.
+- A message of the contact form is a separate item that is created and never changed, so the number of
+  messages has no limit. An erasure of the lead removes them.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, Field
 
 from solotable import FROM_SCOPE, Created, Entity, Json, Key, Outbox, Query, Updated, Version, new_id, pattern
-from solotable.systems.cms.formats.json_sizes import at_most
+from solotable.systems.cms.formats.json_sizes import max_json_bytes
 from solotable.systems.cms.table import OF_TENANT, cms
 
-#: Bytes of JSON that are kept with a lead.
-MOST_DATA = 20_000
+#: The bytes of a lead's JSON data.
+MAX_DATA = 20_000
 CommentStatus = Literal["pending", "approved", "rejected", "spam"]
 LeadStatus = Literal["new", "contacted", "qualified", "closed"]
 
@@ -57,7 +57,7 @@ class Comment(Entity, table=cms):
     @pattern
     @classmethod
     def of_page(cls, page_id: str) -> Query[CommentDetail]:
-        """The comments on a page in the order of time, with addresses: for editors."""
+        """The comments on a page, the oldest first, with addresses, for editors."""
         return cls.key.query(page_id=page_id).select(CommentDetail)
 
     @pattern
@@ -69,7 +69,7 @@ class Comment(Entity, table=cms):
     @pattern
     @classmethod
     def shown(cls, page_id: str) -> Query[CommentSummary]:
-        """The approved comments on a page in the order of time, without addresses: for everybody."""
+        """The approved comments on a page, the oldest first, without addresses."""
         return cls.by_status.query(status="approved", page_id=page_id).select(CommentSummary)
 
     @pattern
@@ -99,7 +99,7 @@ class CommentDetail(CommentSummary):
 
 
 class Lead(Entity, table=cms):
-    """Somebody who left their address; one for each address."""
+    """A visitor who left an address; one lead per address."""
 
     key = Key(OF_TENANT, "LEAD#{lead_id}")
     by_status = Key("TENANT#{tenant_id}#STATUS#{status}", "LEAD#{lead_id}", index="GSI_Status")
@@ -112,7 +112,7 @@ class Lead(Entity, table=cms):
     name: Annotated[str, Field(max_length=200)] = ""
     status: LeadStatus = "new"
     source: Annotated[str, Field(max_length=200)] = ""
-    data: Annotated[dict[str, Any], at_most(MOST_DATA), Json()] = Field(default_factory=dict)
+    data: Annotated[dict[str, Any], max_json_bytes(MAX_DATA), Json()] = Field(default_factory=dict)
     submissions: int = 1
     last_submitted: datetime | None = None
     created: Annotated[datetime | None, Created()] = None
@@ -122,7 +122,7 @@ class Lead(Entity, table=cms):
     @pattern
     @classmethod
     def of_tenant(cls) -> Query[LeadDetail]:
-        """The leads of a tenant, with their addresses and without what was sent along."""
+        """The leads of a tenant, with their addresses and without their data."""
         return cls.key.query().select(LeadDetail)
 
     @pattern
@@ -154,7 +154,7 @@ class LeadDetail(LeadSummary):
 
 
 class Message(Entity, table=cms):
-    """What a lead wrote in the contact form. Created, never changed."""
+    """A message of a lead from the contact form. Created, never changed."""
 
     key = Key(OF_TENANT, "MESSAGE#{lead_id}#{at:ms}#{message_id}")
     by_type = Key("TENANT#{tenant_id}#TYPE#MESSAGE", "{at:ms}#{message_id}", index="GSI_Type")
@@ -175,7 +175,7 @@ class Message(Entity, table=cms):
 
     @pattern
     @classmethod
-    def whole_of_lead(cls, lead_id: str) -> Query[Self]:
+    def all_of_lead(cls, lead_id: str) -> Query[Self]:
         """The messages of a lead, for an erasure."""
         return cls.key.query(lead_id=lead_id)
 
@@ -187,7 +187,7 @@ class Message(Entity, table=cms):
 
 
 class MessageSummary(BaseModel):
-    """What a list shows of a message."""
+    """A message in a list."""
 
     lead_id: str
     at: datetime
@@ -198,7 +198,7 @@ class MessageSummary(BaseModel):
 
 
 class Consent(Entity, table=cms):
-    """What a visitor agreed to, or refused, and the words that were shown. Created, never changed."""
+    """The choices of a visitor, and the policy version that was shown. Created, never changed."""
 
     key = Key(OF_TENANT, "CONSENT#{visitor_id}#{at:ms}#{consent_id}")
 
@@ -214,18 +214,18 @@ class Consent(Entity, table=cms):
     @pattern
     @classmethod
     def of_visitor(cls, visitor_id: str) -> Query[Self]:
-        """What a visitor decided, the latest decision first, whole."""
+        """The decisions of a visitor with all attributes, the latest first."""
         return cls.key.query(visitor_id=visitor_id).descending()
 
     @pattern
     @classmethod
     def listed(cls, visitor_id: str) -> Query[ConsentSummary]:
-        """What a visitor decided, the latest decision first."""
+        """The decisions of a visitor, the latest first."""
         return cls.key.query(visitor_id=visitor_id).descending().select(ConsentSummary)
 
 
 class ConsentSummary(BaseModel):
-    """What a list shows of a consent."""
+    """A consent in a list."""
 
     visitor_id: str
     at: datetime

@@ -1,1 +1,1 @@
-"""Formats that the CMS accepts: slugs, links, MIME types, e-mail addresses."""
+"""Formats that the CMS accepts: slugs, links, MIME types, e-mail addresses, free JSON."""

@@ -1,4 +1,4 @@
-"""People as the table knows them: one spelling of an address, a digest for keys, a label for records."""
+"""E-mail normalisation and hashing for keys, and masking for audit events."""
 
 from __future__ import annotations
 
@@ -7,42 +7,42 @@ import hmac
 import re
 import unicodedata
 
-from solotable.systems.cms.errors import Refused
+from solotable.systems.cms.errors import InvalidInput
 
 _ADDRESS = re.compile(r"[^@\s\x00-\x1f\x7f]{1,64}@[^@\s\x00-\x1f\x7f.]+(\.[^@\s\x00-\x1f\x7f.]+)+")
 _LONGEST = 254
 
 
-def normalised(email: str) -> str:
-    """Return the one spelling of an address: `A@x.org` and `a@X.org ` are the same mailbox.
+def normalise_email(email: str) -> str:
+    """Return the normal form of an address: `A@x.org` and `a@X.org ` are the same mailbox.
 
-    >>> normalised(" Ann@Example.ORG ")
+    >>> normalise_email(" Ann@Example.ORG ")
     'ann@example.org'
     """
     found = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", email).casefold()).strip()
     if len(found) > _LONGEST or not _ADDRESS.fullmatch(found):
-        raise Refused("This is no e-mail address.")
+        raise InvalidInput("This is not an e-mail address.")
     return found
 
 
 def pseudonym(tenant: str, email: str, pepper: bytes = b"") -> str:
-    """Return what stands for an address in keys: the same for the same one, and different for each tenant.
+    """Return the digest of an address for keys; it differs for each tenant.
 
-    Without a pepper whoever has the table can try addresses; with one, only who has that, too.
+    Without a pepper, a reader of the table can test guessed addresses. With one, the pepper is needed too.
     """
-    return digest(tenant, normalised(email), pepper)
+    return digest(tenant, normalise_email(email), pepper)
 
 
 def digest(tenant: str, text: str, pepper: bytes = b"") -> str:
-    """Return what stands for a text that is nobody's to read, different for each tenant."""
+    """Return the digest of a private text; it differs for each tenant."""
     return hmac.new(pepper, f"{tenant}\0{text}".encode(), hashlib.sha256).hexdigest()[:40]
 
 
-def label(email: str) -> str:
-    """Return an address that a person recognises and nobody can write to.
+def mask_email(email: str) -> str:
+    """Return an address with its local part hidden, for audit events.
 
-    >>> label("ann@example.org")
+    >>> mask_email("ann@example.org")
     'a***@example.org'
     """
-    name, _, host = normalised(email).partition("@")
+    name, _, host = normalise_email(email).partition("@")
     return f"{name[0]}***@{host}"

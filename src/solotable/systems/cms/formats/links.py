@@ -1,6 +1,6 @@
-"""The links in free JSON: values of attributes that hold one, as `href`, `ctaLink` or `buttonUrl`.
+"""The links in free JSON: values of names such as `href`, `ctaLink` or `buttonUrl`.
 
-Only links to pages of the site itself count: a path, or a URL whose host is the site's own.
+Only links within the site count: a path, or a URL with the site's host.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from solotable.errors import DataError
-from solotable.web.tenancy.hostnames import canonical_host
+from solotable.web import canonical_host
 
-from .slugs import clean_slug
+from .slugs import normalise_slug
 
 _NAMES = re.compile(r"(?:href|link|url|to)$", re.IGNORECASE)
-#: What a page may be nested; deeper it is not stored.
-_DEEPEST = 64
+#: The depth of stored trees.
+_MAX_DEPTH = 64
 _LONGEST = 2000
 
 
 def links_in(tree: Any, domain: str | None = None) -> set[str]:
-    """Return the paths of the site that a tree of JSON links to, each in its one spelling.
+    """Return the paths of the site that a JSON tree links to, normalised.
 
     >>> sorted(links_in([{"marks": [{"href": "/About Us?x#y"}]}, {"ctaLink": "https://a.org/b"}], "a.org"))
     ['/about-us', '/b']
@@ -32,7 +32,7 @@ def links_in(tree: Any, domain: str | None = None) -> set[str]:
 
 
 def _texts(tree: Any, depth: int) -> Iterator[str]:
-    if depth > _DEEPEST:
+    if depth > _MAX_DEPTH:
         return
     if isinstance(tree, dict):
         for name, value in tree.items():
@@ -47,7 +47,7 @@ def _texts(tree: Any, depth: int) -> Iterator[str]:
 
 
 def path_of(link: str, domain: str | None) -> str | None:
-    """Return the path of the site that a link leads to; None for what leads elsewhere, or nowhere."""
+    """Return the normalised path of a link within the site; None for any other link."""
     try:
         parts = urlsplit(link.strip()) if len(link) <= _LONGEST else None
         if parts is None or parts.scheme not in ("", "http", "https"):
@@ -55,8 +55,8 @@ def path_of(link: str, domain: str | None) -> str | None:
         if parts.netloc and (domain is None or canonical_host(parts.netloc.rpartition("@")[2]) != domain):
             return None
         if not parts.path.startswith("/"):
-            # A site has no page whose links are relative to it, but for the bare host.
+            # Relative links have no base here; a bare host is the home page.
             return "/" if parts.netloc and not parts.path else None
-        return clean_slug(unquote(parts.path))
+        return normalise_slug(unquote(parts.path))
     except (ValueError, DataError):
         return None

@@ -1,15 +1,15 @@
-"""Which files are taken: an allow-list of types with a size for each, and a look at the first bytes.
+"""Allowed file types with their largest sizes, and a check of the first bytes.
 
-SVG and HTML are not on it: they carry scripts that would run on the tenant's own pages.
+SVG and HTML are not allowed: their scripts would run on the tenant's pages.
 """
 
 from __future__ import annotations
 
-from solotable.systems.cms.errors import Refused
+from solotable.systems.cms.errors import InvalidInput
 
 MB = 1024 * 1024
-PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/avif")
-FILMS = ("video/mp4", "video/webm")
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp", "image/avif")
+VIDEOS = ("video/mp4", "video/webm")
 DOCUMENTS = (
     "application/pdf",
     "application/zip",
@@ -19,11 +19,11 @@ DOCUMENTS = (
     "text/csv",
     "text/plain",
 )
-ASSETS = {**dict.fromkeys(PICTURES, 10 * MB), **dict.fromkeys(FILMS, 50 * MB)}
+ASSETS = {**dict.fromkeys(IMAGES, 10 * MB), **dict.fromkeys(VIDEOS, 50 * MB)}
 RESOURCES = {**ASSETS, **dict.fromkeys(DOCUMENTS, 50 * MB)}
 
-#: (offset, bytes): one of these is at the beginning of every file of the type.
-_BEGINNINGS = {
+#: (offset, bytes): every file of the type has one of these.
+_SIGNATURES = {
     "image/png": [(0, b"\x89PNG\r\n\x1a\n")],
     "image/jpeg": [(0, b"\xff\xd8\xff")],
     "image/gif": [(0, b"GIF87a"), (0, b"GIF89a")],
@@ -39,17 +39,17 @@ _BEGINNINGS = {
 }
 
 
-def judge_kind(mime: str, size: int, allowed: dict[str, int]) -> None:
-    """Refuse a type that is not allowed, and a size beyond that of the type."""
-    most = allowed.get(mime)
-    if most is None:
-        raise Refused(f"Files of this type are not taken; allowed are {', '.join(sorted(allowed))}.")
-    if not 0 < size <= most:
-        raise Refused(f"A file of type {mime} has 1 to {most} bytes; this one has {size}.")
+def check_type(mime: str, size: int, allowed: dict[str, int]) -> None:
+    """Raise InvalidInput for a type that is not allowed, or a size above the type's limit."""
+    max_bytes = allowed.get(mime)
+    if max_bytes is None:
+        raise InvalidInput(f"This file type is not allowed; use one of {', '.join(sorted(allowed))}.")
+    if not 0 < size <= max_bytes:
+        raise InvalidInput(f"A file of type {mime} needs 1 to {max_bytes} bytes, got {size}.")
 
 
-def judge_bytes(mime: str, data: bytes) -> None:
-    """Refuse bytes that are visibly not of the type they are said to be."""
-    beginnings = _BEGINNINGS.get(mime)
-    if beginnings and not any(data[at : at + len(start)] == start for at, start in beginnings):
-        raise Refused(f"These bytes are not of type {mime}.")
+def check_bytes(mime: str, data: bytes) -> None:
+    """Raise InvalidInput for bytes without the signature of their type."""
+    signatures = _SIGNATURES.get(mime)
+    if signatures and not any(data[at : at + len(start)] == start for at, start in signatures):
+        raise InvalidInput(f"The bytes are not of type {mime}.")

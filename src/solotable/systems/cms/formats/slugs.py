@@ -1,19 +1,19 @@
-"""Paths of pages: one spelling of each, and none that belongs to the application itself."""
+"""Slugs: the normal form of page paths and product names, and the paths reserved for the API."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
 
-from solotable.systems.cms.errors import Refused
+from solotable.systems.cms.errors import InvalidInput
 
-LONGEST = 300
-#: DynamoDB: a sort key has up to 1024 bytes.
-MOST_BYTES = 900
-#: What is longer is no path however it is folded, and folding takes the square of a run of marks.
-_LONGEST_TEXT = 4 * LONGEST
-_TOO_LONG = f"A path has at most {LONGEST} characters and {MOST_BYTES} bytes."
-#: Paths that shops and the application itself answer; a page there would be in the shadow, or cast one.
+MAX_LENGTH = 300
+#: DynamoDB: a sort key has at most 1024 bytes, and the prefix of the key needs some.
+MAX_BYTES = 900
+#: No longer text can become a path, and normalising takes quadratic time for runs of combining marks.
+_MAX_TEXT = 4 * MAX_LENGTH
+_TOO_LONG = f"A path has at most {MAX_LENGTH} characters and {MAX_BYTES} bytes."
+#: First segments of paths of the API, and of shops.
 RESERVED = frozenset(
     {
         "account",
@@ -53,48 +53,48 @@ RESERVED = frozenset(
         "users",
     }
 )
-#: What cleaning leaves as it is; nearly all that is asked for.
-_CLEAN = re.compile(r"/(?:[a-z0-9]+(?:[-/][a-z0-9]+)*)?")
-_BETWEEN = re.compile(r"(?:[^\w/]|_)+")
+#: Paths that are normal already: nearly all requests.
+_NORMAL = re.compile(r"/(?:[a-z0-9]+(?:[-/][a-z0-9]+)*)?")
+_SEPARATORS = re.compile(r"(?:[^\w/]|_)+")
 _SLASHES = re.compile(r"/+")
 _EDGES = re.compile(r"-*/-*")
 
 
-def clean_slug(text: str) -> str:
-    """Return a path as pages are kept under it: lower case, hyphens, a slash in front and none behind.
+def normalise_slug(text: str) -> str:
+    """Return the normal form of a path: lower case, hyphens, a leading slash and no trailing one.
 
-    >>> clean_slug("About Us!"), clean_slug("//Blog//Ünser 1. Post/"), clean_slug("/")
+    >>> normalise_slug("About Us!"), normalise_slug("//Blog//Ünser 1. Post/"), normalise_slug("/")
     ('/about-us', '/blog/ünser-1-post', '/')
     """
-    if len(text) > _LONGEST_TEXT:
-        raise Refused(_TOO_LONG)
-    if len(text) <= LONGEST and _CLEAN.fullmatch(text):
+    if len(text) > _MAX_TEXT:
+        raise InvalidInput(_TOO_LONG)
+    if len(text) <= MAX_LENGTH and _NORMAL.fullmatch(text):
         return text
-    # Compatibility forms first, or a full-width slash would become one after the cleaning.
+    # Compatibility forms first, or a full-width slash would become a slash afterwards.
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    hyphened = _BETWEEN.sub("-", folded)
+    hyphened = _SEPARATORS.sub("-", folded)
     joined = _SLASHES.sub("/", _EDGES.sub("/", f"/{hyphened}"))
     slug = "/" + joined.strip("/-")
-    if len(slug) > LONGEST or len(slug.encode()) > MOST_BYTES:
-        raise Refused(_TOO_LONG)
+    if len(slug) > MAX_LENGTH or len(slug.encode()) > MAX_BYTES:
+        raise InvalidInput(_TOO_LONG)
     if slug == "/" and text.strip(" /"):
-        raise Refused("There is no letter or digit that a path could be made of.")
+        raise InvalidInput("A path needs at least one letter or digit.")
     return slug
 
 
-def free_slug(text: str) -> str:
-    """Return the clean path of a page, or refuse one that is the application's own."""
-    slug = clean_slug(text)
+def page_slug(text: str) -> str:
+    """Return the normal form of a page's path, or raise InvalidInput for a reserved one."""
+    slug = normalise_slug(text)
     first = slug[1:].partition("/")[0]
     if first in RESERVED:
-        raise Refused(f"What begins with /{first} is not a page's; choose another path.")
+        raise InvalidInput(f"Paths that begin with /{first} are reserved; choose another one.")
     return slug
 
 
 def product_slug(text: str) -> str:
-    """Return the name of a product in a URL: one segment, cleaned as a path is.
+    """Return the slug of a product: one segment in the normal form of a path.
 
     >>> product_slug("Blue Mug / 0.3 l")
     'blue-mug-0-3-l'
     """
-    return "-".join(part for part in clean_slug(text).split("/") if part)
+    return "-".join(part for part in normalise_slug(text).split("/") if part)

@@ -1,4 +1,4 @@
-"""The time as keys hold it."""
+"""The current time with the precision of keys."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ Now = Callable[[], datetime]
 
 
 def now_ms() -> datetime:
-    """Return the time in UTC, cut to the milliseconds that a key has room for."""
-    moment = datetime.now(UTC)
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
+    """Return the time in UTC, truncated to milliseconds as in keys."""
+    now = datetime.now(UTC)
+    return now.replace(microsecond=now.microsecond // 1000 * 1000)

@@ -1,7 +1,7 @@
 """The CMS over HTTP: thin routers over the services, one module for each part of the API.
 
-A route says who may ask (`access`), takes the store of the right tenant (`scope`), calls a service and
-returns what it gives. What must never happen is refused by the services, not here.
+A route names the roles that it requires (`access`), takes the store of the right tenant (`dependencies`),
+calls a service and returns its result. The services enforce the rules of the data, not the routes.
 """
 
 from .admin import tenants, users, visitors

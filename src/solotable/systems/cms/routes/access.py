@@ -1,7 +1,7 @@
-"""Who may ask for what: the roles of each route, said once and kept in the OpenAPI document as `x-roles`.
+"""The roles of each route, declared once and repeated in the OpenAPI document as `x-roles`.
 
-GLOBAL_ADMIN > TENANT_ADMIN > EDITOR. RENDERER is a machine that reads every tenant, CUSTOMER a person
-who reads what was sold to them. A route without `allow` or `PUBLIC` is found by the tests.
+GLOBAL_ADMIN > TENANT_ADMIN > EDITOR. RENDERER is a program that reads every tenant. CUSTOMER is a user who
+reads what was sold to them. A test finds routes without `allow`, `form_route` or `PUBLIC`.
 """
 
 from __future__ import annotations
@@ -10,39 +10,51 @@ from typing import Any
 
 from fastapi import Depends
 
+from solotable.systems.cms.errors import SlugTaken
 from solotable.systems.cms.services import Forbidden
-from solotable.web import Kind, requires
+from solotable.web import ProblemType, requires
 
-from .rate_limits import Sending
+from .rate_limits import FormLimit
 
-GLOBAL = ("GLOBAL_ADMIN",)
-ADMINS = ("TENANT_ADMIN", *GLOBAL)
+GLOBAL_ADMINS = ("GLOBAL_ADMIN",)
+ADMINS = ("TENANT_ADMIN", *GLOBAL_ADMINS)
 EDITORS = ("EDITOR", *ADMINS)
 READERS = ("RENDERER", *EDITORS)
-EVERYBODY = ("CUSTOMER", *READERS)
+ALL_ROLES = ("CUSTOMER", *READERS)
 
 #: For `install(problems=...)`.
-FORBIDDEN: dict[type[Exception], Kind] = {
-    Forbidden: Kind(
-        status=403, slug="forbidden", title="Forbidden", detail="The role does not allow this.", tell=True
-    )
+PROBLEMS: dict[type[Exception], ProblemType] = {
+    Forbidden: ProblemType(
+        status=403,
+        slug="forbidden",
+        title="Forbidden",
+        detail="The role does not allow this.",
+        show_message=True,
+    ),
+    SlugTaken: ProblemType(
+        status=409,
+        slug="already-exists",
+        title="Already exists",
+        detail="Another item has this slug.",
+        show_message=True,
+    ),
 }
 
-#: `**PUBLIC`: without a credential; the tenant is the one whose host name was asked.
+#: `**PUBLIC`: without a credential; the host name decides the tenant.
 PUBLIC: dict[str, Any] = {"openapi_extra": {"x-roles": [], "security": []}}
 
 
-def form(name: str) -> dict[str, Any]:
-    """Return what the route of a visitor's form needs: sent from a page of the site, and not too often."""
+def form_route(name: str) -> dict[str, Any]:
+    """Return the arguments for the route of a visitor's form, which has a rate limit."""
     responses = {code: {"$ref": f"#/components/responses/Problem{code}"} for code in ("403", "429")}
     return {
-        "dependencies": [Depends(Sending(name))],
+        "dependencies": [Depends(FormLimit(name))],
         "openapi_extra": {**PUBLIC["openapi_extra"], "responses": responses},
     }
 
 
 def allow(*roles: str, **extra: Any) -> dict[str, Any]:
-    """Return what a route's decorator needs: `@router.get("/content", **allow(*EDITORS))`."""
+    """Return the arguments for a route that requires roles: `@router.get("/content", **allow(*EDITORS))`."""
     return {
         "dependencies": [Depends(requires(*roles))],
         "openapi_extra": {"x-roles": sorted(roles), **extra},

@@ -1,55 +1,47 @@
-"""How large and how deep a body may be. Bytes of files have a route class of their own: the plain one."""
+"""Limits of JSON bodies in size and depth, and the text fields that bodies share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
 from typing import Annotated, Any
 
-from fastapi import HTTPException, Request, Response
+from fastapi import Request, Response
 from fastapi.routing import APIRoute
 from pydantic import AfterValidator, Field
-from starlette.types import Message
 
-MOST_JSON_BYTES = 1_000_000
-DEEPEST = 32
+from solotable.web import limit_body
+
+MAX_JSON_BYTES = 1_000_000
+MAX_DEPTH = 32
 
 
 class JsonRoute(APIRoute):
-    """A route whose body is JSON: it is refused when it grows beyond a page, before it is parsed.
+    """A route with a JSON body: 413 for a larger body, before it is parsed.
 
-    The app's own limit is that of a film; no JSON needs that much memory.
+    The app's own limit is the size of a video; no JSON body needs that much memory.
     """
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler behind a counter of bytes."""
+        """Return the handler with the lower limit."""
         handle = super().get_route_handler()
         if self.methods is not None and self.methods <= {"GET", "HEAD"}:
             return handle
 
-        async def counted(request: Request) -> Response:
-            received = 0
+        async def handle_limited(request: Request) -> Response:
+            limit_body(request, MAX_JSON_BYTES)
+            return await handle(request)
 
-            async def receive() -> Message:
-                nonlocal received
-                message = await request.receive()
-                received += len(message.get("body", b""))
-                if received > MOST_JSON_BYTES:
-                    raise HTTPException(413, f"JSON has at most {MOST_JSON_BYTES} bytes here.")
-                return message
-
-            return await handle(Request(request.scope, receive))
-
-        return counted
+        return handle_limited
 
 
-def shallow(tree: dict[str, Any]) -> dict[str, Any]:
-    """Return a tree of JSON, or refuse one that is nested too deeply to be merged.
+def check_depth(tree: dict[str, Any]) -> dict[str, Any]:
+    """Return a JSON tree, or raise ValueError when it is nested too deeply to be merged.
 
-    >>> shallow({"a": {"b": 1}})
+    >>> check_depth({"a": {"b": 1}})
     {'a': {'b': 1}}
     """
     level: list[Any] = [tree]
-    for _ in range(DEEPEST):
+    for _ in range(MAX_DEPTH):
         level = [
             inner
             for each in level
@@ -58,11 +50,11 @@ def shallow(tree: dict[str, Any]) -> dict[str, Any]:
         ]
         if not level:
             return tree
-    raise ValueError(f"is nested more than {DEEPEST} deep")
+    raise ValueError(f"is nested more than {MAX_DEPTH} levels deep")
 
 
-Tree = Annotated[dict[str, Any], AfterValidator(shallow)]
+Tree = Annotated[dict[str, Any], AfterValidator(check_depth)]
 Email = Annotated[str, Field(min_length=3, max_length=254)]
 IdText = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$")]
-#: C0.13: it is part of a key, so an e-mail address is none.
+#: C0.13: it becomes part of a key, so the pattern excludes e-mail addresses.
 VisitorId = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.:-]{1,128}$")]

@@ -1,7 +1,7 @@
-"""What the routes of the CMS depend on: the store of a tenant that is there and open, files, ids, versions.
+"""Route dependencies of the CMS: stores of active tenants, the file storage, ids, versions.
 
-`solotable.web` says which tenant a credential reaches. Whether there is such a tenant, and whether it is
-closed, is the CMS's to say: an administrator's typing error must not begin a tenant of its own.
+`solotable.web` decides which tenant a credential reaches. The CMS decides whether that tenant exists and is
+active: a typing error of an administrator must not create a tenant.
 """
 
 from __future__ import annotations
@@ -14,29 +14,27 @@ from urllib.parse import urlsplit
 from fastapi import Depends, HTTPException, Path, Request, Response
 
 from solotable import ANY, AsyncDatabase, AsyncStore
+from solotable.cache import TTLCache
 from solotable.systems.cms.services import Tenants
 from solotable.systems.cms.storage import Storage
 from solotable.web import (
-    Caller,
+    CurrentPrincipal,
+    HostTenantId,
     HostTenants,
     IfMatch,
-    TenantId,
-    TenantStore,
-    Visitor,
+    OptionalPrincipal,
+    Principal,
     canonical_host,
-    database,
     etag,
-    host_store,
-    host_tenant,
+    get_database,
     request_id,
-    tenant,
-    tenant_store,
 )
-from solotable.web.ttl_cache import Kept
+from solotable.web.auth.dependencies import TENANT, CredentialDependency
+from solotable.web.tenancy.dependencies import get_host_store, tenant_id_of, tenant_store_of
 
 
 class Versioned(Protocol):
-    """What has a version."""
+    """An object with a version."""
 
     @property
     def version(self) -> int: ...
@@ -46,74 +44,77 @@ VersionedT = TypeVar("VersionedT", bound=Versioned)
 Id = Annotated[str, Path(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$", examples=["01JD0QK7V3M8Z6X2T9R4C5B1AE"])]
 
 
-class OpenTenants:
-    """Which tenants may be worked in, remembered for a while: C0.11, not every request reads SYSTEM."""
+class ActiveTenants:
+    """The tenants that are active, cached: C0.11, not every request reads SYSTEM."""
 
     def __init__(
-        self, *, ttl_seconds: float = 30.0, most: int = 1024, clock: Callable[[], float] = time.monotonic
+        self, *, ttl_seconds: float = 30.0, max_size: int = 1024, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._kept: Kept[str, None] = Kept(ttl_seconds=ttl_seconds, most=most, clock=clock)
+        self._cache: TTLCache[str, bool] = TTLCache(ttl_seconds=ttl_seconds, max_size=max_size, clock=clock)
 
-    async def admit(self, db: AsyncDatabase, tenant: str) -> None:
-        """Refuse a tenant that is not there (404), or not open (403)."""
+    async def check(self, db: AsyncDatabase, tenant: str) -> None:
+        """Raise 404 for a tenant that does not exist, and 403 for one that is not active."""
 
-        async def ask() -> None:
+        async def load() -> bool:
             found = await Tenants(db).get(tenant)
             if found.status != "active":
                 raise HTTPException(403, f"The tenant is {found.status}.")
+            return True
 
-        await self._kept.get(tenant, ask)
+        await self._cache.load_async(tenant, load)
 
     def forget(self, tenant: str) -> None:
-        """Ask again for a tenant, as something about it has changed."""
-        self._kept.forget(lambda each: each == tenant)
+        """Forget a tenant after it changed."""
+        self._cache.forget(tenant)
 
 
-async def open_tenant(request: Request, chosen: TenantId) -> str:
-    """Return the request's tenant, if it is there and open."""
-    await open_tenants(request).admit(await database(request), chosen)
-    return chosen
+def active_tenants(request: Request) -> ActiveTenants:
+    """Return the app's cache of active tenants."""
+    return cast(ActiveTenants, request.app.state.active_tenants)
 
 
-def open_tenants(request: Request) -> OpenTenants:
-    """Return what the app remembers of tenants."""
-    return cast(OpenTenants, request.app.state.open_tenants)
+async def active_tenant_id_of(request: Request, principal: Principal) -> str:
+    """Return the tenant of the request, if it is active."""
+    tenant = await tenant_id_of(request, principal)
+    await active_tenants(request).check(get_database(request), tenant)
+    return tenant
 
 
-async def site_store(store: TenantStore, _: Annotated[str, Depends(open_tenant)]) -> AsyncStore:
-    """Return the store of the request's tenant, if it is there and open."""
+async def active_store_of(request: Request, principal: Principal) -> AsyncStore:
+    """Return the store of the request's tenant, if that is active."""
+    store = await tenant_store_of(request, principal)
+    await active_tenants(request).check(get_database(request), store.tenant_id or "")
     return store
 
 
-async def acting_database(request: Request, principal: Caller) -> AsyncDatabase:
-    """Return the database itself, for what is done to tenants; it is recorded as the caller's."""
-    return (await database(request)).acting(principal.actor(), request_id=request_id(request))
+async def get_acting_database(request: Request, principal: CurrentPrincipal) -> AsyncDatabase:
+    """Return the database for changes of tenants; its writes name the principal as their actor."""
+    return get_database(request).acting(principal.actor(), request_id=request_id(request))
 
 
-async def reader_store(request: Request, principal: Visitor) -> AsyncStore:
+async def get_reader_store(request: Request, principal: OptionalPrincipal) -> AsyncStore:
     """Return the store of the credential's tenant, or without a credential that of the host name."""
     if principal.kind == "anonymous":
-        return await host_store(request)
-    await open_tenant(request, await tenant(request))
-    return await tenant_store(request)
+        return await get_host_store(request)
+    return await active_store_of(request, principal)
 
 
-async def visitor_store(request: Request, owner: Annotated[str, Depends(host_tenant)]) -> AsyncStore:
-    """Return the store of the host's tenant for what a visitor sends, if it was sent from that site.
+async def get_visitor_store(request: Request, owner: HostTenantId) -> AsyncStore:
+    """Return the store of the host's tenant for a visitor's form, if a page of that site sent it.
 
-    Browsers say where a form stands; another site's page must not fill in ours, and what says nothing is
-    no browser.
+    Browsers send the Origin of the page. A page of another site must not fill in a form of this one, and a
+    request without an Origin is not from a browser.
     """
     origins = request.headers.getlist("origin")
     host = canonical_host(netloc(origins[0])) if len(origins) == 1 else None
     hosts = cast(HostTenants, request.app.state.hosts)
-    if host is None or await hosts.owner(await database(request), host) != owner:
+    if host is None or await hosts.owner(get_database(request), host) != owner:
         raise HTTPException(403, "Send the Origin of a page of this site.")
-    return await host_store(request)
+    return await get_host_store(request)
 
 
 def netloc(origin: str) -> str:
-    """Return the host and port of an Origin; nothing for `null` and what is no URL.
+    """Return the host and port of an Origin; an empty string for `null` and other texts.
 
     >>> netloc("https://acme.example:8443"), netloc("null")
     ('acme.example:8443', '')
@@ -124,32 +125,32 @@ def netloc(origin: str) -> str:
         return ""
 
 
-async def storage(request: Request) -> Storage:
-    """Return where the app keeps bytes."""
+async def get_storage(request: Request) -> Storage:
+    """Return the app's file storage."""
     return cast(Storage, request.app.state.storage)
 
 
-async def pepper(request: Request) -> bytes:
-    """Return what the app mixes into the digests of addresses."""
+async def get_pepper(request: Request) -> bytes:
+    """Return the secret that the app mixes into digests of addresses."""
     return cast(bytes, request.app.state.pepper)
 
 
-async def expected_version(expected: IfMatch) -> int | None:
-    """Return the version of If-Match; None when any will do."""
+async def get_expected_version(expected: IfMatch) -> int | None:
+    """Return the version in If-Match; None for any version."""
     return None if expected is None or expected is ANY else cast(int, expected)
 
 
-def tagged(response: Response, stored: VersionedT) -> VersionedT:
-    """Return what a route answers with, its version in the entity tag."""
+def set_etag(response: Response, stored: VersionedT) -> VersionedT:
+    """Set the ETag of a response to the version of what it returns."""
     response.headers["etag"] = etag(stored.version)
     return stored
 
 
-SiteStore = Annotated[AsyncStore, Depends(site_store)]
-ReaderStore = Annotated[AsyncStore, Depends(reader_store)]
-VisitorStore = Annotated[AsyncStore, Depends(visitor_store)]
-OpenTenant = Annotated[str, Depends(open_tenant)]
-ActingDatabase = Annotated[AsyncDatabase, Depends(acting_database)]
-Files = Annotated[Storage, Depends(storage)]
-Pepper = Annotated[bytes, Depends(pepper)]
-Expected = Annotated[int | None, Depends(expected_version)]
+ActiveStore = Annotated[AsyncStore, Depends(CredentialDependency(TENANT, active_store_of))]
+ActiveTenantId = Annotated[str, Depends(CredentialDependency(TENANT, active_tenant_id_of))]
+ReaderStore = Annotated[AsyncStore, Depends(get_reader_store)]
+VisitorStore = Annotated[AsyncStore, Depends(get_visitor_store)]
+ActingDatabase = Annotated[AsyncDatabase, Depends(get_acting_database)]
+StorageDep = Annotated[Storage, Depends(get_storage)]
+Pepper = Annotated[bytes, Depends(get_pepper)]
+ExpectedVersion = Annotated[int | None, Depends(get_expected_version)]

@@ -1,4 +1,4 @@
-"""An example for every body of the API, put into its OpenAPI document; the tests find a body without one."""
+"""Examples of every body in the OpenAPI document; a test finds bodies without one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _FILE = {"name": "logo.png", "mime": "image/png", "size": 2048}
 _USER = {"email": "eve@acme.example", "name": "Eve", "role": "EDITOR"}
 _TENANT = {"id": "acme", "name": "Acme", "domain": "acme.example"}
 _CONSENT = {"visitor_id": "v-81", "choices": {"analytics": False}, "policy_version": "2026-01"}
-_KEPT = {"tenant_id": "acme", "version": 1}
+_STORED = {"tenant_id": "acme", "version": 1}
 
 _AUDIT = {
     "at": _AT,
@@ -62,12 +62,12 @@ _AUDIT = {
 }
 
 EXAMPLES: dict[str, Any] = {
-    "Access": {"enabled": False},
-    "Announced": {"id": _ID, "upload_url": None},
-    "Asset": {**_KEPT, **_FILE, "asset_id": _ID, "status": "stored", "alt": "Our logo", "created": _AT},
+    "AccessChange": {"enabled": False},
+    "UploadTarget": {"id": _ID, "upload_url": None},
+    "Asset": {**_STORED, **_FILE, "asset_id": _ID, "status": "stored", "alt": "Our logo", "created": _AT},
     "AuditSummary": _AUDIT,
     "AssetSummary": {**_FILE, "asset_id": _ID, "status": "stored", "alt": "Our logo", "version": 2},
-    "Comment": {**_KEPT, **_COMMENT, "page_title": "About us", "author_email": "ben@example.org"},
+    "Comment": {**_STORED, **_COMMENT, "page_title": "About us", "author_email": "ben@example.org"},
     "CommentDetail": {**_COMMENT, "page_title": "About us", "author_email": "ben@example.org"},
     "CommentSummary": _COMMENT,
     "Consent": {**_CONSENT, "tenant_id": "acme", "at": _AT, "consent_id": _ID},
@@ -76,13 +76,13 @@ EXAMPLES: dict[str, Any] = {
     "ContentDraft": {"title": "About us", "status": "published", "blocks": _BLOCKS},
     "ContentPatch": {"title": "About the team", "slug": "/team"},
     "ContentSummary": _SUMMARY,
-    "Context": {**_KEPT, **_CONTEXT, "context_id": _ID},
+    "Context": {**_STORED, **_CONTEXT, "context_id": _ID},
     "ContextChange": {"text": "Short sentences, and few."},
     "ContextDraft": _CONTEXT,
     "Confirmation": {"confirm": "acme"},
     "ContextSummary": {"context_id": _ID, "title": "Voice", "kind": "brand", "version": 1},
     "Erasure": {
-        **_KEPT,
+        **_STORED,
         "at": _AT,
         "erasure_id": _ID,
         "subject": "lead",
@@ -109,7 +109,7 @@ EXAMPLES: dict[str, Any] = {
     },
     "Health": {"status": "ok"},
     "Lead": {
-        **_KEPT,
+        **_STORED,
         "lead_id": "9f2c",
         "email": "ann@example.org",
         "label": "a***@example.org",
@@ -124,7 +124,7 @@ EXAMPLES: dict[str, Any] = {
     },
     "MessageSummary": _MESSAGE,
     "Moderation": {"page_id": _ID, "at": _AT, "comment_id": _ID, "status": "approved"},
-    "Moved": {"path": "/team", "to": "/about-us"},
+    "PathRedirect": {"path": "/team", "to": "/about-us"},
     "NewAsset": {**_FILE, "alt": "Our logo"},
     "NewComment": {
         "page_id": _ID,
@@ -138,7 +138,7 @@ EXAMPLES: dict[str, Any] = {
     "NewMessage": {"email": "ann@example.org", "name": "Ann", "message": "Do you deliver?"},
     "NewResource": {"name": "guide.pdf", "mime": "application/pdf", "size": 90210, "gate": "lead"},
     "NewUser": _USER,
-    "Product": {**_KEPT, **_PRODUCT, "product_id": _ID},
+    "Product": {**_STORED, **_PRODUCT, "product_id": _ID},
     "ProductChange": {"price": "11.00"},
     "ProductDraft": _PRODUCT,
     "ProductSummary": {
@@ -160,12 +160,12 @@ EXAMPLES: dict[str, Any] = {
         "seo": {},
         "updated": _AT,
     },
-    "Received": {"received": True},
-    "Resource": {**_KEPT, **_FILE, "resource_id": _ID, "status": "stored", "gate": "lead", "created": _AT},
+    "Receipt": {"received": True},
+    "Resource": {**_STORED, **_FILE, "resource_id": _ID, "status": "stored", "gate": "lead", "created": _AT},
     "ResourceSummary": {**_FILE, "resource_id": _ID, "status": "stored", "gate": "lead", "created": _AT},
-    "Restoring": {"version": 1},
+    "VersionRestore": {"version": 1},
     "RouteSummary": {"slug": "/about-us", "node_id": _ID, "version": 1},
-    "Signal": {**_KEPT, **_SIGNAL, "signal_id": _ID},
+    "Signal": {**_STORED, **_SIGNAL, "signal_id": _ID},
     "SignalChange": {"status": "done"},
     "SignalDraft": _SIGNAL,
     "SignalSummary": {"signal_id": _ID, "title": _SIGNAL["title"], "source": "support", "status": "new"},
@@ -173,7 +173,7 @@ EXAMPLES: dict[str, Any] = {
     "TenantDraft": _TENANT,
     "TenantErasure": {"tenant": "acme", "removed": 4711, "done": True},
     "TenantSummary": {**_TENANT, "status": "active"},
-    "User": {**_KEPT, **_USER, "user_id": "u-17", "enabled": True},
+    "User": {**_STORED, **_USER, "user_id": "u-17", "enabled": True},
     "UserSummary": {**_USER, "user_id": "u-17", "enabled": True, "version": 1},
     "UserChange": {"role": "TENANT_ADMIN"},
     "VersionDifference": {
@@ -184,12 +184,12 @@ EXAMPLES: dict[str, Any] = {
     "PublicSettings": {"paths": ["/mail/from", "/theme"]},
     "VersionSummary": {"version": 1, "title": "About", "slug": "/about", "status": "draft", "updated": _AT},
 }
-#: For bodies that have no model of their own.
+#: For bodies without a model.
 SETTINGS = {"theme": "light", "mail": {"from": "hello@acme.example", "api_key": "********"}}
 
 
-def exemplified(app: FastAPI) -> None:
-    """Have an app's OpenAPI document carry the examples."""
+def add_examples(app: FastAPI) -> None:
+    """Add the examples to an app's OpenAPI document."""
     make = app.openapi
 
     def openapi() -> dict[str, Any]:
@@ -199,9 +199,9 @@ def exemplified(app: FastAPI) -> None:
             if example is not None:
                 schema["examples"] = [example]
         for operation in document["paths"].get("/settings", {}).values():
-            _give(operation.get("requestBody", {}))
-            _give(operation["responses"]["200"])
-        _give(
+            _set_example(operation.get("requestBody", {}))
+            _set_example(operation["responses"]["200"])
+        _set_example(
             document["paths"].get("/settings/secrets", {}).get("get", {}).get("responses", {}).get("200", {})
         )
         return document
@@ -210,7 +210,7 @@ def exemplified(app: FastAPI) -> None:
     app.openapi = openapi  # type: ignore[method-assign]
 
 
-def _give(body: dict[str, Any]) -> None:
+def _set_example(body: dict[str, Any]) -> None:
     for content in body.get("content", {}).values():
         content["example"] = SETTINGS
 

@@ -1,7 +1,7 @@
-"""How much visitors may send: by the address that they come from, and by the one that they write in a form.
+"""Rate limits of visitors' forms: by network address, and by the e-mail address in the form.
 
-Whoever comes is known to the limiter by a digest, which differs from tenant to tenant. When the limiter
-cannot be asked, a form is taken: a lost message is worse than one too many.
+The limiter knows a visitor by a digest that differs for each tenant. While the limiter is unavailable, forms
+are accepted: a lost message is worse than one too many.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from solotable.systems.cms.formats.email_addresses import digest, pseudonym
 from solotable.systems.limiter import AsyncLimiter, Limit
 from solotable.systems.limiter.http.http_errors import headers_of
 from solotable.systems.limiter.http.identity import by_address
-from solotable.web import host_tenant
+from solotable.web import HostTenantId
 
-from .dependencies import pepper
+from .dependencies import Pepper
 
 NAMESPACE = "cms-visitors"
 RESOURCE = "forms"
 
-#: What may be sent from one address of the network, by form, and as one person (`mails`).
+#: Requests per form from one network address, and per e-mail address (`mails`).
 VISITOR_LIMITS = (
     Limit.per_hour("leads", 30),
     Limit.per_hour("contact", 30),
@@ -30,53 +30,45 @@ VISITOR_LIMITS = (
 )
 
 
-async def limiter(request: Request) -> AsyncLimiter | None:
-    """Return the limiter of the app; None where it has none."""
+async def get_limiter(request: Request) -> AsyncLimiter | None:
+    """Return the app's limiter; None without one."""
     return cast(AsyncLimiter | None, request.app.state.limiter)
 
 
-class Sending:
-    """Counts what a visitor sends by one form: `Depends(Sending("contact"))`."""
+LimiterDep = Annotated[AsyncLimiter | None, Depends(get_limiter)]
+
+
+class FormLimit:
+    """The rate limit of one form by network address: `Depends(FormLimit("contact"))`."""
 
     def __init__(self, form: str) -> None:
         self._form = form
 
     async def __call__(
-        self,
-        request: Request,
-        response: Response,
-        owner: Annotated[str, Depends(host_tenant)],
-        limits: Annotated[AsyncLimiter | None, Depends(limiter)],
-        mixed: Annotated[bytes, Depends(pepper)],
+        self, request: Request, response: Response, owner: HostTenantId, limiter: LimiterDep, pepper: Pepper
     ) -> None:
-        """Take it, or answer with 429."""
-        if limits is not None:
-            visitor = digest(owner, by_address(request.scope), mixed)
-            await _count(limits, f"ip:{visitor}", self._form, response)
+        """Take a token, or answer with 429."""
+        if limiter is not None:
+            visitor = digest(owner, by_address(request.scope), pepper)
+            await _acquire(limiter, f"ip:{visitor}", self._form, response)
 
 
-class Mails:
-    """Counts what is sent in the name of one e-mail address."""
+class SenderLimit:
+    """The rate limit of forms by the e-mail address in them."""
 
-    def __init__(
-        self,
-        response: Response,
-        owner: Annotated[str, Depends(host_tenant)],
-        limits: Annotated[AsyncLimiter | None, Depends(limiter)],
-        mixed: Annotated[bytes, Depends(pepper)],
-    ) -> None:
+    def __init__(self, response: Response, owner: HostTenantId, limiter: LimiterDep, pepper: Pepper) -> None:
         self._response = response
         self._owner = owner
-        self._limits = limits
-        self._pepper = mixed
+        self._limiter = limiter
+        self._pepper = pepper
 
-    async def count(self, email: str) -> None:
-        """Take it, or answer with 429."""
-        if self._limits is not None:
+    async def acquire(self, email: str) -> None:
+        """Take a token, or answer with 429."""
+        if self._limiter is not None:
             sender = pseudonym(self._owner, email, self._pepper)
-            await _count(self._limits, f"mail:{sender}", "mails", self._response)
+            await _acquire(self._limiter, f"mail:{sender}", "mails", self._response)
 
 
-async def _count(limits: AsyncLimiter, entity: str, limit: str, response: Response) -> None:
-    async with limits.acquire(entity, RESOURCE, {limit: 1}, on_unavailable="allow") as lease:
+async def _acquire(limiter: AsyncLimiter, entity: str, limit: str, response: Response) -> None:
+    async with limiter.acquire(entity, RESOURCE, {limit: 1}, on_unavailable="allow") as lease:
         response.headers.update(headers_of(each for each in lease.statuses if each.limit.name == limit))

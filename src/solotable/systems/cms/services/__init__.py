@@ -1,25 +1,25 @@
-"""What the CMS does, as small classes over a tenant's store, or over the database where tenants are made.
+"""The services of the CMS: classes over a tenant's store, or over the database for tenants themselves.
 
-Nothing here knows HTTP. Who may do what is for the routes; what must never happen is refused here.
+Services do not know HTTP. Routes check roles; services enforce the rules of the data.
 """
 
-from .audit import Erasures, Trail, audit_sink
+from .audit import AuditTrail, Erasures, audit_sink
 from .catalogue import ContextDraft, Contexts, ProductDraft, Products, SignalDraft, Signals
-from .files import Announced, Assets, Resources
+from .files import Assets, Resources, UploadTarget
 from .pages.contents import ContentDraft, ContentPatch, Contents
 from .pages.graph import Graph, GraphNode, Graphs
-from .pages.routing import Moved, Routes
+from .pages.routing import PathRedirect, Routes
 from .pages.versions import Versions, VersionSummary
-from .tenancy.erasure import TenantErasure, erase
-from .tenancy.identities import Identities, UnknownUsers, standing
+from .tenancy.erasure import TenantErasure, erase_tenant
+from .tenancy.identities import Identities, UnknownUsers, current_roles
 from .tenancy.settings import Settings
 from .tenancy.tenants import TenantDraft, Tenants
 from .tenancy.users import Forbidden, Users
 from .visitors import Comments, Consents, Leads
 
 __all__ = [
-    "Announced",
     "Assets",
+    "AuditTrail",
     "Comments",
     "Consents",
     "ContentDraft",
@@ -34,7 +34,7 @@ __all__ = [
     "Graphs",
     "Identities",
     "Leads",
-    "Moved",
+    "PathRedirect",
     "ProductDraft",
     "Products",
     "Resources",
@@ -45,12 +45,12 @@ __all__ = [
     "TenantDraft",
     "TenantErasure",
     "Tenants",
-    "Trail",
     "UnknownUsers",
+    "UploadTarget",
     "Users",
     "VersionSummary",
     "Versions",
     "audit_sink",
-    "erase",
-    "standing",
+    "current_roles",
+    "erase_tenant",
 ]

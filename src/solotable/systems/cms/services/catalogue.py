@@ -1,4 +1,4 @@
-"""Products, contexts and signals: made, changed, listed without their long texts, deleted."""
+"""Products, contexts and signals: create, change, list and delete them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Generic, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from solotable import ANY, AsyncStore, Page, Query, Redirect
-from solotable.errors import AlreadyExists, DataError
+from solotable.errors import DataError
 from solotable.systems.cms.entities.catalogue import (
     Context,
     ContextSummary,
@@ -20,7 +20,7 @@ from solotable.systems.cms.entities.catalogue import (
     SignalStatus,
     SignalSummary,
 )
-from solotable.systems.cms.errors import Refused, first_reason, made
+from solotable.systems.cms.errors import InvalidInput, SlugTaken, unwrap_failure, validate
 from solotable.systems.cms.formats.slugs import product_slug
 
 EntityT = TypeVar("EntityT", bound=Product | Context | Signal)
@@ -28,12 +28,12 @@ RowT = TypeVar("RowT", bound=BaseModel)
 
 
 class ProductDraft(BaseModel):
-    """A product as it is given; in a change, what is not given stays as it is."""
+    """A new product; in a change, absent fields keep their values."""
 
     model_config = ConfigDict(extra="forbid")
 
     title: Annotated[str, Field(min_length=1, max_length=200)]
-    #: Without one it is made of the title.
+    #: Without one it is made from the title.
     slug: Annotated[str, Field(min_length=1, max_length=300)] | None = None
     description: Annotated[str, Field(max_length=100_000)] = ""
     price: Annotated[Decimal, Field(ge=0, max_digits=12, decimal_places=2)] = Decimal(0)
@@ -43,7 +43,7 @@ class ProductDraft(BaseModel):
 
 
 class ContextDraft(BaseModel):
-    """A context as it is given."""
+    """A new context."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -53,7 +53,7 @@ class ContextDraft(BaseModel):
 
 
 class SignalDraft(BaseModel):
-    """A signal as it is given."""
+    """A new signal."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -63,8 +63,8 @@ class SignalDraft(BaseModel):
     data: dict[str, Any] = {}
 
 
-class _Kind(Generic[EntityT]):
-    """What is the same for entities that have an id of their own and nothing along with them."""
+class _Catalogue(Generic[EntityT]):
+    """The verbs of entities with an id and no related items."""
 
     def __init__(
         self, store: AsyncStore, entity: type[EntityT], id_field: str, draft: type[BaseModel]
@@ -75,24 +75,24 @@ class _Kind(Generic[EntityT]):
         self._fields = frozenset(draft.model_fields)
 
     async def create(self, draft: BaseModel) -> EntityT:
-        """Make one."""
-        return await self._store.create(made(self._entity, **draft.model_dump()))
+        """Create an entity."""
+        return await self._store.create(validate(self._entity, **draft.model_dump()))
 
-    async def get(self, id: str) -> EntityT:  # noqa: A002 - the name that every entity's id has
-        """Return one, or raise NotFound."""
+    async def get(self, id: str) -> EntityT:  # noqa: A002 - the services' name for an entity's id
+        """Return an entity, or raise NotFound."""
         return await self._store.require(self._entity, **self._key(id))
 
     async def update(self, id: str, changes: dict[str, Any], *, version: int | None = None) -> EntityT:  # noqa: A002
-        """Change the fields that are given."""
+        """Change the given fields."""
         if not changes:
             return await self.get(id)
-        if foreign := sorted(set(changes) - self._fields):
-            raise Refused(f"{self._entity.__name__}.{foreign[0]} is nothing that can be changed.")
+        if unknown := sorted(set(changes) - self._fields):
+            raise InvalidInput(f"{self._entity.__name__}.{unknown[0]} cannot be changed.")
         expected = ANY if version is None else version
         return await self._store.update(self._entity, version=expected, set=changes, **self._key(id))
 
     async def delete(self, id: str, *, version: int | None = None) -> None:  # noqa: A002
-        """Delete one, or raise NotFound."""
+        """Delete an entity, or raise NotFound."""
         found = await self._store.require(self._entity, consistent=True, **self._key(id))
         expected = found.version if version is None else version
         await self._store.delete(self._entity, version=expected, **self._key(id))
@@ -104,32 +104,32 @@ class _Kind(Generic[EntityT]):
         return await self._store.page(query, limit=limit, cursor=cursor)
 
 
-class Products(_Kind[Product]):
-    """The products of one tenant, each with a route from its slug."""
+class Products(_Catalogue[Product]):
+    """The products of one tenant, each with a route for its slug."""
 
     def __init__(self, store: AsyncStore) -> None:
         super().__init__(store, Product, "product_id", ProductDraft)
 
     async def create(self, draft: BaseModel) -> Product:
-        """Make a product and its route; AlreadyExists if the slug that was given is taken."""
-        given = draft.model_dump()
-        product = made(Product, **{**given, "slug": None})
-        if given["slug"] is not None:
-            return await self._created(product, product_slug(given["slug"]))
+        """Create a product and its route, or raise SlugTaken for a given slug."""
+        fields = dict(draft)
+        product = validate(Product, **{**fields, "slug": None})
+        if fields["slug"] is not None:
+            return await self._create(product, product_slug(fields["slug"]))
         try:
-            return await self._created(product, _slug_of(product))
-        except AlreadyExists:
-            return await self._created(product, f"{_slug_of(product)}-{product.product_id[-8:].lower()}")
+            return await self._create(product, _slug_of(product))
+        except SlugTaken:
+            return await self._create(product, f"{_slug_of(product)}-{product.product_id[-8:].lower()}")
 
-    async def _created(self, product: Product, slug: str) -> Product:
-        with first_reason():
+    async def _create(self, product: Product, slug: str) -> Product:
+        with unwrap_failure(slug=slug):
             async with self._store.transaction() as tx:
                 created = tx.create(product.model_copy(update={"slug": slug}))
                 tx.create(ProductRoute(slug=slug, product_id=product.product_id))
         return created
 
     async def by_slug(self, slug: str) -> Product | Redirect[ProductRoute] | None:
-        """Return the product with a slug, where a former slug leads, or None."""
+        """Return the product with a slug, the redirect of a former slug, or None."""
         try:
             name = product_slug(slug)
         except DataError:  # no product can have such a slug
@@ -140,19 +140,19 @@ class Products(_Kind[Product]):
         return await self._store.get(Product, product_id=found.product_id)
 
     async def update(self, id: str, changes: dict[str, Any], *, version: int | None = None) -> Product:  # noqa: A002
-        """Change the fields that are given; a new slug leaves a redirect under the old one."""
+        """Change the given fields; a new slug leaves a redirect at the old one."""
         slug = changes.get("slug")
         if slug is None:
             rest = {name: value for name, value in changes.items() if name != "slug"}
             return await super().update(id, rest, version=version)
-        return await self._moved(id, {**changes, "slug": product_slug(slug)}, version)
+        return await self._move(id, {**changes, "slug": product_slug(slug)}, version)
 
-    async def _moved(self, id: str, changes: dict[str, Any], version: int | None) -> Product:  # noqa: A002
+    async def _move(self, id: str, changes: dict[str, Any], version: int | None) -> Product:  # noqa: A002
         current = await self._store.require(Product, product_id=id, consistent=True)
         if changes["slug"] == current.slug:
             return await super().update(id, changes, version=version)
         expected = current.version if version is None else version
-        with first_reason():
+        with unwrap_failure(slug=changes["slug"]):
             async with self._store.transaction() as tx:
                 tx.update(Product, product_id=id, version=expected, set=changes)
                 if current.slug is None:
@@ -165,7 +165,7 @@ class Products(_Kind[Product]):
     async def delete(self, id: str, *, version: int | None = None) -> None:  # noqa: A002
         """Delete a product, its route and its redirects, or raise NotFound."""
         found = await self._store.require(Product, product_id=id, consistent=True)
-        with first_reason():
+        with unwrap_failure():
             async with self._store.transaction() as tx:
                 tx.delete(Product, product_id=id, version=found.version if version is None else version)
                 if found.slug is not None:
@@ -183,14 +183,14 @@ class Products(_Kind[Product]):
 
 
 def _slug_of(product: Product) -> str:
-    """Return the slug that a title makes; of one without letters or digits the id."""
+    """Return the slug of a title; the id for a title without letters or digits."""
     try:
         return product_slug(product.title) or product.product_id.lower()
     except DataError:
         return product.product_id.lower()
 
 
-class Contexts(_Kind[Context]):
+class Contexts(_Catalogue[Context]):
     """The contexts of one tenant."""
 
     def __init__(self, store: AsyncStore) -> None:
@@ -201,7 +201,7 @@ class Contexts(_Kind[Context]):
         return await self._page(Context.listed(), limit, cursor)
 
 
-class Signals(_Kind[Signal]):
+class Signals(_Catalogue[Signal]):
     """The signals of one tenant."""
 
     def __init__(self, store: AsyncStore) -> None:

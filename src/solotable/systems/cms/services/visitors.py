@@ -1,4 +1,4 @@
-"""What visitors leave: comments, leads, messages, consents. Addresses have one spelling and are in no key."""
+"""Data of visitors: comments, leads, messages, consents. Addresses are normalised, and not in keys."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from solotable import AsyncStore, Page
-from solotable.errors import AlreadyExists, NotFound, VersionConflict
+from solotable.errors import AlreadyExists, NotFound, SolotableError, VersionConflict
 from solotable.systems.cms.entities.pages import Content
 from solotable.systems.cms.entities.visitors import (
-    MOST_DATA,
+    MAX_DATA,
     Comment,
     CommentDetail,
     CommentStatus,
@@ -24,20 +24,18 @@ from solotable.systems.cms.entities.visitors import (
     Message,
     MessageSummary,
 )
-from solotable.systems.cms.errors import Refused, first_reason, made
-from solotable.systems.cms.formats.email_addresses import label, normalised, pseudonym
-from solotable.systems.cms.formats.json_sizes import within
+from solotable.systems.cms.errors import InvalidInput, unwrap_failure, validate
+from solotable.systems.cms.formats.email_addresses import mask_email, normalise_email, pseudonym
+from solotable.systems.cms.formats.json_sizes import check_json_size
 from solotable.systems.cms.formats.timestamps import Now, now_ms
 
 T = TypeVar("T")
-#: How often a submission that meets another one of the same address is made again.
-_ATTEMPTS = 10
 
 
 def tenant_of(store: AsyncStore) -> str:
-    """Return the tenant of a store; what has none cannot be asked for visitors' data."""
+    """Return the tenant of a store, or raise InvalidInput for a store without one."""
     if store.tenant_id is None:
-        raise Refused("Visitors belong to a tenant; take the store from db.tenant(...).")
+        raise InvalidInput("This needs the store of a tenant: db.tenant(...).")
     return store.tenant_id
 
 
@@ -52,14 +50,14 @@ class Comments:
     async def post(
         self, page_id: str, *, author_name: str, body: str, author_email: str | None = None
     ) -> Comment:
-        """Take a comment on a published page; it is shown when it was approved."""
+        """Create a comment on a published page; it is shown after its approval."""
         page = await self._store.get(Content, node_id=page_id)
         if page is None or page.status != "published":
-            raise NotFound(f"There is no page {page_id!r}.")
-        email = None if author_email is None else normalised(author_email)
+            raise NotFound(f"Page {page_id!r} does not exist or is not published.")
+        email = None if author_email is None else normalise_email(author_email)
         author = None if email is None else pseudonym(tenant_of(self._store), email, self._pepper)
         return await self._store.create(
-            made(
+            validate(
                 Comment,
                 page_id=page_id,
                 at=self._now(),
@@ -74,13 +72,13 @@ class Comments:
     async def shown(
         self, page_id: str, *, limit: int = 50, cursor: str | None = None
     ) -> Page[CommentSummary]:
-        """Return the approved comments on a page in the order of time, without addresses."""
+        """Return the approved comments on a page, the oldest first, without addresses."""
         return await self._store.page(Comment.shown(page_id), limit=limit, cursor=cursor)
 
     async def of_page(
         self, page_id: str, *, limit: int = 50, cursor: str | None = None
     ) -> Page[CommentDetail]:
-        """Return all comments on a page in the order of time, for editors."""
+        """Return all comments on a page, the oldest first, for editors."""
         return await self._store.page(Comment.of_page(page_id), limit=limit, cursor=cursor)
 
     async def inbox(
@@ -90,7 +88,7 @@ class Comments:
         return await self._store.page(Comment.in_status(status), limit=limit, cursor=cursor)
 
     async def moderate(self, page_id: str, at: datetime, comment_id: str, status: CommentStatus) -> Comment:
-        """Approve, reject or otherwise judge a comment."""
+        """Set the status of a comment."""
         found = await self._store.require(
             Comment, page_id=page_id, at=at, comment_id=comment_id, consistent=True
         )
@@ -106,13 +104,13 @@ class Leads:
         self._pepper = pepper
 
     def id_of(self, email: str) -> str:
-        """Return the id that the lead of an address has."""
+        """Return the id of the lead with this address."""
         return pseudonym(tenant_of(self._store), email, self._pepper)
 
     async def capture(
         self, email: str, *, name: str = "", source: str = "", data: Mapping[str, Any] | None = None
     ) -> Lead:
-        """Take an address. Who is known already stays who they are: only what was missing is filled in."""
+        """Create or complete the lead of an address; known values stay."""
         lead = self._lead(email, name=name, source=source, data=dict(data or {}))
 
         async def write(known: Lead | None) -> Lead:
@@ -120,50 +118,52 @@ class Leads:
                 return await self._store.create(lead)
             return await self._store.update(known, set=self._changes(known, lead), add={"submissions": 1})
 
-        return await self._written(lead.lead_id, write)
+        return await self._retry(lead.lead_id, write)
 
     async def message(self, email: str, *, body: str, name: str = "") -> Message:
-        """Take a message, and its sender as a lead, in one transaction."""
+        """Store a message, and its sender as a lead, in one transaction."""
         lead = self._lead(email, name=name, source="contact")
-        message = made(Message, lead_id=lead.lead_id, at=self._now(), label=lead.label, name=name, body=body)
+        message = validate(
+            Message, lead_id=lead.lead_id, at=self._now(), label=lead.label, name=name, body=body
+        )
 
         async def write(known: Lead | None) -> Message:
-            with first_reason():
+            with unwrap_failure():
                 async with self._store.transaction() as tx:
                     if known is None:
                         tx.create(lead)
                     else:
-                        # An erasure that goes on meanwhile sees another version, and begins again.
+                        # A concurrent erasure then meets another version of the lead, and starts again.
                         tx.update(known, set=self._changes(known, lead), add={"submissions": 1})
                     return tx.create(message)
 
-        return await self._written(lead.lead_id, write)
+        return await self._retry(lead.lead_id, write)
 
     def _lead(self, email: str, **about: Any) -> Lead:
-        address = normalised(email)
-        known_by = {"lead_id": self.id_of(address), "email": address, "label": label(address)}
-        return made(Lead, last_submitted=self._now(), **known_by, **about)
+        address = normalise_email(email)
+        identity = {"lead_id": self.id_of(address), "email": address, "label": mask_email(address)}
+        return validate(Lead, last_submitted=self._now(), **identity, **about)
 
     def _changes(self, known: Lead, lead: Lead) -> dict[str, Any]:
         try:
-            data = within(MOST_DATA)({**lead.data, **known.data})
+            data = check_json_size(MAX_DATA)({**lead.data, **known.data})
         except ValueError:
-            # Not a refusal: it would tell a stranger that the address is known, and how much of it.
+            # An error would reveal to a visitor that the address is known.
             data = known.data
         changes: dict[str, Any] = {"last_submitted": lead.last_submitted, "data": data}
         if lead.name and not known.name:
             changes["name"] = lead.name
         return changes
 
-    async def _written(self, lead_id: str, write: Callable[[Lead | None], Awaitable[T]]) -> T:
-        for attempt in range(1, _ATTEMPTS + 1):
-            known = await self._store.get(Lead, lead_id=lead_id, consistent=True)
-            try:
-                return await write(known)
-            except (AlreadyExists, VersionConflict, NotFound):
-                if attempt == _ATTEMPTS:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
+    async def _retry(self, lead_id: str, write: Callable[[Lead | None], Awaitable[T]]) -> T:
+        async def attempt() -> T:
+            return await write(await self._store.get(Lead, lead_id=lead_id, consistent=True))
+
+        def may_retry(error: SolotableError) -> bool:
+            # NotFound: an erasure removed the lead after the read.
+            return isinstance(error, (AlreadyExists, VersionConflict, NotFound))
+
+        return await self._store.retry_conflicts(attempt, when=may_retry)
 
     async def find(self, email: str) -> Lead | None:
         """Return the lead of an address by one GetItem, or None."""
@@ -184,17 +184,17 @@ class Leads:
         return await self._store.page(Lead.in_status(status), limit=limit, cursor=cursor)
 
     async def messages(self, *, limit: int = 50, cursor: str | None = None) -> Page[MessageSummary]:
-        """Return what leads wrote, the latest first, without addresses."""
+        """Return the messages of all leads, the latest first, without addresses."""
         return await self._store.page(Message.listed(), limit=limit, cursor=cursor)
 
     async def messages_of(
         self, lead_id: str, *, limit: int = 50, cursor: str | None = None
     ) -> Page[MessageSummary]:
-        """Return what a lead wrote, the latest first, by one Query."""
+        """Return the messages of a lead, the latest first, by one Query."""
         return await self._store.page(Message.of_lead(lead_id), limit=limit, cursor=cursor)
 
     async def set_status(self, lead_id: str, status: LeadStatus) -> Lead:
-        """Say how far things are with somebody."""
+        """Set the status of a lead."""
         found = await self._store.require(Lead, lead_id=lead_id, consistent=True)
         return await self._store.update(found, set={"status": status})
 
@@ -215,9 +215,9 @@ class Consents:
         claimed_at: datetime | None = None,
         user_agent: str = "",
     ) -> Consent:
-        """Record a decision under the time of the server; `claimed_at` is what the browser said."""
+        """Record a decision with the server's time; `claimed_at` is the browser's time."""
         return await self._store.create(
-            made(
+            validate(
                 Consent,
                 visitor_id=visitor_id,
                 at=self._now(),

@@ -22,7 +22,7 @@ from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import aggregate
 from solotable.web import Auth, install, lifespan
 from solotable.web.lifespan import Lifespan
-from solotable.web.periodic import every
+from solotable.web.periodic import run_every
 
 from .dependency import limit_problems
 from .routes import ROUTERS
@@ -114,7 +114,7 @@ def _during(url: str | None, seconds: float) -> Lifespan:
             if url is None:
                 yield
             else:
-                async with every(seconds, partial(do_jobs, url)):
+                async with run_every(seconds, partial(do_jobs, url)):
                     yield
         finally:
             app.state.watch.close()

@@ -18,8 +18,8 @@ from solotable.systems.limiter.admin.entities import OnUnavailable
 from solotable.systems.limiter.admin.limits import Amount
 from solotable.systems.limiter.async_rate_limiter import AsyncLimiter
 from solotable.systems.limiter.lease import AsyncLease
-from solotable.web import anyone
-from solotable.web.http.problems import kind_of
+from solotable.web import authenticate
+from solotable.web.http.problems import problem_type_of
 
 from .http_errors import LIMIT_ERRORS, MEDIA_TYPE, headers_of, problem_response
 from .identity import by_address, entity_of
@@ -31,7 +31,7 @@ _OTHERS = ("id:", "ip:", "key:")
 
 async def by_principal(request: Request) -> str:
     """Name the principal of the verified credential; without one the address."""
-    principal = await anyone(request)
+    principal = await authenticate(request)
     if principal.kind == "anonymous":
         return by_address(request.scope)
     return f"id:{principal.id}" if principal.id.startswith(_OTHERS) else principal.id
@@ -91,4 +91,6 @@ def limit_problems(app: FastAPI) -> None:
 def _status(error: HTTPException | SolotableError) -> int:
     if isinstance(error, HTTPException):
         return error.status_code
-    return problem_response(error).status if isinstance(error, LIMIT_ERRORS) else kind_of(error).status
+    return (
+        problem_response(error).status if isinstance(error, LIMIT_ERRORS) else problem_type_of(error).status
+    )

@@ -1,7 +1,7 @@
-"""`/tenants`, `/settings`: tenants for global administrators, a tenant's settings for its own.
+"""`/tenants` for global administrators, `/settings` for a tenant's administrators and editors.
 
-Settings are hidden but for those that `/settings/public` declares; `/settings/secrets` alone shows the rest,
-to administrators. No route without a credential shows any. After a change the app asks again who owns a host.
+Settings are hidden unless `/settings/public` declares them; only `/settings/secrets` shows the others, to
+administrators. Routes without a credential show no settings. A change forgets the cached owners of hosts.
 """
 
 from __future__ import annotations
@@ -13,30 +13,31 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from solotable.systems.cms.entities import TenantConfig, TenantStatus, TenantSummary
 from solotable.systems.cms.entities.tenancy import PublicPaths
-from solotable.systems.cms.routes.access import ADMINS, EDITORS, GLOBAL, READERS, allow
+from solotable.systems.cms.routes.access import ADMINS, EDITORS, GLOBAL_ADMINS, READERS, allow
 from solotable.systems.cms.routes.body_limits import JsonRoute, Tree
 from solotable.systems.cms.routes.dependencies import (
     ActingDatabase,
-    Expected,
-    Files,
+    ActiveTenantId,
+    ExpectedVersion,
     Id,
-    OpenTenant,
-    open_tenants,
+    StorageDep,
+    active_tenants,
 )
 from solotable.systems.cms.routes.editing.graph import graphs
+from solotable.systems.cms.routes.site.site_info import site_infos
 from solotable.systems.cms.routes.site.sitemaps import sitemaps
-from solotable.systems.cms.services import Settings, TenantDraft, TenantErasure, Tenants, erase
-from solotable.systems.cms.services.tenancy.settings import shown
-from solotable.web import Caller, HostTenants, Page, Paging, Principal, etag
+from solotable.systems.cms.services import Settings, TenantDraft, TenantErasure, Tenants, erase_tenant
+from solotable.systems.cms.services.tenancy.settings import visible_settings
+from solotable.web import CurrentPrincipal, HostTenants, Page, Paging, Principal, etag
 
 router = APIRouter(tags=["tenants"], route_class=JsonRoute)
 
-#: How many items an erasure removes in one request.
-MOST_AT_ONCE = 10_000
+#: The items that an erasure removes in one request.
+MAX_ERASED = 10_000
 
 
 class TenantChange(BaseModel):
-    """A change of a tenant; `domain: null` gives the domain back, `closed` is for good."""
+    """A change of a tenant; `domain: null` releases the domain, status `closed` is final."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -45,7 +46,7 @@ class TenantChange(BaseModel):
 
 
 class Confirmation(BaseModel):
-    """That a tenant is meant to go: its id once more."""
+    """The confirmation of an erasure: the tenant's id again."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -53,7 +54,7 @@ class Confirmation(BaseModel):
 
 
 class PublicSettings(BaseModel):
-    """The settings that editors may see, as JSON Pointers: `/mail/from`. Each names a value, never a map."""
+    """The settings that editors see, as JSON Pointers such as `/mail/from`, each to a value, not a map."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -65,127 +66,135 @@ def summary(config: TenantConfig) -> TenantSummary:
     return TenantSummary(id=config.id, name=config.name, domain=config.domain, status=config.status)
 
 
-def reached(principal: Principal, tenant: str) -> None:
-    """Refuse a tenant that the credential does not reach: a role alone opens none."""
+def check_reach(principal: Principal, tenant: str) -> None:
+    """Raise 403 for a tenant that the credential does not reach; a role alone reaches none."""
     if not principal.reaches(tenant):
         raise HTTPException(403, "The credential does not reach that tenant.")
 
 
-def forget(request: Request, tenant: str) -> None:
-    """Have the app ask again for a tenant, and for all host names."""
+def forget_tenant(request: Request, tenant: str) -> None:
+    """Forget what the app caches of a tenant, and the owners of all host names."""
     cast(HostTenants, request.app.state.hosts).forget()
-    open_tenants(request).forget(tenant)
+    active_tenants(request).forget(tenant)
+    site_infos(request).forget(tenant)
     sitemaps(request).forget(tenant)
     graphs(request).forget(tenant)
 
 
 @router.get("/tenants", **allow(*READERS))
-async def list_tenants(db: ActingDatabase, principal: Caller, paging: Paging) -> Page[TenantSummary]:
-    """List all tenants for who reaches all, and for others their own."""
+async def list_tenants(
+    db: ActingDatabase, principal: CurrentPrincipal, paging: Paging
+) -> Page[TenantSummary]:
+    """List the tenants that the credential reaches."""
     tenants = Tenants(db)
     if principal.tenants is None:
         return Page[TenantSummary].of(await tenants.list(limit=paging.limit, cursor=paging.cursor))
     if paging.cursor is not None:
-        raise HTTPException(400, "One's own tenants are on one page.")
+        raise HTTPException(400, "The tenants of this credential are on one page; leave out the cursor.")
     return Page[TenantSummary](items=await tenants.summaries(sorted(principal.tenants)[:100]))
 
 
-@router.post("/tenants", status_code=201, **allow(*GLOBAL))
+@router.post("/tenants", status_code=201, **allow(*GLOBAL_ADMINS))
 async def create_tenant(
-    draft: TenantDraft, db: ActingDatabase, principal: Caller, request: Request, response: Response
+    draft: TenantDraft, db: ActingDatabase, principal: CurrentPrincipal, request: Request, response: Response
 ) -> TenantSummary:
-    """Make a tenant with its `/` and `/contact`; a domain that is taken is a 409."""
-    reached(principal, draft.id)
-    made = await Tenants(db).create(draft)
-    forget(request, made.id)
-    response.headers["etag"] = etag(made.version)
-    return summary(made)
+    """Create a tenant with its pages `/` and `/contact`; 409 if another tenant has the domain."""
+    check_reach(principal, draft.id)
+    created = await Tenants(db).create(draft)
+    forget_tenant(request, created.id)
+    response.headers["etag"] = etag(created.version)
+    return summary(created)
 
 
 @router.get("/tenants/{tenant}", **allow(*READERS))
-async def get_tenant(tenant: Id, db: ActingDatabase, principal: Caller, response: Response) -> TenantSummary:
+async def get_tenant(
+    tenant: Id, db: ActingDatabase, principal: CurrentPrincipal, response: Response
+) -> TenantSummary:
     """Return a tenant that the credential reaches."""
-    reached(principal, tenant)
+    check_reach(principal, tenant)
     found = await Tenants(db).get(tenant)
     response.headers["etag"] = etag(found.version)
     return summary(found)
 
 
-@router.put("/tenants/{tenant}", **allow(*GLOBAL))
+@router.put("/tenants/{tenant}", **allow(*GLOBAL_ADMINS))
 async def change_tenant(
     tenant: Id,
     body: TenantChange,
     db: ActingDatabase,
-    principal: Caller,
-    version: Expected,
+    principal: CurrentPrincipal,
+    version: ExpectedVersion,
     request: Request,
     response: Response,
 ) -> TenantSummary:
-    """Give a tenant another domain, suspend it, or close it: one of these at a time."""
-    reached(principal, tenant)
+    """Change the domain or the status of a tenant, one of the two."""
+    check_reach(principal, tenant)
     if len(body.model_fields_set) != 1:
-        raise HTTPException(422, "Send a domain or a status, one of the two.")
+        raise HTTPException(422, "Send either a domain or a status.")
     tenants = Tenants(db)
     if "status" in body.model_fields_set:
         stored = await tenants.set_status(tenant, body.status, version=version)
     else:
         stored = await tenants.move(tenant, body.domain, version=version)
-    forget(request, tenant)
+    forget_tenant(request, tenant)
     response.headers["etag"] = etag(stored.version)
     return summary(stored)
 
 
 @router.post(
     "/tenants/{tenant}/erasure",
-    responses={202: {"model": TenantErasure, "description": "A part is erased; repeat it."}},
-    **allow(*GLOBAL),
+    responses={202: {"model": TenantErasure, "description": "A part is erased; repeat the request."}},
+    **allow(*GLOBAL_ADMINS),
 )
-async def erase_tenant(
+async def erase_tenant_data(
     tenant: Id,
     body: Confirmation,
     db: ActingDatabase,
-    principal: Caller,
-    files: Files,
+    principal: CurrentPrincipal,
+    files: StorageDep,
     request: Request,
     response: Response,
 ) -> TenantErasure:
-    """Erase a closed tenant for good, files too; 202 when there is more: repeat it until it is done."""
-    reached(principal, tenant)
+    """Erase the data and files of a closed tenant; 202 if some are left: repeat the request."""
+    check_reach(principal, tenant)
     if body.confirm != tenant:
-        raise HTTPException(422, "To confirm it, send the tenant's id in `confirm`.")
-    done = await erase(db, tenant, storage=files, most=MOST_AT_ONCE)
-    forget(request, tenant)
+        raise HTTPException(422, "To confirm the erasure, send the tenant's id in `confirm`.")
+    done = await erase_tenant(db, tenant, storage=files, max_items=MAX_ERASED)
+    forget_tenant(request, tenant)
     response.status_code = 200 if done.done else 202
     return done
 
 
 @router.get("/settings", tags=["settings"], **allow(*EDITORS))
-async def get_settings(tenant: OpenTenant, db: ActingDatabase, response: Response) -> dict[str, Any]:
-    """Return the settings; what is not declared public is hidden."""
+async def get_settings(tenant: ActiveTenantId, db: ActingDatabase, response: Response) -> dict[str, Any]:
+    """Return the settings; values that are not public are hidden."""
     found = await Tenants(db).get(tenant)
     response.headers["etag"] = etag(found.version)
-    return shown(found)
+    return visible_settings(found)
 
 
 @router.put("/settings", tags=["settings"], **allow(*ADMINS))
 async def merge_settings(
-    patch: Tree, tenant: OpenTenant, db: ActingDatabase, version: Expected, request: Request
+    patch: Tree, tenant: ActiveTenantId, db: ActingDatabase, version: ExpectedVersion, request: Request
 ) -> dict[str, Any]:
-    """Merge a change into the settings: what is not named stays, null removes, what is hidden stays."""
+    """Merge a change into the settings: absent and hidden values stay, null removes a value."""
     merged = await Settings(db, tenant).merge(patch, version=version)
     graphs(request).forget(tenant)
+    site_infos(request).forget(tenant)
     return merged
 
 
 @router.get("/settings/secrets", tags=["settings"], **allow(*ADMINS))
-async def get_secrets(tenant: OpenTenant, db: ActingDatabase) -> dict[str, Any]:
-    """Return what is hidden, as it is."""
+async def get_secrets(tenant: ActiveTenantId, db: ActingDatabase) -> dict[str, Any]:
+    """Return the hidden settings in clear."""
     return await Settings(db, tenant).secrets()
 
 
 @router.get("/settings/public", tags=["settings"], **allow(*EDITORS))
-async def get_public_settings(tenant: OpenTenant, db: ActingDatabase, response: Response) -> PublicSettings:
-    """Return which settings are declared public."""
+async def get_public_settings(
+    tenant: ActiveTenantId, db: ActingDatabase, response: Response
+) -> PublicSettings:
+    """Return the paths of the public settings."""
     found = await Tenants(db).get(tenant)
     response.headers["etag"] = etag(found.version)
     return PublicSettings(paths=found.public)
@@ -193,9 +202,13 @@ async def get_public_settings(tenant: OpenTenant, db: ActingDatabase, response: 
 
 @router.put("/settings/public", tags=["settings"], **allow(*ADMINS))
 async def declare_public_settings(
-    body: PublicSettings, tenant: OpenTenant, db: ActingDatabase, version: Expected, response: Response
+    body: PublicSettings,
+    tenant: ActiveTenantId,
+    db: ActingDatabase,
+    version: ExpectedVersion,
+    response: Response,
 ) -> PublicSettings:
-    """Declare which settings editors may see; all others are hidden from now on."""
+    """Set the paths of the public settings; all others are hidden."""
     stored = await Settings(db, tenant).declare(body.paths, version=version)
     response.headers["etag"] = etag(stored.version)
     return PublicSettings(paths=stored.public)

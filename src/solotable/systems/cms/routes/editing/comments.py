@@ -1,4 +1,4 @@
-"""`/comments`: approved ones for everybody, all with addresses for editors, who moderate them."""
+"""`/comments`: approved comments for visitors; all comments, and moderation, for editors."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from solotable.systems.cms.entities import Comment, CommentDetail, CommentStatus, CommentSummary
 from solotable.systems.cms.routes.access import EDITORS, READERS, allow
 from solotable.systems.cms.routes.body_limits import Email, IdText, JsonRoute
-from solotable.systems.cms.routes.dependencies import Pepper, ReaderStore, SiteStore
+from solotable.systems.cms.routes.dependencies import ActiveStore, Pepper, ReaderStore
 from solotable.systems.cms.services import Comments, Contents
-from solotable.web import Page, Paging, Visitor
-from solotable.web.http.timestamps import Moment
+from solotable.web import OptionalPrincipal, Page, Paging
+from solotable.web.http.timestamps import Timestamp
 
 router = APIRouter(prefix="/comments", tags=["comments"], route_class=JsonRoute)
 
 
 class NewComment(BaseModel):
-    """A comment as it is sent."""
+    """A new comment."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -30,12 +30,12 @@ class NewComment(BaseModel):
 
 
 class Moderation(BaseModel):
-    """What is decided about which comment; page, time and id are as the list has them."""
+    """A moderation decision; `page_id`, `at` and `comment_id` are those of the list."""
 
     model_config = ConfigDict(extra="forbid")
 
     page_id: IdText
-    at: Moment
+    at: Timestamp
     comment_id: IdText
     status: CommentStatus
 
@@ -43,14 +43,16 @@ class Moderation(BaseModel):
 @router.get("", openapi_extra={"x-roles": [], "security": [{}, {"Token": []}, {"ApiKey": []}]})
 async def list_comments(
     store: ReaderStore,
-    principal: Visitor,
+    principal: OptionalPrincipal,
     paging: Paging,
     page_id: Annotated[
         str | None, Query(pattern=r"^[A-Za-z0-9_.:@-]{1,128}$", examples=["01JD0QK7V3M8Z6X2T9R4C5B1AE"])
     ] = None,
-    status: Annotated[CommentStatus | None, Query(description="Only these; for editors.")] = None,
+    status: Annotated[
+        CommentStatus | None, Query(description="Only comments in this status; for editors.")
+    ] = None,
 ) -> Page[CommentDetail] | Page[CommentSummary]:
-    """List the comments on a page: the approved ones, or for editors all of them, or those in a status."""
+    """List the approved comments on a page; for editors all of them, or those in a status."""
     comments = Comments(store)
     if principal.has(*EDITORS):
         if page_id is None:
@@ -61,8 +63,8 @@ async def list_comments(
         found = await comments.of_page(page_id, limit=paging.limit, cursor=paging.cursor)
         return Page[CommentDetail].of(found)
     if page_id is None or status not in (None, "approved"):
-        raise HTTPException(422, "Send page_id; without an editor's role only approved comments are shown.")
-    # With a page that is withdrawn or deleted its comments are not there either.
+        raise HTTPException(422, "Send page_id; only editors see comments that are not approved.")
+    # The comments of an unpublished or deleted page are hidden with it.
     if not await Contents(store).is_published(page_id):
         return Page[CommentSummary](items=[])
     shown = await comments.shown(page_id, limit=paging.limit, cursor=paging.cursor)
@@ -70,15 +72,15 @@ async def list_comments(
 
 
 @router.post("", status_code=201, **allow(*READERS))
-async def post_comment(body: NewComment, store: SiteStore, pepper: Pepper) -> CommentSummary:
-    """Take a comment on a published page; it is shown when it was approved."""
-    made = await Comments(store, pepper=pepper).post(
+async def post_comment(body: NewComment, store: ActiveStore, pepper: Pepper) -> CommentSummary:
+    """Create a comment on a published page; it is shown after its approval."""
+    created = await Comments(store, pepper=pepper).post(
         body.page_id, author_name=body.author_name, body=body.body, author_email=body.author_email
     )
-    return CommentSummary.model_validate(made.model_dump(include=set(CommentSummary.model_fields)))
+    return CommentSummary.model_validate(created.model_dump(include=set(CommentSummary.model_fields)))
 
 
 @router.put("", **allow(*EDITORS))
-async def moderate_comment(body: Moderation, store: SiteStore) -> Comment:
-    """Approve, reject or otherwise judge a comment."""
+async def moderate_comment(body: Moderation, store: ActiveStore) -> Comment:
+    """Set the status of a comment."""
     return await Comments(store).moderate(body.page_id, body.at, body.comment_id, body.status)

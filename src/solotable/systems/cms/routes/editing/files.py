@@ -1,6 +1,6 @@
-"""`/assets`, `/resources`: files are announced, then their bytes come; resources are handed out with care.
+"""`/assets`, `/resources`: register files, upload their bytes, serve and download them.
 
-Bytes are served as what they were announced and judged to be, never as something that runs.
+Bytes are served with the type that was registered and checked, never as something that a browser runs.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from solotable.systems.cms.entities import Asset, AssetSummary, Resource, ResourceSummary
 from solotable.systems.cms.routes.access import ADMINS, EDITORS, PUBLIC, READERS, allow
 from solotable.systems.cms.routes.body_limits import JsonRoute
-from solotable.systems.cms.routes.dependencies import Files, Id, Pepper, SiteStore
-from solotable.systems.cms.services import Announced, Assets, Leads, Resources
-from solotable.web import Caller, HostStore, Page, Paging
+from solotable.systems.cms.routes.dependencies import ActiveStore, Id, Pepper, StorageDep
+from solotable.systems.cms.services import Assets, Leads, Resources, UploadTarget
+from solotable.web import CurrentPrincipal, HostStore, Page, Paging
 
 router = APIRouter(tags=["files"], route_class=JsonRoute)
-#: Without the limit of JSON: the app's own, that of a film, is what counts for these.
+#: Without the limit of JSON bodies; the app's limit, the size of a video, counts.
 bytes_router = APIRouter(tags=["files"])
 
-BYTES: dict[str, Any] = {
+BYTES_BODY: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "content": {
@@ -34,7 +34,7 @@ BYTES: dict[str, Any] = {
         },
     }
 }
-AS_BYTES: dict[int | str, dict[str, Any]] = {
+BYTES_RESPONSE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "The bytes.",
         "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
@@ -43,7 +43,7 @@ AS_BYTES: dict[int | str, dict[str, Any]] = {
 
 
 class NewAsset(BaseModel):
-    """A file whose bytes will come."""
+    """An asset to register, before its bytes are uploaded."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -54,7 +54,7 @@ class NewAsset(BaseModel):
 
 
 class NewResource(BaseModel):
-    """A file to be handed out, whose bytes will come."""
+    """A resource to register, before its bytes are uploaded."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -65,52 +65,52 @@ class NewResource(BaseModel):
 
 
 @router.get("/assets", **allow(*READERS))
-async def list_assets(store: SiteStore, files: Files, paging: Paging) -> Page[AssetSummary]:
+async def list_assets(store: ActiveStore, files: StorageDep, paging: Paging) -> Page[AssetSummary]:
     """List assets, newest first."""
     return Page[AssetSummary].of(await Assets(store, files).list(limit=paging.limit, cursor=paging.cursor))
 
 
 @router.post("/assets", status_code=201, **allow(*EDITORS))
-async def announce_asset(body: NewAsset, store: SiteStore, files: Files) -> Announced:
-    """Announce a picture or film; without an `upload_url` its bytes go to `/assets/{id}/bytes`."""
-    return await Assets(store, files).announce(name=body.name, mime=body.mime, size=body.size, alt=body.alt)
+async def register_asset(body: NewAsset, store: ActiveStore, files: StorageDep) -> UploadTarget:
+    """Register an image or video; without an `upload_url` send its bytes to `/assets/{id}/bytes`."""
+    return await Assets(store, files).register(name=body.name, mime=body.mime, size=body.size, alt=body.alt)
 
 
 @router.get("/assets/{asset_id}", **allow(*READERS))
-async def get_asset(asset_id: Id, store: SiteStore, files: Files) -> Asset:
-    """Return what is known of an asset."""
+async def get_asset(asset_id: Id, store: ActiveStore, files: StorageDep) -> Asset:
+    """Return the metadata of an asset."""
     return await Assets(store, files).get(asset_id)
 
 
-@bytes_router.put("/assets/{asset_id}/bytes", **allow(*EDITORS, **BYTES))
-async def upload_asset(asset_id: Id, request: Request, store: SiteStore, files: Files) -> Asset:
-    """Send the bytes of an announced asset."""
+@bytes_router.put("/assets/{asset_id}/bytes", **allow(*EDITORS, **BYTES_BODY))
+async def upload_asset(asset_id: Id, request: Request, store: ActiveStore, files: StorageDep) -> Asset:
+    """Upload the bytes of a registered asset."""
     return await Assets(store, files).upload(asset_id, await request.body())
 
 
 @router.post("/assets/{asset_id}/confirm", **allow(*EDITORS))
-async def confirm_asset(asset_id: Id, store: SiteStore, files: Files) -> Asset:
-    """Say that the bytes went to the `upload_url`; they are looked up."""
+async def confirm_asset(asset_id: Id, store: ActiveStore, files: StorageDep) -> Asset:
+    """Confirm that the bytes are at the `upload_url`; the server checks them."""
     return await Assets(store, files).confirm(asset_id)
 
 
 @router.delete("/assets/{asset_id}", status_code=204, **allow(*EDITORS))
-async def delete_asset(asset_id: Id, store: SiteStore, files: Files) -> None:
+async def delete_asset(asset_id: Id, store: ActiveStore, files: StorageDep) -> None:
     """Delete an asset and its bytes."""
     await Assets(store, files).delete(asset_id)
 
 
-@router.get("/public/assets/{asset_id}", response_class=Response, responses=AS_BYTES, **PUBLIC)
-async def serve_asset(asset_id: Id, store: HostStore, files: Files) -> Response:
+@router.get("/public/assets/{asset_id}", response_class=Response, responses=BYTES_RESPONSE, **PUBLIC)
+async def serve_asset(asset_id: Id, store: HostStore, files: StorageDep) -> Response:
     """Serve an asset of the site."""
     asset, pieces = await Assets(store, files).stream(asset_id)
-    # Bytes under an id never change: another file has another id.
+    # The bytes of an id never change; another file has another id.
     headers = {"cache-control": "public, max-age=31536000, immutable", "content-length": str(asset.size)}
     return StreamingResponse(pieces, media_type=asset.mime, headers=headers)
 
 
 @router.get("/resources/list", **allow(*EDITORS))
-async def list_resources(store: SiteStore, files: Files, paging: Paging) -> Page[ResourceSummary]:
+async def list_resources(store: ActiveStore, files: StorageDep, paging: Paging) -> Page[ResourceSummary]:
     """List resources, newest first."""
     return Page[ResourceSummary].of(
         await Resources(store, files).list(limit=paging.limit, cursor=paging.cursor)
@@ -118,27 +118,29 @@ async def list_resources(store: SiteStore, files: Files, paging: Paging) -> Page
 
 
 @router.post("/resources/upload", status_code=201, **allow(*ADMINS))
-async def announce_resource(body: NewResource, store: SiteStore, files: Files) -> Announced:
-    """Announce a file; without an `upload_url` its bytes go to `/resources/{id}/bytes`."""
-    return await Resources(store, files).announce(
+async def register_resource(body: NewResource, store: ActiveStore, files: StorageDep) -> UploadTarget:
+    """Register a file; without an `upload_url` send its bytes to `/resources/{id}/bytes`."""
+    return await Resources(store, files).register(
         name=body.name, mime=body.mime, size=body.size, gate=body.gate
     )
 
 
-@bytes_router.put("/resources/{resource_id}/bytes", **allow(*ADMINS, **BYTES))
-async def upload_resource(resource_id: Id, request: Request, store: SiteStore, files: Files) -> Resource:
-    """Send the bytes of an announced resource."""
+@bytes_router.put("/resources/{resource_id}/bytes", **allow(*ADMINS, **BYTES_BODY))
+async def upload_resource(
+    resource_id: Id, request: Request, store: ActiveStore, files: StorageDep
+) -> Resource:
+    """Upload the bytes of a registered resource."""
     return await Resources(store, files).upload(resource_id, await request.body())
 
 
 @router.post("/resources/{resource_id}/confirm", **allow(*ADMINS))
-async def confirm_resource(resource_id: Id, store: SiteStore, files: Files) -> Resource:
-    """Say that the bytes went to the `upload_url`; they are looked up."""
+async def confirm_resource(resource_id: Id, store: ActiveStore, files: StorageDep) -> Resource:
+    """Confirm that the bytes are at the `upload_url`; the server checks them."""
     return await Resources(store, files).confirm(resource_id)
 
 
 @router.delete("/resources/{resource_id}", status_code=204, **allow(*ADMINS))
-async def delete_resource(resource_id: Id, store: SiteStore, files: Files) -> None:
+async def delete_resource(resource_id: Id, store: ActiveStore, files: StorageDep) -> None:
     """Delete a resource and its bytes."""
     await Resources(store, files).delete(resource_id)
 
@@ -146,23 +148,23 @@ async def delete_resource(resource_id: Id, store: SiteStore, files: Files) -> No
 @router.get(
     "/resources/{resource_id}/download",
     response_class=Response,
-    responses={**AS_BYTES, 307: {"description": "To a URL that is good for some minutes."}},
+    responses={**BYTES_RESPONSE, 307: {"description": "To a URL that is valid for some minutes."}},
     **allow("CUSTOMER", *ADMINS),
 )
 async def download_resource(
-    resource_id: Id, store: SiteStore, files: Files, principal: Caller, pepper: Pepper
+    resource_id: Id, store: ActiveStore, files: StorageDep, principal: CurrentPrincipal, pepper: Pepper
 ) -> Response:
-    """Hand a resource out: to administrators, and to a customer who left their address as a lead.
+    """Download a resource: for administrators, and for customers whose address is a lead.
 
-    What is behind a purchase is for administrators only, as there are no orders here yet.
+    Resources behind a purchase are for administrators only, because the CMS has no orders yet.
     """
     resources = Resources(store, files)
     found = await resources.get(resource_id)
     if not principal.has(*ADMINS):
         known = principal.email is not None and await Leads(store, pepper=pepper).find(principal.email)
         if found.gate != "lead" or not known:
-            raise HTTPException(403, f"This file is for those who have passed its {found.gate} gate.")
-    url = await resources.hand_out(resource_id)
+            raise HTTPException(403, f"This file needs a {found.gate}.")
+    url = await resources.download_url(resource_id)
     if url is not None:
         return RedirectResponse(url, status_code=307)
     _, pieces = await resources.stream(resource_id)

@@ -1,4 +1,4 @@
-"""`/audit/graph`: the pages of a site with their links, for editors. Read once a minute, and paged."""
+"""`/audit/graph`: the pages of a site with their links, for editors. Cached for a minute, and paged."""
 
 from __future__ import annotations
 
@@ -7,42 +7,44 @@ from typing import cast
 from fastapi import APIRouter, Request
 
 from solotable import AsyncDatabase, AsyncStore
+from solotable.cache import TTLCache
 from solotable.systems.cms.routes.access import EDITORS, allow
 from solotable.systems.cms.routes.body_limits import JsonRoute
-from solotable.systems.cms.routes.dependencies import ActingDatabase, SiteStore
+from solotable.systems.cms.routes.dependencies import ActingDatabase, ActiveStore
 from solotable.systems.cms.services.pages.graph import Graph, GraphNode, Graphs
 from solotable.systems.cms.services.visitors import tenant_of
 from solotable.web import Page, Paging
-from solotable.web.ttl_cache import Kept
 
 router = APIRouter(tags=["audit"], route_class=JsonRoute)
 
 
 class GraphCache:
-    """The graphs of all tenants, as many as have so many pages and links together."""
+    """The graphs of all tenants; `max_size` bounds the sum of their pages and links."""
 
-    def __init__(self, *, ttl_seconds: float = 60.0, most: int = 500_000) -> None:
-        self._kept: Kept[str, Graph] = Kept(ttl_seconds=ttl_seconds, most=most, weigh=lambda each: each.size)
+    def __init__(self, *, ttl_seconds: float = 60.0, max_size: int = 500_000) -> None:
+        self._cache: TTLCache[str, Graph] = TTLCache(
+            ttl_seconds=ttl_seconds, max_size=max_size, size_of=lambda graph: graph.size
+        )
 
     async def graph(self, db: AsyncDatabase, store: AsyncStore) -> Graph:
         """Return the graph of a store's tenant."""
-        return await self._kept.get(tenant_of(store), Graphs(db, store).read)
+        return await self._cache.load_async(tenant_of(store), Graphs(db, store).read)
 
     def forget(self, tenant: str) -> None:
-        """Read the pages of a tenant again, as one of them has changed."""
-        self._kept.forget(lambda each: each == tenant)
+        """Forget the graph of a tenant after a page changed."""
+        self._cache.forget(tenant)
 
 
 def graphs(request: Request) -> GraphCache:
-    """Return what the app remembers of graphs."""
+    """Return the app's cache of graphs."""
     return cast(GraphCache, request.app.state.graphs)
 
 
 @router.get("/audit/graph", **allow(*EDITORS))
 async def list_graph(
-    request: Request, db: ActingDatabase, store: SiteStore, paging: Paging
+    request: Request, db: ActingDatabase, store: ActiveStore, paging: Paging
 ) -> Page[GraphNode]:
-    """List pages, newest first, with their links, links that lead nowhere, and whether they are orphans."""
+    """List pages, newest first, with their links, broken links, and whether they are orphans."""
     graph = await graphs(request).graph(db, store)
     found = await Graphs(db, store).nodes(graph, limit=paging.limit, cursor=paging.cursor)
     return Page[GraphNode].of(found)

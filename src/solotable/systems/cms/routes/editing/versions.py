@@ -10,27 +10,27 @@ from pydantic import BaseModel, ConfigDict, Field
 from solotable.systems.cms.entities import Content
 from solotable.systems.cms.routes.access import EDITORS, allow
 from solotable.systems.cms.routes.body_limits import JsonRoute
-from solotable.systems.cms.routes.dependencies import Expected, Id, SiteStore, tagged
-from solotable.systems.cms.routes.site.sitemaps import refresh
+from solotable.systems.cms.routes.dependencies import ActiveStore, ExpectedVersion, Id, set_etag
+from solotable.systems.cms.routes.site.sitemaps import forget_site
 from solotable.systems.cms.services import Versions, VersionSummary
 from solotable.web import Page, Paging
 
 router = APIRouter(prefix="/content/{node_id}", tags=["versions"], route_class=JsonRoute)
 
 #: A version in a key has six digits.
-Number = Annotated[int, Field(ge=1, le=999_999)]
+VersionNumber = Annotated[int, Field(ge=1, le=999_999)]
 
 
-class Restoring(BaseModel):
-    """Which version to go forward to."""
+class VersionRestore(BaseModel):
+    """The version to restore."""
 
     model_config = ConfigDict(extra="forbid")
 
-    version: Number
+    version: VersionNumber
 
 
 class FieldDifference(BaseModel):
-    """A field that differs."""
+    """A field that differs between two versions."""
 
     field: str
     before: Any = None
@@ -38,7 +38,7 @@ class FieldDifference(BaseModel):
 
 
 class VersionDifference(BaseModel):
-    """What differs between two versions."""
+    """The differences between two versions."""
 
     before: int
     after: int
@@ -46,7 +46,7 @@ class VersionDifference(BaseModel):
 
 
 @router.get("/versions", **allow(*EDITORS))
-async def list_versions(node_id: Id, store: SiteStore, paging: Paging) -> Page[VersionSummary]:
+async def list_versions(node_id: Id, store: ActiveStore, paging: Paging) -> Page[VersionSummary]:
     """List the former versions, newest first, at most 20 on a page."""
     found = await Versions(store).list(node_id, limit=paging.limit, cursor=paging.cursor)
     return Page[VersionSummary].of(found)
@@ -54,16 +54,16 @@ async def list_versions(node_id: Id, store: SiteStore, paging: Paging) -> Page[V
 
 @router.get("/versions/{version}", **allow(*EDITORS))
 async def get_version(
-    node_id: Id, version: Annotated[int, Path(ge=1, le=999_999, examples=[1])], store: SiteStore
+    node_id: Id, version: Annotated[int, Path(ge=1, le=999_999, examples=[1])], store: ActiveStore
 ) -> Content:
-    """Return one version whole."""
+    """Return one version with its blocks."""
     return await Versions(store).get(node_id, version)
 
 
 @router.get("/diff", **allow(*EDITORS))
 async def diff_versions(
     node_id: Id,
-    store: SiteStore,
+    store: ActiveStore,
     before: Annotated[int, Query(ge=1, le=999_999, examples=[1])],
     after: Annotated[int, Query(ge=1, le=999_999, examples=[2])],
 ) -> VersionDifference:
@@ -75,9 +75,14 @@ async def diff_versions(
 
 @router.post("/restore", **allow(*EDITORS))
 async def restore_version(
-    node_id: Id, body: Restoring, store: SiteStore, over: Expected, request: Request, response: Response
+    node_id: Id,
+    body: VersionRestore,
+    store: ActiveStore,
+    over: ExpectedVersion,
+    request: Request,
+    response: Response,
 ) -> Content:
-    """Write an old version's content as a new version; address and status stay."""
+    """Write an old version's content as a new version; slug and status stay."""
     restored = await Versions(store).restore(node_id, body.version, over=over)
-    refresh(request, store)
-    return tagged(response, restored)
+    forget_site(request, store)
+    return set_etag(response, restored)

@@ -1,7 +1,7 @@
 """The public site: `GET /{path}` (a page, or 301), `sitemap.xml`, `robots.txt`, `health`.
 
-The host name says whose site it is. A page is JSON, or HTML for who prefers that. What is not published
-is not there; a path that is written otherwise than the page's own is sent to that one.
+The host name decides the site. The Accept header decides between JSON and HTML. Unpublished pages are a 404;
+another spelling of a page's path redirects to the page.
 """
 
 from __future__ import annotations
@@ -23,18 +23,19 @@ from solotable.systems.cms.entities import Content, ContentKind
 from solotable.systems.cms.formats.slugs import RESERVED
 from solotable.systems.cms.routes.access import PUBLIC
 from solotable.systems.cms.routes.body_limits import JsonRoute
-from solotable.systems.cms.services import Moved, Routes, Tenants
-from solotable.web import DatabaseDep, HostStore, HostTenant, HostTenants, host_tenant, not_modified
-from solotable.web.tenancy.tenants import opened
+from solotable.systems.cms.services import PathRedirect, Routes, Tenants
+from solotable.web import DatabaseDep, HostStore, HostTenantId, HostTenants, get_database, not_modified
+from solotable.web.tenancy.dependencies import get_host_tenant_id
 
-from .markup import address, page_html
-from .sitemaps import MOST_PARTS, sitemaps
+from .markup import page_html, url_path
+from .site_info import site_infos
+from .sitemaps import MAX_PARTS, sitemaps
 
 
 class PagePath(Convertor[str]):
-    """Paths that a page may have: none that begins as the application's own do.
+    """Paths that a page can have: all but those of the API.
 
-    So the site can be asked first, and a page need not be held against every route of the API.
+    So the page route comes first, and a page is not matched against every route of the API.
     """
 
     regex = rf"(?!(?:{'|'.join(re.escape(each.replace('-', '.')) for each in sorted(RESERVED))})(?:/|$)).*"
@@ -51,20 +52,18 @@ class PagePath(Convertor[str]):
 register_url_convertor("page", PagePath())
 router = APIRouter(tags=["site"], route_class=JsonRoute)
 
-_FRESH = {"cache-control": "public, max-age=60", "vary": "accept, host"}
-_FRESH_LINES = [(name.encode(), value.encode()) for name, value in _FRESH.items()]
+_CACHE_HEADERS = {"cache-control": "public, max-age=60", "vary": "accept, host"}
+_RAW_CACHE_HEADERS = [(name.encode(), value.encode()) for name, value in _CACHE_HEADERS.items()]
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-MOVED: dict[int | str, dict[str, Any]] = {
+RESPONSES: dict[int | str, dict[str, Any]] = {
     301: {"description": "The page has another path now."},
-    304: {"description": "The page is the one that the client has."},
+    304: {"description": "The client has this version of the page."},
 }
-Part = Annotated[
-    int | None, Query(ge=1, le=MOST_PARTS, description="A part of a long sitemap, as its index names it.")
-]
+Part = Annotated[int | None, Query(ge=1, le=MAX_PARTS, description="The number of a part of a long sitemap.")]
 
 
 class PublicPage(BaseModel):
-    """A page as everybody may see it."""
+    """A published page."""
 
     id: str
     path: str
@@ -77,13 +76,13 @@ class PublicPage(BaseModel):
 
 
 class Health(BaseModel):
-    """That the application answers."""
+    """The state of the application."""
 
     status: str = "ok"
 
 
 def prefers_html(accept: str) -> bool:
-    """Say whether an Accept header would rather have HTML than JSON.
+    """Return whether an Accept header prefers HTML to JSON.
 
     >>> prefers_html("text/html,*/*;q=0.8"), prefers_html("*/*")
     (True, False)
@@ -103,7 +102,7 @@ def prefers_html(accept: str) -> bool:
 
 
 async def base_url(request: Request, db: DatabaseDep, owner: str) -> str:
-    """Return where the tenant's site is, by its own domain and not by what the client says."""
+    """Return the base URL of a tenant's site, from its domain and not from the client's headers."""
     domain = (await Tenants(db).get(owner)).domain or ""
     port = cast(HostTenants, request.app.state.hosts).port_of(request)
     shown = "" if port is None or port == _DEFAULT_PORTS.get(request.url.scheme) else f":{port}"
@@ -111,11 +110,10 @@ async def base_url(request: Request, db: DatabaseDep, owner: str) -> str:
 
 
 class PageRoute(APIRoute):
-    """The route of pages, which are asked for most: a page is answered without solving dependencies.
+    """The route of pages, the most frequent requests: it does not use FastAPI's dependencies.
 
-    They cost FastAPI as much as a page's two reads. So it takes no dependency of a router: it belongs to
-    the app itself, which also saves the matching of a router that was included. Errors are answered by
-    the app's handlers, as those of every route.
+    Dependencies cost FastAPI as much as a page's two reads. The route belongs to the app itself, because
+    matching an included router costs time too. The app's handlers answer errors, as for every route.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **settings: Any) -> None:
@@ -129,43 +127,45 @@ async def _serve_page(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def serve_pages(app: FastAPI) -> None:
-    """Have an app serve pages, by the first of its routes: it takes no path that is another's."""
+    """Add the page route as the first of an app; its paths exclude those of other routes."""
     route = PageRoute(
         "/{path:page}",
         render,
         methods=["GET"],
         tags=["site"],
         response_model=PublicPage,
-        responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}, **MOVED},
+        responses={200: {"content": {"text/html": {"schema": {"type": "string"}}}}, **RESPONSES},
         **PUBLIC,
     )
     app.router.routes.insert(0, route)
 
 
 async def render(path: str, request: Request) -> Response:
-    """Serve the page at a path as JSON or HTML, or say where it is now."""
-    # Nobody is acting: nothing is written.
-    store = opened(request).tenant(await host_tenant(request))
+    """Serve the page at a path as JSON or HTML, or redirect to its current path."""
+    # A store without an actor: it only reads.
+    store = get_database(request).tenant(await get_host_tenant_id(request))
     found = await Routes(store).resolve(f"/{path}")
     if found is None:
-        raise HTTPException(404, "There is no page at this path.")
-    target = found.to if isinstance(found, Moved) else found.slug
-    if isinstance(found, Moved) or target != f"/{path}":
-        return RedirectResponse(address(target), status_code=301, headers=_FRESH)
-    return represent(request, found)
+        raise HTTPException(404, "No page has this path.")
+    target = found.to if isinstance(found, PathRedirect) else found.slug
+    if isinstance(found, PathRedirect) or target != f"/{path}":
+        return RedirectResponse(url_path(target), status_code=301, headers=_CACHE_HEADERS)
+    return await page_response(request, found)
 
 
-def represent(request: Request, page: Content) -> Response:
-    """Return a page in the form that the client prefers."""
-    html = prefers_html(",".join(request.headers.getlist("accept")))
-    # Another page may come to this path with the same version, and HTML is not the JSON of it.
-    tag = f'"{page.node_id}-{page.version}-{"html" if html else "json"}"'
+async def page_response(request: Request, page: Content) -> Response:
+    """Return a page in the format that the client prefers."""
+    site = None
+    if prefers_html(",".join(request.headers.getlist("accept"))):
+        site = await site_infos(request).get(get_database(request), page.tenant_id)
+    # Another page may take this path with the same version; HTML differs from JSON and by its site.
+    tag = f'"{page.node_id}-{page.version}-{"json" if site is None else site.tag}"'
     if not_modified(request, tag):
         response = Response(status_code=304)
-    elif html:
-        response = HTMLResponse(page_html(page))
+    elif site is not None:
+        response = HTMLResponse(page_html(page, site))
     else:
-        # A PublicPage without being one: what was read is valid, and models cost more than the reads.
+        # The fields of a PublicPage without the model: it would cost more than the reads.
         body = {
             "id": page.node_id,
             "path": page.slug,
@@ -177,22 +177,22 @@ def represent(request: Request, page: Content) -> Response:
             "updated": page.updated,
         }
         response = Response(to_json(body), media_type="application/json")
-    response.raw_headers += [*_FRESH_LINES, (b"etag", tag.encode("latin-1"))]
+    response.raw_headers += [*_RAW_CACHE_HEADERS, (b"etag", tag.encode("latin-1"))]
     return response
 
 
 @router.get("/health", **PUBLIC)
 async def health() -> Health:
-    """Say that the application answers; the database is not asked."""
+    """Return that the application runs; it does not read the database."""
     return Health()
 
 
 @router.get("/robots.txt", response_class=PlainTextResponse, **PUBLIC)
-async def robots(request: Request, db: DatabaseDep, owner: HostTenant) -> PlainTextResponse:
-    """Tell robots what is theirs to read."""
+async def robots(request: Request, db: DatabaseDep, owner: HostTenantId) -> PlainTextResponse:
+    """Return the rules for crawlers."""
     base = await base_url(request, db, owner)
     text = f"User-agent: *\nAllow: /\nDisallow: /docs\n\nSitemap: {base}/sitemap.xml\n"
-    return PlainTextResponse(text, headers=_FRESH)
+    return PlainTextResponse(text, headers=_CACHE_HEADERS)
 
 
 @router.get(
@@ -204,36 +204,36 @@ async def robots(request: Request, db: DatabaseDep, owner: HostTenant) -> PlainT
     **PUBLIC,
 )
 async def sitemap(
-    request: Request, db: DatabaseDep, owner: HostTenant, store: HostStore, part: Part = None
+    request: Request, db: DatabaseDep, owner: HostTenantId, store: HostStore, part: Part = None
 ) -> Response:
-    """List the published pages of the site, or the parts of that list where it is a long one."""
+    """Return the published pages of the site; for a long list its parts."""
     text = await sitemaps(request).text(store, part, base=await base_url(request, db, owner))
     if text is None:
-        raise HTTPException(404, "The sitemap has no such part.")
-    return Response(text, media_type="application/xml", headers=_FRESH)
+        raise HTTPException(404, "The sitemap does not have this part.")
+    return Response(text, media_type="application/xml", headers=_CACHE_HEADERS)
 
 
-def bodiless(answer: Response) -> Response:
-    """Return an answer without its body; its headers stay, also how long the body would be."""
-    answer.body = b""
-    return answer
+def without_body(response: Response) -> Response:
+    """Return a response without its body; the headers stay, Content-Length too."""
+    response.body = b""
+    return response
 
 
-@router.head("/{path:page}", response_class=Response, responses=MOVED, **PUBLIC)
+@router.head("/{path:page}", response_class=Response, responses=RESPONSES, **PUBLIC)
 async def head_page(path: str, request: Request) -> Response:
-    """Say what GET of a page would, without the page."""
-    return bodiless(await render(path, request))
+    """Return the headers of GET for a page."""
+    return without_body(await render(path, request))
 
 
 @router.head("/robots.txt", response_class=Response, **PUBLIC)
-async def head_robots(request: Request, db: DatabaseDep, owner: HostTenant) -> Response:
-    """Say what GET of robots.txt would, without the text."""
-    return bodiless(await robots(request, db, owner))
+async def head_robots(request: Request, db: DatabaseDep, owner: HostTenantId) -> Response:
+    """Return the headers of GET for robots.txt."""
+    return without_body(await robots(request, db, owner))
 
 
 @router.head("/sitemap.xml", response_class=Response, **PUBLIC)
 async def head_sitemap(
-    request: Request, db: DatabaseDep, owner: HostTenant, store: HostStore, part: Part = None
+    request: Request, db: DatabaseDep, owner: HostTenantId, store: HostStore, part: Part = None
 ) -> Response:
-    """Say what GET of the sitemap would, without the list."""
-    return bodiless(await sitemap(request, db, owner, store, part))
+    """Return the headers of GET for the sitemap."""
+    return without_body(await sitemap(request, db, owner, store, part))

@@ -1,4 +1,4 @@
-"""`/routes`, `/redirects`, `/resolve`: the paths of a tenant, for those who look after them."""
+"""`/routes`, `/redirects`, `/resolve`: the paths of a tenant, for editors and renderers."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from solotable.systems.cms.entities import Content, RouteSummary
 from solotable.systems.cms.routes.access import EDITORS, READERS, allow
 from solotable.systems.cms.routes.body_limits import JsonRoute
-from solotable.systems.cms.routes.dependencies import SiteStore
-from solotable.systems.cms.services import Moved, Routes
+from solotable.systems.cms.routes.dependencies import ActiveStore
+from solotable.systems.cms.services import PathRedirect, Routes
 from solotable.web import Page, Paging
 
-from .sitemaps import refresh
+from .sitemaps import forget_site
 
 router = APIRouter(tags=["routes"], route_class=JsonRoute)
 
@@ -21,28 +21,28 @@ PathText = Annotated[str, Query(min_length=1, max_length=400, examples=["/about-
 
 
 @router.get("/routes", **allow(*READERS))
-async def list_routes(store: SiteStore, paging: Paging) -> Page[RouteSummary]:
+async def list_routes(store: ActiveStore, paging: Paging) -> Page[RouteSummary]:
     """List routes by path."""
     return Page[RouteSummary].of(await Routes(store).list(limit=paging.limit, cursor=paging.cursor))
 
 
 @router.get("/redirects", **allow(*READERS))
-async def list_redirects(store: SiteStore, paging: Paging) -> Page[Moved]:
-    """List redirects; a page of them may be empty and still have a cursor."""
-    return Page[Moved].of(await Routes(store).redirects(limit=paging.limit, cursor=paging.cursor))
+async def list_redirects(store: ActiveStore, paging: Paging) -> Page[PathRedirect]:
+    """List redirects; an empty page may still have a cursor."""
+    return Page[PathRedirect].of(await Routes(store).redirects(limit=paging.limit, cursor=paging.cursor))
 
 
 @router.delete("/redirects", status_code=204, **allow(*EDITORS))
-async def release_redirect(store: SiteStore, path: PathText, request: Request) -> None:
-    """Give up a redirect, so that another page may have its path."""
+async def release_redirect(store: ActiveStore, path: PathText, request: Request) -> None:
+    """Delete a redirect, so that another page can use its path."""
     await Routes(store).release(path)
-    refresh(request, store)
+    forget_site(request, store)
 
 
 @router.get("/resolve", **allow(*READERS))
-async def resolve_path(store: SiteStore, path: PathText, preview: bool = False) -> Content | Moved:
-    """Return the page at a path, or where it has moved to; with `preview` also what is not published."""
+async def resolve_path(store: ActiveStore, path: PathText, preview: bool = False) -> Content | PathRedirect:
+    """Return the page at a path, or its redirect; with `preview` unpublished pages too."""
     found = await Routes(store).resolve(path, preview=preview)
     if found is None:
-        raise HTTPException(404, "There is no page at this path.")
+        raise HTTPException(404, "No page has this path.")
     return found

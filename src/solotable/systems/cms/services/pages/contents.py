@@ -1,8 +1,8 @@
-"""Pages: made, changed, listed and deleted, each together with the route that leads to them.
+"""Pages: create, change, list and delete them together with their routes.
 
-Content and route are written in one transaction or not at all. Lists read an index that holds no blocks.
-Deleting a page (C0.14) removes it, its route and its redirects in one transaction; its versions stay, so
-that `recover` gives it back, until `purge` removes them.
+A page and its route are written in one transaction. Lists read an index without blocks. Deleting a page
+(C0.14) removes it, its route and its redirects in one transaction. Its versions stay for `recover` until
+`purge` removes them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict
 
 from solotable import ANY, AsyncStore, Page
-from solotable.errors import NotFound, VersionConflict
+from solotable.errors import ConditionFailed, NotFound, SolotableError, VersionConflict
 from solotable.systems.cms.entities.pages import (
     Blocks,
     Content,
@@ -24,15 +24,17 @@ from solotable.systems.cms.entities.pages import (
     Seo,
     Title,
 )
-from solotable.systems.cms.errors import Refused, first_reason, made
-from solotable.systems.cms.formats.slugs import free_slug
+from solotable.systems.cms.errors import InvalidInput, unwrap_failure, validate
+from solotable.systems.cms.formats.json_sizes import CHECKED
+from solotable.systems.cms.formats.slugs import page_slug
 
-#: How often a move that meets another one of the same page is made again.
-_ATTEMPTS = 10
+
+class _PageMoved(ConditionFailed):
+    """The route that was read is gone, because another request moved the page."""
 
 
 class ContentDraft(BaseModel):
-    """A new page; without a slug its path is made of its title."""
+    """A new page; without a slug its path is made from its title."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -46,7 +48,7 @@ class ContentDraft(BaseModel):
 
 
 class ContentPatch(BaseModel):
-    """A change of a page; what is not given stays as it is, and null is not a value of any field."""
+    """A change of a page; an absent field keeps its value, and null is not allowed."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -59,7 +61,7 @@ class ContentPatch(BaseModel):
     seo: Seo = {}
 
     def given(self) -> dict[str, Any]:
-        """Return the fields that were given."""
+        """Return the given fields."""
         return {name: getattr(self, name) for name in self.model_fields_set}
 
 
@@ -70,29 +72,29 @@ class Contents:
         self._store = store
 
     async def create(self, draft: ContentDraft) -> Content:
-        """Make a page and its route; AlreadyExists if the path is taken, and nothing is written."""
-        slug = free_slug(draft.title if draft.slug is None else draft.slug)
-        content = made(Content, **draft.model_dump(exclude={"slug"}), slug=slug)
-        with first_reason():
+        """Create a page and its route, or raise SlugTaken."""
+        slug = page_slug(draft.title if draft.slug is None else draft.slug)
+        content = validate(Content, CHECKED, **{**dict(draft), "slug": slug})
+        with unwrap_failure(slug=slug):
             async with self._store.transaction() as tx:
                 created = tx.create(content)
                 tx.create(Route(slug=slug, node_id=content.node_id))
         return created
 
     async def get(self, node_id: str) -> Content:
-        """Return a page as it is now, or raise NotFound."""
+        """Return the current version of a page, or raise NotFound."""
         return await self._store.require(Content, node_id=node_id)
 
     async def is_published(self, node_id: str) -> bool:
-        """Say whether everybody may see a page, without reading its blocks."""
-        found = await self._store.first(Content.shown_as(node_id))
+        """Return whether a page is published, without reading its blocks."""
+        found = await self._store.first(Content.summary_of(node_id))
         return found is not None and found.node_id == node_id and found.status == "published"
 
     async def update(self, node_id: str, patch: ContentPatch, *, version: int | None = None) -> Content:
-        """Change a page and return it; the version it had becomes a snapshot.
+        """Change a page and return it; the history keeps the former version.
 
-        `version` is the one that the caller saw; another one is a VersionConflict. A new slug moves the
-        route in the same transaction, and the old path leads to the new one.
+        `version` is the one that the caller read; if the stored one differs, VersionConflict is raised. A
+        new slug moves the route in the same transaction, and the old path redirects to the new one.
         """
         changes = patch.given()
         if not changes:
@@ -103,28 +105,28 @@ class Contents:
         return await self._move(node_id, changes, version)
 
     async def _move(self, node_id: str, changes: dict[str, Any], version: int | None) -> Content:
-        changes["slug"] = free_slug(changes["slug"])
-        for attempt in range(1, _ATTEMPTS + 1):
-            current = await self._store.require(Content, node_id=node_id, consistent=True)
-            try:
-                return await self._moved(current, changes, current.version if version is None else version)
-            except (NotFound, VersionConflict) as refused:
-                # Somebody else moved it: the route that was read is elsewhere, the page is not gone.
-                meant = version is not None and isinstance(refused, VersionConflict)
-                if meant or attempt == _ATTEMPTS:
-                    raise
-        raise AssertionError("the last attempt returns or raises")
+        slug = changes["slug"] = page_slug(changes["slug"])
 
-    async def _moved(self, current: Content, changes: dict[str, Any], expected: int) -> Content:
-        node_id = current.node_id
-        if changes["slug"] == current.slug:
-            return await self._store.update(Content, node_id=node_id, version=expected, set=changes)
-        renaming = self._store.names(Route).renaming(current.slug, to=changes["slug"], version=ANY)
-        with first_reason():
-            async with self._store.transaction() as tx:
-                tx.update(Content, node_id=node_id, version=expected, set=changes)
-                tx.include(renaming)
-        return await self._store.require(Content, node_id=node_id, consistent=True)
+        async def attempt() -> Content:
+            current = await self._store.require(Content, node_id=node_id, consistent=True)
+            expected = current.version if version is None else version
+            if slug == current.slug:
+                return await self._store.update(Content, node_id=node_id, version=expected, set=changes)
+            renaming = self._store.names(Route).renaming(current.slug, to=slug, version=ANY)
+            try:
+                with unwrap_failure(slug=slug):
+                    async with self._store.transaction() as tx:
+                        tx.update(Content, node_id=node_id, version=expected, set=changes)
+                        tx.include(renaming)
+            except NotFound as error:
+                raise _PageMoved("Another request moved the page.") from error
+            return await self._store.require(Content, node_id=node_id, consistent=True)
+
+        def may_retry(error: SolotableError) -> bool:
+            # A client that names a version wants to see a conflict of that version.
+            return isinstance(error, _PageMoved) or (version is None and isinstance(error, VersionConflict))
+
+        return await self._store.retry_conflicts(attempt, when=may_retry)
 
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[ContentSummary]:
         """Return pages, newest first, without their blocks."""
@@ -133,33 +135,33 @@ class Contents:
     async def inbox(
         self, status: ContentStatus, *, limit: int = 50, cursor: str | None = None
     ) -> Page[ContentSummary]:
-        """Return the pages in a status, those that wait longest first."""
+        """Return the pages in a status, the oldest first."""
         return await self._store.page(Content.in_status(status), limit=limit, cursor=cursor)
 
     async def delete(self, node_id: str, *, version: int | None = None) -> None:
-        """Delete a page, its route and its redirects; `/` and `/contact` are refused."""
+        """Delete a page, its route and its redirects; `/` and `/contact` cannot be deleted."""
         current = await self._store.require(Content, node_id=node_id, consistent=True)
-        with first_reason():
+        with unwrap_failure():
             async with self._store.transaction() as tx:
                 tx.delete(Content, node_id=node_id, version=current.version if version is None else version)
                 tx.delete(Route, slug=current.slug, version=ANY)
 
     async def recover(self, node_id: str) -> Content:
-        """Give a deleted page back, under the path it had; AlreadyExists if that is taken by now."""
+        """Restore a deleted page at the path that it had, or raise SlugTaken."""
         if await self._store.get(Content, node_id=node_id, consistent=True) is not None:
-            raise Refused(f"Page {node_id!r} is not deleted.")
+            raise InvalidInput(f"Page {node_id!r} is not deleted.")
         history = self._store.history(Content, node_id=node_id)
         last = next(iter((await history.list(limit=1)).items), None)
         if last is None:
-            raise NotFound(f"There is no page {node_id!r}, and no version of it.")
-        with first_reason():
+            raise NotFound(f"Page {node_id!r} does not exist and has no versions.")
+        with unwrap_failure(slug=last.slug):
             async with self._store.transaction() as tx:
                 tx.include(history.restoring(last.version))
                 tx.create(Route(slug=last.slug, node_id=node_id))
         return await self._store.require(Content, node_id=node_id, consistent=True)
 
     async def purge(self, node_id: str) -> int:
-        """Remove the versions of a deleted page for good; return how many."""
+        """Purge the versions of a deleted page; return how many there were."""
         if await self._store.get(Content, node_id=node_id, consistent=True) is not None:
-            raise Refused(f"Page {node_id!r} is not deleted; delete it first.")
+            raise InvalidInput(f"Page {node_id!r} is not deleted; delete it first.")
         return await self._store.history(Content, node_id=node_id).purge()

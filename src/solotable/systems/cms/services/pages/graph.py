@@ -1,7 +1,7 @@
-"""The graph of a site: which page links to which, which links lead nowhere, and which pages are orphans.
+"""The link graph of a site: links between pages, broken links, and orphans.
 
-An orphan is a page that no other published page and no menu (`navLinks`, `footerLinks` of the settings) links
-to; `/` and `/contact` are none. The whole site is read for it, so the answer is worth keeping for a while.
+No published page and no menu (`navLinks`, `footerLinks` of the settings) links to an orphan; `/` and
+`/contact` are never orphans. Reading a graph reads the whole site, so cache it.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from solotable.systems.cms.services.visitors import tenant_of
 
 from .routing import Routes
 
-#: Pages that a graph is made of; for a larger site the graph is partial and lists no orphans.
-MOST_PAGES = 5_000
-_AT_ONCE = 100
-_READ_TOGETHER = 10
+#: The pages of a graph; for a larger site it is partial and has no orphans.
+MAX_PAGES = 5_000
+_PAGE_SIZE = 100
+_CONCURRENT_READS = 10
 _MENUS = ("navLinks", "footerLinks")
 
 
 class GraphNode(BaseModel):
-    """A page and its links. `orphan` is null while the site is too large, or the page too new, to say."""
+    """A page and its links. `orphan` is null if the site is too large or the page is not in the graph."""
 
     node_id: str
     slug: str
@@ -43,9 +43,9 @@ class GraphNode(BaseModel):
     status: ContentStatus
     #: The ids of the pages that it links to.
     links: list[str]
-    #: Paths of the site that it links to and that lead nowhere.
+    #: Links to paths of the site that do not exist.
     broken: list[str]
-    #: How many published pages link to it.
+    #: The number of published pages that link to it.
     incoming: int
     orphan: bool | None
 
@@ -57,13 +57,13 @@ class Graph:
     links: Mapping[str, tuple[str, ...]]
     broken: Mapping[str, tuple[str, ...]]
     incoming: Mapping[str, int]
-    #: The pages that menus lead to, and those that need no link.
+    #: The pages in menus, and those that need no link.
     linked: frozenset[str]
     complete: bool
 
     @property
     def size(self) -> int:
-        """How many pages and links it has."""
+        """The number of pages and links."""
         return len(self.links) + sum(map(len, self.links.values())) + sum(map(len, self.broken.values()))
 
     def node(self, page: ContentSummary) -> GraphNode:
@@ -82,7 +82,7 @@ class Graph:
 
 @dataclass(slots=True)
 class _Site:
-    """What is known of a site while its graph is made."""
+    """The data of a site from which its graph is made."""
 
     domain: str | None
     menus: set[str]
@@ -114,14 +114,14 @@ class Graphs:
         self._db = db
         self._store = store
 
-    async def read(self, *, most: int = MOST_PAGES) -> Graph:
-        """Read the site and return its graph: the index of pages, their blocks, and the redirects."""
+    async def read(self, *, max_pages: int = MAX_PAGES) -> Graph:
+        """Return the graph of the site: read the index of pages, their blocks, and the redirects."""
         config = await Tenants(self._db).get(tenant_of(self._store))
         menus = links_in([config.settings.get(name) for name in _MENUS], config.domain)
         site = _Site(config.domain, menus)
-        pages, complete = await self._pages(most)
-        for start in range(0, len(pages), _READ_TOGETHER):
-            await self._links_of(site, pages[start : start + _READ_TOGETHER])
+        pages, complete = await self._pages(max_pages)
+        for start in range(0, len(pages), _CONCURRENT_READS):
+            await self._links_of(site, pages[start : start + _CONCURRENT_READS])
         site.ids |= {page.slug: page.node_id for page in pages}
         await self._redirects(site)
         return site.graph(complete)
@@ -131,11 +131,11 @@ class Graphs:
         found = await self._store.page(Content.listed(), limit=limit, cursor=cursor)
         return Page(items=[graph.node(each) for each in found], cursor=found.cursor, scanned=found.scanned)
 
-    async def _pages(self, most: int) -> tuple[list[ContentSummary], bool]:
+    async def _pages(self, max_pages: int) -> tuple[list[ContentSummary], bool]:
         pages: list[ContentSummary] = []
         cursor: str | None = None
-        while len(pages) < most:
-            limit = min(_AT_ONCE, most - len(pages))
+        while len(pages) < max_pages:
+            limit = min(_PAGE_SIZE, max_pages - len(pages))
             found = await self._store.page(Content.listed(), limit=limit, cursor=cursor)
             pages += found.items
             cursor = found.cursor
@@ -144,8 +144,8 @@ class Graphs:
         return pages, False
 
     async def _links_of(self, site: _Site, pages: Iterable[ContentSummary]) -> None:
-        asked = [self._store.first(Content.links_of(page.node_id)) for page in pages]
-        for found in await asyncio.gather(*asked):
+        reads = [self._store.first(Content.links_of(page.node_id)) for page in pages]
+        for found in await asyncio.gather(*reads):
             if found is not None:
                 site.targets[found.node_id] = links_in(found.blocks, site.domain)
                 if found.status == "published":

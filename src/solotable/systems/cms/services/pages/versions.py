@@ -1,8 +1,7 @@
-"""The former versions of a page: list, read, compare, and go forward to one of them.
+"""The former versions of a page: list, read, compare and restore them.
 
-A restore (C0.6) writes old content as a new version: what it replaces becomes a snapshot, under the
-condition that it is the version that was read. The address and the status are not content: a restore
-neither moves a route nor publishes anything.
+A restore (C0.6) writes old content as a new version, if the stored version is the one that was read; the
+history keeps what it replaces. Slug and status stay: a restore neither moves a route nor publishes a page.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from pydantic import BaseModel
 from solotable import AsyncStore, Page, VersionDifference
 from solotable.errors import NotFound
 from solotable.systems.cms.entities.pages import Content, ContentStatus
-from solotable.systems.cms.errors import Refused
+from solotable.systems.cms.errors import InvalidInput
 
-#: Snapshots are in no index, so a page of the list reads them whole: 20 of 40 KB are 100 read units.
-MOST_LISTED = 20
+#: No index holds snapshots, so a list reads whole items: 20 of 40 KB are 100 read units.
+MAX_LISTED = 20
 
 
 class VersionSummary(BaseModel):
-    """What the list shows of a version."""
+    """A version in a list."""
 
     version: int
     title: str
@@ -38,34 +37,34 @@ class Versions:
         self._store = store
 
     async def list(
-        self, node_id: str, *, limit: int = MOST_LISTED, cursor: str | None = None
+        self, node_id: str, *, limit: int = MAX_LISTED, cursor: str | None = None
     ) -> Page[VersionSummary]:
         """Return the former versions, newest first, without their blocks."""
         history = self._store.history(Content, node_id=node_id)
-        return await history.views(VersionSummary, limit=min(limit, MOST_LISTED), cursor=cursor)
+        return await history.views(VersionSummary, limit=min(limit, MAX_LISTED), cursor=cursor)
 
     async def get(self, node_id: str, version: int) -> Content:
-        """Return one version, also the current one, or raise NotFound."""
+        """Return one version, former or current, or raise NotFound."""
         found = await self._store.history(Content, node_id=node_id).get(version)
         if found is None:
             raise NotFound(f"Page {node_id!r} has no version {version}.")
         return found
 
     async def diff(self, node_id: str, before: int, after: int) -> VersionDifference:
-        """Return which fields differ between two versions, and how."""
+        """Return the fields that differ between two versions."""
         return await self._store.history(Content, node_id=node_id).diff(before, after)
 
     async def restore(self, node_id: str, version: int, *, over: int | None = None) -> Content:
-        """Write the content of a former version as a new one; `over` is the version that the caller saw."""
+        """Write the content of a former version as a new one; `over` is the version that the caller read."""
         current = await self._store.require(Content, node_id=node_id, consistent=True)
         if version == current.version:
-            raise Refused(f"Version {version} is the current one; there is nothing to restore.")
+            raise InvalidInput(f"Version {version} is the current one; there is nothing to restore.")
         former = await self.get(node_id, version)
-        kept = {
+        unchanged = {
             "version": current.version if over is None else over,
             "slug": current.slug,
             "status": current.status,
             "created": current.created,
             "restored_from": version,
         }
-        return await self._store.put(former.model_copy(update=kept))
+        return await self._store.put(former.model_copy(update=unchanged))

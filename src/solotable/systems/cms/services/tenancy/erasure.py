@@ -1,86 +1,59 @@
-"""The end of a tenant's data, for operators: everything in its partition, page by page, without a scan.
+"""Erase the data and files of a closed tenant, for operators.
 
-Only a closed tenant can be erased. It may be broken off and repeated. Events that were on their way come
-into the trail up to a day later; repeat it then, if the trail is to go as well.
+An interrupted erasure can be repeated. Events that wait for delivery reach the audit trail up to a day later;
+repeat the erasure then to remove that trail too.
 """
 
 from __future__ import annotations
 
+from typing import cast
+
 from pydantic import BaseModel
 
 from solotable import AsyncDatabase, AsyncStore
-from solotable._expressions.ast import KeyTerm
-from solotable._flows.internal_items import internal_partition
-from solotable._flows.retry import Flow, send
-from solotable._flows.scope import Scope
-from solotable._protocol.replies import Page, decode_items
-from solotable._protocol.requests import BatchDelete, BatchWriteItem, Query
-from solotable._store.runner import arun
 from solotable.systems.cms.entities.catalogue import Asset, Resource
-from solotable.systems.cms.entities.tenancy import TenantConfig, User
-from solotable.systems.cms.errors import Refused
+from solotable.systems.cms.entities.tenancy import TenantConfig
+from solotable.systems.cms.errors import InvalidInput
 from solotable.systems.cms.storage import Storage
-from solotable.systems.cms.table import cms
-
-_AT_ONCE = 25
 
 
 class TenantErasure(BaseModel):
-    """How many items of a tenant were removed, and whether that was all of them."""
+    """The number of removed items, and whether any are left."""
 
     tenant: str
     removed: int
     done: bool
 
 
-async def erase(
-    db: AsyncDatabase, tenant: str, *, storage: Storage | None = None, most: int | None = None
+async def erase_tenant(
+    db: AsyncDatabase, tenant: str, *, storage: Storage | None = None, max_items: int | None = None
 ) -> TenantErasure:
     """Remove all data of a closed tenant, and with a storage the bytes of its files.
 
-    With `most` it ends after so many items, give or take a few; repeat it until it is done.
+    With `max_items` it ends after about so many items; repeat it until it is done.
     """
     config = await db.get(TenantConfig, id=tenant, consistent=True)
     if config is not None and config.status != "closed":
-        raise Refused(f"Tenant {tenant!r} is {config.status}; close it first.")
-    removed = await _forget_owners(db.tenant(tenant), storage, most)
-    for partition in (internal_partition("TENANT", tenant), internal_partition("OUTBOX", tenant)):
-        left = None if most is None else most - removed
-        removed += await arun(_emptied(db.scope, partition, left), db.engine)
-    if most is not None and removed >= most:
+        raise InvalidInput(f"Tenant {tenant!r} is {config.status}; close it first.")
+    removed = 0 if storage is None else await _delete_files(db.tenant(tenant), storage, max_items)
+    left = None if max_items is None else max_items - removed
+    if left is not None and left <= 0:
         return TenantErasure(tenant=tenant, removed=removed, done=False)
-    if config is not None:
+    erasure = await db.admin().erase_tenant(tenant, most=left)
+    if erasure.done and config is not None:
         await db.delete(config)
-    return TenantErasure(tenant=tenant, removed=removed, done=True)
+    return TenantErasure(tenant=tenant, removed=removed + erasure.removed, done=erasure.done)
 
 
-async def _forget_owners(store: AsyncStore, storage: Storage | None, most: int | None) -> int:
-    """Remove those that have something elsewhere, which goes with them: locks, and bytes."""
+async def _delete_files(store: AsyncStore, storage: Storage, max_items: int | None) -> int:
+    """Delete the bytes and the metadata of files, and return how many there were."""
     removed = 0
-    for entity in (User, Asset, Resource):
-        async for each in store.all(entity.of_tenant()):
-            if most is not None and removed >= most:
+    for kind in (Asset, Resource):
+        async for found in store.all(kind.of_tenant()):
+            file = cast(Asset | Resource, found)
+            if max_items is not None and removed >= max_items:
                 return removed
-            if storage is not None and isinstance(each, (Asset, Resource)):
-                await storage.delete(each.storage_key)
-            await store.delete(each)
+            await storage.delete(file.storage_key)
+            await store.delete(file)
             removed += 1
-    return removed
-
-
-def _emptied(scope: Scope, partition: str, most: int | None) -> Flow[int]:
-    table, removed = scope.table(cms), 0
-    key = (KeyTerm(cms.partition.name, "=", ({"S": partition},)),)
-    while most is None or removed < most:
-        page: Page = yield from send(
-            Query(table=table, key=key, projection=(("PK",), ("SK",)), limit=_AT_ONCE, consistent=True),
-            scope.retries,
-        )
-        keys = decode_items(page.items or ())
-        if not keys:
-            break
-        deletes = tuple(BatchDelete(key=each) for each in keys)
-        # What comes back unprocessed is found again by the next query.
-        yield from send(BatchWriteItem(tables=((table, deletes),)), scope.retries)
-        removed += len(keys)
     return removed

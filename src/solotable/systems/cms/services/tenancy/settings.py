@@ -1,7 +1,7 @@
-"""The settings of a tenant: a tree of JSON, hidden but for what an administrator has declared public.
+"""The settings of a tenant: a JSON tree whose values are hidden unless they are declared public.
 
-A change is merged into the tree: what is not named stays, null removes, and what comes back hidden stays
-what it is. A list is replaced whole; an entry that comes back as it was shown keeps its hidden values.
+A change is merged into the tree: absent values stay, null removes a value, and a value that is sent back
+hidden stays. A list is replaced; an entry that is sent back as it was shown keeps its hidden values.
 """
 
 from __future__ import annotations
@@ -10,20 +10,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from solotable import AsyncDatabase
-from solotable.errors import VersionConflict
-from solotable.systems.cms.entities.tenancy import MOST_SETTINGS, TenantConfig
-from solotable.systems.cms.errors import Refused, made
-from solotable.systems.cms.formats.json_sizes import within
+from solotable.errors import SolotableError, VersionConflict
+from solotable.systems.cms.entities.tenancy import MAX_SETTINGS, TenantConfig
+from solotable.systems.cms.errors import InvalidInput, validate
+from solotable.systems.cms.formats.json_sizes import check_json_size
 
-from .redaction import Public, hidden_of, merged, parse_path, redacted
-
-#: Attempts of a change that met others and did not name a version.
-_ATTEMPTS = 10
+from .redaction import PublicPointers, hidden_values, merge, parse_path, redact
 
 
-def shown(config: TenantConfig) -> dict[str, Any]:
-    """Return the settings of a tenant as those see them who may not see secrets."""
-    return redacted(config.settings, Public(config.public))
+def visible_settings(config: TenantConfig) -> dict[str, Any]:
+    """Return the settings of a tenant with the values hidden that are not public."""
+    return redact(config.settings, PublicPointers(config.public))
 
 
 class Settings:
@@ -34,45 +31,44 @@ class Settings:
         self._tenant = tenant
 
     async def read(self) -> dict[str, Any]:
-        """Return the settings; what is not declared public is hidden."""
-        return shown(await self._db.require(TenantConfig, id=self._tenant))
+        """Return the settings; values that are not public are hidden."""
+        return visible_settings(await self._db.require(TenantConfig, id=self._tenant))
 
     async def secrets(self) -> dict[str, Any]:
-        """Return what is hidden as it is; for administrators of the tenant."""
+        """Return the hidden settings in clear, for administrators of the tenant."""
         found = await self._db.require(TenantConfig, id=self._tenant)
-        return hidden_of(found.settings, Public(found.public))
+        return hidden_values(found.settings, PublicPointers(found.public))
 
     async def declare(self, paths: Iterable[str], *, version: int | None = None) -> TenantConfig:
-        """Declare which values are public, by their paths; all others are hidden from now on."""
+        """Set the paths of the public values; all others are hidden."""
         given = sorted(set(paths))
         for path in given:
             parse_path(path)
         current = await self._db.require(TenantConfig, id=self._tenant, consistent=True)
-        made(TenantConfig, **{**current.model_dump(), "public": given})
+        validate(TenantConfig, **{**current.model_dump(), "public": given})
         expected = current.version if version is None else version
         return await self._db.update(TenantConfig, id=self._tenant, version=expected, set={"public": given})
 
     async def merge(self, patch: Mapping[str, Any], *, version: int | None = None) -> dict[str, Any]:
         """Merge a change into the settings, and return them as `read` does.
 
-        Without a version a change that meets another is merged into that.
+        Without a version, the change is merged again after a conflict with another one.
         """
-        for _ in range(_ATTEMPTS - 1):
-            try:
-                return await self._merge(patch, version)
-            except VersionConflict:
-                if version is not None:
-                    raise
-        return await self._merge(patch, version)
 
-    async def _merge(self, patch: Mapping[str, Any], version: int | None) -> dict[str, Any]:
-        current = await self._db.require(TenantConfig, id=self._tenant, consistent=True)
-        try:
-            settings = within(MOST_SETTINGS)(merged(current.settings, patch, Public(current.public)))
-        except ValueError as refused:
-            raise Refused(f"The settings: this {refused}.") from None
-        expected = current.version if version is None else version
-        stored = await self._db.update(
-            TenantConfig, id=self._tenant, version=expected, set={"settings": settings}
-        )
-        return shown(stored)
+        async def attempt() -> dict[str, Any]:
+            current = await self._db.require(TenantConfig, id=self._tenant, consistent=True)
+            try:
+                merged = merge(current.settings, patch, PublicPointers(current.public))
+                settings = check_json_size(MAX_SETTINGS)(merged)
+            except ValueError as error:
+                raise InvalidInput(f"The settings object {error}.") from None
+            expected = current.version if version is None else version
+            stored = await self._db.update(
+                TenantConfig, id=self._tenant, version=expected, set={"settings": settings}
+            )
+            return visible_settings(stored)
+
+        def may_retry(error: SolotableError) -> bool:
+            return version is None and isinstance(error, VersionConflict)
+
+        return await self._db.retry_conflicts(attempt, when=may_retry)

@@ -1,7 +1,7 @@
-"""The people of a tenant and their roles: nobody changes their own role, or manages a higher one.
+"""The users of a tenant and their roles.
 
-A user's id follows from their address. Only a global administrator may make a record for a subject instead:
-an administrator who could name a subject could keep its owner out.
+A user cannot change their own role, or manage a higher one. A user's id is a digest of the address. Only a
+global administrator may use a token's subject as the id: others could lock out its owner that way.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from collections.abc import Collection
 
 from solotable import AsyncStore, Page
 from solotable.systems.cms.entities.tenancy import Role, User, UserSummary
-from solotable.systems.cms.errors import Refused, made
-from solotable.systems.cms.formats.email_addresses import normalised
+from solotable.systems.cms.errors import InvalidInput, validate
+from solotable.systems.cms.formats.email_addresses import normalise_email
 
-from .identities import Identities, address_of
+from .identities import Identities, normalise_claim
 
-#: Who may do more stands higher; RENDERER is no person's role.
+#: The order of the roles of persons; RENDERER is a program's role.
 RANKS = {"CUSTOMER": 0, "EDITOR": 1, "TENANT_ADMIN": 2, "GLOBAL_ADMIN": 3}
 
 
-class Forbidden(Refused):
-    """Somebody may not do this to somebody else; nothing was written."""
+class Forbidden(InvalidInput):
+    """The manager's role does not allow this change; nothing was written."""
 
 
 def rank(roles: Collection[str]) -> int:
-    """Return how high the highest of some roles stands; -1 for none."""
+    """Return the highest rank among some roles; -1 for none."""
     return max((RANKS.get(role, -1) for role in roles), default=-1)
 
 
 class Users:
-    """The people of one tenant, as somebody with these roles manages them."""
+    """The users of one tenant, with the roles of their manager."""
 
     def __init__(
         self,
@@ -49,18 +49,20 @@ class Users:
     async def create(
         self, *, email: str, name: str = "", role: Role = "EDITOR", user_id: str | None = None
     ) -> User:
-        """Add somebody; AlreadyExists or NotUnique if they or their address are here already.
+        """Add a user; AlreadyExists or NotUnique if the tenant has the id or the address already.
 
-        `user_id` is the subject of their tokens, for tokens without an address; a global administrator's.
+        `user_id` is the subject of tokens without an address; only a global administrator may set it.
         """
-        self._judge(role)
+        self._check_rank(role)
         if user_id is not None and self._rank < RANKS["GLOBAL_ADMIN"]:
-            raise Forbidden("Leave user_id out: only a GLOBAL_ADMIN makes a record for a subject.")
-        id = user_id or self._identities.user_id(email)  # noqa: A001 - as entities name it
-        return await self._store.create(made(User, user_id=id, email=normalised(email), name=name, role=role))
+            raise Forbidden("Leave out user_id: only a GLOBAL_ADMIN may set it.")
+        id = user_id or self._identities.user_id(email)  # noqa: A001 - the services' name for an entity's id
+        return await self._store.create(
+            validate(User, user_id=id, email=normalise_email(email), name=name, role=role)
+        )
 
     async def get(self, user_id: str) -> User:
-        """Return somebody, or raise NotFound."""
+        """Return a user, or raise NotFound."""
         return await self._store.require(User, user_id=user_id)
 
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[UserSummary]:
@@ -68,39 +70,39 @@ class Users:
         return await self._store.page(User.listed(), limit=limit, cursor=cursor)
 
     async def set_role(self, user_id: str, role: Role) -> User:
-        """Give somebody another role, up to one's own."""
-        self._judge(role)
+        """Change the role of a user, up to the manager's own."""
+        self._check_rank(role)
         return await self._store.update(await self._managed(user_id), set={"role": role})
 
     async def set_enabled(self, user_id: str, *, enabled: bool) -> User:
-        """Let somebody in, or keep them out."""
+        """Enable or disable a user."""
         return await self._store.update(await self._managed(user_id), set={"enabled": enabled})
 
     async def rename(self, user_id: str, name: str) -> User:
-        """Give somebody another name."""
+        """Change the name of a user."""
         return await self._store.update(await self._managed(user_id, own=True), set={"name": name})
 
     async def delete(self, user_id: str) -> None:
-        """Remove somebody."""
+        """Delete a user."""
         await self._store.delete(await self._managed(user_id))
 
     async def _managed(self, user_id: str, *, own: bool = False) -> User:
         user = await self._store.require(User, user_id=user_id, consistent=True)
         if await self._is_manager(user):
             if not own:
-                raise Forbidden("Nobody changes their own role or access; ask another administrator.")
+                raise Forbidden("You cannot change your own role or access; ask another administrator.")
             return user
-        self._judge(user.role)
+        self._check_rank(user.role)
         return user
 
     async def _is_manager(self, user: User) -> bool:
-        # Also by an address that their token has not, or not any more.
-        if user.email == address_of(self._manager[2]):
+        # The token may lack the address, or have another one now.
+        if user.email == normalise_claim(self._manager[2]):
             return True
         return user.user_id in await self._identities.known_ids(*self._manager)
 
-    def _judge(self, role: str) -> None:
+    def _check_rank(self, role: str) -> None:
         if self._rank < RANKS["TENANT_ADMIN"] or RANKS[role] > self._rank:
             raise Forbidden(
-                f"Managing somebody who is {role} takes a role as high, and TENANT_ADMIN at least."
+                f"To manage a user with the role {role} you need at least that role, and TENANT_ADMIN."
             )

@@ -12,26 +12,30 @@ from fastapi import Depends
 
 from solotable.errors import DataError
 from solotable.systems.limiter.errors import LeaseExpired, NoLimits
-from solotable.web import Kind, requires
+from solotable.web import ProblemType, requires
 
 GLOBAL = ("GLOBAL_OPERATOR",)
 OPERATORS = ("OPERATOR", *GLOBAL)
 APPS = ("APP", *OPERATORS)
 
 #: For `install(problems=...)`.
-PROBLEMS: dict[type[Exception], Kind] = {
-    LeaseExpired: Kind(
+PROBLEMS: dict[type[Exception], ProblemType] = {
+    LeaseExpired: ProblemType(
         status=409,
         slug="lease-ended",
         title="Lease ended",
         detail="The lease has ended; acquire another one.",
     ),
-    NoLimits: Kind(
-        status=422, slug="no-limits", title="No limits", detail="No limits are set here.", tell=True
+    NoLimits: ProblemType(
+        status=422, slug="no-limits", title="No limits", detail="No limits are set here.", show_message=True
     ),
     # What is refused here are names and amounts that the caller sent, nothing of anybody else's.
-    DataError: Kind(
-        status=422, slug="invalid", title="Invalid data", detail="This cannot be taken as it is.", tell=True
+    DataError: ProblemType(
+        status=422,
+        slug="invalid",
+        title="Invalid data",
+        detail="This cannot be taken as it is.",
+        show_message=True,
     ),
 }
 

@@ -16,12 +16,12 @@ from fastapi import Depends, HTTPException, Path, Query, Request
 
 from solotable import AsyncDatabase
 from solotable._store.runner import arun
+from solotable.cache import TTLCache
 from solotable.systems.limiter.admin.namespaces import show
 from solotable.systems.limiter.async_rate_limiter import AsyncLimiter
 from solotable.systems.limiter.core import LimiterOptions
 from solotable.systems.limiter.http.http_leases import HttpLeases
-from solotable.web import Caller, TenantId, database, request_id
-from solotable.web.ttl_cache import Kept
+from solotable.web import CurrentPrincipal, TenantId, get_database, request_id
 
 ENTITY = r"^[A-Za-z0-9][A-Za-z0-9_.\-:@]{0,255}$"
 RESOURCE = r"^[A-Za-z][A-Za-z0-9_.\-/:]{0,63}$"
@@ -52,7 +52,7 @@ class NamespaceLimiters:
     ) -> None:
         self._options = options
         self._most = most
-        self._ids: Kept[str, str] = Kept(ttl_seconds=ttl_seconds, most=most, clock=clock)
+        self._ids: TTLCache[str, str] = TTLCache(ttl_seconds=ttl_seconds, max_size=most, clock=clock)
         #: By id, so that a new look at the registry forgets nothing of buckets.
         self._limiters: OrderedDict[str, AsyncLimiter] = OrderedDict()
 
@@ -65,7 +65,7 @@ class NamespaceLimiters:
                 raise HTTPException(403, f"The namespace is {found.status}.")
             return found.id
 
-        namespace_id = await self._ids.get(name, ask)
+        namespace_id = await self._ids.load_async(name, ask)
         known = self._limiters.get(namespace_id)
         if known is None:
             known = self._limiters[namespace_id] = AsyncLimiter(db, namespace_id, **self._options)
@@ -76,7 +76,7 @@ class NamespaceLimiters:
 
     def forget(self, name: str) -> None:
         """Ask again for a namespace, as something about it has changed."""
-        self._ids.forget(lambda each: each == name)
+        self._ids.forget(name)
 
 
 def namespace_limiters(request: Request) -> NamespaceLimiters:
@@ -84,9 +84,11 @@ def namespace_limiters(request: Request) -> NamespaceLimiters:
     return cast(NamespaceLimiters, request.app.state.namespace_limiters)
 
 
-async def namespace_limiter(request: Request, namespace: TenantId, principal: Caller) -> AsyncLimiter:
+async def namespace_limiter(
+    request: Request, namespace: TenantId, principal: CurrentPrincipal
+) -> AsyncLimiter:
     """Return the limiter of the request's namespace; what it changes is recorded as the caller's."""
-    limiter = await namespace_limiters(request).limiter(await database(request), namespace)
+    limiter = await namespace_limiters(request).limiter(get_database(request), namespace)
     return limiter.acting(principal.actor(), request_id=request_id(request))
 
 
@@ -96,17 +98,17 @@ LimiterDep = Annotated[AsyncLimiter, Depends(namespace_limiter)]
 async def http_leases(request: Request, limiter: LimiterDep) -> HttpLeases:
     """Return the leases of the request's namespace."""
     seconds: float = request.app.state.lease_seconds
-    return HttpLeases(await database(request), limiter, seconds=seconds)
+    return HttpLeases(get_database(request), limiter, seconds=seconds)
 
 
-async def acting_database(request: Request, principal: Caller) -> AsyncDatabase:
+async def acting_database(request: Request, principal: CurrentPrincipal) -> AsyncDatabase:
     """Return the database itself, for what is done to namespaces; it is recorded as the caller's.
 
     A credential that reaches some namespaces only is refused, whatever its role: this reaches all.
     """
     if principal.tenants is not None:
         raise HTTPException(403, "This needs a credential that reaches all namespaces.")
-    return (await database(request)).acting(principal.actor(), request_id=request_id(request))
+    return get_database(request).acting(principal.actor(), request_id=request_id(request))
 
 
 Leases = Annotated[HttpLeases, Depends(http_leases)]

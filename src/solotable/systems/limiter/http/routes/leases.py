@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, HTTPException, Query, Response
 
 from solotable.systems.limiter.http.http_errors import headers_of
 from solotable.systems.limiter.http.http_leases import LeaseRequest
-from solotable.web import Caller, IfMatch, etag
+from solotable.web import CurrentPrincipal, IfMatch, etag
 
 from .access import APPS, OPERATORS, allow
 from .bodies import AcquireBody, AcquireOut, AdjustBody, LeaseOut
@@ -29,7 +29,11 @@ Idempotency = Annotated[
 
 @router.post("/acquire", status_code=201, **allow(*APPS))
 async def acquire(
-    body: AcquireBody, leases: Leases, principal: Caller, response: Response, key: Idempotency = None
+    body: AcquireBody,
+    leases: Leases,
+    principal: CurrentPrincipal,
+    response: Response,
+    key: Idempotency = None,
 ) -> AcquireOut:
     """Take tokens from every limit that is named, or from none and answer with 429."""
     if body.limits is not None and not principal.has(*OPERATORS):

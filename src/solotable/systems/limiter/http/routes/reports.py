@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 
 from solotable.systems.limiter.usage import Window
 from solotable.web import Page, Paging
-from solotable.web.http.timestamps import Moment
+from solotable.web.http.timestamps import Timestamp
 
 from .access import OPERATORS, allow
 from .dependencies import LimiterDep, OneEntity, OneResource
@@ -17,8 +17,8 @@ from .report_bodies import AuditOut, SummaryOut, UsageOut
 router = APIRouter()
 
 
-Since = Annotated[Moment | None, Query(description="Windows that begin at this moment or later.")]
-Until = Annotated[Moment | None, Query(description="Windows that begin before this moment.")]
+Since = Annotated[Timestamp | None, Query(description="Windows that begin at this moment or later.")]
+Until = Annotated[Timestamp | None, Query(description="Windows that begin before this moment.")]
 
 
 @router.get("/usage", tags=["usage"], **allow(*OPERATORS))
