@@ -1,6 +1,6 @@
-"""A tour of the embedded engine: one file, DynamoDB's own requests and answers, and what each costs.
+"""The embedded engine by example: DynamoDB's requests on one file, and their capacity units.
 
-Run it: python examples/engine_tour.py. It needs no account and no server, and leaves nothing behind.
+Run it: python examples/engine_tour.py. It needs no AWS account and no server, and removes its file.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def say(what: str, reply: dict[str, Any] | None = None) -> None:
 
 
 def write_and_read(engine: sqlite.SqliteEngine) -> None:
-    print("A table with an index and a stream; writes; an update that is refused; a query")
+    print("Create a table, write, fail a condition, query an index")
     engine.call("CreateTable", TABLE)
     for name in ("dune", "emma"):
         item = book(name) | {"copies": {"N": "1"}}
@@ -52,27 +52,27 @@ def write_and_read(engine: sqlite.SqliteEngine) -> None:
     say("lend dune to ana: table and index are written", engine.call("UpdateItem", lend))
     try:
         engine.call("UpdateItem", lend | {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"})
-    except ConditionFailed as refused:
-        say(f"lend dune again: {refused.message}; copies are {(refused.item or {})['copies']['N']}")
+    except ConditionFailed as error:
+        say(f"lend dune again: {error.message}; copies are {(error.item or {})['copies']['N']}")
     query = {"KeyConditionExpression": "reader = :ana", "ExpressionAttributeValues": {":ana": {"S": "ana"}}}
     found = engine.call("Query", IN_LIBRARY | PRICED | query | {"IndexName": "by_reader"})
     say(f"ana has {[item['pk']['S'] for item in found['Items']]}", found)
 
 
 def transact(engine: sqlite.SqliteEngine, until: float) -> None:
-    print("A transaction, twice")
+    print("Send a transaction twice")
     loan = book("emma", "loan") | {"until": {"N": f"{until:.0f}"}}
     actions = [{"Update": IN_LIBRARY | LENDING | {"Key": book("emma")}}, {"Put": IN_LIBRARY | {"Item": loan}}]
     request = PRICED | {"TransactItems": actions}
-    say("lend emma and note the loan: double price", engine.call("TransactWriteItems", request))
+    say("lend emma and record the loan: twice the units", engine.call("TransactWriteItems", request))
     try:
         engine.call("TransactWriteItems", request)
-    except TransactionCancelled as refused:
-        say(f"again: nothing written, {[reason['Code'] for reason in refused.reasons]}")
+    except TransactionCancelled as error:
+        say(f"again: nothing written, {[reason['Code'] for reason in error.reasons]}")
 
 
 def read_stream(engine: sqlite.SqliteEngine) -> None:
-    print("The stream of all that")
+    print("Read the stream")
     arn = {"StreamArn": engine.call("ListStreams", IN_LIBRARY)["Streams"][0]["StreamArn"]}
     shard = engine.call("DescribeStream", arn)["StreamDescription"]["Shards"][0]["ShardId"]
     start = arn | {"ShardId": shard, "ShardIteratorType": "TRIM_HORIZON"}
@@ -86,22 +86,22 @@ def tour(path: Path) -> None:
     with sqlite.open(path, clock=lambda: now) as engine:
         write_and_read(engine)
         transact(engine, until=now + 60)
-        print("Time to live, by the clock that the engine was given")
+        print("Expire items; the example sets the clock")
         expiry = {"TimeToLiveSpecification": {"Enabled": True, "AttributeName": "until"}}
         engine.call("UpdateTimeToLive", IN_LIBRARY | expiry)
         say(f"now: {engine.sweep()} items expired")
         now += 120
         say(f"two minutes later: {engine.sweep()} item expired")
         read_stream(engine)
-        print("The same file through boto3")
+        print("Use the same file with boto3")
         try:
             from solotable.boto3 import resource
 
             table = resource(engine).Table("library")
             say(f"dune: {table.get_item(Key={'pk': 'dune', 'sk': 'book'})['Item']}")
-        except ImportError as missing:
-            say(f"skipped: {missing}")
-    print(f"All of it was in {path.name}, {path.stat().st_size // 1024} KiB.")
+        except ImportError:
+            say("skipped: boto3 is not installed (pip install '.[aws]')")
+    print(f"The file was temporary; it had {path.stat().st_size // 1024} KiB.")
 
 
 if __name__ == "__main__":

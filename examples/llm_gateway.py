@@ -1,6 +1,6 @@
-"""A gateway before a language model: requests and tokens per minute, adjusted after each call.
+"""A rate-limited gateway to a language model: requests and tokens per minute, adjusted after each call.
 
-Run it: python examples/llm_gateway.py. It needs no account, server or model, and leaves nothing behind.
+Run it: python examples/llm_gateway.py. It needs no account, server or model.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from solotable.systems.limiter.http.dependency import limit_problems, rate_limit
 def model(prompt: str) -> str:
     """Stand in for a language model; a word is a token."""
     if prompt == "crash":
-        raise RuntimeError("the model is gone")
+        raise RuntimeError("the model failed")
     return " ".join(reversed(prompt.split()))
 
 
 class Prompt(BaseModel):
-    """What somebody asks."""
+    """The body of a request."""
 
     text: str
 
@@ -36,11 +36,11 @@ def limiter_of(request: Request) -> AsyncLimiter:
 
 
 def user_of(request: Request) -> str:
-    """Return whose request it is; a real gateway would verify that."""
-    return request.headers.get("x-user", "nobody")
+    """Return the user of a request; a real gateway verifies it."""
+    return request.headers.get("x-user", "anonymous")
 
 
-#: Nobody knows what a call will cost: it is charged 50 tokens first.
+#: The cost of a call is not known in advance: charge 50 tokens, and adjust them afterwards.
 Limited = Annotated[
     AsyncLease,
     Depends(rate_limited(limiter_of, entity=user_of, resource="gpt-4", consume={"rpm": 1, "tpm": 50})),
@@ -64,7 +64,7 @@ def gateway(limiter: AsyncLimiter) -> FastAPI:
 
 
 async def main() -> None:
-    """Show what the gateway does."""
+    """Send some requests through the gateway."""
     limiter = AsyncLimiter.open("sqlite://")
     await limiter.create_entity("org-1")
     for user in ("ann", "ben"):
@@ -84,15 +84,15 @@ async def main() -> None:
         await ask("ann", "how are you today")
         print(f"  charged 50 tokens, used 8: {await limiter.available('ann', 'gpt-4')}")
         await ask("ann", "crash")
-        print(f"  it failed, so all was given back: {await limiter.available('ann', 'gpt-4')}")
+        print(f"  it failed, so everything was given back: {await limiter.available('ann', 'gpt-4')}")
         for _ in range(3):
             await ask("ann", "again")
         refused = await ask("ann", "once more")
         print(f"  Retry-After: {refused.headers['retry-after']} s")
         for _ in range(3):
             refused = await ask("ben", "hello")
-        whose = {each["entity"] for each in refused.json()["limits"] if each["exceeded"]}
-        print(f"  refused by {whose}: both together had 6 requests")
+        exceeded = {each["entity"] for each in refused.json()["limits"] if each["exceeded"]}
+        print(f"  refused by {exceeded}: its limit for both users is 6 requests")
     await limiter.close()
 
 

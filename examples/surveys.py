@@ -1,7 +1,7 @@
-"""A tour of the store: surveys of buildings, kept for several firms in one table of one file.
+"""The store by example: surveys of buildings, for several tenants, in one table of one file.
 
-Run it: python examples/surveys.py. It needs no account and no server, and leaves nothing behind. Its
-models can be looked at from the command line: solotable patterns -m examples/surveys.py:surveyor.
+Run it: python examples/surveys.py. It needs no AWS account and no server, and removes its file at the end.
+List its access patterns: solotable patterns -m examples/surveys.py:surveyor
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Survey(Entity, table=surveyor):
 
 
 class Section(Entity, table=surveyor):
-    """A part of the building, at its place in the report."""
+    """A section of the report."""
 
     key = Key("TENANT#{tenant_id}", "SURVEY#{survey_id}#SECTION#{section_id}")
     by_order = Key("TENANT#{tenant_id}#SURVEY#{survey_id}", "SECTION#{order:06d}", index="GSI1")
@@ -72,50 +72,50 @@ def write(acme: Store) -> None:
     for order, name in enumerate(("Roof", "Walls", "Loft", "Cellar"), 1):
         acme.create(Section(survey_id="s1", section_id=name.lower(), name=name, order=order))
     say(f"{acme.require(Survey, survey_id='s1')!r}")
-    print("Updates: parts of an entity, and versions that let nobody overwrite another's work")
+    print("Updates: parts of an entity, and versions that detect lost updates")
     section = acme.update(Section, survey_id="s1", section_id="loft", set={"order": 9, "notes": "Damp"})
     say(f"{section.name} is number {section.order} now: {section.notes}")
     acme.update(survey, set={"status": "in_progress"})
     try:
         acme.update(survey, set={"status": "completed"})
-    except VersionConflict as refused:
-        say(str(refused))
+    except VersionConflict as error:
+        say(str(error))
 
 
 def read(acme: Store, zeta: Store) -> None:
-    print("Queries: pages with cursors that fit one query of one tenant")
+    print("Queries: pages; a cursor is valid for one query of one tenant")
     page = acme.page(Section.of_survey("s1"), limit=3)
     say(f"first {names(page.items)}, cursor of {len(page.cursor or '')} characters")
     rest = acme.page(Section.of_survey("s1"), limit=3, cursor=page.cursor)
     say(f"then {names(rest.items)}, the end: {rest.cursor is None}")
     try:
         zeta.page(Section.of_survey("s1"), limit=3, cursor=page.cursor)
-    except CursorRejected as refused:
-        say(f"as zeta: {refused}")
+    except CursorRejected as error:
+        say(f"as zeta: {error}")
     noted = acme.page(Section.of_survey("s1"), where=lambda s: (s.notes != "") & (s.order > 3))
-    say(f"with notes: {names(noted.items)}, of {noted.scanned} that were read")
-    print("A collection: a survey and its sections by one request")
+    say(f"with notes: {names(noted.items)}, of {noted.scanned} items read")
+    print("Collections: a survey and its sections in one request")
     survey, sections = acme.collection(Survey, Section, survey_id="s1")
     say(f"{survey.title if survey else None}: {names(sections)}")
 
 
 def transact(acme: Store) -> None:
-    print("A transaction: all of it, or nothing")
+    print("Transactions: all of the writes, or none")
     try:
         with acme.transaction() as tx:
             tx.delete(Section, survey_id="s1", section_id="cellar")
             tx.check(Survey, survey_id="s1", where=lambda s: s.status == "draft")
-    except TransactionFailed as refused:
-        say(str(refused))
+    except TransactionFailed as error:
+        say(str(error))
     say(f"sections: {acme.require(Survey, survey_id='s1').section_count}")
 
 
-def keep_apart(acme: Store, zeta: Store) -> None:
-    print("Unique titles, for each tenant its own")
+def isolate(acme: Store, zeta: Store) -> None:
+    print("Unique titles, per tenant")
     try:
         acme.create(Survey(survey_id="s2", title="12 MAIN STREET"))
-    except NotUnique as refused:
-        say(str(refused))
+    except NotUnique as error:
+        say(str(error))
     say(f"zeta: {zeta.create(Survey(survey_id='s1', title='12 Main Street')).title}")
     say(
         f"zeta has {zeta.count(Section.of_survey('s1'))} sections, acme {acme.count(Section.of_survey('s1'))}"
@@ -127,7 +127,7 @@ def tour(database: Database) -> None:
     write(acme)
     read(acme, zeta)
     transact(acme)
-    keep_apart(acme, zeta)
+    isolate(acme, zeta)
 
 
 def names(sections: list[Section]) -> str:
@@ -143,4 +143,6 @@ if __name__ == "__main__":
         path = Path(folder) / "surveys.db"
         with surveyor.open(f"sqlite:///{path}") as opened:
             tour(opened)
-        print(f"All of it was in {path.name}; aws://SurveyorData?region=eu-west-1 would be Amazon DynamoDB.")
+        print(
+            "The file was temporary. Open aws://SurveyorData?region=eu-west-1 to use Amazon DynamoDB instead."
+        )

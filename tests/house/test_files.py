@@ -1,10 +1,12 @@
-"""What no file may hold, and what the files around the code must say."""
+"""What no file may contain, and what the files around the code must contain."""
 
 from __future__ import annotations
 
 import re
 import tomllib
 from pathlib import Path
+
+import pytest
 
 import solotable
 
@@ -50,13 +52,25 @@ def test_no_file_names_a_package_registry() -> None:
     assert lines_with(REGISTRIES) == []
 
 
-def test_the_lock_pins_every_package_with_hashes_and_names_no_host() -> None:
-    lock = text(ROOT / "requirements" / "dev.lock")
-    entries = re.split(r"\n(?=[\w.-]+[ =])", "\n" + lock)[1:]
+def entries_of(lock: str) -> list[str]:
+    return re.split(r"\n(?=[\w.-]+[ =])", "\n" + text(ROOT / "requirements" / lock))[1:]
+
+
+@pytest.mark.parametrize("name", ["dev.lock", "demo.lock"])
+def test_a_lock_pins_every_package_with_hashes_and_names_no_host(name: str) -> None:
+    lock = text(ROOT / "requirements" / name)
+    entries = entries_of(name)
     assert len(entries) > 10
     assert [entry.splitlines()[0] for entry in entries if not re.match(r"[\w.-]+==[\w.]+", entry)] == []
     assert [entry.splitlines()[0] for entry in entries if "--hash=sha256:" not in entry] == []
     assert "://" not in lock
+
+
+def test_the_locks_agree_on_versions_and_a_demo_needs_less() -> None:
+    pinned = {entry.splitlines()[0].split()[0] for entry in entries_of("dev.lock")}
+    demo = {entry.splitlines()[0].split()[0] for entry in entries_of("demo.lock")}
+    assert demo < pinned
+    assert len(demo) < len(pinned) / 2
 
 
 def test_the_changelog_has_an_unreleased_section() -> None:
