@@ -88,10 +88,16 @@ def dynamodb_local() -> str:
 
 
 def commands() -> str:
-    """Describe every command of the CLI with its help text."""
-    from solotable.cli.main import every_command
+    """List the commands of the CLI by section, then describe each with its help text."""
+    from solotable.cli.main import SECTIONS, every_command
 
-    return "\n\n".join(described(path, command) for path, command in every_command())
+    paths = dict(every_command())
+    listed = []
+    for section, names in SECTIONS.items():
+        members = [path for path in paths if path.split()[0] in names]
+        links = (f"[`{path}`](#solotable-{path.replace(' ', '-')})" for path in members)
+        listed.append(f"- {section}: {', '.join(links)}")
+    return "\n\n".join(["\n".join(listed), *(described(path, paths[path]) for path in paths)])
 
 
 def described(path: str, command: click.Command) -> str:

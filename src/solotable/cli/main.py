@@ -22,7 +22,7 @@ from .groups import CommandGroup
 
 #: The sections of `solotable --help`: each command, and the module that holds it. The name after a colon is
 #: the command's name in the module; without one it is `command`.
-_SECTIONS = {
+SECTIONS = {
     "Data": {
         "get": "solotable.cli.data.reads:get",
         "query": "solotable.cli.data.reads:query",
@@ -58,7 +58,7 @@ _SECTIONS = {
         "limiter": "solotable.cli.limiter",
     },
 }
-_COMMANDS = {name: module for section in _SECTIONS.values() for name, module in section.items()}
+_COMMANDS = {name: module for section in SECTIONS.values() for name, module in section.items()}
 
 
 class _RootGroup(CommandGroup):
@@ -75,7 +75,7 @@ class _RootGroup(CommandGroup):
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for section, commands in _SECTIONS.items():
+        for section, commands in SECTIONS.items():
             with formatter.section(section):
                 self.write_commands(ctx, formatter, list(commands))
 

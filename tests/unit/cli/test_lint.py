@@ -108,6 +108,7 @@ def test_findings_as_text(lint: Any) -> None:
 
 def test_findings_as_json(lint: Any) -> None:
     code, out, _ = lint("unsound_models.py:shop", "--format", "json")
+    assert lint("unsound_models.py:shop", "--json") == (code, out, "")
     report = json.loads(out)
     assert code == 1
     assert report["tables"] == [

@@ -8,7 +8,7 @@ import click
 import pytest
 
 from solotable.cli.groups import CommandGroup
-from solotable.cli.main import _root
+from solotable.cli.main import _root, every_command
 
 from .conftest import Run
 
@@ -44,6 +44,20 @@ def test_each_summary_of_the_help_fits_on_a_line(run: Run) -> None:
         assert command is not None
         summary = (command.help or "").partition("\n\n")[0]
         assert len(summary) <= SUMMARY_WIDTH, f"{name}: {summary}"
+
+
+def test_each_command_that_prints_results_has_json() -> None:
+    #: tail and schema export always print JSON; the others print messages only.
+    without = {"tail", "schema export", "schema apply", "serve"}
+    found = {
+        path
+        for path, command in every_command()
+        if not path.startswith("limiter") and not any("--json" in each.opts for each in command.params)
+    }
+    assert found == without
+    for path, command in every_command():
+        if path.startswith("limiter") and path.split()[-1] in ("list", "show", "children", "orphans"):
+            assert any("--json" in each.opts for each in command.params), path
 
 
 @pytest.mark.parametrize("group", GROUPS)

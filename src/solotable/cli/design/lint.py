@@ -43,6 +43,7 @@ class _Report:
     show_default=True,
     help="Format of the findings.",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, as --format json does.")
 @click.option("--select", multiple=True, metavar="CODES", help="Report only these: ST1 or ST101,ST102.")
 @click.option("--ignore", multiple=True, metavar="CODES", help="Do not report these.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if there are findings.")
@@ -50,6 +51,7 @@ def command(
     models_given: tuple[str, ...],
     models: str | None,
     output: str,
+    as_json: bool,
     select: tuple[str, ...],
     ignore: tuple[str, ...],
     exit_zero: bool,
@@ -64,7 +66,7 @@ def command(
     unwanted = _codes("ignore", (*ignore, *_listed(configured, "ignore")))
     report = _lint(models_given or (models,))
     findings = _chosen(report.findings, wanted, unwanted)
-    click.echo(_WRITERS[output](_Report(report.tables, findings)))
+    click.echo(_WRITERS["json" if as_json else output](_Report(report.tables, findings)))
     failed = any(each.severity != "note" for each in findings)
     return 1 if failed and not exit_zero else 0
 

@@ -40,7 +40,7 @@ def db_option(command: CommandT) -> CommandT:
     return click.option(
         "-d",
         "--db",
-        metavar="FILE|URL",
+        metavar="FILE_OR_URL",
         envvar="SOLOTABLE_URL",
         help="The database: file.db, sqlite:///file.db, http://host:port/TABLE or aws://TABLE?region=... "
         "Default: $SOLOTABLE_URL.",
