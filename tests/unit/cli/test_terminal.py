@@ -18,7 +18,7 @@ from solotable import Entity, Key, Table
 shop = Table("Shop")
 
 
-class Product(Entity, table=shop, shape=1):
+class Product(Entity, table=shop, schema_version=1):
     key = Key("PRODUCT#{product_id}", "PRODUCT")
     product_id: str
 
