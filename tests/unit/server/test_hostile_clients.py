@@ -209,7 +209,7 @@ def test_others_are_answered_while_a_large_body_is_read(
             assert go_on.wait(HANG_SECONDS)
         return parse(target, body, texts)
 
-    monkeypatch.setattr(wire, "parse", slow_parse)
+    monkeypatch.setattr(wire, "decode_body", slow_parse)
     with server.client() as client, server.client() as packed:
         # Both wait for the one reader; what is behind each in its pipe waits for it.
         client.send(request(body=padded(300_000)) + put("behind"))
@@ -234,7 +234,7 @@ def test_a_client_may_leave_while_its_body_is_read(
             assert go_on.wait(HANG_SECONDS)
         return parse(target, body, texts)
 
-    monkeypatch.setattr(wire, "parse", slow_parse)
+    monkeypatch.setattr(wire, "decode_body", slow_parse)
     server.wait_for_connections(0)
     client = server.client()
     client.send(request(body=padded(300_000)))

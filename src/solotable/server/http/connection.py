@@ -18,9 +18,8 @@ from solotable.server.dispatch import answer
 
 from . import response
 from .body_budget import SMALL
-from .plain import read_plain
 from .reply_buffer import ReplyBuffer
-from .request import HttpRequest
+from .request import LOWER, HttpRequest
 from .response import LARGE, Body
 
 if TYPE_CHECKING:
@@ -51,6 +50,8 @@ class Connection(asyncio.Protocol):
         self._parser = httptools.HttpRequestParser(self)
         self._request = HttpRequest()
         self._in_head = False
+        #: Bytes of the current request's URL, headers and trailers.
+        self._head_bytes = 0
         #: Bytes fed since the parser last called back.
         self._unparsed_bytes = 0
         #: Whether the parser still has to read the body of a request that asked for an upgrade.
@@ -101,18 +102,12 @@ class Connection(asyncio.Protocol):
             return
         self._last_used = self._server.now()
         if self._request_started_at is None:
-            if not self._busy and not self._pipeline and self._stalled_since is None:
-                plain = read_plain(data)
-                if plain is not None:
-                    self._turn_quota = 0
-                    self._answer(plain)
-                    return
             self._request_started_at = self._last_used
         request = self._request
-        seen = request.head_size + request.size
+        parsed = self._head_bytes + request.size
         self._turn_quota = 1
         self._feed(data)
-        if self._request is not request or request.head_size + request.size != seen:
+        if self._request is not request or self._head_bytes + request.size != parsed:
             self._unparsed_bytes = 0
         elif not self.idle:
             # The parser buffers a header line of any length until it is complete.
@@ -188,6 +183,7 @@ class Connection(asyncio.Protocol):
             return
         self._request = HttpRequest()
         self._in_head = True
+        self._head_bytes = self._unparsed_bytes = 0
         if self._request_started_at is None:
             self._request_started_at = self._last_used
 
@@ -196,36 +192,39 @@ class Connection(asyncio.Protocol):
             return
         request = self._request
         request.url += url
-        request.head_size += len(url)
+        self._head_bytes += len(url)
         if len(request.url) > _MAX_URL_BYTES:
             self._reject(414)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self._skipping_body:
             return
-        request = self._request
-        request.head_size += len(name) + len(value) + _HEADER_BYTES
-        if self._in_head:
-            # Headers after a chunked body are trailers, which the server ignores.
-            request.add_header(name, value)
-        if request.head_size > _MAX_HEAD_BYTES or len(request.headers) > _MAX_HEADERS:
+        self._head_bytes += len(name) + len(value) + _HEADER_BYTES
+        if self._head_bytes > _MAX_HEAD_BYTES:
             self._reject(400)
+        elif self._in_head:
+            # Headers after a chunked body are trailers, which the server ignores.
+            headers = self._request.headers
+            lower = LOWER.get(name) or name.lower()
+            headers[lower] = value if lower not in headers else headers[lower] + b"," + value
 
     def on_headers_complete(self) -> None:
         if self._skipping_body:
             self._skipping_body = False
             return
         self._in_head = False
-        request = self._request
-        request.method = self._parser.get_method()
-        request.keep_alive = self._parser.should_keep_alive()
-        version = self._parser.get_http_version()
+        parser, request = self._parser, self._request
+        headers = request.headers
+        if len(headers) > _MAX_HEADERS:
+            self._reject(400)
+        request.method = parser.get_method()
+        request.keep_alive = parser.should_keep_alive()
+        version = parser.get_http_version()
         if version == "1.0":
             request.minor = 0
         elif version != "1.1":
             self._reject(400)
-        headers = request.headers
-        if self._parser.should_upgrade():
+        if parser.should_upgrade():
             if request.method == b"CONNECT":
                 self._reject(400)
             self._skipping_body = any(name in headers for name in _FRAMING)
@@ -255,7 +254,12 @@ class Connection(asyncio.Protocol):
         self._owes_continue = False
         if self._request.size > SMALL:
             self._server.body_budget.complete(self._request)
-        if not self._ignores_input and not self._closing:
+        if self._ignores_input or self._closing:
+            return
+        if self._turn_quota and not self._busy and not self._pipeline and self._stalled_since is None:
+            self._turn_quota -= 1
+            self._answer(self._request)
+        else:
             self._enqueue(self._request)
 
     def _enqueue(self, request: HttpRequest) -> None:

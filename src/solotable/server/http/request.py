@@ -26,7 +26,6 @@ class HttpRequest:
 
     __slots__ = (
         "_body",
-        "head_size",
         "headers",
         "keep_alive",
         "method",
@@ -43,29 +42,11 @@ class HttpRequest:
         self.minor = 1
         #: Lower-case names; values of a repeated name are joined with commas (RFC 9110).
         self.headers: dict[bytes, bytes] = {}
-        self.head_size = 0
         self._body: bytes | bytearray = b""
         self.size = 0
         self.keep_alive = True
         #: The error status of a request that the server did not read to its end; 0 otherwise.
         self.rejection_status = 0
-
-    @classmethod
-    def whole(cls, headers: dict[bytes, bytes], body: bytes) -> HttpRequest:
-        """Return a complete POST to /; the header names are in lower case."""
-        request = cls()
-        request.method = b"POST"
-        request.url = b"/"
-        request.headers = headers
-        request._body = body
-        request.size = len(body)
-        return request
-
-    def add_header(self, name: bytes, value: bytes) -> None:
-        """Add a header."""
-        name = LOWER.get(name) or name.lower()
-        headers = self.headers
-        headers[name] = value if name not in headers else headers[name] + b"," + value
 
     def add_body(self, chunk: bytes) -> None:
         """Append a piece of the body; most bodies have one."""
