@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from concurrent.futures import Executor
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from solotable._flows.retry import Flow, Sleep, Together
 from solotable._protocol.engine import AsyncEngine, Engine, ReplyT
-from solotable._protocol.requests import GetItem, Query, Request
+from solotable._protocol.requests import (
+    DeleteItem,
+    GetItem,
+    PutItem,
+    Query,
+    Request,
+    TransactWriteItems,
+    UpdateItem,
+)
+from solotable._write_groups import WriteGroups
 from solotable.errors import EngineError, ServiceError, TransportError
-
-from .write_batching import GATHERED, Gathering
 
 ResultT = TypeVar("ResultT")
 
+#: Short writes, which wait less in a group than for a commit each.
+_GROUPED_WRITES = frozenset({PutItem, UpdateItem, DeleteItem, TransactWriteItems})
 #: Items that a page passes over in some milliseconds.
 _SHORT_PAGE = 1000
 #: Short reads in a row that nobody else gets a turn between.
@@ -85,6 +96,18 @@ def _is_short(request: Request[Any]) -> bool:
     return type(request) is Query and request.limit is not None and request.limit <= _SHORT_PAGE
 
 
+def _settle(answered: asyncio.Future[Any], answer: Callable[[], Any]) -> None:
+    """Give a caller its outcome, unless it was cancelled."""
+    if answered.done():
+        return
+    try:
+        answered.set_result(answer())
+    except asyncio.CancelledError:
+        answered.cancel()
+    except BaseException as error:  # noqa: BLE001 - every error is the caller's
+        answered.set_exception(error)
+
+
 class Inline:
     """A blocking engine whose answers cost microseconds, called on the event loop itself."""
 
@@ -122,7 +145,7 @@ class Threaded:
         self._in_a_row = 0
         self._closed = False
         self._together = engine.capabilities.handle_together
-        self._gathering: Gathering | None = None
+        self._groups: WriteGroups | None = None
 
     async def handle(self, request: Request[ReplyT], /) -> ReplyT:
         """Answer one request, from a thread unless it is a short read."""
@@ -134,10 +157,12 @@ class Threaded:
                 await asyncio.sleep(0)
             return self._engine.handle(request)
         loop = asyncio.get_running_loop()
-        if self._together is not None and type(request) in GATHERED:
-            if self._gathering is None or self._gathering.loop is not loop:
-                self._gathering = Gathering(loop, self._executor, self._together)
-            return cast(ReplyT, await self._gathering.write(request))
+        if self._together is not None and type(request) in _GROUPED_WRITES:
+            if self._groups is None or self._groups.loop is not loop:
+                self._groups = WriteGroups(loop, self._executor, self._together, defer=True)
+            answered: asyncio.Future[ReplyT] = loop.create_future()
+            self._groups.write(request, partial(_settle, answered))
+            return await answered
         return await loop.run_in_executor(self._executor, self._engine.handle, request)
 
     async def sleep(self, seconds: float) -> None:

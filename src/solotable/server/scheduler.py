@@ -16,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 from solotable._protocol import requests
 from solotable._protocol.engine import Capabilities, Outcome, Pause, TooLong
 from solotable._protocol.requests import Query, Request, Scan
+from solotable._write_groups import WriteGroups
 
 from .time_slices import LOOP_BYTES, LoopBudget, SliceQueue, TimeSlice
 
@@ -71,10 +72,6 @@ _SHORT_PAGES = 64
 _MAX_LONG_PAGES = 1024
 
 
-#: A write, and the functions that encode and send its reply.
-_Write = tuple[Request[Any], Encode[Any], Done[Any]]
-
-
 class Scheduler:
     """The threads of one server, and the rules that distribute requests to them."""
 
@@ -91,8 +88,8 @@ class Scheduler:
         self._control_threads = ThreadPoolExecutor(_CONTROL_THREADS, thread_name_prefix="solotable-control")
         #: Tables and indexes with a recent long page, and how many short pages in a row reset that.
         self._long_pages: dict[tuple[str, str | None], int] = {}
-        self._waiting: list[_Write] = []
-        self._writing = False
+        together = partial(engine.handle_together, largest=LOOP_BYTES)
+        self._groups = WriteGroups(loop, self._writer, together, defer=False)
         self._closed = False
 
     def schedule(self, request: Request[Any], encode: Encode[EncodedT], done: Done[EncodedT]) -> None:
@@ -121,6 +118,7 @@ class Scheduler:
     def close(self) -> None:
         """Wait for running requests, then end the threads; queued requests are dropped."""
         self._closed = True
+        self._groups.drop_waiting()
         self._reader.shutdown(cancel_futures=True)
         self._writer.shutdown()
         self._long_threads.shutdown(cancel_futures=True)
@@ -188,28 +186,7 @@ class Scheduler:
         if self._instant:
             self._finish_write(request, encode, done, partial(self._engine.handle_small, request, LOOP_BYTES))
             return
-        self._waiting.append((request, encode, done))
-        if not self._writing:
-            self._write_group()
-
-    def _write_group(self) -> None:
-        group, self._waiting = self._waiting, []
-        self._writing = True
-        writes = [request for request, _, _ in group]
-        future = self._writer.submit(self._engine.handle_together, writes, largest=LOOP_BYTES)
-        future.add_done_callback(partial(self._call_soon, self._written, group))
-
-    def _written(self, group: list[_Write], future: Future[Sequence[Outcome]]) -> None:
-        self._writing = False
-        if self._waiting and not self._closed:
-            self._write_group()
-        error = future.exception()
-        if error is not None:
-            for _, encode, done in group:
-                done(encode(partial(_raise, error)))
-            return
-        for write, outcome in zip(group, future.result(), strict=True):
-            self._finish_write(*write, outcome.get)
+        self._groups.write(request, partial(self._finish_write, request, encode, done))
 
     def _finish_write(
         self, request: Request[Any], encode: Encode[Any], done: Done[Any], answer: Callable[[], Any]
