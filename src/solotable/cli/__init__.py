@@ -1,4 +1,4 @@
-"""The command line: a command parses, calls the library and prints. Nothing is decided here."""
+"""The command line. A command parses its arguments, calls the library, and prints the result."""
 
 from .main import main
 

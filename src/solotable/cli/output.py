@@ -77,11 +77,11 @@ def print_one(row: Row, output: str | None) -> None:
 def print_table(rows: Sequence[Row], columns: Sequence[str] = ()) -> None:
     """Print a table: drawn on a terminal, aligned text in a pipe."""
     names = list(columns) or list(dict.fromkeys(name for row in rows for name in row))
-    cells = [[_cell(row.get(name)) for name in names] for row in rows]
+    cells = [[_format_cell(row.get(name)) for name in names] for row in rows]
     if not rows:
         note("0 rows")
     if not sys.stdout.isatty():
-        click.echo(_aligned(names, cells))
+        click.echo(_align(names, cells))
         return
     from rich.console import Console
     from rich.table import Table
@@ -96,11 +96,16 @@ def print_table(rows: Sequence[Row], columns: Sequence[str] = ()) -> None:
     Console().print(table)
 
 
+def plural(count: int, noun: str, several: str | None = None) -> str:
+    """Return a number and its noun: 1 item, 2,000 items."""
+    return f"{count:,} {noun if count == 1 else several or f'{noun}s'}"
+
+
 def markdown(rows: Sequence[Row], columns: Sequence[str]) -> str:
     """Return rows as a Markdown table."""
     lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     for row in rows:
-        cells = (_cell(row.get(name)) for name in columns)
+        cells = (_format_cell(row.get(name)) for name in columns)
         lines.append("| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |")
     return "\n".join(lines)
 
@@ -115,7 +120,7 @@ def plain(value: Any) -> Any:
         case bytes():
             return base64.b64encode(value).decode()
         case set() | frozenset():
-            return _sorted(value)
+            return _sort(value)
         case Enum():
             return value.value
         case _:
@@ -130,25 +135,25 @@ def row_of(entity: Any) -> dict[str, Any]:
     except ValueError:
         # Pydantic cannot encode bytes that are not UTF-8.
         dumped = json.loads(json.dumps(fields, default=plain))
-    found: dict[str, Any] = _with_sorted_sets(fields, dumped)
+    found: dict[str, Any] = _sort_sets(fields, dumped)
     return found
 
 
-def _with_sorted_sets(value: Any, dumped: Any) -> Any:
+def _sort_sets(value: Any, dumped: Any) -> Any:
     """Return a dumped value in which what was a set is sorted."""
     match value, dumped:
         case (set() | frozenset(), list()):
-            return _sorted(dumped)
+            return _sort(dumped)
         case dict(), dict() if len(value) == len(dumped):
             pairs = zip(value.values(), dumped.items(), strict=True)
-            return {name: _with_sorted_sets(each, below) for each, (name, below) in pairs}
+            return {name: _sort_sets(each, below) for each, (name, below) in pairs}
         case (list() | tuple(), list()) if len(value) == len(dumped):
-            return [_with_sorted_sets(each, below) for each, below in zip(value, dumped, strict=True)]
+            return [_sort_sets(each, below) for each, below in zip(value, dumped, strict=True)]
         case _:
             return dumped
 
 
-def _sorted(values: Iterable[Any]) -> list[Any]:
+def _sort(values: Iterable[Any]) -> list[Any]:
     found = list(values)
     try:
         return sorted(found)
@@ -156,22 +161,22 @@ def _sorted(values: Iterable[Any]) -> list[Any]:
         return sorted(found, key=str)
 
 
-def in_a_line(value: Any) -> str:
+def on_one_line(value: Any) -> str:
     """Return a stored value on one line, with control characters escaped."""
-    return " ".join(_cell(value).split())
+    return " ".join(_format_cell(value).split())
 
 
-def _cell(value: Any) -> str:
+def _format_cell(value: Any) -> str:
     if value is None:
         return ""
     if isinstance(value, str):
-        return _escaped(value)
+        return _escape(value)
     if isinstance(value, list | tuple) and all(isinstance(each, str) for each in value):
-        return ", ".join(map(_escaped, value))
-    return _escaped(json.dumps(value, ensure_ascii=False, default=plain))
+        return ", ".join(map(_escape, value))
+    return _escape(json.dumps(value, ensure_ascii=False, default=plain))
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Escape control characters, which a terminal would obey."""
     if text.isprintable():
         return text
@@ -181,7 +186,7 @@ def _escaped(text: str) -> str:
     )
 
 
-def _aligned(names: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+def _align(names: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     clean = [[" ".join(cell.split()) for cell in line] for line in cells]
     widths = [max(len(name), *(len(line[at]) for line in clean), 0) for at, name in enumerate(names)]
     lines = [names, ["-" * width for width in widths], *clean]

@@ -61,7 +61,7 @@ def test_items_are_counted_backfilled_and_counted_again(shop: Run) -> None:
     (before,) = shop("schema", "versions", "--json").json
     assert (before["old"], before["by_schema_version"], before["stale_keys"]) == (12, {"1": 12}, 12)
     dry = shop("backfill", "Profile", "--dry-run")
-    assert (dry.code, "12 would be upgraded" in dry.out) == (0, True)
+    assert (dry.code, "12 to upgrade" in dry.out) == (0, True)
     done = shop("backfill", "Profile", "--json", "--segments", "2", "--rate", "100000")
     assert done.code == 0
     assert (done.json["tally"]["upgraded"], done.json["done"]) == (12, True)
@@ -82,8 +82,8 @@ def test_it_exits_with_1_if_an_item_cannot_be_rewritten(shop: Run) -> None:
         db.put(Profile(user_id="bad", city="Rome", price="dear"))
     done = shop("backfill", "Profile")
     assert done.code == 1
-    assert "13 items read, 12 were upgraded" in done.out
-    assert "1 items could not be rewritten" in done.out
+    assert "13 items read, 12 upgraded" in done.out
+    assert "Not rewritten: 1 item;" in done.out
     assert "to_cents (upgrade to schema version 2) failed" in done.err
 
 

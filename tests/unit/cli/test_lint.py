@@ -128,11 +128,11 @@ def test_findings_as_annotations_of_github(lint: Any) -> None:
     assert message.startswith("Order and Special can have the same key (PK=ORG#special, SK=ORDER#00)")
 
 
-def test_github_annotations_are_escaped() -> None:
-    from solotable.cli.design.lint import _escaped  # what the format itself demands
+def test_github_annotations_are_escape() -> None:
+    from solotable.cli.design.lint import _escape  # what the format itself demands
 
-    assert _escaped("100%\nof it: all") == "100%25%0Aof it: all"
-    assert _escaped("a:b,c", also=":,") == "a%3Ab%2Cc"
+    assert _escape("100%\nof it: all") == "100%25%0Aof it: all"
+    assert _escape("a:b,c", also=":,") == "a%3Ab%2Cc"
 
 
 def test_findings_as_sarif(lint: Any) -> None:

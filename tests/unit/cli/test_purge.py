@@ -50,7 +50,7 @@ def test_a_dry_run_counts_what_a_real_one_removes(notes: Run) -> None:
     assert (report["table"], report["items"], report["removed"]) == ("Box", 2, {"Note": 2})
     assert [each["held"] for each in report["held"]] == ["case 7"]
     done = notes(*PURGE)
-    assert done.out == "Box: 2 items were purged (2 Note).\n1 are on hold; --hold-report lists them.\n"
+    assert done.out == "Box: 2 items purged (2 Note).\nOn hold: 1 item; --hold-report lists them.\n"
     assert notes(*PURGE, "--json").json[0]["items"] == 0
 
 

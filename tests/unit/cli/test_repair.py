@@ -44,8 +44,8 @@ def folder(tmp_path: Path) -> Path:
         spoilt = Update((Assign(("members",), Const({"N": "7"})),), creates=True)
         key = {"PK": {"S": "GROUP#g"}, "SK": {"S": "GROUP"}}
         db.engine.handle(UpdateItem(table="Shop", key=key, update=spoilt))
-        twin = member(group="g", member="b", email="x")  # type: ignore[operator]  # the same
-        db.engine.handle(PutItem(table="Shop", item=twin.plan().dump(twin.__dict__)))
+        copy = member(group="g", member="b", email="x")  # type: ignore[operator]  # the same
+        db.engine.handle(PutItem(table="Shop", item=copy.plan().encode(copy.__dict__)))
     return tmp_path
 
 
@@ -56,7 +56,7 @@ def test_recount_reports_and_repairs_wrong_counters(folder: Path) -> None:
     (drifted,) = json.loads(tried.stdout)["drifted"]
     assert (drifted["stored"], drifted["counted"], drifted["repaired"]) == ("7", "2", False)
     repaired = command(*arguments, cwd=folder)
-    assert (repaired.returncode, "1 counters checked, 1 were wrong." in repaired.stdout) == (0, True)
+    assert (repaired.returncode, "1 counter checked, 1 wrong." in repaired.stdout) == (0, True)
     assert command(*arguments, "--dry-run", cwd=folder).returncode == 0
 
 
@@ -64,4 +64,4 @@ def test_locks_reports_duplicate_values(folder: Path) -> None:
     done = command("locks", "Member", "-m", "models.py:shop", "-d", "sqlite:///shop.db", cwd=folder)
     assert done.returncode == 1, done.stderr
     assert "Member.email = 'x' is taken by Member group='g', member='a'" in done.stdout
-    assert "2 Member checked, 1 have no lock." in done.stdout
+    assert "2 Member checked, 1 without a lock." in done.stdout

@@ -14,7 +14,7 @@ from solotable._values import item_size
 from solotable.cli.options.database import Exchange
 
 
-def shown_units(units: Units, read_first: float = 0.0) -> dict[str, Any]:
+def report_units(units: Units, read_first: float = 0.0) -> dict[str, Any]:
     """Return units as a report; `read_first` is what a write reads beforehand."""
     shown: dict[str, Any] = {
         "units": units.total,
@@ -24,7 +24,7 @@ def shown_units(units: Units, read_first: float = 0.0) -> dict[str, Any]:
     return shown | {"read_first": read_first} if read_first else shown
 
 
-def estimated_put(table: Table, sent: Sequence[Exchange], size: int | None) -> dict[str, Any]:
+def estimate_put(table: Table, sent: Sequence[Exchange], size: int | None) -> dict[str, Any]:
     """Estimate the units of a put of a new item."""
     written, read = Units(writes=True), 0.0
     for each in sent:
@@ -39,10 +39,10 @@ def estimated_put(table: Table, sent: Sequence[Exchange], size: int | None) -> d
                 read += get_units(1, consistent=consistent).total
             case _:
                 pass
-    return shown_units(written, read)
+    return report_units(written, read)
 
 
-def written_size(sent: Sequence[Exchange]) -> int:
+def sum_written_bytes(sent: Sequence[Exchange]) -> int:
     """Return the size of all items that the requests put, in bytes."""
     total = 0
     for each in sent:
@@ -52,12 +52,12 @@ def written_size(sent: Sequence[Exchange]) -> int:
     return total
 
 
-def measured(sent: Sequence[Exchange], where: str, plan: Plan) -> dict[str, Any]:
+def measure(sent: Sequence[Exchange], where: str, plan: Plan) -> dict[str, Any]:
     """Sum the reported units, and count the items read, filtered, of other entities, and returned."""
     reads, writes = Units(), Units(writes=True)
     read = filtered = others = 0
     for each in sent:
-        units = _reported(each)
+        units = _reported_units(each)
         if isinstance(each.request, PutItem | TransactWriteItems):
             writes += units
             continue
@@ -65,28 +65,28 @@ def measured(sent: Sequence[Exchange], where: str, plan: Plan) -> dict[str, Any]
         if isinstance(each.request, Query):
             read += each.reply.scanned
             filtered += each.reply.scanned - each.reply.count
-            others += _of_others(each.reply, plan)
+            others += _count_others(each.reply, plan)
         elif isinstance(each.request, GetItem):
             read += each.reply.item is not None
     found: dict[str, Any] = {"where": where, "requests": len(sent)}
     if writes.total:
-        return found | shown_units(writes, reads.total)
+        return found | report_units(writes, reads.total)
     counts = {
         "items_read": read,
         "items_filtered": filtered,
         "items_of_others": others,
         "items_returned": read - filtered - others,
     }
-    return found | shown_units(reads) | counts
+    return found | report_units(reads) | counts
 
 
-def _of_others(reply: Any, plan: Plan) -> int:
+def _count_others(reply: Any, plan: Plan) -> int:
     """Count items of other entities; the store drops them after the read is paid for."""
     tags = [item.get(plan.table.tag) for item in decode_items(reply.items or ())]
     return sum(tag is not None and tag != plan.tag_value for tag in tags)
 
 
-def _reported(exchange: Exchange) -> Units:
+def _reported_units(exchange: Exchange) -> Units:
     reported = getattr(exchange.reply, "capacity", None) or []
     total = Units()
     for capacity in reported if isinstance(reported, list) else [reported]:

@@ -13,9 +13,9 @@ from typing import Any
 
 import click
 
-from solotable.cli.options.database import url_of
+from solotable.cli.options.database import parse_url
 from solotable.cli.options.target import Target, target_options
-from solotable.cli.output import json_option, print_json
+from solotable.cli.output import json_option, plural, print_json
 
 from .prices import DEFAULT_REGION, load_prices
 
@@ -62,18 +62,18 @@ def command(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
         tables=target.tables(), target=target, arguments=arguments, items=items, item_size=item_size
     )
     if region is None and target.db:
-        region = url_of(target.db).settings.get("region")
+        region = parse_url(target.db).settings.get("region")
     prices = load_prices(prices_file, region or DEFAULT_REGION)
-    per_second = None if rate is None else _rate(rate)
+    per_second = None if rate is None else _parse_rate(rate)
     explanation = explain(subject, what)
     explanation["cost"] = monthly_cost(explanation, prices, per_second)
     if as_json:
         print_json(explanation)
     else:
-        click.echo("\n".join(_lines(explanation)))
+        click.echo("\n".join(_format_explanation(explanation)))
 
 
-def _rate(text: str) -> float:
+def _parse_rate(text: str) -> float:
     from solotable._entities.patterns.cost import rate_per_second
     from solotable.errors import DataError
 
@@ -83,7 +83,7 @@ def _rate(text: str) -> float:
         raise click.BadParameter(str(error), param_hint="--rate") from None
 
 
-def _lines(found: Mapping[str, Any]) -> list[str]:
+def _format_explanation(found: Mapping[str, Any]) -> list[str]:
     lines = [f"{found['what']}  on {found['index'] or 'the table'} of {found['table']}", ""]
     for each in found["requests"]:
         lines += [f"{each['operation']} {json.dumps(each['request'], indent=2, ensure_ascii=False)}", ""]
@@ -94,11 +94,11 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
         ]
     if "then" in found:
         lines += [f"then {found['then']}", ""]
-    lines.append(f"before    {_shown(found['estimated'])}  ({_assumptions(found['assumed'])})")
+    lines.append(f"before    {_format_units(found['estimated'])}  ({_format_assumptions(found['assumed'])})")
     after = found["measured"]
     if after is not None:
         lines.append(
-            f"after     {_shown(after)}  ({_plural(after['requests'], 'request')} at {after['where']})"
+            f"after     {_format_units(after)}  ({plural(after['requests'], 'request')} at {after['where']})"
         )
         if "items_read" in after:
             lines.append(
@@ -121,18 +121,14 @@ def _lines(found: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def _plural(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
-
-
-def _shown(counted: Mapping[str, Any]) -> str:
+def _format_units(counted: Mapping[str, Any]) -> str:
     unit = "WCU" if counted["kind"] == "write" else "RCU"
     by = [f"{name} {units:g}" for name, units in counted["by"].items() if units]
     text = f"{counted['units']:g} {unit}" + (f" = {' + '.join(by)}" if len(by) > 1 else "")
     return f"{text}, after a read of {counted['read_first']:g} RCU" if counted.get("read_first") else text
 
 
-def _assumptions(assumed: Mapping[str, Any]) -> str:
+def _format_assumptions(assumed: Mapping[str, Any]) -> str:
     parts = []
     if "items" in assumed:
         parts.append(f"{assumed['items']} items of {assumed['item_size']} bytes")

@@ -27,16 +27,16 @@ from solotable._entities.patterns.cost import (
 )
 from solotable._entities.patterns.samples import argument_types, stand_in
 from solotable._store import AdminStore, Database, Store
-from solotable.cli.options.arguments import build_entity, fields_of, pattern_named, plan_named, query_of
-from solotable.cli.options.database import Exchange, Recorder, scoped, shown_requests, url_of
+from solotable.cli.options.arguments import build_entity, build_query, find_pattern, find_plan, parse_fields
+from solotable.cli.options.database import Exchange, Recorder, parse_url, render_requests, select_scope
 from solotable.cli.options.target import Target
 from solotable.cli.output import plain
 from solotable.errors import ConditionFailed, NotFound, TransactionCancelled
 from solotable.urls import Url
 
-from .cost_report import estimated_put, measured, shown_units, written_size
+from .cost_report import estimate_put, measure, report_units, sum_written_bytes
 from .explain import DEFAULT_ITEM_SIZE, DEFAULT_ITEMS
-from .reads import key_of
+from .reads import parse_key
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ def explain(subject: Subject, what: str) -> dict[str, Any]:
         return _explain_pattern(subject, what)
     if not subject.arguments or "=" in subject.arguments[0]:
         raise click.UsageError(f"Missing entity; write: solotable explain {what} ENTITY")
-    plan = plan_named(subject.tables, subject.arguments[0])
+    plan = find_plan(subject.tables, subject.arguments[0])
     return (_explain_get if what == "get" else _explain_put)(subject, plan, subject.arguments[1:])
 
 
@@ -86,7 +86,7 @@ def monthly_cost(explanation: Mapping[str, Any], prices: Prices, rate: float | N
 
 
 def _explain_pattern(subject: Subject, name: str) -> dict[str, Any]:
-    plan, pattern = pattern_named(subject.tables, name)
+    plan, pattern = find_pattern(subject.tables, name)
     given = list(subject.arguments)
     named = {text.partition("=")[0].removesuffix(":") for text in given}
     kinds = argument_types(plan.entity, pattern)
@@ -94,8 +94,8 @@ def _explain_pattern(subject: Subject, name: str) -> dict[str, Any]:
         each.name for each in pattern.parameters if each.default is each.empty and each.name not in named
     ]
     if missing and subject.target.db is None:
-        given += [_argument(each, stand_in(kinds[each], each, at)) for at, each in enumerate(missing)]
-    query = query_of(plan, pattern, given)
+        given += [_format_argument(each, stand_in(kinds[each], each, at)) for at, each in enumerate(missing)]
+    query = build_query(plan, pattern, given)
     subject.target.require_tenant(plan, query.arguments)
     items, size = subject.items or DEFAULT_ITEMS, subject.item_size or DEFAULT_ITEM_SIZE
     with _memory_store(subject, plan) as (store, recorder):
@@ -110,7 +110,7 @@ def _explain_pattern(subject: Subject, name: str) -> dict[str, Any]:
         consistent=query.consistently,
         hydrates=hydrates,
     )
-    explanation = _explained(query.described, plan, sent, shown_units(units))
+    explanation = _new_explanation(query.described, plan, sent, report_units(units))
     explanation["index"] = None if query.path.index is None else query.path.index.name
     explanation["assumed"] = {
         "items": items,
@@ -124,34 +124,36 @@ def _explain_pattern(subject: Subject, name: str) -> dict[str, Any]:
     if subject.target.db is not None:
         with subject.target.open(subject.tables, plan.table, metered=True) as opened:
             opened.store.page(query, limit=items)
-            explanation["measured"] = measured(opened.recorder.exchanges, opened.url.text, plan)
+            explanation["measured"] = measure(opened.recorder.exchanges, opened.url.text, plan)
     return explanation
 
 
 def _explain_get(subject: Subject, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
-    values = fields_of(plan, given)
+    values = parse_fields(plan, given)
     missing = [part for part in plan.primary.parts if part not in values and part != plan.tenant]
     infos = plan.entity.model_fields
     if subject.target.db is None:
-        more = [_argument(part, stand_in(infos[part].annotation, part)) for part in missing]
+        more = [_format_argument(part, stand_in(infos[part].annotation, part)) for part in missing]
     else:
         more, missing = [], []
-    key = key_of(plan, (*given, *more))
+    key = parse_key(plan, (*given, *more))
     subject.target.require_tenant(plan, key)
     size = subject.item_size or DEFAULT_ITEM_SIZE
     with _memory_store(subject, plan) as (store, recorder):
         store.get(plan.entity, **key)
-        explanation = _explained(f"get {plan.name}", plan, recorder.exchanges, shown_units(get_units(size)))
+        explanation = _new_explanation(
+            f"get {plan.name}", plan, recorder.exchanges, report_units(get_units(size))
+        )
     explanation["assumed"] = {"item_size": size, "sample_values": missing}
     if subject.target.db is not None:
         with subject.target.open(subject.tables, plan.table, metered=True) as opened:
             opened.store.get(plan.entity, **key)
-            explanation["measured"] = measured(opened.recorder.exchanges, opened.url.text, plan)
+            explanation["measured"] = measure(opened.recorder.exchanges, opened.url.text, plan)
     return explanation
 
 
 def _explain_put(subject: Subject, plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
-    values = fields_of(plan, given)
+    values = parse_fields(plan, given)
     subject.target.require_tenant(plan, values)
     missing = [
         name
@@ -160,7 +162,7 @@ def _explain_put(subject: Subject, plan: Plan, given: tuple[str, ...]) -> dict[s
     ]
     for at, name in enumerate(missing):
         info = plan.entity.model_fields[name]
-        values[name] = stand_in(_annotated(info.annotation, info.metadata), name, at)
+        values[name] = stand_in(_annotate(info.annotation, info.metadata), name, at)
     entity = build_entity(plan, values)
     with _memory_store(subject, plan) as (store, recorder):
         # The empty engine rejects a child without its parent; its request is what counts here.
@@ -168,13 +170,13 @@ def _explain_put(subject: Subject, plan: Plan, given: tuple[str, ...]) -> dict[s
             store.put(entity)
         sent = recorder.exchanges
     done = all(each.reply is not None for each in sent)
-    explanation = _explained(
-        f"put {plan.name}", plan, sent, estimated_put(plan.table, sent, subject.item_size)
+    explanation = _new_explanation(
+        f"put {plan.name}", plan, sent, estimate_put(plan.table, sent, subject.item_size)
     )
     explanation["assumed"] = {"sample_values": missing, "new_item": True}
-    explanation["item_size"] = subject.item_size or written_size(sent)
+    explanation["item_size"] = subject.item_size or sum_written_bytes(sent)
     if subject.item_size is None and done:
-        explanation["measured"] = measured(sent, "an engine in memory", plan)
+        explanation["measured"] = measure(sent, "an engine in memory", plan)
     elif subject.item_size is not None:
         explanation["assumed"]["item_size"] = subject.item_size
     return explanation
@@ -183,7 +185,7 @@ def _explain_put(subject: Subject, plan: Plan, given: tuple[str, ...]) -> dict[s
 @contextmanager
 def _memory_store(subject: Subject, plan: Plan) -> Iterator[tuple[Store | AdminStore, Recorder]]:
     """Open a store over an engine in memory that has the entity's table, without items."""
-    address = url_of(subject.target.db) if subject.target.db else None
+    address = parse_url(subject.target.db) if subject.target.db else None
     tables = [plan.table] if address is not None and address.table else subject.tables
     settings = {} if address is None else address.settings
     memory = Url("sqlite", "sqlite://", table=None if address is None else address.table, settings=settings)
@@ -194,28 +196,30 @@ def _memory_store(subject: Subject, plan: Plan) -> Iterator[tuple[Store | AdminS
         tenant = subject.target.tenant
         if plan.tenant is not None and tenant is None and not subject.target.admin:
             tenant = f"{{{plan.tenant}}}"
-        yield scoped(database, tenant, admin=subject.target.admin), recorder
+        yield select_scope(database, tenant, admin=subject.target.admin), recorder
     finally:
         engine.close()
 
 
-def _explained(what: str, plan: Plan, sent: Sequence[Exchange], estimated: dict[str, Any]) -> dict[str, Any]:
+def _new_explanation(
+    what: str, plan: Plan, sent: Sequence[Exchange], estimated: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "what": what,
         "table": plan.table.name,
         "index": None,
-        "requests": shown_requests(sent),
+        "requests": render_requests(sent),
         "estimated": estimated,
         "measured": None,
     }
 
 
-def _argument(name: str, value: Any) -> str:
+def _format_argument(name: str, value: Any) -> str:
     """Return a sample value as an argument of the command line."""
     if isinstance(value, str):
         return f"{name}={value}"
     return f"{name}:={json.dumps(value, default=plain)}"
 
 
-def _annotated(annotation: Any, metadata: Sequence[Any]) -> Any:
+def _annotate(annotation: Any, metadata: Sequence[Any]) -> Any:
     return Annotated[(annotation, *metadata)] if metadata else annotation

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from solotable.cli.options.arguments import fields_of, pattern_named, plan_named, query_of
+from solotable.cli.options.arguments import build_query, find_pattern, find_plan, parse_fields
 from solotable.cli.options.cursor_secret import VARIABLE, cursor_secret
 from solotable.cli.options.database import (
     NotFoundError,
     OpenStore,
     open_admin_store,
-    shown_requests,
+    render_requests,
 )
 from solotable.cli.options.target import Target, target_options
 from solotable.cli.output import json_option, note, output_options, print_json, print_one, print_rows, row_of
@@ -51,15 +51,15 @@ def get(
     Exits with 3 if it does not exist.
     """
     tables = target.tables()
-    plan = plan_named(tables, entity)
-    given = key_of(plan, key)
+    plan = find_plan(tables, entity)
+    given = parse_key(plan, key)
     target.require_tenant(plan, given)
     with target.open(tables, plan.table) as opened:
         found = opened.store.get(plan.entity, consistent=consistent, **given)
         if show_request:
             _print_requests(opened)
         if found is None:
-            raise NotFoundError(f"{described(plan, given)} does not exist.")
+            raise NotFoundError(f"{describe_key(plan, given)} does not exist.")
         print_one(row_of(found), output)
 
 
@@ -108,8 +108,8 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
     The cursor of the next page goes to standard error, and into the object that --json prints.
     """
     tables = target.tables()
-    plan, found = pattern_named(tables, pattern)
-    wanted = _ordered(query_of(plan, found, arguments), reverse=reverse, consistent=consistent)
+    plan, found = find_pattern(tables, pattern)
+    wanted = _apply_order(build_query(plan, found, arguments), reverse=reverse, consistent=consistent)
     target.require_tenant(plan, wanted.arguments)
     if everything and (limit is not None or cursor is not None):
         raise click.UsageError("--all prints every row; omit --limit and --cursor.")
@@ -172,7 +172,7 @@ def list_items(
     use 'query' where a pattern exists.
     """
     tables = target.tables()
-    plan = plan_named(tables, entity)
+    plan = find_plan(tables, entity)
     if plan.tenant is not None and target.tenant is None and not target.admin:
         raise click.UsageError(
             f"{plan.name} belongs to a tenant; pass --tenant T, or --admin for all tenants."
@@ -180,7 +180,7 @@ def list_items(
     if plan.tenant is not None and target.tenant is not None and target.admin:
         raise click.UsageError("--tenant (or $SOLOTABLE_TENANT) and --admin cannot be used together.")
     with open_admin_store(target.db, tables, plan.table) as store:
-        found: Iterable[Any] = store.scan(plan.entity, where=_of_tenant(plan, target), budget=budget)
+        found: Iterable[Any] = store.scan(plan.entity, where=_tenant_filter(plan, target), budget=budget)
         rows = (row_of(each) for each in found)
         columns = list(plan.entity.model_fields)
         if everything:
@@ -213,8 +213,8 @@ def count(
     It reads, and pays for, all of them.
     """
     tables = target.tables()
-    plan, found = pattern_named(tables, pattern)
-    wanted = query_of(plan, found, arguments)
+    plan, found = find_pattern(tables, pattern)
+    wanted = build_query(plan, found, arguments)
     target.require_tenant(plan, wanted.arguments)
     with target.open(tables, plan.table) as opened:
         number = opened.store.count(wanted)
@@ -224,9 +224,9 @@ def count(
         click.echo(number)
 
 
-def key_of(plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
+def parse_key(plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
     """Parse the fields of a primary key; the tenant comes from the scope unless it is given."""
-    values = fields_of(plan, given)
+    values = parse_fields(plan, given)
     parts = plan.primary.parts
     extra = [name for name in values if name not in parts]
     missing = [name for name in parts if name not in values and name != plan.tenant]
@@ -237,19 +237,19 @@ def key_of(plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
     return values
 
 
-def described(plan: Plan, key: dict[str, Any]) -> str:
+def describe_key(plan: Plan, key: dict[str, Any]) -> str:
     """Return an entity and its key for a message."""
     return f"{plan.name} with {', '.join(f'{name}={value!r}' for name, value in key.items())}"
 
 
-def _of_tenant(plan: Plan, target: Target) -> Any:
+def _tenant_filter(plan: Plan, target: Target) -> Any:
     if plan.tenant is None or target.tenant is None:
         return None
     name, tenant = plan.tenant, target.tenant
     return lambda entity: getattr(entity, name) == tenant
 
 
-def _ordered(query: Query[Any], *, reverse: bool, consistent: bool) -> Query[Any]:
+def _apply_order(query: Query[Any], *, reverse: bool, consistent: bool) -> Query[Any]:
     from dataclasses import replace
 
     from solotable.errors import DeclarationError
@@ -278,5 +278,5 @@ def _note_next_page(cursor: str | None, signed: str | None, *, as_json: bool) ->
 def _print_requests(opened: OpenStore) -> None:
     import json
 
-    for each in shown_requests(opened.recorder.exchanges):
+    for each in render_requests(opened.recorder.exchanges):
         note(f"{each['operation']} {json.dumps(each['request'], indent=2, ensure_ascii=False)}")

@@ -9,13 +9,13 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
-from solotable.cli.options.arguments import build_entity, fields_of, paths_of, plan_named
+from solotable.cli.options.arguments import build_entity, find_plan, parse_fields, parse_paths
 from solotable.cli.options.database import CommandT, NotFoundError
 from solotable.cli.options.target import Target, target_options
 from solotable.cli.output import note, output_options, print_one, print_rows, row_of
 from solotable.cli.progress import progress
 
-from .reads import described, key_of
+from .reads import describe_key, parse_key
 
 if TYPE_CHECKING:
     from solotable._entities.declare.plan import Plan
@@ -63,18 +63,18 @@ def put(
     objects unless --json, --jsonl or --csv is given.
     """
     tables = target.tables()
-    plan = plan_named(tables, entity)
+    plan = find_plan(tables, entity)
     if json_input is not None and values:
         raise click.UsageError("Pass FIELD=VALUE or --json-input, not both.")
     if json_input is None:
-        fields, many = fields_of(plan, values), False
+        fields, many = parse_fields(plan, values), False
         target.require_tenant(plan, fields)
         entities = [build_entity(plan, fields)]
     else:
-        objects, many = _objects(json_input)
+        objects, many = _parse_objects(json_input)
         for each in objects:
             target.require_tenant(plan, each)
-        entities = [_entity_of(plan, each, at if many else None) for at, each in enumerate(objects, 1)]
+        entities = [_build_object(plan, each, at if many else None) for at, each in enumerate(objects, 1)]
     with target.open(tables, plan.table, create=True) as opened:
         write = opened.store.create if create else opened.store.put
         stored = _write_all(plan, entities, write) if many else [write(entities[0])]
@@ -86,7 +86,7 @@ def put(
         click.echo(f"Stored {len(stored):,} {plan.name}.")
 
 
-def _entity_of(plan: Plan, values: dict[str, Any], number: int | None) -> Any:
+def _build_object(plan: Plan, values: dict[str, Any], number: int | None) -> Any:
     """Return the entity of an object of a file; an error names the number of the object."""
     try:
         return build_entity(plan, values, as_json=True)
@@ -105,7 +105,7 @@ def _write_all(plan: Plan, entities: list[Any], write: Callable[[Any], Any]) -> 
     start = 0
     with ThreadPoolExecutor(_WRITERS) as threads, progress(f"put {plan.name}") as update:
         while start < len(entities):
-            batch = _distinct(plan, entities[start : start + _BATCH])
+            batch = _take_distinct(plan, entities[start : start + _BATCH])
             futures = [threads.submit(write, each) for each in batch]
             wait(futures)
             errors = [future.exception() for future in futures]
@@ -119,7 +119,7 @@ def _write_all(plan: Plan, entities: list[Any], write: Callable[[Any], Any]) -> 
     return stored
 
 
-def _distinct(plan: Plan, entities: list[Any]) -> list[Any]:
+def _take_distinct(plan: Plan, entities: list[Any]) -> list[Any]:
     """Return the entities before the first one that repeats a key."""
     seen: set[str] = set()
     for count, each in enumerate(entities):
@@ -159,13 +159,17 @@ def update(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opti
     Exits with 3 if it does not exist.
     """
     tables = target.tables()
-    plan = plan_named(tables, entity)
-    given = key_of(plan, key)
+    plan = find_plan(tables, entity)
+    given = parse_key(plan, key)
     target.require_tenant(plan, given)
     if not (sets or removes or adds):
         raise click.UsageError("Nothing to change; pass --set, --remove or --add.")
-    changes: dict[str, Any] = {"set": paths_of(plan, sets), "remove": removes, "add": paths_of(plan, adds)}
-    version = _expected(plan, if_version, any_version=any_version)
+    changes: dict[str, Any] = {
+        "set": parse_paths(plan, sets),
+        "remove": removes,
+        "add": parse_paths(plan, adds),
+    }
+    version = _expected_version(plan, if_version, any_version=any_version)
     with target.open(tables, plan.table) as opened:
         changed: Any = opened.store.update(plan.entity, version=version, **changes, **given)
     print_one(row_of(changed), output)
@@ -194,18 +198,18 @@ def delete(
     Exits with 3 if it does not exist.
     """
     tables = target.tables()
-    plan = plan_named(tables, entity)
-    given = key_of(plan, key)
+    plan = find_plan(tables, entity)
+    given = parse_key(plan, key)
     target.require_tenant(plan, given)
-    version = _expected(plan, if_version, any_version=any_version)
+    version = _expected_version(plan, if_version, any_version=any_version)
     with target.open(tables, plan.table) as opened:
         removed = opened.store.delete(plan.entity, version=version, **given)
     if removed is None:
-        raise NotFoundError(f"{described(plan, given)} does not exist.")
+        raise NotFoundError(f"{describe_key(plan, given)} does not exist.")
     print_one(row_of(removed), output)
 
 
-def _expected(plan: Plan, if_version: int | None, *, any_version: bool) -> ExpectedVersion:
+def _expected_version(plan: Plan, if_version: int | None, *, any_version: bool) -> ExpectedVersion:
     from solotable._flows.transactions.write import ANY
 
     if if_version is not None and any_version:
@@ -221,7 +225,7 @@ def _expected(plan: Plan, if_version: int | None, *, any_version: bool) -> Expec
     return ANY if any_version else if_version
 
 
-def _objects(source: IO[str]) -> tuple[list[dict[str, Any]], bool]:
+def _parse_objects(source: IO[str]) -> tuple[list[dict[str, Any]], bool]:
     """Parse an object, a list of objects, or an object per line."""
     text = source.read()
     try:

@@ -14,6 +14,7 @@ import click
 
 from solotable import __version__
 from solotable.cli.options.models import BrokenModels, load_tables, models_option, settings
+from solotable.cli.output import plural
 
 if TYPE_CHECKING:
     from solotable._entities.declare.table import Table
@@ -62,10 +63,10 @@ def command(
     notes do not count. [tool.solotable.lint] in pyproject.toml accepts select and ignore.
     """
     configured = settings("lint")
-    wanted = _codes("select", select or _listed(configured, "select"))
-    unwanted = _codes("ignore", (*ignore, *_listed(configured, "ignore")))
+    wanted = _codes("select", select or _configured_codes(configured, "select"))
+    unwanted = _codes("ignore", (*ignore, *_configured_codes(configured, "ignore")))
     report = _lint(models_given or (models,))
-    findings = _chosen(report.findings, wanted, unwanted)
+    findings = _select(report.findings, wanted, unwanted)
     click.echo(_WRITERS["json" if as_json else output](_Report(report.tables, findings)))
     failed = any(each.severity != "note" for each in findings)
     return 1 if failed and not exit_zero else 0
@@ -106,7 +107,7 @@ def _sentence(text: str) -> str:
     return text if text.endswith((".", "?", "!")) else f"{text}."
 
 
-def _listed(configured: dict[str, Any], name: str) -> tuple[str, ...]:
+def _configured_codes(configured: dict[str, Any], name: str) -> tuple[str, ...]:
     value = configured.get(name, [])
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise click.ClickException(
@@ -128,7 +129,7 @@ def _codes(option: str, given: Iterable[str]) -> tuple[str, ...]:
     return codes
 
 
-def _chosen(findings: Iterable[Finding], wanted: tuple[str, ...], unwanted: tuple[str, ...]) -> list[Finding]:
+def _select(findings: Iterable[Finding], wanted: tuple[str, ...], unwanted: tuple[str, ...]) -> list[Finding]:
     from solotable._entities.lint import ON_REQUEST
 
     chosen = []
@@ -142,11 +143,11 @@ def _chosen(findings: Iterable[Finding], wanted: tuple[str, ...], unwanted: tupl
                 continue
             # Selected by name: a finding must change the exit code.
             each = replace(each, severity="warning")  # noqa: PLW2901
-        chosen.append(replace(each, where=_relative(each.where)))
+        chosen.append(replace(each, where=_relative_path(each.where)))
     return chosen
 
 
-def _relative(where: str | None) -> str | None:
+def _relative_path(where: str | None) -> str | None:
     if where is None:
         return None
     file, _, line = where.rpartition(":")
@@ -177,29 +178,25 @@ def _summaries(report: _Report) -> list[str]:
     lines = []
     for table in report.tables:
         own = [each for each in report.findings if each.table == table.name]
-        lines.append(f"{_counted(table)}; {_verdict(own)}")
+        lines.append(f"{_count_entities(table)}; {_verdict(own)}")
     broken = [each for each in report.findings if not each.table]
     return [*lines, *([f"models that cannot be imported; {_verdict(broken)}"] if broken else [])]
 
 
-def _counted(table: Table) -> str:
+def _count_entities(table: Table) -> str:
     plans = table.plans.values()
     names = sorted(plan.name for plan in plans)
     named = ", ".join(names) if 0 < len(names) <= _MANY else table.name
-    entities = f"{len(names)} {'entity' if len(names) == 1 else 'entities'}"
-    keys = _number(sum(len(plan.keys) for plan in plans), "key")
-    patterns = _number(sum(len(plan.patterns) for plan in plans), "pattern")
+    entities = plural(len(names), "entity", "entities")
+    keys = plural(sum(len(plan.keys) for plan in plans), "key")
+    patterns = plural(sum(len(plan.patterns) for plan in plans), "pattern")
     return f"{named}: {entities}, {keys}, {patterns}"
 
 
 def _verdict(findings: Sequence[Finding]) -> str:
     counts = Counter(each.severity for each in findings)
-    counted = [_number(counts[each], each) for each in ("error", "warning", "note") if counts[each]]
+    counted = [plural(counts[each], each) for each in ("error", "warning", "note") if counts[each]]
     return ", ".join(counted) or "nothing found"
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def _json(report: _Report) -> str:
@@ -221,12 +218,12 @@ def _github(report: _Report) -> str:
     for each in report.findings:
         file, line = _location(each)
         facts = {"file": file, "line": line, "title": each.code}
-        listed = ",".join(f"{name}={_escaped(str(fact), also=':,')}" for name, fact in facts.items() if fact)
-        lines.append(f"::{_GITHUB[each.severity]} {listed}::{_escaped(each.message)}")
+        listed = ",".join(f"{name}={_escape(str(fact), also=':,')}" for name, fact in facts.items() if fact)
+        lines.append(f"::{_GITHUB[each.severity]} {listed}::{_escape(each.message)}")
     return "\n".join([*lines, *_summaries(report)])
 
 
-def _escaped(text: str, also: str = "") -> str:
+def _escape(text: str, also: str = "") -> str:
     return "".join(f"%{ord(each):02X}" if each in "%\r\n" + also else each for each in text)
 
 

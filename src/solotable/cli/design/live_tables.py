@@ -20,7 +20,7 @@ _LONGEST_WAIT_SECONDS = 5.0
 _SECONDS_BETWEEN_LINES = 10.0
 
 
-class TooSlow(click.ClickException):
+class WaitTimeout(click.ClickException):
     """A table or index did not become ready in time."""
 
     exit_code = UNAVAILABLE
@@ -36,7 +36,7 @@ class LiveTable:
 
     def differences(self) -> list[Difference]:
         """Return the differences between the live and the declared table."""
-        live = self._described()
+        live = self._describe()
         ttl = None
         if live is not None:
             reply = self._call("DescribeTimeToLive", {"TableName": self.name})
@@ -80,7 +80,7 @@ class LiveTable:
 
     def _add(self, difference: Difference, timeout: float) -> Iterator[str]:
         assert difference.index is not None
-        live = self._described() or {}
+        live = self._describe() or {}
         index = dict(difference.index)
         provisioned = live.get("ProvisionedThroughput", {})
         if provisioned.get("ReadCapacityUnits") and provisioned.get("WriteCapacityUnits"):
@@ -124,7 +124,7 @@ class LiveTable:
         start = printed = time.monotonic()
         wait = _FIRST_WAIT_SECONDS
         while True:
-            live = self._described() or {}
+            live = self._describe() or {}
             status = live.get("TableStatus")
             if index is not None and status == "ACTIVE":
                 found = [
@@ -136,7 +136,7 @@ class LiveTable:
                 yield f"{what} is {'gone' if gone else 'ready'} after {now - start:.1f} s"
                 return
             if now - start > timeout:
-                raise TooSlow(
+                raise WaitTimeout(
                     f"{self.name}: {what} is still {status} after {timeout:.0f} s; apply again later."
                 )
             if now - printed > _SECONDS_BETWEEN_LINES:
@@ -145,7 +145,7 @@ class LiveTable:
             time.sleep(wait)
             wait = min(wait * 2, _LONGEST_WAIT_SECONDS)
 
-    def _described(self) -> dict[str, Any] | None:
+    def _describe(self) -> dict[str, Any] | None:
         if self._engine is None:
             return None
         try:

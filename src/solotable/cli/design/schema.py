@@ -9,7 +9,7 @@ import click
 from solotable.cli.exit_codes import FAILED
 from solotable.cli.groups import CommandGroup
 from solotable.cli.jobs.backfill import versions
-from solotable.cli.options.database import db_option, file_exists, is_remote, url_of
+from solotable.cli.options.database import db_option, file_exists, is_remote, parse_url
 from solotable.cli.options.models import load_tables, models_option
 from solotable.cli.output import json_option, note, print_json
 
@@ -32,12 +32,12 @@ def show(models: str | None, db: str | None, as_json: bool) -> None:
     """Print the declared tables."""
     from solotable._entities.schema.export import requests
 
-    wanted = _named(load_tables(models), db)
+    wanted = _table_names(load_tables(models), db)
     if as_json:
         print_json(requests(wanted))
         return
     for table, name in wanted:
-        click.echo("\n".join(_lines(table, name)))
+        click.echo("\n".join(_format_table(table, name)))
 
 
 @command.command("diff", epilog="Example: solotable schema diff -m models.py:surveyor -d aws://Survey")
@@ -49,7 +49,7 @@ def diff(models: str | None, db: str | None, as_json: bool) -> int:
 
     Exits with 1 if they differ.
     """
-    found = [(each, each.differences()) for each in _live(load_tables(models), db)]
+    found = [(each, each.differences()) for each in _live_tables(load_tables(models), db)]
     if as_json:
         print_json(
             {
@@ -98,9 +98,9 @@ def apply(models: str | None, db: str | None, delete_extra: bool, yes: bool, tim
     """
     from solotable._entities.schema.diff import DESTRUCTIVE
 
-    url = url_of(db)
+    url = parse_url(db)
     left = 0
-    for each in _live(load_tables(models), db, create=True):
+    for each in _live_tables(load_tables(models), db, create=True):
         differences = each.differences()
         todo = [d for d in differences if d.remedy and (delete_extra or d.remedy not in DESTRUCTIVE)]
         for difference in differences:
@@ -136,7 +136,7 @@ def export(models: str | None, db: str | None, form: str) -> None:
     """Print the tables as CloudFormation, Terraform or requests."""
     from solotable._entities.schema.export import cloudformation, needs_key_schema, requests, terraform
 
-    wanted = _named(load_tables(models), db)
+    wanted = _table_names(load_tables(models), db)
     writers = {"cfn": cloudformation, "terraform": terraform, "json": requests}
     print_json(writers[form](wanted))
     several = needs_key_schema(table for table, _ in wanted)
@@ -144,20 +144,20 @@ def export(models: str | None, db: str | None, form: str) -> None:
         note(f"{', '.join(several)}: keys of several attributes need the AWS provider 6.29 or newer.")
 
 
-def _named(tables: list[Table], db: str | None) -> list[tuple[Table, str]]:
+def _table_names(tables: list[Table], db: str | None) -> list[tuple[Table, str]]:
     from solotable._connect import table_names
 
-    names = table_names(tables, url_of(db) if db else None)
+    names = table_names(tables, parse_url(db) if db else None)
     return [(table, names[table.name]) for table in tables]
 
 
-def _live(tables: list[Table], db: str | None, *, create: bool = False) -> list[LiveTable]:
+def _live_tables(tables: list[Table], db: str | None, *, create: bool = False) -> list[LiveTable]:
     from solotable._connect import open_engine
 
     from .live_tables import LiveTable
 
-    url = url_of(db)
-    wanted = _named(tables, db)
+    url = parse_url(db)
+    wanted = _table_names(tables, db)
     # A comparison must not create a missing SQLite file.
     engine = open_engine(url) if create or file_exists(url) else None
     if engine is not None:
@@ -177,7 +177,7 @@ def _confirm(name: str, sentences: list[str]) -> None:
         raise click.exceptions.Exit(FAILED)
 
 
-def _lines(table: Table, name: str) -> list[str]:
+def _format_table(table: Table, name: str) -> list[str]:
     from solotable._entities.schema.diff import shown_projection, shown_schema
 
     wanted: dict[str, Any] = table.definition(name)

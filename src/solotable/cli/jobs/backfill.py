@@ -1,4 +1,4 @@
-"""`solotable backfill` and `solotable schema versions`: upgrade stored items, and count them by version."""
+"""`solotable backfill` and `solotable schema versions`: upgrade stored items, and count versions."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from solotable.cli.exit_codes import FAILED
-from solotable.cli.options.arguments import plan_named
+from solotable.cli.options.arguments import find_plan
 from solotable.cli.options.database import db_option, open_admin_store
 from solotable.cli.options.models import load_tables, models_option
-from solotable.cli.output import json_option, note, print_json, print_table
+from solotable.cli.output import json_option, note, plural, print_json, print_table
 from solotable.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def backfill(  # noqa: PLR0913, PLR0917 - a command has as many parameters as op
     from solotable.jobs.backfill import backfill as job
 
     tables = load_tables(models)
-    plan = plan_named(tables, entity)
+    plan = find_plan(tables, entity)
 
     with (
         open_admin_store(db, tables, plan.table) as store,
@@ -118,7 +118,7 @@ def versions(
     from solotable.jobs.backfill import report
 
     tables = load_tables(models)
-    plans = [plan_named(tables, name) for name in entities] or [
+    plans = [find_plan(tables, name) for name in entities] or [
         plan for table in tables for plan in table.plans.values() if plan.schema_versions.declared
     ]
     if not plans:
@@ -154,14 +154,14 @@ def versions(
 
 def _print_result(done: Progress) -> None:
     tally = done.tally
-    verb = "would be" if done.dry_run else "were"
+    upgraded, reindexed = ("to upgrade", "to reindex") if done.dry_run else ("upgraded", "reindexed")
     click.echo(
-        f"{done.entity}: {tally.items:,} items read, {tally.upgraded:,} {verb} upgraded, "
-        f"{tally.reindexed:,} {verb} given new index keys, in {done.seconds:.1f} s."
+        f"{done.entity}: {plural(tally.items, 'item')} read, {tally.upgraded:,} {upgraded}, "
+        f"{tally.reindexed:,} {reindexed}, in {done.seconds:.1f} s."
     )
     if tally.conflicts:
-        click.echo(f"{tally.conflicts:,} concurrent writes; those items were read again.")
+        click.echo(f"{plural(tally.conflicts, 'concurrent write')}; those items were read again.")
     if tally.newer:
-        click.echo(f"{tally.newer:,} items have a newer schema version and were left unchanged.")
+        click.echo(f"Left unchanged, with a newer schema version: {plural(tally.newer, 'item')}.")
     if tally.failed:
-        click.echo(f"{tally.failed:,} items could not be rewritten; the first ones:")
+        click.echo(f"Not rewritten: {plural(tally.failed, 'item')}; the first ones:")

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import click
 
-from solotable.cli.options.arguments import plan_named
+from solotable.cli.options.arguments import find_plan
 from solotable.cli.options.database import db_option, open_admin_store
 from solotable.cli.options.models import load_tables, models_option
-from solotable.cli.output import json_option, note, plain, print_json, row_of
+from solotable.cli.output import json_option, note, plain, plural, print_json, row_of
 from solotable.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ def deliver(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
     with open_admin_store(db, _streaming(load_tables(models))) as store:
         if dry_run:
             count = waiting(store, consumer=consumer)
-            print_json({"waiting": count}) if as_json else click.echo(f"{count} events are waiting.")
+            print_json({"waiting": count}) if as_json else click.echo(f"{plural(count, 'event')} waiting.")
             return
         with _log_to_stderr(), progress("events delivered", quiet=as_json) as update:
             if dead:
                 again = redeliver(store, chosen, consumer=consumer)
-                note(f"{again.events} dead letters delivered, {again.dead} rejected again.")
+                note(f"{plural(again.events, 'dead letter')} delivered, {again.dead:,} rejected again.")
             done = job(
                 store,
                 chosen,
@@ -85,7 +85,7 @@ def deliver(  # noqa: PLR0913, PLR0917 - a command has as many parameters as opt
     if as_json:
         print_json({"delivered": done.events, "dead": done.dead})
     else:
-        click.echo(f"{done.events} events delivered, {done.dead} of them rejected by a sink.")
+        click.echo(f"{plural(done.events, 'event')} delivered, {done.dead:,} of them rejected by a sink.")
     if done.dead:
         note("Rejected events are dead letters; --dead retries them.")
         raise click.exceptions.Exit(1)
@@ -111,7 +111,7 @@ def tail(
     It reads the table's stream and stores no checkpoint.
     """
     tables = load_tables(models)
-    wanted: Sequence[type[Any]] = [plan_named(tables, name).entity for name in entities]
+    wanted: Sequence[type[Any]] = [find_plan(tables, name).entity for name in entities]
     options: FeedOptions = {"since": _parse_since(since), "follow": follow}
     if skip_unknown:
         options["unknown"] = "skip"

@@ -10,7 +10,7 @@ import click
 from solotable.cli.exit_codes import FAILED
 from solotable.cli.options.database import db_option, open_admin_store
 from solotable.cli.options.models import load_tables, models_option
-from solotable.cli.output import json_option, print_json, print_rows, print_table
+from solotable.cli.output import json_option, plural, print_json, print_rows, print_table
 from solotable.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -43,11 +43,13 @@ def command(
     for table in tables:
         with open_admin_store(db, tables, table) as store:
             if hold_report:
-                reports += _held(store, table)
+                reports += _holds(store, table)
             elif receipts:
                 _print_receipts(store, table)
             else:
-                reports.append({"table": table.name, **_purged(store, table, dry_run=dry_run, quiet=as_json)})
+                reports.append(
+                    {"table": table.name, **_purge_table(store, table, dry_run=dry_run, quiet=as_json)}
+                )
     if receipts:
         return 0
     if as_json:
@@ -63,7 +65,7 @@ def _is_soft(table: Table) -> bool:
     return any(plan.deletion is not None for plan in table.plans.values())
 
 
-def _purged(store: AdminStore, table: Table, *, dry_run: bool, quiet: bool) -> dict[str, Any]:
+def _purge_table(store: AdminStore, table: Table, *, dry_run: bool, quiet: bool) -> dict[str, Any]:
     from solotable.jobs.purge import purge
 
     with progress(f"purge {table.name}", quiet=quiet) as update:
@@ -74,7 +76,7 @@ def _purged(store: AdminStore, table: Table, *, dry_run: bool, quiet: bool) -> d
         return purge(store, table, dry_run=dry_run, progress=show).row()
 
 
-def _held(store: AdminStore, table: Table) -> Iterator[dict[str, Any]]:
+def _holds(store: AdminStore, table: Table) -> Iterator[dict[str, Any]]:
     for plan in table.plans.values():
         cursor = None
         while plan.deletion is not None:
@@ -94,11 +96,11 @@ def _print_receipts(store: AdminStore, table: Table) -> None:
 
 def _print_reports(reports: Sequence[dict[str, Any]]) -> None:
     for report in reports:
-        verb = "would be" if report["dry_run"] else "were"
+        verb = "to purge" if report["dry_run"] else "purged"
         shown = ", ".join(f"{count:,} {name}" for name, count in report["removed"].items())
         details = f" ({shown})" if shown else ""
-        click.echo(f"{report['table']}: {report['items']:,} items {verb} purged{details}.")
+        click.echo(f"{report['table']}: {plural(report['items'], 'item')} {verb}{details}.")
         if report["held"]:
-            click.echo(f"{len(report['held']):,} are on hold; --hold-report lists them.")
+            click.echo(f"On hold: {plural(len(report['held']), 'item')}; --hold-report lists them.")
         for problem in report["problems"]:
             click.echo(f"Not purged: {problem}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 import click
 
 from solotable.cli.exit_codes import FAILED
-from solotable.cli.options.arguments import plan_named
+from solotable.cli.options.arguments import find_plan
 from solotable.cli.options.database import db_option, open_admin_store
 from solotable.cli.options.models import load_tables, models_option
-from solotable.cli.output import json_option, print_json, print_table
+from solotable.cli.output import json_option, plural, print_json, print_table
 
 _BUDGET = 1_000_000
 
@@ -36,7 +36,7 @@ def recount(
     from solotable.jobs.recount import recount as job
 
     tables = load_tables(models)
-    plan = plan_named(tables, entity)
+    plan = find_plan(tables, entity)
     with open_admin_store(db, tables, plan.table) as store:
         seen = list(job(store, plan.entity, budget=budget, repair=not dry_run))
     drifted = [each for each in seen if each.drifted]
@@ -56,7 +56,7 @@ def recount(
     else:
         if rows:
             print_table(rows)
-        click.echo(f"{len(seen):,} counters checked, {len(drifted):,} were wrong.")
+        click.echo(f"{plural(len(seen), 'counter')} checked, {len(drifted):,} wrong.")
     return FAILED if drifted and dry_run else 0
 
 
@@ -81,7 +81,7 @@ def locks(entity: str, models: str | None, db: str | None, budget: int, as_json:
     from solotable.jobs.locks import take_locks
 
     tables = load_tables(models)
-    plan = plan_named(tables, entity)
+    plan = find_plan(tables, entity)
     rejected: list[str] = []
     seen = 0
     with open_admin_store(db, tables, plan.table) as store:
@@ -94,5 +94,5 @@ def locks(entity: str, models: str | None, db: str | None, budget: int, as_json:
     else:
         for line in rejected:
             click.echo(line)
-        click.echo(f"{seen:,} {plan.name} checked, {len(rejected):,} have no lock.")
+        click.echo(f"{seen:,} {plan.name} checked, {len(rejected):,} without a lock.")
     return FAILED if rejected else 0

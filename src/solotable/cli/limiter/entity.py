@@ -10,8 +10,8 @@ import click
 from solotable.cli.groups import CommandGroup
 from solotable.cli.options.database import NotFoundError
 from solotable.cli.output import (
-    in_a_line,
     json_option,
+    on_one_line,
     output_options,
     print_json,
     print_rows,
@@ -103,7 +103,7 @@ def show(entity_id: str, db: str | None, namespace: str | None, resource: str | 
         return
     for name, value in facts.items():
         if value not in (None, {}, False):
-            click.echo(f"{name:<10} {in_a_line(value)}")
+            click.echo(f"{name:<10} {on_one_line(value)}")
     if found is None:
         click.echo("It was never made, so it has no parent; its limits hold all the same.")
     click.echo("")

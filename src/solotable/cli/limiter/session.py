@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 
 from solotable.cli.exit_codes import UNAVAILABLE, USAGE
-from solotable.cli.options.database import NotFoundError, db_option, file_exists, url_of
+from solotable.cli.options.database import NotFoundError, db_option, file_exists, parse_url
 from solotable.cli.output import note
 from solotable.errors import DataError, TableNotFound
 
@@ -117,7 +117,7 @@ def opened(db: str | None, *, makes: bool = False) -> Iterator[Table]:
     from solotable._connect import open_engine, over
     from solotable.systems.limiter import errors, limiter
 
-    url = url_of(db)
+    url = parse_url(db)
     if not makes and not file_exists(url):
         raise NotFoundError(
             f"There is no file {url.path}. A command that writes makes it, for instance: "

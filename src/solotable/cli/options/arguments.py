@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from solotable._entities.patterns.query import Query
 
 
-def plan_named(tables: Iterable[Table], name: str) -> Plan:
+def find_plan(tables: Iterable[Table], name: str) -> Plan:
     """Return the entity of this name, or list the entities."""
     plans = {plan.name: plan for table in tables for plan in table.plans.values()}
     if name not in plans:
@@ -28,7 +28,7 @@ def plan_named(tables: Iterable[Table], name: str) -> Plan:
     return plans[name]
 
 
-def pattern_named(tables: Sequence[Table], name: str) -> tuple[Plan, Pattern]:
+def find_pattern(tables: Sequence[Table], name: str) -> tuple[Plan, Pattern]:
     """Return the pattern `Entity.pattern` and its entity, or list the patterns."""
     known = {
         f"{plan.name}.{each}": (plan, pattern)
@@ -44,31 +44,31 @@ def pattern_named(tables: Sequence[Table], name: str) -> tuple[Plan, Pattern]:
     return known[name]
 
 
-def fields_of(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
+def parse_fields(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
     """Parse `field=value` by the types of an entity's fields."""
     from solotable._entities.patterns.paths import place_of
 
     kinds = {name: place_of(plan, name).validated for name in plan.attributes}
-    return read(given, kinds, plan.name)
+    return parse_values(given, kinds, plan.name)
 
 
-def paths_of(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
+def parse_paths(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
     """Parse `path=value` by the type at the path, which may be dotted."""
     from solotable._entities.patterns.paths import resolve
     from solotable.errors import DeclarationError
 
     found: dict[str, Any] = {}
     for text in given:
-        name, _, _ = _split(text)
+        name, _, _ = _split_argument(text)
         try:
             kind = resolve(plan, name).validated
         except DeclarationError as error:
             raise click.UsageError(str(error)) from None
-        found |= read([text], {name: kind}, plan.name)
+        found |= parse_values([text], {name: kind}, plan.name)
     return found
 
 
-def query_of(plan: Plan, pattern: Pattern, given: Sequence[str]) -> Query[Any]:
+def build_query(plan: Plan, pattern: Pattern, given: Sequence[str]) -> Query[Any]:
     """Call a pattern with `parameter=value`; in the admin scope the tenant may be one of them."""
     from dataclasses import replace
 
@@ -82,7 +82,7 @@ def query_of(plan: Plan, pattern: Pattern, given: Sequence[str]) -> Query[Any]:
     except DataError as error:
         raise click.UsageError(str(error)) from None
     tenant = plan.tenant if plan.tenant not in kinds else None
-    values = read(given, kinds | ({tenant: str} if tenant else {}), bound.name)
+    values = parse_values(given, kinds | ({tenant: str} if tenant else {}), bound.name)
     tenant_given = values.pop(tenant, None) if tenant else None
     missing = [
         each.name
@@ -104,16 +104,16 @@ def query_of(plan: Plan, pattern: Pattern, given: Sequence[str]) -> Query[Any]:
     return replace(query, arguments={**query.arguments, str(tenant): tenant_given})
 
 
-def read(given: Sequence[str], kinds: Mapping[str, Any], owner: str) -> dict[str, Any]:
+def parse_values(given: Sequence[str], kinds: Mapping[str, Any], owner: str) -> dict[str, Any]:
     """Parse `name=value` and `name:=json` by these types."""
     found: dict[str, Any] = {}
     for text in given:
-        name, value, is_json = _split(text)
+        name, value, is_json = _split_argument(text)
         if name not in kinds:
             raise click.UsageError(f"{owner} has no {name!r}; {_advice(name, kinds)}")
         if name in found:
             raise click.UsageError(f"Duplicate argument {name!r}.")
-        found[name] = _converted(owner, name, value, kinds[name], is_json=is_json)
+        found[name] = _parse_value(owner, name, value, kinds[name], is_json=is_json)
     return found
 
 
@@ -128,10 +128,10 @@ def build_entity(plan: Plan, values: Any, *, as_json: bool = False) -> Any:
             return plan.entity.model_validate_json(json.dumps(values))
         return plan.entity(**values)
     except ValidationError as error:
-        raise click.UsageError(sentences(plan.name, error)) from None
+        raise click.UsageError(describe_errors(plan.name, error)) from None
 
 
-def sentences(owner: str, invalid: ValidationError) -> str:
+def describe_errors(owner: str, invalid: ValidationError) -> str:
     """Return the errors of a ValidationError, one sentence per field."""
     lines = []
     for error in invalid.errors(include_url=False, include_context=False):
@@ -145,7 +145,7 @@ def sentences(owner: str, invalid: ValidationError) -> str:
     return "\n".join(lines)
 
 
-def _converted(owner: str, name: str, text: str, kind: Any, *, is_json: bool) -> Any:
+def _parse_value(owner: str, name: str, text: str, kind: Any, *, is_json: bool) -> Any:
     from pydantic import TypeAdapter, ValidationError
 
     adapter = TypeAdapter(kind)
@@ -158,11 +158,11 @@ def _converted(owner: str, name: str, text: str, kind: Any, *, is_json: bool) ->
         try:
             return validate(text)
         except ValidationError as error:
-            problem = sentences(f"{owner}.{name}", error)
+            problem = describe_errors(f"{owner}.{name}", error)
     raise click.UsageError(problem)
 
 
-def _split(text: str) -> tuple[str, str, bool]:
+def _split_argument(text: str) -> tuple[str, str, bool]:
     name, sign, value = text.partition("=")
     if not sign or not name.removesuffix(":"):
         raise click.UsageError(f"Cannot parse {text!r}; write name=value, or name:=json.")

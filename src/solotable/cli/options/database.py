@@ -104,7 +104,7 @@ class OpenStore:
     url: Url
 
 
-def url_of(db: str | None) -> Url:
+def parse_url(db: str | None) -> Url:
     """Parse `--db`: a URL, or the path of a SQLite file."""
     from solotable.errors import DeclarationError
     from solotable.urls import Url
@@ -145,10 +145,10 @@ def open_store(  # noqa: PLR0913 - the options of a command, each by name
         raise click.UsageError("--tenant (or $SOLOTABLE_TENANT) and --admin cannot be used together.")
     with _open_engine(db, own, create=create) as (engine, url):
         try:
-            opened = over(engine, [own] if url.table else tables, url, cursor_secrets=secrets_of(secret))
+            opened = over(engine, [own] if url.table else tables, url, cursor_secrets=split_secrets(secret))
             recorder = Recorder(engine, metered=metered)
             database = Database(recorder, opened.scope)
-            yield OpenStore(store=scoped(database, tenant, admin=admin), recorder=recorder, url=url)
+            yield OpenStore(store=select_scope(database, tenant, admin=admin), recorder=recorder, url=url)
         except TenantViolation as error:
             raise click.UsageError(
                 f"{error} On the command line: pass --tenant T for an entity of a tenant, --admin with the "
@@ -171,7 +171,7 @@ def open_admin_store(
 def _open_engine(db: str | None, own: Table | None, *, create: bool = False) -> Iterator[tuple[Engine, Url]]:
     from solotable._connect import open_engine
 
-    url = url_of(db)
+    url = parse_url(db)
     if not create and not file_exists(url):
         raise NotFoundError(f"No such file: {url.path}. Create it with: solotable schema apply -d {url.text}")
     engine = open_engine(url)
@@ -186,19 +186,19 @@ def _open_engine(db: str | None, own: Table | None, *, create: bool = False) -> 
         engine.close()
 
 
-def scoped(database: Database, tenant: str | None, *, admin: bool) -> Store | AdminStore:
+def select_scope(database: Database, tenant: str | None, *, admin: bool) -> Store | AdminStore:
     """Return the store of the requested scope."""
     if admin:
         return database.admin()
     return database if tenant is None else database.tenant(tenant)
 
 
-def secrets_of(text: str | None) -> list[bytes]:
+def split_secrets(text: str | None) -> list[bytes]:
     """Split a comma-separated list of cursor secrets."""
     return [] if text is None else [part.strip().encode() for part in text.split(",") if part.strip()]
 
 
-def shown_requests(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
+def render_requests(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
     """Return requests in wire form: the operation and its members."""
     from solotable._protocol.encode.requests import encode_request
 

@@ -148,20 +148,20 @@ def _import_file(file: Path) -> ModuleType:
         names, folder = [folder.name, *names], folder.parent
     _add_to_path(folder)
     name = ".".join(names)
-    there = sys.modules.get(name)
-    if there is not None and _is_file(there, file):
-        return there
+    loaded = sys.modules.get(name)
+    if loaded is not None and _is_file(loaded, file):
+        return loaded
     importlib.invalidate_caches()
-    if there is None and not _hidden(name, file):
+    if loaded is None and not _is_shadowed(name, file):
         return importlib.import_module(name)
     # Another module, such as one of the standard library, already has this name.
     return _execute(file, f"{file.stem}_{zlib.crc32(str(file).encode()):08x}")
 
 
 def _execute(file: Path, name: str) -> ModuleType:
-    there = sys.modules.get(name)
-    if there is not None and _is_file(there, file):
-        return there
+    loaded = sys.modules.get(name)
+    if loaded is not None and _is_file(loaded, file):
+        return loaded
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
     assert spec.loader is not None
@@ -175,14 +175,14 @@ def _execute(file: Path, name: str) -> ModuleType:
     return module
 
 
-def _hidden(name: str, file: Path) -> bool:
+def _is_shadowed(name: str, file: Path) -> bool:
     spec = importlib.util.find_spec(name)
     return spec is None or spec.origin is None or Path(spec.origin).resolve() != file
 
 
 def _is_file(module: ModuleType, file: Path) -> bool:
-    there = getattr(module, "__file__", None)
-    return there is not None and Path(there).resolve() == file
+    path = getattr(module, "__file__", None)
+    return path is not None and Path(path).resolve() == file
 
 
 def _add_to_path(folder: Path) -> None:
@@ -197,12 +197,12 @@ def _table_named(spec: str, module: ModuleType, name: str) -> Table:
     value = vars(module).get(name)
     if value is None:
         close = difflib.get_close_matches(name, [*known, *vars(module)], n=1)
-        advice = f"did you mean {close[0]}?" if close else _listed(known)
+        advice = f"did you mean {close[0]}?" if close else _list_tables(known)
         raise click.BadParameter(f"{spec}: no such name {name!r}; {advice}", param_hint="models")
     if not isinstance(value, Table):
         kind = "class" if isinstance(value, type) else type(value).__name__
         raise click.BadParameter(
-            f"{spec}: {name!r} is a {kind}, not a Table; {_listed(known)}",
+            f"{spec}: {name!r} is a {kind}, not a Table; {_list_tables(known)}",
             param_hint="models",
         )
     return value
@@ -220,7 +220,7 @@ def _all_tables(spec: str, module: ModuleType) -> list[Table]:
     return list(found.values())
 
 
-def _listed(names: list[str]) -> str:
+def _list_tables(names: list[str]) -> str:
     return f"its tables are {', '.join(names)}." if names else "it declares no Table."
 
 
