@@ -1,6 +1,6 @@
 """`install`: add problems, middleware, authentication, host names and OpenAPI texts to an app.
 
-Every feature is off until an argument turns it on: without `cors_origins` there is no CORS, without
+Every feature is off until an argument turns it on: without `cors_origins` CORS is off, without
 `trusted_hosts` forwarded headers are ignored, without `auth` every route that needs a credential answers 401.
 """
 

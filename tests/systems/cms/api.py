@@ -35,7 +35,7 @@ def key(role: str, tenant: str) -> str:
 
 
 def headers(role: str | None, tenant: str) -> dict[str, str]:
-    """Return the headers of somebody with a role in a tenant."""
+    """Return the headers of a user with a role in a tenant."""
     if role is None:
         return {}
     named = {"x-tenant-id": tenant} if role in EVERYWHERE else {}
@@ -102,8 +102,8 @@ def fill(api: Api, tenant: str) -> None:
         said: dict[str, str] = {}
         for _ in range(2):
             said = make("/comments", comment, "RENDERER")
-            judged = {name: said[name] for name in ("page_id", "at", "comment_id")}
-            make("/comments", {**judged, "status": "approved"}, method="PUT")
+            decision = {name: said[name] for name in ("page_id", "at", "comment_id")}
+            make("/comments", {**decision, "status": "approved"}, method="PUT")
         make("/comments", comment, "RENDERER")
         # An answer repeats the path that was asked, so slugs are not marked.
         goods = {"title": text, "slug": f"goods-{tenant}-{count}", "description": text, "status": "active"}
@@ -157,7 +157,7 @@ def problem(answer: httpx2.Response, status: int) -> dict[str, Any]:
 
 @contextmanager
 def running(folder: Path, *, limiter_url: str | None = None) -> Iterator[Api]:
-    """Start a CMS with both tenants full; visitors may send as much as they like unless told otherwise."""
+    """Start a CMS with both tenants full; the forms of visitors have no limits by default."""
     url = f"sqlite:///{folder / 'cms.db'}?durability=relaxed"
     app = create_app(
         url, auth=auth(), storage=folder / "files", cursor_secrets=[b"s" * 32], limiter_url=limiter_url

@@ -1,6 +1,6 @@
 """The CMS for its suite: in process, through our server and on DynamoDB Local, with every request noted.
 
-`--target` chooses as it does for the store's suite. Every test has a table of its own, and a test in
+`--target` chooses as it does for the store's suite. Every test has a separate table, and a test in
 which anything scanned has failed (hard rule 1).
 """
 

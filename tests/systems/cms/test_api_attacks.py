@@ -1,4 +1,4 @@
-"""What somebody who means harm tries on the API, beyond the tables of roles and tenants."""
+"""Attacks on the API, beyond the tables of roles and tenants."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_c0_13_a_stranger_does_not_learn_from_a_full_lead_that_it_is_known(api: 
     assert api.ask("POST", "/leads", json={"email": "full@x.example", **sent}).status_code == 202
     answers = [
         api.ask("POST", "/leads", json={"email": f"{name}@x.example", "data": {"second": "x" * 15_000}})
-        for name in ("full", "nobody")
+        for name in ("full", "unknown")
     ]
     assert [(each.status_code, each.json()) for each in answers] == [(202, {"received": True})] * 2
 
@@ -114,8 +114,8 @@ def test_s0_7_comments_are_shown_as_long_as_their_page_is(api: Api) -> None:
     page = api.ask("POST", "/content", "EDITOR", json={"title": "Talk", "status": "published"}).json()
     said = {"page_id": page["node_id"], "author_name": "Vi", "body": "Hello"}
     made = api.ask("POST", "/comments", "RENDERER", json=said).json()
-    judged = {name: made[name] for name in ("page_id", "at", "comment_id")}
-    api.ask("PUT", "/comments", "EDITOR", json={**judged, "status": "approved"})
+    decision = {name: made[name] for name in ("page_id", "at", "comment_id")}
+    api.ask("PUT", "/comments", "EDITOR", json={**decision, "status": "approved"})
     path, query = f"/content/{page['node_id']}", {"page_id": page["node_id"]}
 
     def shown(role: str | None = None) -> int:
@@ -149,7 +149,7 @@ def test_files_are_handed_out_piece_by_piece_with_their_length(
         assert answer.headers["content-type"] == "image/gif"
 
 
-def test_s0_20_nobody_learns_the_path_of_a_draft_from_a_redirect(api: Api) -> None:
+def test_s0_20_a_redirect_does_not_reveal_the_path_of_a_draft(api: Api) -> None:
     made = {"title": "Plan", "slug": "/plan-a", "status": "published"}
     page = api.ask("POST", "/content", "EDITOR", json=made).json()
     hidden = {"slug": "/secret-merger", "status": "draft"}
@@ -164,8 +164,8 @@ def test_s0_20_nobody_learns_the_path_of_a_draft_from_a_redirect(api: Api) -> No
     for role in ("RENDERER", "EDITOR"):
         asked = {"path": "/plan-a"}
         assert api.ask("GET", "/resolve", role, params=asked).status_code == 404
-        told = api.ask("GET", "/resolve", role, params={**asked, "preview": "true"})
-        assert told.json() == {"path": "/plan-a", "to": "/secret-merger"}
+        shown = api.ask("GET", "/resolve", role, params={**asked, "preview": "true"})
+        assert shown.json() == {"path": "/plan-a", "to": "/secret-merger"}
     for stranger in (None, "CUSTOMER"):
         shown = api.ask("GET", "/resolve", stranger, params={"path": "/plan-a", "preview": "true"})
         assert shown.status_code in (401, 403)

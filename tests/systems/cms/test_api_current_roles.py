@@ -1,4 +1,4 @@
-"""People over HTTP: a token says what somebody was, the tenant's record what they still are (0b, C0.7)."""
+"""Current roles over HTTP: the tenant's record narrows the roles that a token claims (0b, C0.7)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def token(
     subject: str,
     role: str,
     *tenants: str,
-    email: str | None = "somebody@x.example",
+    email: str | None = "other@x.example",
     issuer: str = "https://id.example",
 ) -> dict[str, str]:
     claims = {"iss": issuer, "aud": "cms", "sub": subject, "exp": time.time() + 3600}
@@ -109,7 +109,7 @@ def test_c0_7_a_stored_role_narrows_the_claim_and_never_widens_it(client: TestCl
         who = token(f"{email}-{claimed}", claimed, email=email)
         return client.get("/content", headers=who).status_code, client.get("/leads", headers=who).status_code
 
-    assert can("nobody@x.example", "TENANT_ADMIN") == (200, 200)
+    assert can("unknown@x.example", "TENANT_ADMIN") == (200, 200)
     assert can("ed@x.example", "TENANT_ADMIN") == (200, 403)
     assert can("ed@x.example", "EDITOR") == (200, 403)
     assert can("ad@x.example", "TENANT_ADMIN") == (200, 200)
@@ -120,7 +120,7 @@ def test_c0_7_a_stored_role_narrows_the_claim_and_never_widens_it(client: TestCl
     assert can("cu@x.example", "EDITOR") == (403, 403)
 
 
-def test_c0_7_of_several_tenants_each_judges_its_own(client: TestClient) -> None:
+def test_c0_7_each_of_several_tenants_checks_its_own_users(client: TestClient) -> None:
     user = add(client, email="eve@x.example", role="TENANT_ADMIN")
     add(client, "zeta", email="eve@x.example", role="EDITOR")
     eve = token("s", "TENANT_ADMIN", "acme", "zeta", email="eve@x.example")
@@ -134,7 +134,7 @@ def test_c0_7_of_several_tenants_each_judges_its_own(client: TestClient) -> None
     assert len(client.get("/tenants", headers=eve).json()["items"]) == 2
     allow(client, user, False)
     assert (asked("/content", "acme"), asked("/content", "zeta")) == (403, 200)
-    # No header makes somebody of a tenant again that keeps them out.
+    # No header gives access to a tenant that has disabled the user.
     for tenant in (None, "zeta", "nova", "ACME", " acme"):
         assert asked("/tenants/acme", tenant) == 403, tenant
     for tenant in (None, "zeta"):
@@ -149,7 +149,7 @@ def test_who_reaches_all_tenants_is_none_of_theirs_to_keep_out(client: TestClien
     assert client.get("/leads", headers={**root, "x-tenant-id": "acme"}).status_code == 200
 
 
-def test_nobody_with_a_token_changes_their_own_record(client: TestClient) -> None:
+def test_a_token_cannot_change_its_own_users_record(client: TestClient) -> None:
     own = add(client, email="ad@x.example", role="TENANT_ADMIN")
     admin = token("sub-9", "TENANT_ADMIN", email="ad@x.example")
     for path, body in (
@@ -165,7 +165,7 @@ def reads(client: TestClient, who: dict[str, str], path: str = "/content", tenan
     return int(client.get(path, headers={**who, **named}).status_code)
 
 
-#: Addresses that a token may have instead: none, another's, look-alikes, what is no address.
+#: Addresses that a token may have instead: none, another user's, look-alikes, invalid ones.
 OTHERS = [
     None,
     "",
@@ -229,7 +229,7 @@ def test_c0_7_a_token_that_can_be_anybodys_is_let_in_nowhere(client: TestClient,
     assert reads(client, token("never-seen", "EDITOR", email=email)) == 200
 
 
-def test_c0_7_more_addresses_than_anybody_has_are_refused_and_none_is_forgotten(client: TestClient) -> None:
+def test_c0_7_too_many_addresses_are_rejected_and_none_is_forgotten(client: TestClient) -> None:
     user = add(client, email="a0@x.example")
     for number in range(MAX_ADDRESSES):
         assert reads(client, token("sub-1", "EDITOR", email=f"a{number}@x.example")) == 200
@@ -257,7 +257,7 @@ def test_c0_7_a_tenant_admin_does_not_lock_out_a_peer_by_their_subject(client: T
     assert reads(client, both, "/leads", "zeta") == 403
 
 
-def test_c0_7_nobody_changes_their_own_record_with_a_token_without_the_address(client: TestClient) -> None:
+def test_c0_7_a_token_without_the_address_cannot_change_its_own_users_record(client: TestClient) -> None:
     own = add(client, email="ad@x.example", role="TENANT_ADMIN")
     assert reads(client, token("sub-9", "TENANT_ADMIN", email="ad@x.example")) == 200
     for email in (None, "other@x.example"):
@@ -311,7 +311,7 @@ def test_c0_7_subjects_that_are_seen_at_once_are_bound_once(site: Site) -> None:
     assert "x.example" not in repr(identity)
 
 
-def test_c0_11_where_somebody_stands_is_two_reads_and_is_remembered(site: Site) -> None:
+def test_c0_11_current_roles_are_two_reads_and_a_binding_is_stored(site: Site) -> None:
     users = Users(site.acme.store, manager_id="boss", roles=["TENANT_ADMIN"])
     site.run(users.create(email="ed@example.org"))
     site.sent()

@@ -35,6 +35,16 @@ def test_the_demo_makes_two_tenants_and_says_what_to_try(
     assert dict(re.findall(r"^(\w+): (\d+) audit events$", capsys.readouterr().out, re.MULTILINE)) == records
 
 
+def test_a_port_that_is_in_use_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with bind_port(0) as taken:
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert demo.main(["--port", str(port), "--folder", str(tmp_path)]) == 1
+    shown = capsys.readouterr().err
+    assert shown.startswith(f"Cannot bind port {port} on 127.0.0.1 (")
+    assert shown.endswith("); choose another with --port.\n")
+
+
 def test_the_five_lines_answer_as_they_say(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'cms.db'}"
     asyncio.run(demo.prepare(url))
@@ -107,7 +117,7 @@ def serving(tmp_path: Path) -> Iterator[Callable[[Sequence[str]], str]]:
 
 
 def visits(base: str, forwarded: Callable[[int], str]) -> list[int]:
-    """Send more messages than one visitor may, each forwarded for somebody else; return the statuses."""
+    """Send more messages than one visitor may, each forwarded for another address; return the statuses."""
     found = []
     with httpx2.Client(base_url=base) as client:
         for number in range(31):

@@ -52,7 +52,7 @@ def scoped(operation: Operation, role: str) -> bool:
     return role not in EVERYWHERE or "x-tenant-id" in operation.parameters
 
 
-def judge(answer: httpx2.Response) -> None:
+def check(answer: httpx2.Response) -> None:
     assert answer.status_code < 500, answer.text
     assert mark("zeta") not in answer.text
     assert mark("zeta") not in str(answer.headers)
@@ -63,7 +63,7 @@ def test_s0_17_c0_7_a_header_reaches_no_other_tenant(api: Api, operation: Operat
     for role in ("TENANT_ADMIN", "EDITOR", "CUSTOMER"):
         for trick in TRICKS:
             answer = api.send(operation, role, extra={"x-tenant-id": trick})
-            judge(answer)
+            check(answer)
             if "x-tenant-id" in operation.parameters and role in operation.roles:
                 assert answer.status_code == 403, (role, trick)
 
@@ -72,8 +72,8 @@ def test_s0_17_c0_7_a_header_reaches_no_other_tenant(api: Api, operation: Operat
 def test_s0_17_c0_7_ids_of_another_tenant_are_not_there(api: Api, operation: Operation) -> None:
     for role in ROLES:
         if scoped(operation, role):
-            judge(api.send(operation, role, ids=api.ids["zeta"]))
-    judge(api.send(operation, None, ids=api.ids["zeta"]))
+            check(api.send(operation, role, ids=api.ids["zeta"]))
+    check(api.send(operation, None, ids=api.ids["zeta"]))
 
 
 @pytest.mark.parametrize("operation", [each for each in OPERATIONS if each.public], ids=str)
@@ -85,7 +85,7 @@ def test_s0_17_the_host_alone_says_whose_site_it_is(api: Api, operation: Operati
         {"origin": "https://zeta.example"},
         {"x-original-url": "http://zeta.example/"},
     ):
-        judge(api.send(operation, None, ids=api.ids["zeta"], extra=spoof))
+        check(api.send(operation, None, ids=api.ids["zeta"], extra=spoof))
 
 
 @pytest.fixture(scope="module")
@@ -108,12 +108,12 @@ def test_s0_17_cursors_of_another_tenant_are_refused(
     role = "TENANT_ADMIN" if operation.roles else None
     for cursor in foreign_cursors.values():
         answer = api.send(operation, role, query={"cursor": cursor})
-        judge(answer)
+        check(answer)
         assert answer.status_code == 400
         if role is None:
             continue
         spoofed = api.send(operation, "GLOBAL_ADMIN", query={"cursor": cursor})
-        judge(spoofed)
+        check(spoofed)
         assert spoofed.status_code == 400
 
 
@@ -154,7 +154,7 @@ def test_s0_17_no_body_names_a_tenant(api: Api, operation: Operation) -> None:
 def test_s0_5_no_path_leads_to_another_site(api: Api, path: str) -> None:
     for accept in ("text/html", "application/json"):
         answer = api.ask("GET", path, headers={"accept": accept})
-        judge(answer)
+        check(answer)
         assert answer.status_code in (200, 301, 404)
         if answer.status_code == 301:
             assert answer.headers["location"] == "/r0"

@@ -22,7 +22,7 @@ def message(email: str) -> dict[str, str]:
     return {"email": email, "name": "Eve", "message": "Hello"}
 
 
-def test_an_address_sends_five_messages_an_hour_and_the_sixth_is_told_when(api: Api) -> None:
+def test_an_address_sends_five_messages_an_hour_and_the_sixth_gets_a_retry_after(api: Api) -> None:
     for left in (4, 3, 2, 1, 0):
         answer = api.ask("POST", "/contact", json=message("eve@spam.example"))
         assert answer.status_code == 202, answer.text

@@ -31,7 +31,7 @@ HTML = {"accept": "text/html"}
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """A CMS for all tests here; each makes pages of its own."""
+    """A CMS for all tests here; each creates its own pages."""
     with running(tmp_path_factory.mktemp("pages")) as made:
         yield made
 
@@ -109,7 +109,9 @@ def test_s0_18_the_two_pages_of_every_site_can_be_neither_deleted_nor_moved(api:
 def test_s0_22_a_taken_path_is_a_conflict_and_nothing_is_written(api: Api) -> None:
     create(api, title="Taken", slug="/taken")
     before = api.ask("GET", "/content", "EDITOR", params={"limit": 100}).json()["items"]
-    problem(api.ask("POST", "/content", "EDITOR", json={"title": "Other", "slug": "/Taken"}), 409)
+    found = problem(api.ask("POST", "/content", "EDITOR", json={"title": "Other", "slug": "/Taken"}), 409)
+    assert found["detail"] == "The slug '/taken' is taken; choose another one."
+    assert (found["field"], found["type"]) == ("slug", "urn:problem:solotable:already-exists")
     assert api.ask("GET", "/content", "EDITOR", params={"limit": 100}).json()["items"] == before
     problem(api.ask("POST", "/content", "EDITOR", json={"title": "x", "slug": "/users/me"}), 422)
 
@@ -196,7 +198,7 @@ def test_s0_12_the_host_name_chooses_the_site(api: Api) -> None:
         ("zeta.example:443", "zeta"),
     ):
         assert title(host).json()["title"] == mark(tenant)
-    problem(title("nobody.example"), 404)
+    problem(title("unknown.example"), 404)
     problem(title("bad host"), 400)
     problem(title("acme.example.evil.example"), 404)
 
@@ -298,7 +300,27 @@ def test_scripts_are_stored_as_they_are_and_served_inert(api: Api, number: int) 
     assert api.ask("GET", f"/content/{node}", "EDITOR").json()["title"] == payload
 
 
-def test_files_are_what_they_were_announced_to_be_and_run_nowhere(api: Api) -> None:
+def test_html_names_the_site_and_its_language_and_has_lists(api: Api) -> None:
+    blocks = [{"type": "list", "items": ["<a>", {"text": "b"}, {"type": "list", "items": ["c"]}, 7]}]
+    create(api, title="Lists", slug="/lists", blocks=blocks)
+    page = api.ask("GET", "/lists", headers=HTML)
+    assert '<html lang="en">' in page.text
+    name = api.ask("GET", "/tenants/acme", "TENANT_ADMIN").json()["name"]
+    assert f"<title>Lists – {name}</title>" in page.text
+    assert "description" not in page.text
+    inside = page.text.partition("<ul>")[2].rpartition("</ul>")[0].replace("\n", "")
+    assert inside == "<li>&lt;a&gt;</li><li><p>b</p></li><li><ul><li>c</li></ul></li><li></li>"
+    tag = page.headers["etag"]
+    assert api.ask("GET", "/lists", headers={**HTML, "if-none-match": tag}).status_code == 304
+    for language, shown in (("pt-BR", "pt-BR"), ('"><script>', "en"), (7, "en"), ("de", "de")):
+        api.ask("PUT", "/settings", "TENANT_ADMIN", json={"language": language})
+        page = api.ask("GET", "/lists", headers={**HTML, "if-none-match": tag})
+        assert page.status_code == (304 if shown == "en" else 200)
+        assert f'<html lang="{shown}">' in page.text or shown == "en"
+    api.ask("PUT", "/settings", "TENANT_ADMIN", json={"language": None})
+
+
+def test_files_are_served_as_the_registered_type_and_never_run(api: Api) -> None:
     for mime in ("image/svg+xml", "text/html", "application/javascript", "image/png\r\nx: y"):
         answer = api.ask("POST", "/assets", "EDITOR", json={"name": "x", "mime": mime, "size": 10})
         problem(answer, 422)

@@ -155,7 +155,7 @@ def test_a_tenant_that_is_not_there_is_not_begun_by_a_typing_error(api: Api) -> 
     assert answer.status_code == 404
 
 
-def test_nobody_changes_their_own_role_or_manages_a_higher_one(api: Api) -> None:
+def test_users_cannot_change_their_own_role_or_manage_a_higher_one(api: Api) -> None:
     ids = api.ids["acme"]
     as_editor = api.ask("PUT", f"/users/{ids['user_id']}", "EDITOR", json={"role": "TENANT_ADMIN"})
     assert as_editor.status_code == 403

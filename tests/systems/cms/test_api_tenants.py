@@ -18,7 +18,7 @@ from .api import GIF, Api, mark, problem, running
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """A CMS for all tests here; each makes things of its own."""
+    """A CMS for all tests here; each creates its own items."""
     with running(tmp_path_factory.mktemp("tenants")) as made:
         yield made
 
@@ -86,8 +86,8 @@ def test_stored_data_that_does_not_fit_is_a_500_without_its_values(
     assert "needle" not in str(answer)
     assert answer["request_id"] in caplog.text
     assert "StoredDataError" in caplog.text
-    told = api.ask("POST", "/content", "EDITOR", json={"title": "x", "slug": "/users/needle"})
-    assert "needle" not in problem(told, 422)["detail"]
+    answer = api.ask("POST", "/content", "EDITOR", json={"title": "x", "slug": "/users/needle"})
+    assert "needle" not in problem(answer, 422)["detail"]
 
 
 def test_c0_13_a_strangers_form_tells_nothing_about_who_is_known(api: Api) -> None:
@@ -120,7 +120,7 @@ def test_c0_7_a_form_needs_the_origin_of_its_own_site(api: Api, path: str, body:
         problem(api.client.post(path, json=body, headers={**host, "origin": origin}), 403)
     doubled = [("host", "acme.example"), *[("origin", "https://acme.example")] * 2]
     problem(api.client.post(path, json=body, headers=doubled), 403)
-    # A credential is no page of the site.
+    # A credential does not make a request come from a page of the site.
     problem(
         api.client.post(path, json=body, headers={**host, "x-api-key": "key-of-GLOBAL_ADMIN-all-0123456789"}),
         403,

@@ -1,4 +1,4 @@
-"""What somebody who means harm, or two who mean well at once, try on the services."""
+"""Attacks on the services, and conflicts of concurrent changes."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_c0_2_whether_a_page_is_published_is_asked_of_the_index(site: Site) -> N
 
 
 def moving_beside(site: Site, page: Content) -> Callable[[], None]:
-    """Return somebody else's move of a page, to be made between the reads of the page and of its route."""
+    """Return a concurrent move of a page, for the time between the reads of the page and its route."""
 
     def move() -> None:
         beside = site.beside()
@@ -114,7 +114,7 @@ def test_c0_5_a_move_of_a_version_that_another_move_replaced_is_a_conflict(site:
         site.run(site.acme.contents.update(page.node_id, ContentPatch(slug="/mine"), version=1))
     assert site.run(site.acme.contents.get(page.node_id)).slug == "/theirs"
     with pytest.raises(NotFound):
-        site.run(site.acme.contents.update("nobody", ContentPatch(slug="/mine")))
+        site.run(site.acme.contents.update("unknown", ContentPatch(slug="/mine")))
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ class _Bucket:
 
     class exceptions:  # noqa: N801
         class NoSuchKey(Exception):
-            """That there is no such object."""
+            """The error of a missing object."""
 
     def __init__(self, data: bytes) -> None:
         self.data = data
@@ -293,7 +293,7 @@ class _Bucket:
         return "https://bucket.example/signed"
 
 
-def test_bytes_that_went_past_us_are_judged_as_well(site: Site) -> None:
+def test_bytes_uploaded_to_a_url_are_checked_as_well(site: Site) -> None:
     for data, good in ((PNG, True), (b"<svg onload=alert(1)>".ljust(len(PNG)), False)):
         bucket = _Bucket(data)
         assets = Assets(site.acme.store, BucketStorage(bucket, "b"))
@@ -307,7 +307,7 @@ def test_bytes_that_went_past_us_are_judged_as_well(site: Site) -> None:
         assert bucket.ranges == ["bytes=0-15"]
 
 
-def test_the_beginning_of_a_file_in_a_folder_is_judged(site: Site, tmp_path: Path) -> None:
+def test_the_first_bytes_of_a_file_in_a_folder_are_checked(site: Site, tmp_path: Path) -> None:
     storage = FolderStorage(tmp_path)
     assets = Assets(site.acme.store, storage)
     made = site.run(assets.register(name="a.png", mime="image/png", size=len(PNG)))

@@ -16,7 +16,7 @@ from .site import Site
 PNG = b"\x89PNG\r\n\x1a\n" + b"0" * 100
 
 
-def test_bytes_come_after_the_announcement_and_must_be_what_was_announced(site: Site, tmp_path: Path) -> None:
+def test_bytes_are_uploaded_after_the_registration_and_must_match_it(site: Site, tmp_path: Path) -> None:
     assets = site.acme.assets(tmp_path)
     made = site.run(assets.register(name="../../evil.png", mime="image/png", size=len(PNG)))
     assert made.upload_url is None

@@ -42,7 +42,7 @@ def test_b0_1_pages_know_what_they_link_to_and_what_links_to_them(site: Site) ->
     assert set(nodes) == {"/", "/contact", "/about", "/team", "/draft", "/lonely"}
     assert (nodes["/about"].links, nodes["/about"].broken) == ([team.node_id], ["/gone"])
     assert (nodes["/team"].links, nodes["/team"].incoming) == ([about.node_id], 1)
-    # A link from a draft is shown, but nobody can follow it.
+    # A link from a draft is shown, but visitors cannot follow it.
     assert nodes["/draft"].links == [lonely.node_id]
     assert (nodes["/lonely"].incoming, nodes["/lonely"].orphan) == (0, True)
     orphans = {slug for slug, node in nodes.items() if node.orphan}

@@ -268,7 +268,7 @@ def test_c0_6_a_restore_goes_forward_and_moves_no_route(site: Site) -> None:
     assert [each.version for each in site.run(site.acme.versions.list(page.node_id))] == [3, 2, 1]
 
 
-def test_c0_6_a_restore_over_what_somebody_else_wrote_is_refused(site: Site) -> None:
+def test_c0_6_a_restore_over_another_version_is_rejected(site: Site) -> None:
     page = site.page("/x")
     site.run(site.acme.contents.update(page.node_id, patch(title="2")))
     latest = site.run(site.acme.contents.update(page.node_id, patch(title="3")))

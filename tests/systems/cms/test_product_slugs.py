@@ -99,14 +99,15 @@ def test_b0_2_visitors_see_active_products_by_slug_and_by_id(api: Api) -> None:
     assert api.ask("GET", f"/public/products/{cup['slug']}", tenant="zeta").status_code == 404
     assert api.ask("GET", f"/public/products/{cup['product_id']}", tenant="zeta").status_code == 404
     taken = api.ask("POST", "/products", "EDITOR", json={"title": "x", "slug": cup["slug"]})
-    assert taken.status_code == 409
+    assert (taken.status_code, taken.json()["field"]) == (409, "slug")
+    assert cup["slug"] in taken.json()["detail"]
     path = f"/products/{cup['product_id']}"
     assert api.ask("PUT", path, "EDITOR", json={"slug": "beaker"}).json()["slug"] == "beaker"
     gone = api.ask("GET", f"/public/products/{cup['slug']}")
     assert (gone.status_code, gone.headers["location"]) == (301, "/public/products/beaker")
 
 
-def test_b0_2_nobody_learns_of_a_product_that_is_not_for_sale(api: Api) -> None:
+def test_b0_2_a_product_that_is_not_for_sale_is_hidden(api: Api) -> None:
     made = {"title": "Gadget", "status": "active"}
     product = api.ask("POST", "/products", "EDITOR", json=made).json()
     path = f"/products/{product['product_id']}"

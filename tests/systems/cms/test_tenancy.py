@@ -92,7 +92,7 @@ def test_s0_12_the_tenant_of_a_host_is_found_by_the_index_of_domains(site: Site)
     queries = [each for each in site.journal.requests("Query") if isinstance(each, Query)]
     assert [each.index for each in queries] == ["GSI_Domain"] * 3
     assert site.sent() == ["Query"] * 3
-    for host in ("nobody.example", "", "..", "a b", "x" * 300, "acme\x00.example"):
+    for host in ("unknown.example", "", "..", "a b", "x" * 300, "acme\x00.example"):
         assert site.run(site.tenants.of_host(host)) is None
 
 
@@ -310,7 +310,7 @@ def test_settings_hide_secrets_and_merge_deeply(site: Site) -> None:
     assert "TenantConfig" in trail
 
 
-def test_users_manage_nobody_above_themselves_and_not_their_own_role(site: Site) -> None:
+def test_users_cannot_manage_higher_roles_or_their_own(site: Site) -> None:
     boss = site.acme.users("TENANT_ADMIN", as_="boss")
     editor = site.run(boss.create(email="Ed@Example.org", name="Ed"))
     admin = site.run(boss.create(email="ad@example.org", role="TENANT_ADMIN"))

@@ -33,12 +33,12 @@ shop = Table("Shop", tenant="tenant_id", ttl="expires_at", stream=True)
 EDITOR_KEY = "editor-of-acme-0123456789"
 BOTH_KEY = "editor-of-both-0123456789"
 ADMIN_KEY = "admin-of-all-0123456789"
-NOBODY_KEY = "nobody-0123456789abcdef"
+POWERLESS_KEY = "powerless-0123456789abcdef"
 KEYS = [
     ApiKey.of(EDITOR_KEY, id="k-acme", roles=["EDITOR"], tenants=["acme"], name="Ann", email="a@x.org"),
     ApiKey.of(BOTH_KEY, id="k-both", roles=["EDITOR"], tenants=["acme", "zeta"]),
     ApiKey.of(ADMIN_KEY, id="k-admin", roles=["ADMIN"], tenants=None),
-    ApiKey.of(NOBODY_KEY, id="k-nobody", roles=[], tenants=[]),
+    ApiKey.of(POWERLESS_KEY, id="k-powerless", roles=[], tenants=[]),
 ]
 
 

@@ -1,4 +1,4 @@
-"""Where somebody stands: tokens are looked up for each tenant, keys and strangers are not."""
+"""Current roles: looked up for tokens in each tenant, not for API keys and anonymous requests."""
 
 from __future__ import annotations
 
@@ -94,6 +94,6 @@ def test_who_reaches_all_tenants_or_none_is_not_looked_up() -> None:
 
 
 @pytest.mark.parametrize("path", ["/me", "/things"])
-def test_without_an_answer_nobody_is_let_in(path: str) -> None:
+def test_a_failed_lookup_of_roles_rejects_the_request(path: str) -> None:
     with client(app(Records())) as http:
         assert http.get(path, headers=bearer("acme", subject="fails")).status_code == 503

@@ -79,7 +79,7 @@ def test_the_owner_of_the_host_is_the_tenant() -> None:
         _with_a_thing(app, http)
         assert _get(http) == 200
         assert _get(http, ("host", "SHOP.example.:81")) == 200
-        # Zeta's host, where there is no such thing; sent in UTF-8.
+        # Zeta's host, which does not have the item; sent in UTF-8.
         assert _get(http, ("host", "münchen.example")) == 404
         assert _get(http, ("host", "unknown.example")) == 404
         assert _get(http, ("host", "bad host")) == 400

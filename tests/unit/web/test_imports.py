@@ -30,7 +30,7 @@ def test_what_is_missing_is_named_with_the_way_to_get_it(missing: str) -> None:
     assert done.stdout.strip().endswith("pip install 'solotable[web]'")
 
 
-def test_every_name_of_the_door_is_there_and_sorted() -> None:
+def test_every_exported_name_exists_and_is_sorted() -> None:
     assert all(hasattr(web, name) for name in web.__all__)
     assert web.__all__ == sorted(web.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name))
 

@@ -74,7 +74,7 @@ def test_a_new_key_is_found_and_a_withdrawn_one_goes() -> None:
     assert not provider.knows("old")
 
 
-def test_a_withdrawn_key_goes_even_when_nobody_asks_for_another() -> None:
+def test_a_withdrawn_key_ends_without_a_request_for_another() -> None:
     provider = Provider("old")
     assert provider.knows("old")
     provider.offer("new")

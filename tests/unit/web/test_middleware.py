@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from starlette.types import Message
 
 from solotable.errors import DeclarationError
 from solotable.jobs.deliver import deliver
-from solotable.web import install
+from solotable.web import install, limit_body
 
 from . import app as shop
 
@@ -176,6 +176,29 @@ def test_answers_are_dressed_and_apps_may_choose_otherwise() -> None:
         assert secure["strict-transport-security"] == "max-age=60"
 
 
+@pytest.mark.parametrize("path", ["/docs", "/redoc"])
+def test_documentation_without_scripts_links_the_openapi_document(path: str) -> None:
+    with shop.client(shop.make()) as http:
+        page = http.get(path).text
+    # Swagger UI and ReDoc replace what is inside of their elements.
+    inside = page.partition('<div id="swagger-ui">')[2] or page.partition("<redoc ")[2]
+    assert '<a href="/openapi.json">' in inside.partition("<script")[0]
+
+
+def test_a_route_can_lower_the_limit_of_its_body() -> None:
+    app = shop.make(max_body_bytes=100)
+
+    @app.post("/small")
+    async def small(request: Request) -> int:
+        limit_body(request, 10)
+        return len(await request.body())
+
+    with shop.client(app) as http:
+        assert http.post("/small", content=b"x" * 10).json() == 10
+        large = http.post("/small", content=b"x" * 11)
+        assert (large.status_code, large.json()["detail"]) == (413, "The body is larger than 10 bytes.")
+
+
 def test_cors_is_off_unless_origins_are_named() -> None:
     preflight = {"origin": "https://a.example", "access-control-request-method": "GET"}
     with shop.client(shop.make()) as http:
@@ -199,7 +222,7 @@ def test_one_text_is_no_list_of_origins() -> None:
         install(FastAPI(), cors_origins="https://a.example")
 
 
-def test_who_asked_is_not_handed_on_by_a_server_that_shares_its_state() -> None:
+def test_a_principal_does_not_leak_through_a_shared_state() -> None:
     app = shop.make()
     shared: dict[str, Any] = {"of": "the lifespan"}
     answers = []

@@ -81,7 +81,7 @@ def ask(error: Exception, headers: dict[str, str] | None = None, **settings: Any
         return http.get("/fails", headers=headers)
 
 
-def test_every_error_has_a_kind_and_a_case() -> None:
+def test_every_error_has_a_problem_type_and_a_case() -> None:
     assert set(PROBLEM_TYPES) == every_error()
     assert {type(error) for error, _ in CASES} == every_error()
 
@@ -147,13 +147,13 @@ def test_a_service_error_that_will_pass_is_503() -> None:
     assert ask(errors.ServiceError("InternalServerError", "x", status=500)).status_code == 503
 
 
-def test_what_nobody_foresaw_is_500_without_internals(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unexpected_error_is_500_without_internals(caplog: pytest.LogCaptureFixture) -> None:
     answer = ask(RuntimeError(SECRET))
     assert answer.status_code == 500
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert SECRET not in answer.text
-    # The log has it, under the id that the caller was told.
+    # The log has it, under the request id of the response.
     assert SECRET in caplog.text
     assert answer.json()["request_id"] in caplog.text
 
@@ -180,7 +180,7 @@ def test_a_path_that_is_not_there_and_a_method_that_is_not_allowed_are_problems(
         assert http.get("/n\u00f6 pe").json()["instance"] == "/n%C3%B6%20pe"
 
 
-def test_input_that_is_not_valid_is_told_by_place_and_not_repeated() -> None:
+def test_invalid_input_is_located_and_not_repeated() -> None:
     app = FastAPI()
     install(app)
 
@@ -201,6 +201,9 @@ def test_input_that_is_not_valid_is_told_by_place_and_not_repeated() -> None:
             answer = http.post("/bodies", content=broken, headers={"content-type": "application/json"})
             assert answer.status_code in (400, 422)
             assert answer.json()["status"] == answer.status_code
+        answer = http.post("/bodies", content=b'{"name": ', headers={"content-type": "application/json"})
+        assert answer.json()["detail"] == "body: not valid JSON: Expecting value (character 9)"
+        assert [each["where"] for each in answer.json()["errors"]] == [["body"]]
 
 
 def test_errors_of_an_app_can_be_kinds_too() -> None:
@@ -220,13 +223,13 @@ def test_texts_that_json_cannot_hold_do_no_harm() -> None:
 
 
 def test_bad_data_tells_the_field_and_never_the_value() -> None:
-    told = ask(errors.DataError(f"Thing.name = {SECRET!r} is no name.", told="Thing.name is no name."))
-    assert told.json()["detail"] == "Thing.name is no name."
+    shown = ask(errors.DataError(f"Thing.name = {SECRET!r} is wrong.", told="Thing.name is wrong."))
+    assert shown.json()["detail"] == "Thing.name is wrong."
     assert ask(errors.DataError(SECRET)).json()["detail"] == "The data cannot be stored."
     assert ask(_failed(errors.DataError(SECRET, told="Thing.name."))).json()["detail"] == "Thing.name."
 
 
-def test_stored_data_that_does_not_fit_is_ours_to_mend(caplog: pytest.LogCaptureFixture) -> None:
+def test_stored_data_that_does_not_fit_is_a_500(caplog: pytest.LogCaptureFixture) -> None:
     answer = ask(errors.StoredDataError(f"The stored Thing does not fit: {SECRET}", told=SECRET))
     assert (answer.status_code, answer.json()["type"]) == (500, "urn:problem:solotable:internal")
     assert SECRET not in answer.text

@@ -60,8 +60,8 @@ def test_the_anonymous_reach_nothing() -> None:
         (shop.ADMIN_KEY, "*", 400, None),
         (shop.ADMIN_KEY, "", 400, None),
         (shop.ADMIN_KEY, "acme#THING", 400, None),
-        (shop.NOBODY_KEY, None, 403, None),
-        (shop.NOBODY_KEY, "acme", 403, None),
+        (shop.POWERLESS_KEY, None, 403, None),
+        (shop.POWERLESS_KEY, "acme", 403, None),
     ],
 )
 def test_the_matrix_of_narrowing(key: str, header: str | None, status: int, seen: str | None) -> None:

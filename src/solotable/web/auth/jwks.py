@@ -73,7 +73,7 @@ class JwksCache:
         self._keys: dict[str, RSAPublicKey] = {}
         self._fetched = float("-inf")
         self._fetching = False
-        #: The last fetch, successful or not; while it is cached there is no other one.
+        #: The last fetch, successful or not; no other one starts while it is cached.
         self._fetches: TTLCache[str, None] = TTLCache(
             ttl_seconds=settings.pause_seconds, max_size=1, clock=settings.clock
         )

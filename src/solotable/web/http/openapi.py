@@ -50,7 +50,7 @@ _EXAMPLES = {
     429: ("throttled", "Too many requests", "Too many requests at once; try again later."),
     500: ("internal", "Internal error", "An unexpected error; the server's log has it under the request id."),
     503: ("unavailable", "Temporarily unavailable", "The database did not answer; try again later."),
-    507: ("storage-full", "Storage full", "There is no space left for the change."),
+    507: ("storage-full", "Storage full", "The storage has no space left for the change."),
 }
 _ALWAYS = (400, 404, 422, 429, 500, 503)
 _SECURED = (401, 403)

@@ -123,7 +123,10 @@ PROBLEM_TYPES: dict[type[Exception], ProblemType] = {
         _UNAVAILABLE, slug="read-only", detail="The database is read-only now; try again later."
     ),
     errors.StorageFull: ProblemType(
-        status=507, slug="storage-full", title="Storage full", detail="There is no space left for the change."
+        status=507,
+        slug="storage-full",
+        title="Storage full",
+        detail="The storage has no space left for the change.",
     ),
     errors.FileLocked: replace(_UNAVAILABLE, detail="The database is busy; try again later."),
     errors.FileReplaced: INTERNAL,

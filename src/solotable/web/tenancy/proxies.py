@@ -69,7 +69,7 @@ class TrustedProxies:
     def client_of(self, scope: Scope) -> tuple[str, int] | None:
         """Return the client's address: the last in `X-Forwarded-For` that is not a trusted proxy's.
 
-        Each proxy appends the address of its own peer, so entries count only as far as trusted proxies
+        Each proxy appends the address of its peer, so entries count only as far as trusted proxies
         wrote them. The search ends at an entry that is not an address. Without a trusted proxy the peer is
         the client.
         """

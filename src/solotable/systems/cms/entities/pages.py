@@ -6,7 +6,7 @@ Corrections of the written design:
 - C0.3: with separate reads, copies and writes two editors lose each other's work. One transaction stores the
   snapshot and replaces LATEST, on the condition that the version is the one that was read.
 - C0.5: a route stores its former names, so a rename redirects all of them to the new one, and a page can take
-  back its own old name. There are no chains and no loops.
+  back its own old name. Chains and loops cannot occur.
 - C0.14: the newest 200 versions are stored. They outlive a delete, so that a page can be restored, until a
   purge.
 - The blocks of a page are one JSON text: they are read and written together, and floats stay floats.
