@@ -10,7 +10,7 @@ from pathlib import Path
 from solotable import FROM_SCOPE, Database, Entity, Index, Key, SoftDelete, Table
 from solotable._expressions.ast import Update
 from solotable._expressions.update import apply_update
-from solotable._flows.jobs.purge_queue import Ticket, ticket_put
+from solotable._flows.jobs.purge_queue import QueueEntry, queue_put
 from solotable._flows.traits.outbox import stamp
 from solotable._flows.traits.soft_delete import hiding
 from solotable._protocol.requests import BatchPut, BatchWriteItem, PutItem
@@ -55,14 +55,14 @@ def _fill(db: Database, items: int) -> None:
         name = f"{number:08d}"
         account = Account(tenant_id="acme", account_id=name, mail=f"{name}@example.com")
         item = plan.encode(account.__dict__)
-        ticket = Ticket(
+        entry = QueueEntry(
             entity=plan.tag,
             key=plan.key_of(account.__dict__),
             deleted_at=stamp(scope.now()),
             purge_at=int(scope.clock()) + number % _DAY,
         )
-        hidden = apply_update(Update(hiding(ticket, {each: item[each] for each in keys}), creates=True), item)
-        listed = ticket_put(scope, plan, ticket).action
+        hidden = apply_update(Update(hiding(entry, {each: item[each] for each in keys}), creates=True), item)
+        listed = queue_put(scope, plan, entry).action
         assert isinstance(listed, PutItem)
         pending += [BatchPut(item=hidden), BatchPut(item=listed.item)]
         if len(pending) == _AT_ONCE or number == items - 1:

@@ -233,7 +233,7 @@ def scope_over(
         names=names,
         tables=tuple(tables),
         clock=clock,
-        retries=Retries(dice=random.random),
+        retries=Retries(random=random.random),
         sealer=Sealer(secrets=given, clock=clock),
         tokens=lambda: secrets.token_hex(16),
     )

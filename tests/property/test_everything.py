@@ -177,7 +177,7 @@ class Everything(RuleBasedStateMachine):
 
     def opened(self, table: Table) -> Database:
         found = over(self.engine, (table,), Url("sqlite", "test"), clock=lambda: self.now)
-        return Database(self.engine, replace(found.scope, retries=Retries(dice=lambda: 0.0)))
+        return Database(self.engine, replace(found.scope, retries=Retries(random=lambda: 0.0)))
 
     def teardown(self) -> None:
         self.engine.close()

@@ -144,7 +144,7 @@ class Opening:
         found = over(engine, tables, address, cursor_secrets=secrets, clock=self.clock)
         self._made |= {self.prefix + prefix + table.name for table in tables}
         self.spy.sent.clear()
-        return Database(engine, replace(found.scope, retries=Retries(dice=lambda: 0.0)))
+        return Database(engine, replace(found.scope, retries=Retries(random=lambda: 0.0)))
 
     def raw(self, table: Table) -> list[Item]:
         """Return the items of a table as they are stored."""

@@ -12,7 +12,13 @@ import pytest
 
 from solotable import AdminStore, Database, Entity, Index, Key, Table, Version, connect, upgrade
 from solotable._connect import ensure
-from solotable._flows.jobs.scan_checkpoints import TAG, Mark, goal_of, load_marks, save_mark
+from solotable._flows.jobs.scan_checkpoints import (
+    TAG,
+    SegmentCheckpoint,
+    goal_of,
+    load_checkpoints,
+    save_checkpoint,
+)
 from solotable._protocol.engine import Capabilities
 from solotable._protocol.requests import Control, Request, TransactWriteItems, UpdateItem
 from solotable._store.runner import run
@@ -332,19 +338,19 @@ def test_kill_9_during_a_backfill_with_writers_loses_nothing(
 
 
 def _seen(db: Database) -> int:
-    marks = run(load_marks(db.admin().scope, Profile.plan()), db.engine)
+    marks = run(load_checkpoints(db.admin().scope, Profile.plan()), db.engine)
     return sum(mark.tally.seen for mark in marks)
 
 
 def test_a_mark_of_another_goal_is_not_gone_on_from(opening: Opening) -> None:
     admin = fill(opening, 5)
     plan = NewOrder.plan()
-    mark = Mark(run="r", goal=goal_of(plan), segment=0, segments=1, done=True)
-    run(save_mark(admin.scope, plan, replace(mark, goal="another")), admin.engine)
-    assert run(load_marks(admin.scope, plan), admin.engine) == []
+    mark = SegmentCheckpoint(run="r", goal=goal_of(plan), segment=0, segments=1, done=True)
+    run(save_checkpoint(admin.scope, plan, replace(mark, goal="another")), admin.engine)
+    assert run(load_checkpoints(admin.scope, plan), admin.engine) == []
     assert backfill(admin, NewOrder, budget=100).tally.upgraded == 5
-    run(save_mark(admin.scope, plan, mark), admin.engine)
-    assert run(load_marks(admin.scope, plan), admin.engine) == [mark]
+    run(save_checkpoint(admin.scope, plan, mark), admin.engine)
+    assert run(load_checkpoints(admin.scope, plan), admin.engine) == [mark]
 
 
 spread = Table("Spread", indexes=[Index("GSI1")])

@@ -234,7 +234,7 @@ def test_too_many_attributes_to_compare_ask_for_a_version() -> None:
             db.modify(kind, lambda found: found, name="a")
 
 
-class Tally(Entity, table=stock):
+class BackfillCounts(Entity, table=stock):
     """The same with a version."""
 
     key = Key("TALLY#{name}", "TALLY")
@@ -248,8 +248,8 @@ def _count(tally: Any) -> Any:
     return tally
 
 
-@pytest.mark.parametrize("entity", [Shelf, Tally])
-def test_eight_threads_lose_no_update(entity: type[Shelf] | type[Tally], tmp_path: Path) -> None:
+@pytest.mark.parametrize("entity", [Shelf, BackfillCounts])
+def test_eight_threads_lose_no_update(entity: type[Shelf] | type[BackfillCounts], tmp_path: Path) -> None:
     with stock.open(f"sqlite:///{tmp_path}/stock.db?durability=relaxed") as db:
         db.put(entity(name="a"))
 
@@ -265,8 +265,8 @@ def test_eight_threads_lose_no_update(entity: type[Shelf] | type[Tally], tmp_pat
         assert db.require(entity, name="a", consistent=True).left == 160
 
 
-@pytest.mark.parametrize("entity", [Shelf, Tally])
-def test_eight_tasks_lose_no_update(entity: type[Shelf] | type[Tally], tmp_path: Path) -> None:
+@pytest.mark.parametrize("entity", [Shelf, BackfillCounts])
+def test_eight_tasks_lose_no_update(entity: type[Shelf] | type[BackfillCounts], tmp_path: Path) -> None:
     async def contend() -> int:
         async with stock.open_async(f"sqlite:///{tmp_path}/stock.db?durability=relaxed") as db:
             await db.put(entity(name="a"))
@@ -283,11 +283,11 @@ def test_eight_tasks_lose_no_update(entity: type[Shelf] | type[Tally], tmp_path:
 
 def test_a_transaction_is_repeated_from_its_reads_on(tmp_path: Path) -> None:
     with stock.open(f"sqlite:///{tmp_path}/stock.db?durability=relaxed") as db:
-        db.put(Tally(name="a", left=200))
-        db.put(Tally(name="b"))
+        db.put(BackfillCounts(name="a", left=200))
+        db.put(BackfillCounts(name="b"))
 
         def move(db: Database) -> None:
-            source, target = db.require(Tally, name="a"), db.require(Tally, name="b")
+            source, target = db.require(BackfillCounts, name="a"), db.require(BackfillCounts, name="b")
             with db.transaction() as tx:
                 tx.put(source.model_copy(update={"left": source.left - 1}))
                 tx.put(target.model_copy(update={"left": target.left + 1}))
@@ -301,19 +301,19 @@ def test_a_transaction_is_repeated_from_its_reads_on(tmp_path: Path) -> None:
             thread.start()
         for thread in threads:
             thread.join()
-        assert [db.require(Tally, name=name).left for name in "ab"] == [160, 40]
+        assert [db.require(BackfillCounts, name=name).left for name in "ab"] == [160, 40]
 
 
 def test_an_attempt_that_always_fails_raises_its_last_error(opening: Opening) -> None:
     db = opening(stock)
-    db.put(Tally(name="a"))
+    db.put(BackfillCounts(name="a"))
     attempts = 0
 
     def move() -> None:
         nonlocal attempts
         attempts += 1
         with opening.beside(stock).transaction() as tx:
-            tx.update(Tally, name="a", set={"left": 1}, version=99)
+            tx.update(BackfillCounts, name="a", set={"left": 1}, version=99)
 
     async def move_async() -> None:
         move()

@@ -27,7 +27,7 @@ from solotable import (
     Unique,
     Version,
 )
-from solotable._flows.jobs.purge_queue import digest_of, ticket_key
+from solotable._flows.jobs.purge_queue import digest_of, queue_key
 from solotable._protocol.requests import PutItem, TransactWriteItems
 from solotable.errors import DataError, DeclarationError, NotFound
 from solotable.jobs.purge import Purged, list_receipts, purge
@@ -156,7 +156,7 @@ def test_s2_22_a_deleted_account_is_had_back_for_30_days_and_then_purged(
     assert opening.raw(homes) == before, "not a second before"
     opening.clock.seconds += 1
     assert purge(admin).removed == {"Account": 1}
-    assert tags(opening) == {"_receipt": 1}, "its lock and its ticket are gone too"
+    assert tags(opening) == {"_receipt": 1}, "its lock and its entry are gone too"
     with pytest.raises(NotFound):
         db.undelete(Account, account_id="ada")
     assert db.create(Account(account_id="ada", email="ada@x")).version == 1
@@ -335,7 +335,7 @@ def test_what_is_had_back_or_held_meanwhile_stays(db: Store, admin: AdminStore, 
         Page.plan().key_from({"tenant_id": "acme", "site_id": "s", "page_id": each}) for each in range(120)
     )
     first = [
-        each for each, key in enumerate(keys) if ticket_key(Page.plan(), key, at)["PK"] == {"S": "PURGE#0"}
+        each for each, key in enumerate(keys) if queue_key(Page.plan(), key, at)["PK"] == {"S": "PURGE#0"}
     ]
     behind = opening.beside(homes).tenant("acme")
 

@@ -254,9 +254,9 @@ def test_undelete_gives_the_identical_item_back(db: Store, base: Database, openi
     db.create(Member(member_id="a", name="Ada", email="ada@x", note="n"))
     before = raw(opening)
     db.delete(Member, member_id="a")
-    (ticket,) = base.admin().deleted(Member)
-    assert ticket.key == {"tenant_id": "acme", "member_id": "a"}
-    assert ticket.purge_at - ticket.deleted_at == timedelta(days=30)
+    (entry,) = base.admin().deleted(Member)
+    assert entry.key == {"tenant_id": "acme", "member_id": "a"}
+    assert entry.purge_at - entry.deleted_at == timedelta(days=30)
     opening.clock.seconds += 30 * DAY - 0.5
     assert db.undelete(Member, member_id="a").email == "ada@x"
     assert raw(opening) == before
@@ -404,7 +404,7 @@ def test_only_what_is_declared_can_be_had_back(db: Store) -> None:
 
 
 def test_racing_deletes_and_undeletes_leave_one_truth(db: Store, opening: Opening) -> None:
-    """Every member is shown, counted and without a ticket, or hidden, not counted and with one ticket."""
+    """Every member is shown, counted and without a entry, or hidden, not counted and with one entry."""
     everybody = [str(number) for number in range(4)]
     for each in everybody:
         db.create(Member(member_id=each, name=each, email=f"{each}@x"))

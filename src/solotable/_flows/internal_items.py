@@ -13,7 +13,7 @@ from .scope import Scope
 
 def internal_key(table: Table, partition: str, sort: str) -> Item:
     """Return the key of an own item; in a table without a sort key both are its partition key."""
-    _judge(table)
+    _check(table)
     # So that the linter knows of all of them.
     assert partition.partition("#")[0] in INTERNAL_KINDS, partition
     if table.sort is None:
@@ -32,7 +32,7 @@ def internal_partition(kind: str, *parts: str | None) -> str:
 
 def partition_terms(table: Table, partition: str) -> tuple[KeyTerm, ...]:
     """Return the key condition of everything in an own partition."""
-    _judge(table)
+    _check(table)
     if table.sort is None:
         raise DeclarationError(
             f"Table {table.name!r} has no sort key, so what is kept there together cannot be listed."
@@ -50,7 +50,7 @@ def only_table(scope: Scope, table: Table | None, what: str) -> Table:
     raise DeclarationError(f"Several tables are open ({names}); say which one {what}: table=...")
 
 
-def _judge(table: Table) -> None:
+def _check(table: Table) -> None:
     if table.partition.kind != "S" or (table.sort is not None and table.sort.kind != "S"):
         raise DeclarationError(
             f"Table {table.name!r} has a key that is no text, so the store has no place for its own items."

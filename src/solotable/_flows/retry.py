@@ -41,7 +41,7 @@ class Sleep(Request[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class Together(Request[list[Any]]):
+class ConcurrentReads(Request[list[Any]]):
     """Reads that may be sent at once; each is answered by its reply, or by the error that refused it."""
 
     reads: tuple[Request[Any], ...]
@@ -51,13 +51,13 @@ class Together(Request[list[Any]]):
 class Retries:
     """How often a request is tried, and the dice for the waiting between."""
 
-    dice: Callable[[], float]
+    random: Callable[[], float]
     attempts: int = _ATTEMPTS
 
     def wait(self, attempt: int) -> Sleep:
         """Return the wait before the attempt with this number: full jitter under a doubling ceiling."""
         ceiling: float = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
-        return Sleep(self.dice() * ceiling)
+        return Sleep(self.random() * ceiling)
 
 
 def send(request: Request[ReplyT], retries: Retries) -> Flow[ReplyT]:
@@ -100,7 +100,7 @@ def send_all(reads: Sequence[Request[ReplyT]], retries: Retries) -> Flow[list[Re
     while waiting:
         if attempt:
             yield retries.wait(attempt)
-        outcomes: list[Any] = yield Together(tuple(reads[number] for number in waiting))
+        outcomes: list[Any] = yield ConcurrentReads(tuple(reads[number] for number in waiting))
         attempt += 1
         again = []
         for number, outcome in zip(waiting, outcomes, strict=True):

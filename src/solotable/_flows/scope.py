@@ -121,10 +121,10 @@ class Scope:
         if (plan.deletion is not None or plan.ttl is not None) and self.is_hidden(plan, item):
             return None
         entity = plan.decode(item, STORED)
-        self.judge(plan, entity)
+        self.check_tenant(plan, entity)
         return entity
 
-    def admitting(self, plan: Plan) -> Callable[[Item], Any]:
+    def admit_page(self, plan: Plan) -> Callable[[Item], Any]:
         """Return `admit` for the items of one page, without asking each what the entity answers for all."""
         may_hide = plan.deletion is not None or plan.ttl is not None
         if may_hide or (self.tenant is not None and plan.tenant is not None):
@@ -149,7 +149,7 @@ class Scope:
             )
         return plan
 
-    def judge(self, plan: Plan, entity: Any) -> None:
+    def check_tenant(self, plan: Plan, entity: Any) -> None:
         """Refuse an entity of another tenant, whatever key it was found under."""
         if self.tenant is not None and plan.tenant is not None:
             theirs = getattr(entity, plan.tenant)
@@ -198,21 +198,23 @@ class Scope:
         # By its tag: what another entity keeps under the same key is not this one's to change.
         there: Condition = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
         shown = [
-            each for each in (self.own(plan), self.alive(plan), self.undeleted(plan)) if each is not None
+            each
+            for each in (self.tenant_condition(plan), self.alive(plan), self.undeleted(plan))
+            if each is not None
         ]
         return And((there, *shown)) if shown else there
 
-    def own(self, plan: Plan) -> Condition | None:
+    def tenant_condition(self, plan: Plan) -> Condition | None:
         """Return the condition that an item names the scope's tenant, whatever key it lies under."""
         if self.tenant is None or plan.tenant is None:
             return None
         return Compare("=", Attr((plan.attributes[plan.tenant].wire,)), Const({"S": self.tenant}))
 
-    def not_anothers(self, plan: Plan) -> Condition:
+    def not_another_entity(self, plan: Plan) -> Condition:
         """Return the condition that no other entity keeps an item under the same key."""
         tag = (plan.table.tag,)
         ours: Condition = Compare("=", Attr(tag), Const(plan.tag_value))
-        own = self.own(plan)
+        own = self.tenant_condition(plan)
         return Or((Not(Exists(tag)), ours if own is None else And((ours, own))))
 
     def token(self, given: str | None, *kind: str) -> str:

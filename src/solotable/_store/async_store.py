@@ -300,7 +300,7 @@ class AsyncVerbs:
 
         It is safe while clocks differ by less than `skew_seconds`; transactions that check it always are.
         """
-        terms = leases.terms_of(
+        terms = leases.lease_terms(
             self._scope, name, seconds=seconds, owner=owner, skew_seconds=skew_seconds, table=table
         )
         return AsyncLease(self._engine, self._scope, terms, wait_seconds=wait_seconds)
@@ -373,7 +373,7 @@ class AsyncAdminStore(_Bare):
                         self._scope,
                         check_class("scan", entity).plan(),
                         condition_of(entity, where),
-                        scan.Part(segment=segment, segments=segments, start=start, budget=budget),
+                        scan.ScanPart(segment=segment, segments=segments, start=start, budget=budget),
                     )
                 )
                 for row in some.rows:
@@ -395,7 +395,7 @@ class AsyncAdminStore(_Bare):
 
         A table is scanned when an entity's partition key does not give the tenant alone; `scan=True` scans
         every table, which also finds leases, tokens and counters, and `scan=False` none. `most` ends it after
-        about so many items. Call it again after that, or after a kill, until `done`. Held items stay.
+        about so many items. Call it again after that, or after a kill, until `done`. HeldLease items stay.
         """
         return await self._run(
             tenant_erasure.erase_tenant(
@@ -408,7 +408,7 @@ class AsyncAdminStore(_Bare):
     ) -> Page[purge_queue.Deleted]:
         """Return what was deleted of an entity and waits for the purge, the first due first."""
         plan = check_class("deleted", entity).plan()
-        soft_delete.judge_soft(plan, "list")
+        soft_delete.require_soft_delete(plan, "list")
         return Page.of(await self._run(purge_queue.page(self._scope, plan, limit=limit, cursor=cursor)))
 
     def __repr__(self) -> str:

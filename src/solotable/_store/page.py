@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
-from solotable._flows.verbs.query import Filled
+from solotable._flows.verbs.query import FilledPage
 
 RowT = TypeVar("RowT", bound=BaseModel)
 
@@ -23,7 +23,7 @@ class Page(Generic[RowT]):
     scanned: int
 
     @classmethod
-    def of(cls, filled: Filled) -> Page[RowT]:
+    def of(cls, filled: FilledPage) -> Page[RowT]:
         """Return a page of what a flow found."""
         return cls(filled.rows, filled.cursor, filled.scanned)
 

@@ -9,7 +9,7 @@ from concurrent.futures import Executor
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from solotable._flows.retry import Flow, Sleep, Together
+from solotable._flows.retry import ConcurrentReads, Flow, Sleep
 from solotable._protocol.engine import AsyncEngine, Engine, ReplyT
 from solotable._protocol.requests import (
     DeleteItem,
@@ -47,7 +47,7 @@ def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
             if type(request) is Sleep:
                 (engine.capabilities.sleep or time.sleep)(request.seconds)
                 reply = None
-            elif type(request) is Together:
+            elif type(request) is ConcurrentReads:
                 reply = [_outcome(engine, read) for read in request.reads]
             else:
                 reply = engine.handle(request)
@@ -69,7 +69,7 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
             if type(request) is Sleep:
                 await engine.sleep(request.seconds)
                 reply = None
-            elif type(request) is Together:
+            elif type(request) is ConcurrentReads:
                 reply = await asyncio.gather(*(_awaited(engine, read) for read in request.reads))
             else:
                 reply = await engine.handle(request)

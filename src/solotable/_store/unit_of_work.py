@@ -170,7 +170,7 @@ class BatchWork:
 
     def put(self, entity: E) -> E:
         """Make or replace an entity; return it as it will be stored."""
-        self._judge(check_instance("put", entity))
+        self._check(check_instance("put", entity))
         prepared = put.put_over(self._scope, entity)
         self._open().append(prepared)
         return cast(E, prepared.after)
@@ -178,10 +178,10 @@ class BatchWork:
     def delete(self, entity: type[E] | E, /, **key: Any) -> None:
         """Remove an entity."""
         plan, given, mine, _ = target_of("delete", entity, key, None)
-        self._judge(entity)
+        self._check(entity)
         self._open().append(put.delete_over(self._scope, plan, given, mine=mine))
 
-    def _judge(self, entity: type[Entity] | Entity) -> None:
+    def _check(self, entity: type[Entity] | Entity) -> None:
         plan = entity.plan()
         kept = [*(trait.name for trait in plan.traits), *plan.counters]
         if kept:

@@ -1,8 +1,7 @@
 """Read the streams of tables in a flow: records in order within a shard, with checkpoints."""
 
-from solotable._flows.feed.checkpoints import Checkpoint
-from solotable._flows.feed.checkpoints import order_of as sequence_order
+from solotable._flows.feed.checkpoints import Checkpoint, ShardCheckpoint, sequence_order
 from solotable._flows.feed.feed import Feed, Since
 from solotable._flows.feed.streams import Record
 
-__all__ = ["Checkpoint", "Feed", "Record", "Since", "sequence_order"]
+__all__ = ["Checkpoint", "Feed", "Record", "ShardCheckpoint", "Since", "sequence_order"]

@@ -190,7 +190,7 @@ def scan(scope: Scope, entity: type[E], *, where: Where[E] = None, budget: int) 
     found: list[E] = []
     start = None
     while True:
-        part = scan_flows.Part(segment=0, segments=1, start=start, budget=budget)
+        part = scan_flows.ScanPart(segment=0, segments=1, start=start, budget=budget)
         some = yield from scan_flows.rows(scope, entity.plan(), condition_, part)
         found += some.rows
         budget, start = budget - some.scanned, some.last_key

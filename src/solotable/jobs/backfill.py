@@ -15,16 +15,16 @@ from dataclasses import dataclass, field, replace
 
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan
-from solotable._flows.jobs.backfill import Pace, Tally, Work, assess, page, scan
+from solotable._flows.jobs.backfill import BackfillCounts, Pace, Work, assess, page, scan
 from solotable._flows.jobs.scan_checkpoints import (
-    Mark,
-    clear_marks,
+    SegmentCheckpoint,
+    clear_checkpoints,
     goal_of,
-    keeps_marks,
-    load_marks,
-    save_mark,
+    load_checkpoints,
+    save_checkpoint,
+    saves_checkpoints,
 )
-from solotable._flows.verbs.scan import Part
+from solotable._flows.verbs.scan import ScanPart
 from solotable._protocol.requests import Control
 from solotable._store.runner import run
 from solotable._store.store import AdminStore
@@ -39,7 +39,7 @@ class Progress:
     """How far a backfill has come; counts are those of all its runs together."""
 
     entity: str
-    tally: Tally
+    tally: BackfillCounts
     #: How many items the table has, as far as it is known; Amazon's figure is hours old.
     total: int | None
     seconds: float
@@ -97,8 +97,8 @@ def backfill(  # noqa: PLR0913 - the settings of a job, each by name
         raise DataError(f"A backfill has at least one segment; {segments} was given.")
     if together is None:
         together = MOST_TRANSACTION_ACTIONS if db.engine.capabilities.handle_together else 1
-    keeps = keeps_marks(plan) and not dry_run
-    there = run(load_marks(db.scope, plan), db.engine) if keeps and not restart else []
+    keeps = saves_checkpoints(plan) and not dry_run
+    there = run(load_checkpoints(db.scope, plan), db.engine) if keeps and not restart else []
     if there and there[0].segments != segments:
         raise DataError(
             f"A backfill of {plan.name} was begun with segments={there[0].segments} and has not ended; "
@@ -108,13 +108,14 @@ def backfill(  # noqa: PLR0913 - the settings of a job, each by name
     job.total = _count(db, plan)
     token = db.scope.tokens()
     marks = there or [
-        Mark(run=token, goal=goal_of(plan), segment=segment, segments=segments) for segment in range(segments)
+        SegmentCheckpoint(run=token, goal=goal_of(plan), segment=segment, segments=segments)
+        for segment in range(segments)
     ]
     job.tallies = {mark.segment: mark.tally for mark in marks}
     job.before = sum(mark.tally.seen for mark in marks)
     if keeps and not there:
         for mark in marks:
-            run(save_mark(db.scope, plan, mark), db.engine)
+            run(save_checkpoint(db.scope, plan, mark), db.engine)
     works = [
         Work(
             scope=db.scope,
@@ -127,7 +128,7 @@ def backfill(  # noqa: PLR0913 - the settings of a job, each by name
     ]
     _in_parallel(job, [(work, mark) for work, mark in zip(works, marks, strict=True)], keeps=keeps)
     if keeps:
-        run(clear_marks(db.scope, plan, marks), db.engine)
+        run(clear_checkpoints(db.scope, plan, marks), db.engine)
     return job.told(done=True)
 
 
@@ -144,7 +145,7 @@ class _Job:
     total: int | None = None
     #: Items that former runs had seen.
     before: int = 0
-    tallies: dict[int, Tally] = field(default_factory=dict)
+    tallies: dict[int, BackfillCounts] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     #: How many pages are being worked on.
     taken: int = 0
@@ -154,7 +155,7 @@ class _Job:
     started: float = field(default_factory=time.monotonic)
 
     def told(self, *, done: bool = False) -> Progress:
-        tally = sum(self.tallies.values(), Tally())
+        tally = sum(self.tallies.values(), BackfillCounts())
         seconds = time.monotonic() - self.started
         seen, left = tally.seen - self.before, None if self.total is None else self.total - tally.seen
         eta = left * seconds / seen if left is not None and left > 0 and seen else None
@@ -195,7 +196,7 @@ class _Job:
             self.taken -= 1
             self.room.notify_all()
 
-    def add(self, mark: Mark, problems: tuple[str, ...]) -> None:
+    def add(self, mark: SegmentCheckpoint, problems: tuple[str, ...]) -> None:
         """Count what a page of a segment did, and tell it."""
         with self.lock:
             self.tallies[mark.segment] = mark.tally
@@ -203,7 +204,7 @@ class _Job:
             self.told()
 
 
-def _in_parallel(job: _Job, parts: list[tuple[Work, Mark]], *, keeps: bool) -> None:
+def _in_parallel(job: _Job, parts: list[tuple[Work, SegmentCheckpoint]], *, keeps: bool) -> None:
     if len(parts) == 1:
         _segment(job, *parts[0], keeps=keeps)
         return
@@ -217,12 +218,12 @@ def _in_parallel(job: _Job, parts: list[tuple[Work, Mark]], *, keeps: bool) -> N
             raise
 
 
-def _segment(job: _Job, work: Work, mark: Mark, *, keeps: bool) -> None:
+def _segment(job: _Job, work: Work, mark: SegmentCheckpoint, *, keeps: bool) -> None:
     """Go over one part of the table, writing down after each page how far it came."""
     scope, engine = job.db.scope, job.db.engine
     while not (mark.done or job.stop.is_set()):
         budget = job.take(work.at_once)
-        part = Part(segment=mark.segment, segments=mark.segments, start=mark.last_key, budget=budget)
+        part = ScanPart(segment=mark.segment, segments=mark.segments, start=mark.last_key, budget=budget)
         seen = 0
         try:
             paged = run(page(work, part), engine)
@@ -232,7 +233,7 @@ def _segment(job: _Job, work: Work, mark: Mark, *, keeps: bool) -> None:
         tally = mark.tally + paged.tally
         mark = replace(mark, last_key=paged.last_key, done=paged.last_key is None, tally=tally)
         if keeps:
-            run(save_mark(scope, work.plan, mark), engine)
+            run(save_checkpoint(scope, work.plan, mark), engine)
         job.add(mark, paged.problems)
 
 
@@ -251,7 +252,7 @@ def report(
     items = serving = stale = unreadable = 0
     start = None
     while True:
-        part = Part(segment=0, segments=1, start=start, budget=budget)
+        part = ScanPart(segment=0, segments=1, start=start, budget=budget)
         found, start, tally = run(scan(work, part), db.engine)
         budget -= tally.seen
         for item in found:

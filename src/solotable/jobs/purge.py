@@ -1,8 +1,8 @@
 """The purge: what was deleted and whose grace is over is removed for good.
 
-It goes through the tickets that are due and leaves none of them, except for what is held. Nothing is
+It goes through the entries that are due and leaves none of them, except for what is held. Nothing is
 removed before its time, and every removal leaves a receipt in its own transaction. It keeps no place of its
-own: broken off anywhere and started again, it goes on with the tickets that are left.
+own: broken off anywhere and started again, it goes on with the entries that are left.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from solotable._flows.jobs import purge as flows
 from solotable._flows.jobs.purge_queue import (
     SHARDS,
     Deleted,
-    Part,
-    Ticket,
+    QueueEntry,
+    QueuePart,
     count_due,
     digest_of,
+    entries_due,
     held_by,
-    tickets,
     told,
 )
 from solotable._flows.jobs.receipts import Receipt, receipts
@@ -39,7 +39,7 @@ from solotable._store.runner import run
 from solotable._store.store import AdminStore
 from solotable.errors import DataError, DeclarationError, SolotableError, TransportError
 
-#: Two whole transactions of items and tickets.
+#: Two whole transactions of items and entries.
 _TOGETHER = 2 * (flows.MOST_ACTIONS // 2)
 _AT_ONCE = 10 * _TOGETHER
 _SCANNED_AT_ONCE = 1_000
@@ -51,7 +51,7 @@ class Purged:
 
     run: str
     dry_run: bool
-    #: How many tickets are due; None unless progress was asked for.
+    #: How many entries are due; None unless progress was asked for.
     due: int | None = None
     looked_at: int = 0
     removed: Counter[str] = field(default_factory=Counter)
@@ -115,8 +115,8 @@ def purge(
     for shard in range(SHARDS):
         after: str | None = None
         while True:
-            part = Part(table=chosen, shard=shard, until=int(until), limit=_AT_ONCE, after=after)
-            some, after = run(tickets(scope, part), db.engine)
+            part = QueuePart(table=chosen, shard=shard, until=int(until), limit=_AT_ONCE, after=after)
+            some, after = run(entries_due(scope, part), db.engine)
             for chunk in _parts(chosen, some):
                 job.do(*chunk)
                 if progress is not None:
@@ -185,22 +185,22 @@ class _Job:
         #: The digests of what a dry run has counted, where a child could be counted with its parent too.
         self._counted: set[str] = set()
 
-    def do(self, plan: Plan | None, some: list[Ticket]) -> None:
-        """Purge the items of some tickets of one entity."""
+    def do(self, plan: Plan | None, some: list[QueueEntry]) -> None:
+        """Purge the items of some entries of one entity."""
         report = self._report
         report.looked_at += len(some)
         if plan is None:
             report.problems.append(
-                f"{len(some)} tickets are of an entity {some[0].entity!r} that no class declares; "
+                f"{len(some)} entries are of an entity {some[0].entity!r} that no class declares; "
                 f"import the module that does."
             )
             return
         if self._hold is not None:
-            some = [ticket for ticket in some if not self._kept_back(plan, ticket)]
+            some = [entry for entry in some if not self._kept_back(plan, entry)]
         try:
             if not flows.is_plain(plan):
-                for ticket in some:
-                    self._whole(plan, ticket)
+                for entry in some:
+                    self._whole(plan, entry)
             elif report.dry_run:
                 self._count(plan, some)
             else:
@@ -211,65 +211,65 @@ class _Job:
             # One entity that cannot be purged does not keep the others.
             report.problems.append(f"{plan.name}: {error}")
 
-    def _kept_back(self, plan: Plan, ticket: Ticket) -> bool:
+    def _kept_back(self, plan: Plan, entry: QueueEntry) -> bool:
         assert self._hold is not None
-        deleted = told(plan, ticket, None)
+        deleted = told(plan, entry, None)
         reason = self._hold(deleted)
         if reason is not None:
             self._report.held.append(deleted.model_copy(update={"held": reason}))
         return reason is not None
 
-    def _together(self, plan: Plan, some: list[Ticket]) -> None:
-        by_key = {repr(ticket.key): ticket for ticket in some}
-        for chunk in flows.chunks([flows.due(self._run, plan, ticket) for ticket in some]):
+    def _together(self, plan: Plan, some: list[QueueEntry]) -> None:
+        by_key = {repr(entry.key): entry for entry in some}
+        for chunk in flows.chunks([flows.due(self._run, plan, entry) for entry in some]):
             refused = run(flows.remove(self._run, chunk), self._db.engine)
             self._report.removed[plan.name] += len(chunk) - len(refused)
             for each in refused:
-                ticket = by_key[repr(each.removal.key)]
-                if each.item is not None and flows.is_due(ticket, each.item):
-                    self._report.held.append(told(plan, ticket, each.item))
+                entry = by_key[repr(each.removal.key)]
+                if each.item is not None and flows.is_due(entry, each.item):
+                    self._report.held.append(told(plan, entry, each.item))
                 else:
                     self._report.stale += 1
-                    run(flows.forget(self._run, plan, ticket), self._db.engine)
+                    run(flows.forget(self._run, plan, entry), self._db.engine)
 
-    def _count(self, plan: Plan, some: list[Ticket]) -> None:
-        keys = [ticket.key for ticket in some]
+    def _count(self, plan: Plan, some: list[QueueEntry]) -> None:
+        keys = [entry.key for entry in some]
         items = run(fetch(self._run.scope, plan, keys, consistent=True), self._db.engine)
-        for ticket, item in zip(some, items, strict=True):
-            if item is None or not flows.is_due(ticket, item):
+        for entry, item in zip(some, items, strict=True):
+            if item is None or not flows.is_due(entry, item):
                 self._report.stale += 1
             elif held_by(item) is not None:
-                self._report.held.append(told(plan, ticket, item))
-            elif (digest := digest_of(plan, ticket.key)) not in self._counted:
+                self._report.held.append(told(plan, entry, item))
+            elif (digest := digest_of(plan, entry.key)) not in self._counted:
                 self._counted.add(digest)
                 self._report.removed[plan.name] += 1
 
-    def _whole(self, plan: Plan, ticket: Ticket) -> None:
+    def _whole(self, plan: Plan, entry: QueueEntry) -> None:
         this, removed, counted = self._run, self._report.removed, self._counted
         try:
             outcome = run(
-                cascade.count_whole(this, plan, ticket, removed, counted)
+                cascade.count_whole(this, plan, entry, removed, counted)
                 if self._report.dry_run
-                else cascade.purge_whole(this, plan, ticket, removed),
+                else cascade.purge_whole(this, plan, entry, removed),
                 self._db.engine,
             )
         except TransportError:
             raise
         except SolotableError as error:
-            self._report.problems.append(f"{plan.name} {plan.arguments_of(ticket.key)}: {error}")
+            self._report.problems.append(f"{plan.name} {plan.arguments_of(entry.key)}: {error}")
             return
         if outcome.held is not None:
-            deleted = told(plan, ticket, None)
+            deleted = told(plan, entry, None)
             self._report.held.append(deleted.model_copy(update={"held": outcome.held}))
         elif outcome.stale:
             self._report.stale += 1
 
 
-def _parts(table: Table, some: list[Ticket]) -> Iterator[tuple[Plan | None, list[Ticket]]]:
-    """Yield tickets by entity, as many at once as make whole transactions."""
-    by_entity: dict[str, list[Ticket]] = {}
-    for ticket in some:
-        by_entity.setdefault(ticket.entity, []).append(ticket)
+def _parts(table: Table, some: list[QueueEntry]) -> Iterator[tuple[Plan | None, list[QueueEntry]]]:
+    """Yield entries by entity, as many at once as make whole transactions."""
+    by_entity: dict[str, list[QueueEntry]] = {}
+    for entry in some:
+        by_entity.setdefault(entry.entity, []).append(entry)
     for tag, mine in by_entity.items():
         for at in range(0, len(mine), _TOGETHER):
             yield table.plans.get(tag), mine[at : at + _TOGETHER]

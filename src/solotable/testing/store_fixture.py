@@ -129,4 +129,4 @@ class StoreFixture:
     def _scope(self, names: dict[str, str], tables: Sequence[Table]) -> Scope:
         scope = scope_over(names, tables, [_CURSOR_SECRET], self.time)
         # A fixed jitter, so that a test waits equally long in every run.
-        return replace(scope, retries=Retries(dice=lambda: 0.5))
+        return replace(scope, retries=Retries(random=lambda: 0.5))

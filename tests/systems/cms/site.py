@@ -180,7 +180,7 @@ def open_site(engine: Engine, *, clock: Clock, runner: asyncio.Runner, prefix: s
     recording = Watched(engine, sleep=lambda seconds: None)
     address = Url("sqlite", "test", settings={"prefix": prefix})
     found = over(recording, [cms], address, cursor_secrets=(SECRET,), clock=clock)
-    scope = replace(found.scope, retries=Retries(dice=lambda: 0.0))
+    scope = replace(found.scope, retries=Retries(random=lambda: 0.0))
     site = Site(
         engine=engine,
         runner=runner,

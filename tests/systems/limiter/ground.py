@@ -150,7 +150,7 @@ def open_place(name: str, engine: Engine, *, clock: Clock, runner: asyncio.Runne
     # An embedded address makes the table, on any engine.
     address = Url("sqlite", "test", settings={"prefix": prefix})
     found = over(watched, [limiter], address, cursor_secrets=(SECRET,), clock=clock)
-    scope = replace(found.scope, retries=Retries(dice=lambda: 0.0))
+    scope = replace(found.scope, retries=Retries(random=lambda: 0.0))
     place = Place(
         name=name,
         engine=engine,

@@ -93,7 +93,7 @@ class World:
         def clock() -> float:
             return self.clock() + skew
 
-        scope = replace(self.db.scope, clock=clock, retries=Retries(dice=self.dice.random))
+        scope = replace(self.db.scope, clock=clock, retries=Retries(random=self.dice.random))
         made = Limiter(Database(self.engine, scope), ACME, **self.options)
         made.effective_limits("u", "r")
         return made

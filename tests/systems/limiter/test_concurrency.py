@@ -62,7 +62,7 @@ def test_64_threads_on_a_sharded_bucket_stay_within_it() -> None:
     engine = sqlite.open(sqlite.MEMORY, clock=clock)
     opened = over(engine, [limiter], clock=clock)
     dice = random.Random(5)
-    db = Database(engine, replace(opened.scope, retries=Retries(dice=dice.random)))
+    db = Database(engine, replace(opened.scope, retries=Retries(random=dice.random)))
     limit = Limit.custom("rpm", capacity=2000, refill=6000, period_seconds=60)
     many = [
         Limiter(db, "acme", limits=[limit], shard_above=20, most_shards=8, remember_rejections=0.0)

@@ -188,7 +188,7 @@ def test_all_shards_are_used_though_this_process_would_have_made_fewer(place: Pl
     halved(place, ours, 0, 0, 1)
     place.clock.seconds += 600
     dice = iter([0.0, 0.3, 0.6, 0.9] * 100)
-    scope = replace(place.db.scope, retries=Retries(dice=lambda: next(dice)))
+    scope = replace(place.db.scope, retries=Retries(random=lambda: next(dice)))
     few = Limiter(Database(place.watched, scope), ACME, limits=[RPM], most_shards=1, remember_rejections=0.0)
     few.available("u", "r")
     for _ in range(58):
@@ -358,7 +358,7 @@ def test_c1_14_a_call_that_is_cancelled_while_it_waits_to_ask_again_gives_back(p
 
     faults = Faults()
     engine = Busy(place.watched, faults)
-    scope = replace(place.db.scope, retries=Retries(dice=lambda: 1.0))
+    scope = replace(place.db.scope, retries=Retries(random=lambda: 1.0))
     ours = made(place)
     ours.create_entity("org")
     ours.create_entity("kid", parent="org", cascade=True)

@@ -26,7 +26,7 @@ RPM = Limit.per_minute("rpm", 6000)
 
 def diced(place: Place, seed: int = 1) -> Database:
     dice = random.Random(seed)
-    scope = replace(place.db.scope, retries=Retries(dice=dice.random))
+    scope = replace(place.db.scope, retries=Retries(random=dice.random))
     return Database(place.watched, scope)
 
 
@@ -216,7 +216,7 @@ def test_any_history_of_shards_stays_within_the_bound(steps: list[tuple[float, i
     engine = sqlite.open(sqlite.MEMORY, clock=clock)
     opened = over(engine, [limiter], clock=clock)
     dice = random.Random(seed)
-    db = Database(engine, replace(opened.scope, retries=Retries(dice=dice.random)))
+    db = Database(engine, replace(opened.scope, retries=Retries(random=dice.random)))
     limit = Limit.per_minute("rpm", 600)
     many = [
         Limiter(db, ACME, limits=[limit], shard_above=3, most_shards=8, remember_rejections=0.0)

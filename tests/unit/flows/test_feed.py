@@ -12,7 +12,7 @@ import pytest
 from solotable import Entity, Key, Table
 from solotable._flows.cursors import Sealer
 from solotable._flows.feed.changes import changes_of
-from solotable._flows.feed.checkpoints import Checkpoint, Mark
+from solotable._flows.feed.checkpoints import Checkpoint, ShardCheckpoint
 from solotable._flows.feed.feed import Feed, Since
 from solotable._flows.feed.streams import Record
 from solotable._flows.retry import Retries, Sleep
@@ -159,7 +159,7 @@ def scope(now: float = NOW) -> Scope:
         names={"Tab": "Tab"},
         tables=(table,),
         clock=lambda: now,
-        retries=Retries(dice=lambda: 0.0),
+        retries=Retries(random=lambda: 0.0),
         sealer=Sealer(secrets=[b"a secret of enough bytes"], clock=lambda: now),
         tokens=lambda: "token",
     )
@@ -181,12 +181,12 @@ def read(streams: FakeStreams, feed: Feed[int]) -> list[int]:
     return found
 
 
-def mark(shard: str, sequence: int, *, seen: float = NOW - 10, done: bool = False) -> Mark:
-    return Mark(stream=ARN, shard=shard, sequence=str(sequence), seen=seen, done=done)
+def mark(shard: str, sequence: int, *, seen: float = NOW - 10, done: bool = False) -> ShardCheckpoint:
+    return ShardCheckpoint(stream=ARN, shard=shard, sequence=str(sequence), seen=seen, done=done)
 
 
-def place(*marks: Mark) -> Checkpoint:
-    return Checkpoint(marks=marks, begun=NOW - 10)
+def place(*marks: ShardCheckpoint) -> Checkpoint:
+    return Checkpoint(shards=marks, begun=NOW - 10)
 
 
 def test_parents_come_before_their_children() -> None:
@@ -300,7 +300,7 @@ def test_a_stream_that_was_turned_off_is_read_to_its_end_and_then_refused() -> N
 
 
 def test_the_place_of_a_table_that_this_one_is_a_copy_of_is_refused() -> None:
-    elsewhere = Mark(stream=ARN.replace("/T/", "/Source/"), shard="a", sequence="1", seen=NOW - 10)
+    elsewhere = ShardCheckpoint(stream=ARN.replace("/T/", "/Source/"), shard="a", sequence="1", seen=NOW - 10)
     with pytest.raises(FeedTrimmed, match="another table"):
         read(FakeStreams([FakeShard("a", [1, 2])]), feed(place(elsewhere)))
 
@@ -317,7 +317,7 @@ def test_a_place_is_noted_where_changes_come_without_end_but_none_is_of_interest
 
 def test_a_place_before_the_first_record_is_a_loss_once_it_is_old() -> None:
     streams = FakeStreams([FakeShard("a", [7])])
-    nothing = Mark(stream=ARN, shard="a", sequence=None, seen=NOW - 30 * 3600)
+    nothing = ShardCheckpoint(stream=ARN, shard="a", sequence=None, seen=NOW - 30 * 3600)
     with pytest.raises(FeedTrimmed):
         read(streams, feed(place(nothing)))
     assert read(streams, feed(place(replace(nothing, seen=NOW - 3600)))) == [7]
@@ -369,6 +369,6 @@ def test_two_changes_of_one_record_are_handed_out_before_its_place_is_taken() ->
     mine: Feed[int] = Feed(scope(), [table], lambda record: [int(record.sequence)] * 2)
     run(mine.fill(), streams)
     assert mine.take() == 1
-    assert mine.checkpoint.marks[0].sequence is None
+    assert mine.checkpoint.shards[0].sequence is None
     assert mine.take() == 1
-    assert mine.checkpoint.marks[0].sequence == "1"
+    assert mine.checkpoint.shards[0].sequence == "1"

@@ -25,7 +25,7 @@ cms = Table("Cms", tenant="tenant_id", indexes=[Index("GSI1")])
 SCOPE = Scope(
     names={"Cms": "cms"},
     clock=lambda: 0.0,
-    retries=Retries(dice=lambda: 0.0),
+    retries=Retries(random=lambda: 0.0),
     sealer=Sealer(secrets=[b"a secret of enough bytes"], clock=lambda: 0.0),
     tokens=lambda: "token",
     tenant="acme",
@@ -81,11 +81,11 @@ def drive(flow: Flow[Any], replies: Sequence[Item | None]) -> tuple[list[str], A
     raise AssertionError(f"it asks for more: {request}")
 
 
-def companions(write: Write) -> list[tuple[str, str, bool]]:
+def derived_actions(write: Write) -> list[tuple[str, str, bool]]:
     """Return the kind, the sort key and whether there is a condition, of everything that goes along."""
     found = []
-    for companion in write.derived_writes:
-        action = companion.action
+    for derived in write.derived_writes:
+        action = derived.action
         key = action.item if isinstance(action, PutItem) else action.key
         found.append((type(action).__name__, key["SK"]["S"], action.condition is not None))
     return found
@@ -95,7 +95,7 @@ def test_an_update_puts_the_former_version_aside() -> None:
     flow = plan_update(SCOPE, Page.plan(), {"page_id": "p"}, Changes(set={"title": "u"}), version=5)
     asked, write = drive(flow, [page(5)])
     assert asked == ["PAGE#p#LATEST"]
-    assert companions(write) == [("PutItem", "PAGE#p#v005", True), ("DeleteItem", "PAGE#p#v003", False)]
+    assert derived_actions(write) == [("PutItem", "PAGE#p#v005", True), ("DeleteItem", "PAGE#p#v003", False)]
     action = write.derived_writes[0].action
     assert isinstance(action, PutItem)
     assert action.item == {
@@ -112,13 +112,13 @@ def test_an_update_puts_the_former_version_aside() -> None:
 def test_a_create_checks_that_no_history_is_in_the_way() -> None:
     asked, write = drive(plan_put(SCOPE, intend(SCOPE, Page(page_id="p"))), [])
     assert asked == []
-    assert companions(write) == [("ConditionCheck", "PAGE#p#vDELETED", True)]
+    assert derived_actions(write) == [("ConditionCheck", "PAGE#p#vDELETED", True)]
 
 
 def test_a_delete_keeps_the_last_version_and_says_that_it_was() -> None:
     _, write = drive(plan_delete(SCOPE, Page.plan(), {"page_id": "p"}, version=ANY), [page(2)])
     assert isinstance(write.action, DeleteItem)
-    assert companions(write) == [
+    assert derived_actions(write) == [
         ("PutItem", "PAGE#p#v002", True),
         ("DeleteItem", "PAGE#p#v000", False),
         ("PutItem", "PAGE#p#vDELETED", False),
@@ -138,7 +138,7 @@ def test_a_restore_of_what_is_there_and_of_what_is_gone() -> None:
     assert asked == ["PAGE#p#LATEST", "PAGE#p#v003", "PAGE#p#LATEST"]
     assert write.action.item["title"] == {"S": "old"}
     assert write.action.item["version"] == {"N": "6"}
-    assert companions(write)[0] == ("PutItem", "PAGE#p#v005", True)
+    assert derived_actions(write)[0] == ("PutItem", "PAGE#p#v005", True)
     with pytest.raises(VersionConflict):
         drive(plan_restore(place, 3), [page(5), snapshot, page(6)])
 
@@ -146,7 +146,7 @@ def test_a_restore_of_what_is_there_and_of_what_is_gone() -> None:
     asked, write = drive(plan_restore(place, 3), [None, snapshot, mark])
     assert asked == ["PAGE#p#LATEST", "PAGE#p#v003", "PAGE#p#vDELETED"]
     assert write.action.item["version"] == {"N": "6"}
-    assert companions(write) == [("DeleteItem", "PAGE#p#vDELETED", True)]
+    assert derived_actions(write) == [("DeleteItem", "PAGE#p#vDELETED", True)]
 
 
 def test_a_rename_turns_every_former_name_and_takes_its_own_back() -> None:
@@ -154,8 +154,8 @@ def test_a_rename_turns_every_former_name_and_takes_its_own_back() -> None:
     asked, write = drive(flow, [route("/c", 3, "/a", "/b")])
     assert asked == ["ROUTE#/c"]
     assert write.action.item == redirect("/c", "/a")
-    assert companions(write) == [("PutItem", "ROUTE#/a", True), ("PutItem", "ROUTE#/b", True)]
-    moved, turned = (companion.action for companion in write.derived_writes)
+    assert derived_actions(write) == [("PutItem", "ROUTE#/a", True), ("PutItem", "ROUTE#/b", True)]
+    moved, turned = (derived.action for derived in write.derived_writes)
     assert moved.item == route("/a", 4, "/b", "/c")
     assert turned.item == redirect("/b", "/a")
 
@@ -163,7 +163,7 @@ def test_a_rename_turns_every_former_name_and_takes_its_own_back() -> None:
 def test_a_delete_takes_the_redirects_along_and_stops_at_protected_names() -> None:
     flow = plan_delete(SCOPE, Route.plan(), {"path": "/c"}, version=ANY)
     _, write = drive(flow, [route("/c", 3, "/a", "/b")])
-    assert companions(write) == [("DeleteItem", "ROUTE#/a", True), ("DeleteItem", "ROUTE#/b", True)]
+    assert derived_actions(write) == [("DeleteItem", "ROUTE#/a", True), ("DeleteItem", "ROUTE#/b", True)]
     with pytest.raises(DataError, match="protected and cannot be deleted"):
         drive(plan_delete(SCOPE, Route.plan(), {"path": "/"}, version=ANY), [route("/", 3)])
 
@@ -184,7 +184,7 @@ def test_following_a_name_ends() -> None:
 
 def test_actions_without_a_condition_are_never_blamed() -> None:
     _, write = drive(plan_delete(SCOPE, Page.plan(), {"page_id": "p"}, version=ANY), [page(2)])
-    for companion in write.derived_writes:
-        if not isinstance(companion.action, ConditionCheck) and companion.action.condition is None:
+    for derived in write.derived_writes:
+        if not isinstance(derived.action, ConditionCheck) and derived.action.condition is None:
             with pytest.raises(AssertionError):
-                companion.explain(None)
+                derived.explain(None)

@@ -37,7 +37,7 @@ SCOPE = Scope(
     names={"Shop": "shop"},
     tables=(table,),
     clock=lambda: 1000.25,
-    retries=Retries(dice=lambda: 0.0),
+    retries=Retries(random=lambda: 0.0),
     sealer=Sealer(secrets=[b"a secret of enough bytes"], clock=lambda: 0.0),
     tokens=lambda: "token",
     tenant="acme",
@@ -50,9 +50,9 @@ def stored(version: int, label: str = "L") -> Stored:
 
 
 def written(scope: Scope, before: Stored | None, after: Stored | None) -> dict[str, Any]:
-    (companion,) = event(scope, Order.plan().traits[0], Change(Order.plan(), before, after))  # type: ignore[arg-type]
-    assert isinstance(companion.action, PutItem)
-    return companion.action.item
+    (derived,) = event(scope, Order.plan().traits[0], Change(Order.plan(), before, after))  # type: ignore[arg-type]
+    assert isinstance(derived.action, PutItem)
+    return derived.action.item
 
 
 def test_an_event_lies_in_its_tenants_outbox_by_time() -> None:
@@ -102,12 +102,12 @@ def test_a_create_needs_no_reading_and_carries_its_event() -> None:
     flow = plan_put(SCOPE, intend(SCOPE, Order(order_id="o")), create=True)
     with pytest.raises(StopIteration) as done:
         next(flow)
-    assert [companion.title for companion in done.value.value.derived_writes] == ["the event of Order"]
+    assert [derived.title for derived in done.value.value.derived_writes] == ["the event of Order"]
 
 
-def terms(**more: Any) -> leases.Terms:
+def terms(**more: Any) -> leases.LeaseTerms:
     given = {"seconds": 10.0, "owner": "me", "skew_seconds": 1.0, "table": None, **more}
-    return leases.terms_of(SCOPE, "nightly", **given)
+    return leases.lease_terms(SCOPE, "nightly", **given)
 
 
 def held() -> dict[str, Any]:
@@ -147,7 +147,7 @@ def test_a_lease_whose_taking_has_no_answer_is_looked_for() -> None:
 
 
 def test_renewing_what_another_has_is_a_loss() -> None:
-    flow = leases.renew(SCOPE, leases.Held(terms=terms(), token=6, until=1000.0))
+    flow = leases.renew(SCOPE, leases.HeldLease(terms=terms(), token=6, until=1000.0))
     next(flow)
     with pytest.raises(LeaseLost, match="'other' has it with token 7"):
         flow.throw(ConditionFailed(item=held()))

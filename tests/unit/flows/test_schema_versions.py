@@ -9,11 +9,11 @@ import pytest
 from solotable import Entity, Index, Key, Table, upgrade
 from solotable._expressions.evaluate import evaluate
 from solotable._flows.cursors import Sealer
-from solotable._flows.jobs.backfill import Pace, Paged, Tally, Work, page
+from solotable._flows.jobs.backfill import BackfillCounts, BackfillPage, Pace, Work, page
 from solotable._flows.retry import Retries, Sleep
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.commit import perform
-from solotable._flows.verbs.scan import Part
+from solotable._flows.verbs.scan import ScanPart
 from solotable._flows.verbs.update import Changes, plan_update
 from solotable._protocol.replies import GotItem, Page, TransactWrote, WroteItem
 from solotable._protocol.requests import GetItem, Scan, TransactWriteItems, UpdateItem
@@ -24,12 +24,12 @@ shop = Table("Shop", indexes=[Index("GSI1")])
 SCOPE = Scope(
     names={"Shop": "shop"},
     clock=lambda: 0.0,
-    retries=Retries(dice=lambda: 0.0, attempts=2),
+    retries=Retries(random=lambda: 0.0, attempts=2),
     sealer=Sealer(secrets=[b"a secret of enough bytes"], clock=lambda: 0.0),
     tokens=lambda: "token",
     admin=True,
 )
-ALL = Part(segment=0, segments=1, start=None, budget=100)
+ALL = ScanPart(segment=0, segments=1, start=None, budget=100)
 
 
 class Price(Entity, table=shop, schema_version=2):
@@ -120,8 +120,8 @@ def test_a_page_sends_one_transaction_and_redoes_what_others_came_before() -> No
     alone = flow.send(WroteItem())
     assert isinstance(alone, UpdateItem)
     assert alone.key["PK"] == {"S": "PRICE#a"}
-    done: Paged = ended(flow, WroteItem())
-    assert done.tally == Tally(seen=5, items=3, upgraded=2, conflicts=1)
+    done: BackfillPage = ended(flow, WroteItem())
+    assert done.tally == BackfillCounts(seen=5, items=3, upgraded=2, conflicts=1)
 
 
 def test_a_transaction_that_is_refused_as_a_whole_is_done_one_by_one() -> None:
@@ -141,7 +141,7 @@ def test_an_unknown_outcome_is_looked_up() -> None:
     asked = flow.throw(OutcomeUnknown("no answer"))
     assert isinstance(asked, GetItem)
     assert asked.consistent
-    assert ended(flow, GotItem(item=new("a", 100))).tally == Tally(seen=3, items=1, conflicts=1)
+    assert ended(flow, GotItem(item=new("a", 100))).tally == BackfillCounts(seen=3, items=1, conflicts=1)
 
 
 def test_an_item_that_never_keeps_still_is_told_of() -> None:
@@ -190,4 +190,6 @@ def test_a_paced_page_waits_for_what_it_took() -> None:
 
 def test_a_budget_of_nothing_reads_nothing() -> None:
     with pytest.raises(DataError, match="used up its budget"):
-        next(page(Work(scope=SCOPE, plan=Price.plan()), Part(segment=0, segments=1, start=None, budget=0)))
+        next(
+            page(Work(scope=SCOPE, plan=Price.plan()), ScanPart(segment=0, segments=1, start=None, budget=0))
+        )

@@ -9,7 +9,7 @@ import pytest
 
 from solotable import Entity, Index, Key, Table
 from solotable._connect import connect
-from solotable._flows.retry import Flow, Retries, Sleep, Together, send_all
+from solotable._flows.retry import ConcurrentReads, Flow, Retries, Sleep, send_all
 from solotable._flows.scope import Scope
 from solotable._flows.verbs import query
 from solotable._protocol.engine import Capabilities
@@ -60,7 +60,7 @@ def finish(flow: Flow[Any], answer: Any) -> Any:
 def test_a_page_asks_every_shard_at_once_and_for_little_more_than_its_share() -> None:
     flow = query.page(scope(), Task.by_status.query(status="open"), limit=8, cursor=None)
     asked = next(flow)
-    assert isinstance(asked, Together)
+    assert isinstance(asked, ConcurrentReads)
     reads: list[Any] = list(asked.reads)
     assert [partition(each) for each in reads] == [f"STATUS#open#{shard:02d}" for shard in range(4)]
     assert {each.limit for each in reads} == {4}
@@ -83,7 +83,7 @@ def test_a_cursor_holds_one_row_and_every_shard_goes_on_from_it() -> None:
     assert [each.n for each in page.rows] == [1]
     assert len(page.cursor) < 400
     again = next(query.page(where, asked, limit=1, cursor=page.cursor))
-    assert isinstance(again, Together)
+    assert isinstance(again, ConcurrentReads)
     reads: list[Any] = list(again.reads)
     ranges = {partition(each)[-2:]: each.key[1:] for each in reads}
     assert {
@@ -99,16 +99,16 @@ def test_a_cursor_holds_one_row_and_every_shard_goes_on_from_it() -> None:
 
 def test_only_what_was_refused_is_asked_again() -> None:
     gets = [GetItem(table="Tasks", key={"PK": {"S": str(number)}}) for number in range(3)]
-    flow = send_all(gets, Retries(dice=lambda: 1.0))
-    assert next(flow) == Together(tuple(gets))
+    flow = send_all(gets, Retries(random=lambda: 1.0))
+    assert next(flow) == ConcurrentReads(tuple(gets))
     assert isinstance(flow.send(["zero", SLOW, "two"]), Sleep)
-    assert next(flow) == Together((gets[1],))
+    assert next(flow) == ConcurrentReads((gets[1],))
     assert finish(flow, ["one"]) == ["zero", "one", "two"]
 
 
 def test_what_will_not_pass_is_raised() -> None:
     gets = [GetItem(table="Tasks", key={}) for _ in range(2)]
-    flow = send_all(gets, Retries(dice=lambda: 1.0))
+    flow = send_all(gets, Retries(random=lambda: 1.0))
     next(flow)
     refused = ServiceError("ValidationException", "no")
     with pytest.raises(ServiceError) as raised:
@@ -118,7 +118,7 @@ def test_what_will_not_pass_is_raised() -> None:
 
 def test_refusals_end_after_as_many_attempts_as_of_one_request() -> None:
     gets = [GetItem(table="Tasks", key={}) for _ in range(2)]
-    flow = send_all(gets, Retries(dice=lambda: 0.0, attempts=3))
+    flow = send_all(gets, Retries(random=lambda: 0.0, attempts=3))
     next(flow)
     for _ in range(2):
         assert isinstance(flow.send([SLOW] * 2), Sleep)
@@ -144,7 +144,7 @@ class _Meeting:
         """Nothing is held."""
 
 
-async def _concurrently() -> query.Filled:
+async def _concurrently() -> query.FilledPage:
     return await arun(
         query.page(scope(), Task.by_status.query(status="open"), limit=8, cursor=None), _Meeting(4)
     )

@@ -12,7 +12,7 @@ from solotable import FROM_SCOPE, Entity, Index, Key, SoftDelete, Table, Version
 from solotable._expressions.update import apply_update
 from solotable._flows.cursors import Sealer
 from solotable._flows.jobs.purge import Refused, Removal, Run, chunks, due, remove
-from solotable._flows.jobs.purge_queue import Ticket, digest_of, ticket_key
+from solotable._flows.jobs.purge_queue import QueueEntry, digest_of, queue_key
 from solotable._flows.retry import Retries
 from solotable._flows.scope import Scope
 from solotable._flows.traits.soft_delete import plan_soft_delete, plan_undelete
@@ -49,7 +49,7 @@ SCOPE = Scope(
     names={"Shop": "shop"},
     tables=(table,),
     clock=lambda: 1000.25,
-    retries=Retries(dice=lambda: 0.0),
+    retries=Retries(random=lambda: 0.0),
     sealer=Sealer(secrets=[b"a secret of enough bytes"], clock=lambda: 0.0),
     tokens=lambda: "token",
     tenant="acme",
@@ -82,10 +82,10 @@ def test_a_delete_is_one_update_and_one_ticket() -> None:
     assert hidden["_purge_at"] == {"N": str(1001 + 2 * 86_400)}, "never a fraction of a second early"
     assert not {"GSI1PK", "GSI1SK"} & hidden.keys()
     assert hidden["version"] == {"N": "3"}
-    (companion,) = write.derived_writes
-    assert isinstance(companion.action, PutItem)
-    assert companion.action.item["PK"]["S"].startswith("PURGE#")
-    assert companion.action.item[table.tag] == {"S": "_purge"}
+    (derived,) = write.derived_writes
+    assert isinstance(derived.action, PutItem)
+    assert derived.action.item["PK"]["S"].startswith("PURGE#")
+    assert derived.action.item[table.tag] == {"S": "_purge"}
 
 
 def test_an_undelete_turns_it_round_exactly() -> None:
@@ -129,17 +129,17 @@ def test_the_grace_ends_when_the_purge_may_begin(seconds: float) -> None:
 def test_digests_tell_keys_apart_and_shards_are_steady() -> None:
     keys = [PLAN.key_from({"tenant_id": "acme", "order_id": str(each)}) for each in range(100)]
     assert len({digest_of(PLAN, key) for key in keys}) == 100
-    places = [ticket_key(PLAN, key, 5) for key in keys]
-    assert places == [ticket_key(PLAN, key, 5) for key in keys]
+    places = [queue_key(PLAN, key, 5) for key in keys]
+    assert places == [queue_key(PLAN, key, 5) for key in keys]
     assert len({place["PK"]["S"] for place in places}) == 8
-    earlier, later = ticket_key(PLAN, keys[0], 9)["SK"]["S"], ticket_key(PLAN, keys[0], 10)["SK"]["S"]
+    earlier, later = queue_key(PLAN, keys[0], 9)["SK"]["S"], queue_key(PLAN, keys[0], 10)["SK"]["S"]
     assert earlier < later
 
 
 def removals(count: int) -> list[Removal]:
     keys = (PLAN.key_from({"tenant_id": "acme", "order_id": str(each)}) for each in range(count))
     seen = {"deleted_at": "1970-01-01T00:16:40.250000Z", "purge_at": 7}
-    return [due(RUN, PLAN, Ticket(entity=PLAN.tag, key=key, **seen)) for key in keys]  # type: ignore[arg-type]
+    return [due(RUN, PLAN, QueueEntry(entity=PLAN.tag, key=key, **seen)) for key in keys]  # type: ignore[arg-type]
 
 
 def test_a_transaction_has_as_many_pairs_as_it_takes_and_a_receipt() -> None:

@@ -28,7 +28,7 @@ _START = "START"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class ShardCheckpoint:
     """How far one shard was read: through `sequence`, and through everything before the moment `seen`."""
 
     stream: str
@@ -38,23 +38,23 @@ class Mark:
     seen: float
     done: bool = False
 
-    def is_behind(self, other: Mark) -> bool:
+    def is_behind(self, other: ShardCheckpoint) -> bool:
         """Whether another mark of the same shard is further."""
-        return order_of(self.sequence) < order_of(other.sequence)
+        return sequence_order(self.sequence) < sequence_order(other.sequence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
     """A place in a change feed: the marks of its shards, and what was left out at its start."""
 
-    marks: tuple[Mark, ...]
+    shards: tuple[ShardCheckpoint, ...]
     #: When the feed was begun, and from which moment on it has changes; None: from the earliest on.
     begun: float
     since: float | None = None
 
     def render(self) -> str:
         """Return the checkpoint as text, to be kept anywhere."""
-        marks = [[mark.stream, mark.shard, mark.sequence, mark.seen, mark.done] for mark in self.marks]
+        marks = [[mark.stream, mark.shard, mark.sequence, mark.seen, mark.done] for mark in self.shards]
         return dumps([self.begun, self.since, marks]).decode()
 
     @classmethod
@@ -63,15 +63,15 @@ class Checkpoint:
         try:
             begun, since, marks = loads(text.encode())
             found = [
-                Mark(stream=stream, shard=shard, sequence=sequence, seen=seen, done=done)
+                ShardCheckpoint(stream=stream, shard=shard, sequence=sequence, seen=seen, done=done)
                 for stream, shard, sequence, seen, done in marks
             ]
         except (ValueError, TypeError) as error:
             raise DataError(f"{text!r} is no checkpoint of a change feed.") from error
-        return cls(marks=tuple(found), begun=begun, since=since)
+        return cls(shards=tuple(found), begun=begun, since=since)
 
 
-def order_of(sequence: str | None) -> int:
+def sequence_order(sequence: str | None) -> int:
     """Return a sequence number as a number; nothing is before everything."""
     return -1 if sequence is None else int(sequence)
 
@@ -79,7 +79,7 @@ def order_of(sequence: str | None) -> int:
 def load_checkpoint(scope: Scope, table: Table, consumer: str) -> Flow[Checkpoint | None]:
     """Return where a consumer stands; None for one that never began."""
     begun: Item | None = None
-    marks: list[Mark] = []
+    marks: list[ShardCheckpoint] = []
     start = None
     key = partition_terms(table, internal_partition("CHECKPOINT", consumer))
     while True:
@@ -95,8 +95,8 @@ def load_checkpoint(scope: Scope, table: Table, consumer: str) -> Flow[Checkpoin
             break
     if begun is not None:
         since = float(begun["since"]["N"])
-        return Checkpoint(marks=tuple(marks), begun=float(begun["seen"]["N"]), since=since)
-    return Checkpoint(marks=tuple(marks), begun=min(mark.seen for mark in marks)) if marks else None
+        return Checkpoint(shards=tuple(marks), begun=float(begun["seen"]["N"]), since=since)
+    return Checkpoint(shards=tuple(marks), begun=min(mark.seen for mark in marks)) if marks else None
 
 
 def begin(scope: Scope, table: Table, consumer: str, *, since: float) -> Flow[Checkpoint]:
@@ -109,14 +109,14 @@ def begin(scope: Scope, table: Table, consumer: str, *, since: float) -> Flow[Ch
         there = yield from load_checkpoint(scope, table, consumer)
         if there is not None:
             return there
-    return Checkpoint(marks=(), begun=float(item["seen"]["N"]), since=since)
+    return Checkpoint(shards=(), begun=float(item["seen"]["N"]), since=since)
 
 
-def save(scope: Scope, table: Table, consumer: str, mark: Mark) -> Flow[Mark]:
+def save(scope: Scope, table: Table, consumer: str, mark: ShardCheckpoint) -> Flow[ShardCheckpoint]:
     """Write a mark unless a further one is there; return the one that is there now."""
     item = _item(table, consumer, mark.shard, seen=mark.seen)
     item |= {"stream": {"S": mark.stream}, "done": {"BOOL": mark.done}}
-    order = {"S": str(order_of(mark.sequence) + 1).zfill(_DIGITS + 1)}
+    order = {"S": str(sequence_order(mark.sequence) + 1).zfill(_DIGITS + 1)}
     item["order"] = order
     if mark.sequence is not None:
         item["sequence"] = {"S": mark.sequence}
@@ -133,7 +133,7 @@ def forget(scope: Scope, table: Table, consumer: str, shards: Iterable[str] | No
     """Remove a consumer's marks of these shards, or all that is kept of it."""
     if shards is None:
         there = yield from load_checkpoint(scope, table, consumer)
-        shards = [] if there is None else [_START, *(mark.shard for mark in there.marks)]
+        shards = [] if there is None else [_START, *(mark.shard for mark in there.shards)]
     for shard in shards:
         key = _key(table, consumer, shard)
         yield from send(DeleteItem(table=scope.table(table), key=key), scope.retries)
@@ -152,8 +152,8 @@ def _item(table: Table, consumer: str, shard: str, *, seen: float) -> Item:
     }
 
 
-def _mark(item: dict[str, Any]) -> Mark:
-    return Mark(
+def _mark(item: dict[str, Any]) -> ShardCheckpoint:
+    return ShardCheckpoint(
         stream=item["stream"]["S"],
         shard=item["shard"]["S"],
         sequence=item.get("sequence", {}).get("S"),

@@ -17,7 +17,7 @@ from solotable._flows.retry import Flow, Sleep
 from solotable._flows.scope import Scope
 from solotable.errors import DataError, DeclarationError
 
-from .checkpoints import Checkpoint, Mark, begin, forget, load_checkpoint, order_of, save
+from .checkpoints import Checkpoint, ShardCheckpoint, begin, forget, load_checkpoint, save, sequence_order
 from .streams import Record, Shard, Stream
 
 ChangeT = TypeVar("ChangeT")
@@ -120,8 +120,8 @@ class Feed(Generic[ChangeT]):
         if len(self._streams) != 1:
             raise DataError("A checkpoint is a place in one table's changes; read one table.")
         (stream,) = self._streams
-        marks = [stream.mark_of(shard, all_given=not self._waiting) for shard in stream.shards.values()]
-        return Checkpoint(marks=tuple(marks), begun=stream.begun, since=stream.since)
+        marks = [stream.checkpoint_of(shard, all_given=not self._waiting) for shard in stream.shards.values()]
+        return Checkpoint(shards=tuple(marks), begun=stream.begun, since=stream.since)
 
     def _open(self) -> Flow[None]:
         for stream in self._streams:
@@ -152,7 +152,7 @@ class Feed(Generic[ChangeT]):
             return self._since
         if stream.since is not None:
             begun = yield from begin(self._scope, stream.table, self._consumer, since=stream.since)
-            return begun if begun.marks else None
+            return begun if begun.shards else None
         # From the earliest on: until its first commit such a consumer has no place to lose.
         return None
 
@@ -160,7 +160,7 @@ class Feed(Generic[ChangeT]):
         """Forget the marks of shards that were read to their end and are gone."""
         if self._consumer is None or checkpoint is None:
             return
-        gone = [mark.shard for mark in checkpoint.marks if mark.done and mark.shard not in stream.shards]
+        gone = [mark.shard for mark in checkpoint.shards if mark.done and mark.shard not in stream.shards]
         yield from forget(self._scope, stream.table, self._consumer, gone)
 
     def _settle(self) -> None:
@@ -182,21 +182,23 @@ class Feed(Generic[ChangeT]):
 
     def _save(self, stream: Stream, shard: Shard) -> Flow[None]:
         assert self._consumer is not None
-        mark = stream.mark_of(shard, all_given=not self._waiting)
+        mark = stream.checkpoint_of(shard, all_given=not self._waiting)
         there = yield from save(self._scope, stream.table, self._consumer, mark)
         shard.saved, shard.owed = there, False
         if mark.is_behind(there):
             self._catch_up(shard, there)
 
-    def _catch_up(self, shard: Shard, there: Mark) -> None:
+    def _catch_up(self, shard: Shard, there: ShardCheckpoint) -> None:
         """Go on where another worker of the same consumer stands."""
-        at = order_of(there.sequence)
-        ours = [each for each in self._waiting if each[1] is not shard or order_of(each[0].sequence) > at]
+        at = sequence_order(there.sequence)
+        ours = [
+            each for each in self._waiting if each[1] is not shard or sequence_order(each[0].sequence) > at
+        ]
         if self._waiting and (not ours or ours[0] is not self._waiting[0]):
             self._parts.clear()
         self._waiting = deque(ours)
         shard.given, shard.given_seen = there.sequence, there.seen
-        if order_of(shard.read) < at:
+        if sequence_order(shard.read) < at:
             shard.read, shard.seen, shard.iterator = there.sequence, there.seen, None
             shard.done = there.done
 

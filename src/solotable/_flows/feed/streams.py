@@ -19,7 +19,7 @@ from solotable._protocol.requests import Control
 from solotable._values import Item
 from solotable.errors import DeclarationError, FeedTrimmed, ServiceError, TableNotFound
 
-from .checkpoints import Checkpoint, Mark, order_of
+from .checkpoints import Checkpoint, ShardCheckpoint, sequence_order
 
 Kind = Literal["inserted", "modified", "removed"]
 _KINDS: dict[str, Kind] = {"INSERT": "inserted", "MODIFY": "modified", "REMOVE": "removed"}
@@ -67,7 +67,7 @@ class Shard:
     empties: int = 0
     #: Whether a change was handed out since the last commit, and what was committed.
     owed: bool = False
-    saved: Mark | None = None
+    saved: ShardCheckpoint | None = None
 
 
 class Stream:
@@ -88,7 +88,7 @@ class Stream:
     def open(self, checkpoint: Checkpoint | None, *, latest: bool) -> Flow[None]:
         """Find the stream and its shards, and stand where the checkpoint says."""
         newest = yield from self._newest()
-        marks = () if checkpoint is None else checkpoint.marks
+        marks = () if checkpoint is None else checkpoint.shards
         if checkpoint is not None:
             self.since, self.begun = checkpoint.since, checkpoint.begun
             self._known = max((mark.seen for mark in marks), default=checkpoint.begun)
@@ -99,9 +99,9 @@ class Stream:
             if _table_of(self.arn) != _table_of(newest):
                 raise self._lost(self._known, "this place is in the stream of another table, as of a copy")
         listed = yield from self._listed()
-        self._judge_age(listed, has_checkpoint=checkpoint is not None)
+        self._check_age(listed, has_checkpoint=checkpoint is not None)
         marked = {mark.shard: mark for mark in marks if mark.stream == self.arn}
-        self._judge_marks(marked, listed["Shards"], checkpoint)
+        self._check_checkpoints(marked, listed["Shards"], checkpoint)
         for told in listed["Shards"]:
             shard = self._adopt(told)
             mark = marked.get(shard.id)
@@ -131,9 +131,9 @@ class Stream:
             elif all(shard.empties >= _EMPTY_READS for shard in ready):
                 return []
 
-    def mark_of(self, shard: Shard, *, all_given: bool) -> Mark:
+    def checkpoint_of(self, shard: Shard, *, all_given: bool) -> ShardCheckpoint:
         """Return how far a shard was handed out."""
-        return Mark(
+        return ShardCheckpoint(
             stream=self.arn,
             shard=shard.id,
             sequence=shard.given,
@@ -206,7 +206,7 @@ class Stream:
             yield from self._recover(shard, refused)
             return []
         found = [self._record(shard, each) for each in told.get("Records", ())]
-        fresh = [each for each in found if order_of(each.sequence) > order_of(shard.read)]
+        fresh = [each for each in found if sequence_order(each.sequence) > sequence_order(shard.read)]
         shard.iterator = told.get("NextShardIterator")
         shard.done = shard.iterator is None
         shard.empties = 0 if found else shard.empties + 1
@@ -269,7 +269,7 @@ class Stream:
             by_ttl=_SERVICE in (by.get("PrincipalId"), by.get("principalId")),
         )
 
-    def _judge_age(self, listed: dict[str, Any], *, has_checkpoint: bool) -> None:
+    def _check_age(self, listed: dict[str, Any], *, has_checkpoint: bool) -> None:
         """Refuse to begin at a moment that the stream no longer has."""
         if self.since is None or has_checkpoint:
             return
@@ -277,8 +277,11 @@ class Stream:
         if not self._is_fresh(max(created, self.since)):
             raise self._lost(self.since, "the stream keeps changes for 24 hours")
 
-    def _judge_marks(
-        self, marked: dict[str, Mark], listed: Iterable[dict[str, Any]], checkpoint: Checkpoint | None
+    def _check_checkpoints(
+        self,
+        marked: dict[str, ShardCheckpoint],
+        listed: Iterable[dict[str, Any]],
+        checkpoint: Checkpoint | None,
     ) -> None:
         """Refuse to go on where shards have come and gone that the consumer never saw."""
         if checkpoint is None:

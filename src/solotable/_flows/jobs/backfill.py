@@ -19,7 +19,7 @@ from solotable._flows.retry import Flow, Sleep, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
 from solotable._flows.transactions.write import all_of, as_stored
-from solotable._flows.verbs.scan import Part
+from solotable._flows.verbs.scan import ScanPart
 from solotable._protocol.replies import Capacity, decode_items
 from solotable._protocol.requests import GetItem, Scan, TransactWriteItems, UpdateItem
 from solotable._values import Item
@@ -32,7 +32,7 @@ from solotable.errors import (
     TransactionCancelled,
 )
 
-from .reencode import Facts, difference, origins, recast, stale_keys, update_of
+from .reencode import Facts, difference, origins, reencoded, stale_keys, update_of
 
 _AT_ONCE = 1_000
 _FEWEST_AT_ONCE = 10
@@ -40,7 +40,7 @@ _MOST_PROBLEMS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tally:
+class BackfillCounts:
     """What was found and done."""
 
     #: Items of the table that were read, and those of the entity among them.
@@ -56,8 +56,8 @@ class Tally:
     failed: int = 0
     units: float = 0.0
 
-    def __add__(self, other: Tally) -> Tally:
-        return Tally(
+    def __add__(self, other: BackfillCounts) -> BackfillCounts:
+        return BackfillCounts(
             **{each.name: getattr(self, each.name) + getattr(other, each.name) for each in fields(self)}
         )
 
@@ -112,10 +112,10 @@ class Rewrite:
 
 
 @dataclass(frozen=True, slots=True)
-class Paged:
+class BackfillPage:
     """What came of one page, and where the next begins."""
 
-    tally: Tally
+    tally: BackfillCounts
     last_key: Item | None
     problems: tuple[str, ...]
 
@@ -126,7 +126,7 @@ def assess(work: Work, item: Item) -> Rewrite | None:
     if versions.version_of(item) > versions.current:
         raise versions.newer_error(item)
     if versions.differs(item):
-        found = recast(plan, item)
+        found = reencoded(plan, item)
         changed = difference(item, found.item)
         return _rewrite(work, item, changed, origins(plan, item, changed), "schema")
     entity = plan.decode(item)
@@ -159,7 +159,7 @@ def _rewrite(
     return Rewrite(kind=kind, action=action)
 
 
-def scan(work: Work, part: Part) -> Flow[tuple[list[Item], Item | None, Tally]]:
+def scan(work: Work, part: ScanPart) -> Flow[tuple[list[Item], Item | None, BackfillCounts]]:
     """Return the items of the entity among the next ones of a table, and where the next begin."""
     plan, scope = work.plan, work.scope
     if part.budget < 1:
@@ -180,10 +180,10 @@ def scan(work: Work, part: Part) -> Flow[tuple[list[Item], Item | None, Tally]]:
         for item in decode_items(reply.items or ())
         if plan.ttl is None or not scope.has_passed(plan, item)
     ]
-    return found, reply.last_key or None, Tally(seen=reply.scanned, items=len(found), units=units)
+    return found, reply.last_key or None, BackfillCounts(seen=reply.scanned, items=len(found), units=units)
 
 
-def page(work: Work, part: Part) -> Flow[Paged]:
+def page(work: Work, part: ScanPart) -> Flow[BackfillPage]:
     """Bring the next items of a table up to date."""
     found, last_key, tally = yield from scan(work, part)
     problems: list[str] = []
@@ -192,9 +192,9 @@ def page(work: Work, part: Part) -> Flow[Paged]:
         try:
             rewrite = assess(work, item)
         except NewerSchemaVersion:
-            tally += Tally(newer=1)
+            tally += BackfillCounts(newer=1)
         except DataError as refused:
-            tally += Tally(failed=1)
+            tally += BackfillCounts(failed=1)
             problems.append(_told(work.plan, item, refused))
         else:
             if rewrite is not None:
@@ -203,12 +203,12 @@ def page(work: Work, part: Part) -> Flow[Paged]:
             tally += yield from _write(work, group, problems)
             group = []
     tally += yield from _write(work, group, problems)
-    return Paged(tally, last_key, tuple(problems[:_MOST_PROBLEMS]))
+    return BackfillPage(tally, last_key, tuple(problems[:_MOST_PROBLEMS]))
 
 
-def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[Tally]:
+def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[BackfillCounts]:
     """Write a group as one transaction, and those that others came before one by one."""
-    tally = Tally()
+    tally = BackfillCounts()
     if work.dry_run:
         return tally + _done(group)
     for attempt in range(CONFLICT_ATTEMPTS):
@@ -238,13 +238,13 @@ def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[Tally]
             units = 0.0
             for each in reply.capacity or ():
                 units += yield from _paced(work, each)
-            return tally + _done(group) + Tally(units=units)
+            return tally + _done(group) + BackfillCounts(units=units)
     for rewrite in group:
         tally += yield from _write_one(work, rewrite, problems)
     return tally
 
 
-def _write_one(work: Work, rewrite: Rewrite, problems: list[str]) -> Flow[Tally]:
+def _write_one(work: Work, rewrite: Rewrite, problems: list[str]) -> Flow[BackfillCounts]:
     try:
         reply = yield from send(rewrite.action, work.scope.retries)
     except ConditionFailed as refused:
@@ -253,24 +253,24 @@ def _write_one(work: Work, rewrite: Rewrite, problems: list[str]) -> Flow[Tally]
         there = yield from _now(work, rewrite)
         return (yield from _write_again(work, rewrite, there, problems))
     units = yield from _paced(work, reply.capacity)
-    return _done([rewrite]) + Tally(units=units)
+    return _done([rewrite]) + BackfillCounts(units=units)
 
 
-def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[str]) -> Flow[Tally]:
+def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[str]) -> Flow[BackfillCounts]:
     """Rewrite an item from what is stored now, until nobody comes before or nothing is left to do."""
     plan = work.plan
-    tally = Tally()
+    tally = BackfillCounts()
     for attempt in range(CONFLICT_ATTEMPTS):
-        tally += Tally(conflicts=1)
+        tally += BackfillCounts(conflicts=1)
         if met is None or met.get(plan.table.tag) != plan.tag_value:
             return tally
         try:
             again = assess(work, met)
         except NewerSchemaVersion:
-            return tally + Tally(newer=1)
+            return tally + BackfillCounts(newer=1)
         except DataError as refused:
             problems.append(_told(plan, met, refused))
-            return tally + Tally(failed=1)
+            return tally + BackfillCounts(failed=1)
         if again is None:
             return tally
         if attempt:
@@ -283,9 +283,9 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
             met = yield from _now(work, rewrite)
         else:
             units = yield from _paced(work, reply.capacity)
-            return tally + _done([again]) + Tally(units=units)
+            return tally + _done([again]) + BackfillCounts(units=units)
     problems.append(f"{plan.name} {rewrite.action.key}: others wrote it {CONFLICT_ATTEMPTS} times meanwhile.")
-    return tally + Tally(failed=1)
+    return tally + BackfillCounts(failed=1)
 
 
 def _now(work: Work, rewrite: Rewrite) -> Flow[Item | None]:
@@ -305,9 +305,9 @@ def _paced(work: Work, capacity: Capacity | None) -> Flow[float]:
     return units
 
 
-def _done(rewrites: list[Rewrite]) -> Tally:
+def _done(rewrites: list[Rewrite]) -> BackfillCounts:
     upgraded = [rewrite.kind for rewrite in rewrites].count("schema")
-    return Tally(upgraded=upgraded, reindexed=len(rewrites) - upgraded)
+    return BackfillCounts(upgraded=upgraded, reindexed=len(rewrites) - upgraded)
 
 
 def _told(plan: Plan, item: Item, refused: DataError) -> str:

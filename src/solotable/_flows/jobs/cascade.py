@@ -1,7 +1,7 @@
 """Purging an item with all that belongs to it: children, history, locks, names and counters.
 
 That takes more than one transaction. It begins with a mark on the item that ends the way back, and ends with
-the item and its ticket, so that a purge that was broken off is simply done again.
+the item and its entry, so that a purge that was broken off is simply done again.
 """
 
 from __future__ import annotations
@@ -33,30 +33,30 @@ from solotable._values import Item
 from solotable.errors import ConditionFailed, TransactionCancelled
 
 from .purge import MOST_ACTIONS, Removal, Run, chunks, due, forget, is_due, remove
-from .purge_queue import Ticket, digest_of, held_by, ticket_key
+from .purge_queue import QueueEntry, digest_of, held_by, queue_key
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one ticket, if its item did not go: what holds it."""
+    """What became of one entry, if its item did not go: what holds it."""
 
     held: str | None = None
     #: The item was gone already, or had back.
     stale: bool = False
 
 
-def purge_whole(run: Run, plan: Plan, ticket: Ticket, counts: dict[str, int]) -> Flow[Outcome]:
+def purge_whole(run: Run, plan: Plan, entry: QueueEntry, counts: dict[str, int]) -> Flow[Outcome]:
     """Purge an item with its children, history, locks and names; what goes is counted as it goes."""
-    item = yield from _current(run, plan, ticket)
+    item = yield from _current(run, plan, entry)
     if item is None:
-        yield from forget(run, plan, ticket)
+        yield from forget(run, plan, entry)
         return Outcome(stale=True)
     held = held_by(item) or (yield from held_below(run.scope, plan, item))
     if held is not None:
         return Outcome(held=held)
-    root = due(run, plan, ticket)
+    root = due(run, plan, entry)
     if not (yield from _begin(run, root)):
-        return (yield from purge_whole(run, plan, ticket, counts))
+        return (yield from purge_whole(run, plan, entry, counts))
     stopped = yield from _belongings(run, plan, item, (plan.tag,), counts)
     if stopped is not None:
         return Outcome(held=stopped)
@@ -68,10 +68,10 @@ def purge_whole(run: Run, plan: Plan, ticket: Ticket, counts: dict[str, int]) ->
 
 
 def count_whole(
-    run: Run, plan: Plan, ticket: Ticket, counts: dict[str, int], counted: set[str]
+    run: Run, plan: Plan, entry: QueueEntry, counts: dict[str, int], counted: set[str]
 ) -> Flow[Outcome]:
     """Return what `purge_whole` would do; `counted` has the digests of what was counted before."""
-    item = yield from _current(run, plan, ticket)
+    item = yield from _current(run, plan, entry)
     if item is None:
         return Outcome(stale=True)
     held = held_by(item) or (yield from held_below(run.scope, plan, item))
@@ -97,10 +97,10 @@ def held_below(scope: Scope, plan: Plan, item: Item) -> Flow[str | None]:
     return None
 
 
-def _current(run: Run, plan: Plan, ticket: Ticket) -> Flow[Item | None]:
-    """Return the item that a ticket was written for; None if it is gone or was had back."""
-    (item,) = yield from fetch(run.scope, plan, [ticket.key], consistent=True)
-    return item if item is not None and is_due(ticket, item) else None
+def _current(run: Run, plan: Plan, entry: QueueEntry) -> Flow[Item | None]:
+    """Return the item that an entry was written for; None if it is gone or was had back."""
+    (item,) = yield from fetch(run.scope, plan, [entry.key], consistent=True)
+    return item if item is not None and is_due(entry, item) else None
 
 
 def _begin(run: Run, root: Removal) -> Flow[bool]:
@@ -155,15 +155,15 @@ def _belongings(
 
 def _child(run: Run, plan: Plan, item: Item) -> Removal:
     key = {name: item[name] for name in plan.primary.names}
-    # Locks, counters and tickets follow from these as they were read.
+    # Locks, counters and entries follow from these as they were read.
     facts = {plan.attributes[name].wire for trait in plan.traits for name in trait.depends}
     facts |= set() if plan.deletion is None else {DELETED_AT, PURGE_AT}
     unchanged = as_stored({name: item.get(name) for name in sorted(facts)})
     condition = And((Exists((plan.table.partition.name,)), Not(Exists((HELD,))), *unchanged))
     along: tuple[WriteAction, ...] = ()
     if DELETED_AT in item:
-        ticket = ticket_key(plan, key, int(item[PURGE_AT]["N"]))
-        along = (DeleteItem(table=run.scope.table(plan.table), key=ticket),)
+        entry = queue_key(plan, key, int(item[PURGE_AT]["N"]))
+        along = (DeleteItem(table=run.scope.table(plan.table), key=entry),)
     return Removal(plan=plan, key=key, condition=condition, why="cascade", along=along)
 
 

@@ -1,6 +1,6 @@
 """Removing items for good, with a receipt, as many in a transaction as it takes.
 
-Conditions decide, never a reading alone: an item goes only if it is still the one that its ticket was
+Conditions decide, never a reading alone: an item goes only if it is still the one that its entry was
 written for and nobody holds it. What is refused is left out, and the rest goes.
 """
 
@@ -26,8 +26,8 @@ from solotable._values import Item
 from solotable._values.limits import MOST_TRANSACTION_ACTIONS
 from solotable.errors import TransactionCancelled
 
-from .purge_queue import Ticket, digest_of, held_by, ticket_key
-from .receipts import Entry, Why, receipt_put
+from .purge_queue import QueueEntry, digest_of, held_by, queue_key
+from .receipts import ReceiptEntry, Why, receipt_put
 
 #: How many actions a transaction of the purge has; one is the receipt.
 MOST_ACTIONS = MOST_TRANSACTION_ACTIONS - 1
@@ -86,13 +86,13 @@ def is_plain(plan: Plan) -> bool:
     return not cascades and not any(isinstance(trait, traits) for trait in plan.traits)
 
 
-def due(run: Run, plan: Plan, ticket: Ticket) -> Removal:
-    """Return the removal of the item that a ticket stands for."""
-    place = ticket.place or ticket_key(plan, ticket.key, ticket.purge_at)
+def due(run: Run, plan: Plan, entry: QueueEntry) -> Removal:
+    """Return the removal of the item that an entry stands for."""
+    place = entry.place or queue_key(plan, entry.key, entry.purge_at)
     action = DeleteItem(table=run.scope.table(plan.table), key=place)
-    condition = all_of([*as_stored(ticket.seen), Not(Exists((HELD,)))])
+    condition = all_of([*as_stored(entry.seen), Not(Exists((HELD,)))])
     assert condition is not None
-    return Removal(plan=plan, key=ticket.key, condition=condition, why="deleted", along=(action,))
+    return Removal(plan=plan, key=entry.key, condition=condition, why="deleted", along=(action,))
 
 
 def remove(run: Run, removals: Sequence[Removal]) -> Flow[list[Refused]]:
@@ -120,9 +120,9 @@ def remove(run: Run, removals: Sequence[Removal]) -> Flow[list[Refused]]:
     return refused
 
 
-def forget(run: Run, plan: Plan, ticket: Ticket) -> Flow[None]:
-    """Remove the ticket of an item that is gone, or is no longer the one that was deleted."""
-    key = ticket_key(plan, ticket.key, ticket.purge_at)
+def forget(run: Run, plan: Plan, entry: QueueEntry) -> Flow[None]:
+    """Remove the entry of an item that is gone, or is no longer the one that was deleted."""
+    key = queue_key(plan, entry.key, entry.purge_at)
     yield from send(DeleteItem(table=run.scope.table(plan.table), key=key), run.scope.retries)
 
 
@@ -163,7 +163,7 @@ def _send(run: Run, removals: Sequence[Removal]) -> Flow[None]:
         )
         actions += removal.along
     entries = (
-        Entry(
+        ReceiptEntry(
             entity=each.plan.name, digest=digest_of(each.plan, each.key), why=each.why, history=each.history
         )
         for each in removals
@@ -195,6 +195,6 @@ def _sorted_out(
     return left, refused
 
 
-def is_due(ticket: Ticket, item: Item) -> bool:
-    """Whether an item is the one that a ticket was written for."""
-    return all(item.get(name) == value for name, value in ticket.seen.items())
+def is_due(entry: QueueEntry, item: Item) -> bool:
+    """Whether an item is the one that an entry was written for."""
+    return all(item.get(name) == value for name, value in entry.seen.items())

@@ -1,8 +1,8 @@
 """Tickets: what waits for the purge, in the order in which it is due.
 
-A ticket lies in one of a few partitions, chosen by the digest of its item's key, under the moment from
+A entry lies in one of a few partitions, chosen by the digest of its item's key, under the moment from
 which on the item may be purged. It is written and removed in the transaction of its cause, so the
-tickets that are left are the work that is left; no other checkpoint is needed.
+entries that are left are the work that is left; no other checkpoint is needed.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from solotable._flows.scope import Scope
 from solotable._flows.traits.outbox import read_stamp
 from solotable._flows.transactions.write import DerivedWrite
 from solotable._flows.verbs.get import fetch
-from solotable._flows.verbs.query import Filled
+from solotable._flows.verbs.query import FilledPage
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import DeleteItem, PutItem, Query
 from solotable._values import Item
 from solotable.errors import DataError, SolotableError
 
 TAG = "_purge"
-#: The attribute that holds what a ticket says, apart from the names of any table's keys.
+#: The attribute that holds what an entry says, apart from the names of any table's keys.
 _TICKET = "_ticket"
 SHARDS = 8
 #: Wide enough for every moment of this era, so that texts sort as the moments do.
@@ -41,7 +41,7 @@ _WIDTH = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ticket:
+class QueueEntry:
     """One deleted item that waits for its purge."""
 
     #: The type tag of the entity, and its primary key.
@@ -49,12 +49,12 @@ class Ticket:
     key: Item
     deleted_at: str
     purge_at: int
-    #: Where the ticket itself was found; None for one that is yet to be written.
+    #: Where the entry itself was found; None for one that is yet to be written.
     place: Item | None = None
 
     @property
     def seen(self) -> Item:
-        """The attributes that the item has if it is the one that the ticket was written for."""
+        """The attributes that the item has if it is the one that the entry was written for."""
         return {DELETED_AT: {"S": self.deleted_at}, PURGE_AT: {"N": str(self.purge_at)}}
 
 
@@ -77,24 +77,24 @@ def digest_of(plan: Plan, key: Item) -> str:
     return blake2b(facts.encode(), digest_size=16).hexdigest()
 
 
-def ticket_key(plan: Plan, key: Item, purge_at: int) -> Item:
-    """Return where the ticket of an item lies."""
+def queue_key(plan: Plan, key: Item, purge_at: int) -> Item:
+    """Return where the entry of an item lies."""
     digest = digest_of(plan, key)
     shard = int(digest[:4], 16) % SHARDS
     return internal_key(plan.table, _partition(shard), f"{purge_at:0{_WIDTH}d}#{escape(plan.tag)}#{digest}")
 
 
-def ticket_put(scope: Scope, plan: Plan, ticket: Ticket) -> DerivedWrite:
+def queue_put(scope: Scope, plan: Plan, entry: QueueEntry) -> DerivedWrite:
     """Return what puts an item on the list."""
     item: Item = {
-        **ticket_key(plan, ticket.key, ticket.purge_at),
+        **queue_key(plan, entry.key, entry.purge_at),
         plan.table.tag: {"S": TAG},
         _TICKET: {
             "M": {
                 "entity": {"S": plan.tag},
-                "key": {"M": ticket.key},
-                "deleted_at": {"S": ticket.deleted_at},
-                "purge_at": {"N": str(ticket.purge_at)},
+                "key": {"M": entry.key},
+                "deleted_at": {"S": entry.deleted_at},
+                "purge_at": {"N": str(entry.purge_at)},
             }
         },
     }
@@ -102,15 +102,15 @@ def ticket_put(scope: Scope, plan: Plan, ticket: Ticket) -> DerivedWrite:
     return DerivedWrite(action=action, title=f"the purge of {plan.name}", explain=_unconditional)
 
 
-def ticket_removed(scope: Scope, plan: Plan, key: Item, purge_at: int) -> DerivedWrite:
+def queue_delete(scope: Scope, plan: Plan, key: Item, purge_at: int) -> DerivedWrite:
     """Return what takes an item off the list."""
-    action = DeleteItem(table=scope.table(plan.table), key=ticket_key(plan, key, purge_at))
+    action = DeleteItem(table=scope.table(plan.table), key=queue_key(plan, key, purge_at))
     return DerivedWrite(action=action, title=f"the purge of {plan.name}", explain=_unconditional)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """Which tickets of one shard are read next: those due until a moment, of one entity or of all."""
+class QueuePart:
+    """Which entries of one shard are read next: those due until a moment, of one entity or of all."""
 
     table: Table
     shard: int
@@ -122,8 +122,8 @@ class Part:
     after: str | None = None
 
 
-def tickets(scope: Scope, part: Part) -> Flow[tuple[list[Ticket], str | None]]:
-    """Return the next tickets of a shard, the first due first, and the sort key behind which to go on."""
+def entries_due(scope: Scope, part: QueuePart) -> Flow[tuple[list[QueueEntry], str | None]]:
+    """Return the next entries of a shard, the first due first, and the sort key behind which to go on."""
     table = part.table
     assert table.sort is not None
     low, high = part.after or "0", "9" * _WIDTH if part.until is None else f"{part.until:0{_WIDTH}d}"
@@ -152,7 +152,7 @@ def tickets(scope: Scope, part: Part) -> Flow[tuple[list[Ticket], str | None]]:
 
 
 def count_due(scope: Scope, table: Table, until: int) -> Flow[int]:
-    """Return how many tickets are due, held ones among them."""
+    """Return how many entries are due, held ones among them."""
     assert table.sort is not None
     total = 0
     for shard in range(SHARDS):
@@ -168,7 +168,7 @@ def count_due(scope: Scope, table: Table, until: int) -> Flow[int]:
     return total
 
 
-def page(scope: Scope, plan: Plan, *, limit: int, cursor: str | None) -> Flow[Filled]:
+def page(scope: Scope, plan: Plan, *, limit: int, cursor: str | None) -> Flow[FilledPage]:
     """Return what was deleted of an entity, the first due first; every shard is asked for every page."""
     if not scope.admin:
         raise DataError("What waits for the purge is a list of all tenants; use db.admin().deleted(...).")
@@ -178,32 +178,32 @@ def page(scope: Scope, plan: Plan, *, limit: int, cursor: str | None) -> Flow[Fi
     assert table.sort is not None
     bound_to = repr(("deleted", table.name, plan.tag)).encode()
     after = None if cursor is None else str(scope.sealer.open(cursor, bound_to)[table.sort.name]["S"])
-    found: list[tuple[str, Ticket]] = []
+    found: list[tuple[str, QueueEntry]] = []
     for shard in range(SHARDS):
         place, mine = after, 0
         while mine < limit:
-            part = Part(table=table, shard=shard, entity=plan.tag, limit=limit, after=place)
-            some, place = yield from tickets(scope, part)
-            found += [(sort_of(plan, ticket), ticket) for ticket in some]
+            part = QueuePart(table=table, shard=shard, entity=plan.tag, limit=limit, after=place)
+            some, place = yield from entries_due(scope, part)
+            found += [(sort_of(plan, entry), entry) for entry in some]
             mine += len(some)
             if place is None:
                 break
     found = sorted(((sort, each) for sort, each in found if after is None or sort > after), key=_first)
     chosen = found[:limit]
-    rows = yield from _told(scope, plan, [ticket for _, ticket in chosen])
+    rows = yield from _told(scope, plan, [entry for _, entry in chosen])
     sealed = None
     if len(found) > limit:
         sealed = scope.sealer.seal({table.sort.name: {"S": chosen[-1][0]}}, bound_to)
-    return Filled(rows, sealed, len(found))
+    return FilledPage(rows, sealed, len(found))
 
 
-def told(plan: Plan, ticket: Ticket, item: Item | None) -> Deleted:
-    """Return a ticket as people read it."""
+def told(plan: Plan, entry: QueueEntry, item: Item | None) -> Deleted:
+    """Return an entry as people read it."""
     return Deleted(
         entity=plan.name,
-        key=plan.arguments_of(ticket.key) or dict(ticket.key),
-        deleted_at=read_stamp(ticket.deleted_at),
-        purge_at=datetime.fromtimestamp(ticket.purge_at, UTC),
+        key=plan.arguments_of(entry.key) or dict(entry.key),
+        deleted_at=read_stamp(entry.deleted_at),
+        purge_at=datetime.fromtimestamp(entry.purge_at, UTC),
         held=None if item is None else held_by(item),
     )
 
@@ -213,20 +213,20 @@ def held_by(item: Item) -> str | None:
     return str(item[HELD]["M"]["reason"]["S"]) if HELD in item else None
 
 
-def sort_of(plan: Plan, ticket: Ticket) -> str:
-    """Return the sort key of a ticket."""
+def sort_of(plan: Plan, entry: QueueEntry) -> str:
+    """Return the sort key of an entry."""
     assert plan.table.sort is not None
-    return str(ticket_key(plan, ticket.key, ticket.purge_at)[plan.table.sort.name]["S"])
+    return str(queue_key(plan, entry.key, entry.purge_at)[plan.table.sort.name]["S"])
 
 
-def _told(scope: Scope, plan: Plan, found: Sequence[Ticket]) -> Flow[list[Deleted]]:
-    items = yield from fetch(scope, plan, [ticket.key for ticket in found], consistent=True)
-    return [told(plan, ticket, item) for ticket, item in zip(found, items, strict=True)]
+def _told(scope: Scope, plan: Plan, found: Sequence[QueueEntry]) -> Flow[list[Deleted]]:
+    items = yield from fetch(scope, plan, [entry.key for entry in found], consistent=True)
+    return [told(plan, entry, item) for entry, item in zip(found, items, strict=True)]
 
 
-def _ticket(item: Item, place: Item) -> Ticket:
+def _ticket(item: Item, place: Item) -> QueueEntry:
     facts = item[_TICKET]["M"]
-    return Ticket(
+    return QueueEntry(
         entity=facts["entity"]["S"],
         key=facts["key"]["M"],
         deleted_at=facts["deleted_at"]["S"],
@@ -239,7 +239,7 @@ def _partition(shard: int) -> str:
     return internal_partition("PURGE", str(shard))
 
 
-def _first(pair: tuple[str, Ticket]) -> str:
+def _first(pair: tuple[str, QueueEntry]) -> str:
     return pair[0]
 
 

@@ -44,7 +44,7 @@ class Receipt(BaseModel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class ReceiptEntry:
     """What a receipt says of one item."""
 
     entity: str
@@ -53,7 +53,7 @@ class Entry:
     history: int = 0
 
 
-def receipt_put(scope: Scope, table: Table, run: str, entries: Iterable[Entry]) -> PutItem:
+def receipt_put(scope: Scope, table: Table, run: str, entries: Iterable[ReceiptEntry]) -> PutItem:
     """Return the action that writes down what its transaction removes."""
     at = stamp(scope.now())
     listed: list[Any] = [

@@ -37,7 +37,7 @@ _MOST_FACTS = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Recast:
+class Reencoded:
     """A stored item, and the same as it would be stored today."""
 
     plan: Plan
@@ -46,7 +46,7 @@ class Recast:
     entity: Entity
 
 
-def recast(plan: Plan, before: Item) -> Recast:
+def reencoded(plan: Plan, before: Item) -> Reencoded:
     """Return an item as its entity is stored today; raises what reading it does."""
     entity = plan.decode(before)
     item = plan.encode(entity.__dict__, entity.unknown_attributes)
@@ -61,8 +61,8 @@ def recast(plan: Plan, before: Item) -> Recast:
         keys = {name for path in plan.indexes for name in path.derived}
         item = {name: value for name, value in item.items() if name not in keys}
         item |= {name: value for name, value in before.items() if name in HIDING}
-    found = Recast(plan, before, item, entity)
-    _judge_traits(found)
+    found = Reencoded(plan, before, item, entity)
+    _check_traits(found)
     return found
 
 
@@ -97,7 +97,7 @@ def update_of(changed: Facts) -> Update:
 
 
 def origins(plan: Plan, before: Item, touched: Iterable[str]) -> dict[str, AttributeValue | None]:
-    """Return what an item's recast was made of, to be required unchanged when it is written.
+    """Return what an item's reencoded was made of, to be required unchanged when it is written.
 
     The version stands for all that is under it; without one it is every attribute that the item has, or
     that its model knows. What follows from others need not be named.
@@ -140,7 +140,7 @@ def is_known(plan: Plan) -> Condition:
     )
 
 
-def _judge_traits(found: Recast) -> None:
+def _check_traits(found: Reencoded) -> None:
     """Refuse to change what others follow from: an upgrade writes nothing along."""
     plan = found.plan
     for trait in plan.traits:

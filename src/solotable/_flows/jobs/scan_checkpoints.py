@@ -19,13 +19,13 @@ from solotable._flows.scope import Scope, decode_item
 from solotable._protocol.requests import DeleteItem, GetItem, PutItem
 from solotable._values import Item
 
-from .backfill import Tally
+from .backfill import BackfillCounts
 
 TAG = "_backfill"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mark:
+class SegmentCheckpoint:
     """How far one part of a scan has come."""
 
     run: str
@@ -35,10 +35,10 @@ class Mark:
     #: The key after which to go on; None: at the beginning, or the end.
     last_key: Item | None = None
     done: bool = False
-    tally: Tally = field(default_factory=Tally)
+    tally: BackfillCounts = field(default_factory=BackfillCounts)
 
 
-def keeps_marks(plan: Plan) -> bool:
+def saves_checkpoints(plan: Plan) -> bool:
     """Whether the table can hold marks: its keys are texts."""
     table = plan.table
     return table.partition.kind == "S" and (table.sort is None or table.sort.kind == "S")
@@ -63,7 +63,7 @@ def _text(side: TemplateLayout | AttributeLayout | None) -> str:
     return side.shown if spread is None else repr((side.shown, spread.shards, spread.fields))
 
 
-def load_marks(scope: Scope, plan: Plan) -> Flow[list[Mark]]:
+def load_checkpoints(scope: Scope, plan: Plan) -> Flow[list[SegmentCheckpoint]]:
     """Return the marks of the job that was begun for this goal; none if there was no such job."""
     first = yield from _load(scope, plan, 0)
     if first is None or first.goal != goal_of(plan):
@@ -72,12 +72,12 @@ def load_marks(scope: Scope, plan: Plan) -> Flow[list[Mark]]:
     for segment in range(1, first.segments):
         mark = yield from _load(scope, plan, segment)
         if mark is None or mark.run != first.run:
-            mark = Mark(run=first.run, goal=first.goal, segment=segment, segments=first.segments)
+            mark = SegmentCheckpoint(run=first.run, goal=first.goal, segment=segment, segments=first.segments)
         marks.append(mark)
     return marks
 
 
-def save_mark(scope: Scope, plan: Plan, mark: Mark) -> Flow[None]:
+def save_checkpoint(scope: Scope, plan: Plan, mark: SegmentCheckpoint) -> Flow[None]:
     """Write down how far one part has come."""
     item: Item = {
         **_key(plan, mark.segment),
@@ -87,27 +87,29 @@ def save_mark(scope: Scope, plan: Plan, mark: Mark) -> Flow[None]:
         "segment": {"N": str(mark.segment)},
         "segments": {"N": str(mark.segments)},
         "done": {"BOOL": mark.done},
-        "tally": {"M": {each.name: {"N": str(getattr(mark.tally, each.name))} for each in fields(Tally)}},
+        "tally": {
+            "M": {each.name: {"N": str(getattr(mark.tally, each.name))} for each in fields(BackfillCounts)}
+        },
     }
     if mark.last_key is not None:
         item["last_key"] = {"M": mark.last_key}
     yield from send(PutItem(table=scope.table(plan.table), item=item), scope.retries)
 
 
-def clear_marks(scope: Scope, plan: Plan, marks: Sequence[Mark]) -> Flow[None]:
+def clear_checkpoints(scope: Scope, plan: Plan, marks: Sequence[SegmentCheckpoint]) -> Flow[None]:
     """Remove what was written down, the first part's last: it says that there is more."""
     for mark in sorted(marks, key=lambda mark: mark.segment, reverse=True):
         key = _key(plan, mark.segment)
         yield from send(DeleteItem(table=scope.table(plan.table), key=key), scope.retries)
 
 
-def _load(scope: Scope, plan: Plan, segment: int) -> Flow[Mark | None]:
+def _load(scope: Scope, plan: Plan, segment: int) -> Flow[SegmentCheckpoint | None]:
     request = GetItem(table=scope.table(plan.table), key=_key(plan, segment), consistent=True)
     reply = yield from send(request, scope.retries)
     if reply.item is None:
         return None
     item = decode_item(reply.item)
-    return Mark(
+    return SegmentCheckpoint(
         run=item["run"]["S"],
         goal=item["goal"]["S"],
         segment=int(item["segment"]["N"]),
@@ -118,10 +120,10 @@ def _load(scope: Scope, plan: Plan, segment: int) -> Flow[Mark | None]:
     )
 
 
-def _tally(counts: Item) -> Tally:
+def _tally(counts: Item) -> BackfillCounts:
     """Read what was counted; the units have a fraction, everything else is whole."""
     given: dict[str, Any] = {name: int(value["N"]) for name, value in counts.items() if name != "units"}
-    return Tally(**given, units=float(counts["units"]["N"]))
+    return BackfillCounts(**given, units=float(counts["units"]["N"]))
 
 
 def _key(plan: Plan, segment: int) -> Item:

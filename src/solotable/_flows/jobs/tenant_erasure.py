@@ -29,7 +29,7 @@ from solotable._protocol.requests import Query, Scan
 from solotable._values import Item
 from solotable.errors import DataError, StoredDataError
 
-from .purge_queue import ticket_key
+from .purge_queue import queue_key
 
 #: Items of one Query or Scan; their deletes are four batches.
 _PAGE_ITEMS = 100
@@ -192,7 +192,7 @@ def _derived_keys(table: Table, item: Item) -> Iterator[Item]:
         return
     if DELETED_AT in item and PURGE_AT in item:
         key = {name: item[name] for name in plan.primary.names}
-        yield ticket_key(plan, key, int(item[PURGE_AT]["N"]))
+        yield queue_key(plan, key, int(item[PURGE_AT]["N"]))
     rules = [trait for trait in plan.traits if isinstance(trait, UniqueRule)]
     # The locks of an item that does not fit its class are found by a scan only.
     with suppress(StoredDataError):

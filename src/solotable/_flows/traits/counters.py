@@ -83,7 +83,7 @@ def add_to_shards(
     scope: Scope, table: Table, name: str, amount: int, shards: int, token: str | None
 ) -> Flow[None]:
     """Add to one shard of a counter, chosen by the token: under the same token it is done once."""
-    _judge_shards(shards)
+    _check_shards(shards)
     own = scope.token(token, "counter", table.name, name)
     key = _shard(scope, table, name, crc32(own.encode()) % shards)
     action = UpdateItem(
@@ -109,7 +109,7 @@ def add_to_shards(
 
 def total(scope: Scope, table: Table, name: str, shards: int) -> Flow[int]:
     """Return the sum of a counter's shards."""
-    _judge_shards(shards)
+    _check_shards(shards)
     keys = tuple(_shard(scope, table, name, shard) for shard in range(shards))
     physical = scope.table(table)
     found = 0
@@ -125,7 +125,7 @@ def total(scope: Scope, table: Table, name: str, shards: int) -> Flow[int]:
     raise DataError(f"The shards of counter {name!r} could not be read: the table is throttled; try later.")
 
 
-def _judge_shards(shards: int) -> None:
+def _check_shards(shards: int) -> None:
     if not 0 < shards <= _MOST_SHARDS:
         raise DataError(f"A counter has 1 to {_MOST_SHARDS} shards; {shards} were given.")
 

@@ -20,7 +20,7 @@ from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.write import Change, DerivedWrite, Stored, Write, key_of, stored
 from solotable._flows.verbs.batch import write_batch
-from solotable._flows.verbs.query import Filled, view_of
+from solotable._flows.verbs.query import FilledPage, view_of
 from solotable._protocol import requests
 from solotable._protocol.replies import Page as Reply
 from solotable._protocol.replies import decode_items
@@ -126,7 +126,7 @@ def snapshots(scope: Scope, trait: History, change: Change) -> Iterator[DerivedW
 
 def page(
     place: Place, *, limit: int, cursor: str | None, view: type[BaseModel] | None = None
-) -> Flow[Filled]:
+) -> Flow[FilledPage]:
     """Return the snapshots, newest first, by one Query; with a view only its fields are fetched."""
     if limit < 1:
         raise DataError(f"A page has at least one row; limit={limit} was given.")
@@ -143,7 +143,7 @@ def page(
     else:
         rows = [view_of(view, place.plan, _original(place, item)) for item in items]
     sealed = None if not reply.last_key else scope.sealer.seal(reply.last_key, bound_to)
-    return Filled(rows, sealed, reply.scanned)
+    return FilledPage(rows, sealed, reply.scanned)
 
 
 def get(place: Place, version: int) -> Flow[Any]:
@@ -385,7 +385,7 @@ def _loaded(place: Place, item: Item) -> Stored:
             f"Version {number} of {place.title} was stored by an older model and does not fit the one of "
             f"today: {refused}"
         ) from refused
-    place.scope.judge(plan, entity)
+    place.scope.check_tenant(plan, entity)
     return Stored(original, entity)
 
 

@@ -42,7 +42,7 @@ _POLL_SECONDS = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class LeaseTerms:
     """What a lease is for, and for how long."""
 
     name: str
@@ -54,15 +54,15 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class HeldLease:
     """A lease that was taken: its fencing token, and until when its holder counts on it."""
 
-    terms: Terms
+    terms: LeaseTerms
     token: int
     until: float
 
 
-def terms_of(
+def lease_terms(
     scope: Scope,
     name: str,
     *,
@@ -70,13 +70,13 @@ def terms_of(
     owner: str | None,
     skew_seconds: float,
     table: Table | None,
-) -> Terms:
+) -> LeaseTerms:
     """Check what is wanted; an owner that is not given is a random one."""
     if not name:
         raise DataError("A lease has a name that is not empty.")
     if seconds <= 0 or skew_seconds < 0:
         raise DataError(f"Lease {name!r}: seconds is above 0 and skew_seconds not below; got {seconds}.")
-    return Terms(
+    return LeaseTerms(
         name=name,
         owner=owner or scope.tokens(),
         seconds=seconds,
@@ -86,7 +86,7 @@ def terms_of(
     )
 
 
-def acquire(scope: Scope, terms: Terms, *, wait_seconds: float = 0.0) -> Flow[Held]:
+def acquire(scope: Scope, terms: LeaseTerms, *, wait_seconds: float = 0.0) -> Flow[HeldLease]:
     """Take the lease, waiting for it for a while, or say who has it."""
     deadline = scope.clock() + wait_seconds
     while True:
@@ -98,7 +98,7 @@ def acquire(scope: Scope, terms: Terms, *, wait_seconds: float = 0.0) -> Flow[He
         yield Sleep(min(_POLL_SECONDS, wait_seconds))
 
 
-def renew(scope: Scope, held: Held) -> Flow[Held]:
+def renew(scope: Scope, held: HeldLease) -> Flow[HeldLease]:
     """Hold the lease for as long again from now on; LeaseLost when somebody else has taken it."""
     until = scope.clock() + held.terms.seconds
     update = Update((Assign(_UNTIL, _number(until)),), creates=True)
@@ -109,7 +109,7 @@ def renew(scope: Scope, held: Held) -> Flow[Held]:
     return replace(held, until=until)
 
 
-def release(scope: Scope, held: Held) -> Flow[None]:
+def release(scope: Scope, held: HeldLease) -> Flow[None]:
     """Give the lease back; nothing is done when it is no longer ours. Its token stays, for the next."""
     update = Update((Assign(_UNTIL, Const({"N": "0"})), Remove(_OWNER)), creates=True)
     try:
@@ -118,7 +118,7 @@ def release(scope: Scope, held: Held) -> Flow[None]:
         return
 
 
-def check(scope: Scope, held: Held) -> DerivedWrite:
+def check(scope: Scope, held: HeldLease) -> DerivedWrite:
     """Return the part of a transaction that requires the lease's token to be the current one."""
     action = ConditionCheck(
         table=scope.table(held.terms.table),
@@ -133,7 +133,7 @@ def check(scope: Scope, held: Held) -> DerivedWrite:
     return DerivedWrite(action=action, title=f"the lease {held.terms.name!r}", explain=explain)
 
 
-def lost(held: Held, met: dict[str, Any] | None) -> LeaseLost:
+def lost(held: HeldLease, met: dict[str, Any] | None) -> LeaseLost:
     """Return the error for a token that is no longer the current one."""
     now = None if met is None else met.get("token", {}).get("N")
     owner = None if met is None else met.get("owner", {}).get("S")
@@ -146,7 +146,7 @@ def lost(held: Held, met: dict[str, Any] | None) -> LeaseLost:
     )
 
 
-def _take(scope: Scope, terms: Terms) -> Flow[Held]:
+def _take(scope: Scope, terms: LeaseTerms) -> Flow[HeldLease]:
     now = scope.clock()
     until = now + terms.seconds
     partition = terms.table.partition.name
@@ -179,10 +179,10 @@ def _take(scope: Scope, terms: Terms) -> Flow[Held]:
         if item.get("owner") != {"S": terms.owner}:
             raise
         until = float(item["until"]["N"])
-    return Held(terms=terms, token=int(item["token"]["N"]), until=until)
+    return HeldLease(terms=terms, token=int(item["token"]["N"]), until=until)
 
 
-def _update(scope: Scope, terms: Terms, update: Update, condition: Condition) -> UpdateItem:
+def _update(scope: Scope, terms: LeaseTerms, update: Update, condition: Condition) -> UpdateItem:
     return UpdateItem(
         table=scope.table(terms.table),
         key=_key(terms),
@@ -193,12 +193,12 @@ def _update(scope: Scope, terms: Terms, update: Update, condition: Condition) ->
     )
 
 
-def _is_mine(held: Held) -> Condition:
+def _is_mine(held: HeldLease) -> Condition:
     token = Compare("=", Attr(_TOKEN), Const({"N": str(held.token)}))
     return And((token, Compare("=", Attr(_OWNER), Const({"S": held.terms.owner}))))
 
 
-def _held(terms: Terms, item: Item) -> LeaseHeld:
+def _held(terms: LeaseTerms, item: Item) -> LeaseHeld:
     owner = item.get("owner", {}).get("S")
     until = datetime.fromtimestamp(float(item.get("until", {}).get("N", "0")), UTC)
     return LeaseHeld(
@@ -210,7 +210,7 @@ def _held(terms: Terms, item: Item) -> LeaseHeld:
     )
 
 
-def _key(terms: Terms) -> Item:
+def _key(terms: LeaseTerms) -> Item:
     return internal_key(terms.table, internal_partition("LEASE", terms.tenant, terms.name), "LEASE")
 
 

@@ -22,7 +22,7 @@ from solotable._flows.internal_items import internal_key, internal_partition, on
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.write import Change, DerivedWrite, Stored
-from solotable._flows.verbs.query import Filled
+from solotable._flows.verbs.query import FilledPage
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import PutItem, Query
 from solotable._values import Item, item_size
@@ -119,7 +119,7 @@ def keep_audit(scope: Scope, table: Table, item: Item, *, days: int | None = Non
     return True
 
 
-def audit_page(scope: Scope, table: Table | None, *, limit: int, cursor: str | None) -> Flow[Filled]:
+def audit_page(scope: Scope, table: Table | None, *, limit: int, cursor: str | None) -> Flow[FilledPage]:
     """Return a page of the scope's audit trail, newest first, by one Query."""
     if limit < 1:
         raise DataError(f"A page has at least one row; limit={limit} was given.")
@@ -136,7 +136,7 @@ def audit_page(scope: Scope, table: Table | None, *, limit: int, cursor: str | N
     reply = yield from send(request, scope.retries)
     events = [load_event(chosen, item) for item in decode_items(reply.items or ())]
     sealed = scope.sealer.seal(reply.last_key, bound_to) if reply.last_key else None
-    return Filled(events, sealed, reply.scanned)
+    return FilledPage(events, sealed, reply.scanned)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

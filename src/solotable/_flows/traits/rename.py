@@ -33,7 +33,7 @@ from solotable._flows.transactions.write import (
     version_is,
 )
 from solotable._flows.verbs.get import not_found
-from solotable._flows.verbs.query import Filled, prepare
+from solotable._flows.verbs.query import FilledPage, prepare
 from solotable._protocol.replies import Page, decode_items
 from solotable._protocol.requests import DeleteItem, GetItem, PutItem, UpdateItem
 from solotable._values import Item
@@ -175,14 +175,14 @@ def resolve(
     return None if entity is None else Redirect(name=name, to=to, entity=entity)
 
 
-def redirects(scope: Scope, query: Query[Any], *, limit: int, cursor: str | None) -> Flow[Filled]:
+def redirects(scope: Scope, query: Query[Any], *, limit: int, cursor: str | None) -> Flow[FilledPage]:
     """Return the redirects to the entities of a page of a query; there may be none before its end."""
     if limit < 1:
         raise DataError(f"A page has at least one row; limit={limit} was given.")
     plan, trait = query.plan, names_of(query.plan)
     prepared = prepare(scope, query)
     if prepared.request is None:
-        return Filled([], None, 0)
+        return FilledPage([], None, 0)
     bound_to = b"redirects " + prepared.bound_to
     start = None if cursor is None else scope.sealer.open(cursor, bound_to)
     field = plan.attributes[trait.field]
@@ -197,7 +197,7 @@ def redirects(scope: Scope, query: Query[Any], *, limit: int, cursor: str | None
         for alias in trait.aliases(item)
     ]
     sealed = None if not reply.last_key else scope.sealer.seal(reply.last_key, bound_to)
-    return Filled(found, sealed, reply.scanned)
+    return FilledPage(found, sealed, reply.scanned)
 
 
 def aliases(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[list[str]]:

@@ -1,6 +1,6 @@
 """Deleting what can be had back, having it back, and holding it against the purge.
 
-A delete leaves the item where it is, takes it out of every index and puts a ticket on the list of what
+A delete leaves the item where it is, takes it out of every index and puts an entry on the list of what
 waits for the purge, in one transaction; an undelete is that transaction turned round. Neither touches the
 version: the item is the same one again, byte for byte.
 """
@@ -27,7 +27,7 @@ from solotable._expressions.ast import (
     Remove,
     Update,
 )
-from solotable._flows.jobs.purge_queue import Ticket, ticket_put, ticket_removed
+from solotable._flows.jobs.purge_queue import QueueEntry, queue_delete, queue_put
 from solotable._flows.jobs.reencode import stale_keys
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
@@ -73,7 +73,7 @@ def plan_soft_delete(
     if before is None:
         return _nothing_there(scope, plan, arguments, expected, mine=mine, where=where)
     now = scope.now()
-    ticket = Ticket(
+    entry = QueueEntry(
         entity=plan.tag,
         key=key,
         deleted_at=stamp(now),
@@ -89,7 +89,7 @@ def plan_soft_delete(
     action = UpdateItem(
         table=scope.table(plan.table),
         key=key,
-        update=Update(hiding(ticket, keys), creates=True),
+        update=Update(hiding(entry, keys), creates=True),
         condition=all_of(conditions),
         returns_on_failure=True,
     )
@@ -99,7 +99,7 @@ def plan_soft_delete(
         given=arguments,
         action=action,
         derived_writes=(
-            ticket_put(scope, plan, ticket),
+            queue_put(scope, plan, entry),
             *derived_writes_of(scope, Change(plan, before, None, soft=True)),
         ),
         mine=mine,
@@ -113,7 +113,7 @@ def plan_soft_delete(
 
 def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Write]:
     """Return the write that gives a deleted entity back as it was; NotFound once its time is over."""
-    judge_soft(plan, "undelete")
+    require_soft_delete(plan, "undelete")
     arguments = scope.bind(plan, given)
     key = plan.key_from(arguments)
     request = GetItem(table=scope.table(plan.table), key=key, consistent=True)
@@ -135,7 +135,7 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
         fresh = aside | stale_keys(plan, bare | aside, entity)
         aside = {name: value for name, value in fresh.items() if value is not None}
     after = Stored(bare | aside, entity)
-    scope.judge(plan, after.entity)
+    scope.check_tenant(plan, after.entity)
     actions: list[Action] = [Assign((name,), Const(value)) for name, value in aside.items()]
     actions += [Remove((name,)) for name in gone]
     seen = {DELETED_AT: item[DELETED_AT], PURGE_AT: item[PURGE_AT], PURGING: None}
@@ -153,7 +153,7 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
         given=arguments,
         action=action,
         derived_writes=(
-            ticket_removed(scope, plan, key, purge_at),
+            queue_delete(scope, plan, key, purge_at),
             *derived_writes_of(scope, Change(plan, None, after, soft=True)),
         ),
         after=after.entity,
@@ -164,7 +164,7 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
 
 def hold(scope: Scope, plan: Plan, given: Mapping[str, Any], reason: str) -> Flow[None]:
     """Keep an entity from being purged, whether it is deleted by now or not."""
-    judge_soft(plan, "hold")
+    require_soft_delete(plan, "hold")
     if not reason:
         raise DataError(f"A hold of {plan.name} needs a reason, for those who ask why it is still there.")
     arguments = scope.bind(plan, given)
@@ -195,7 +195,7 @@ def hold(scope: Scope, plan: Plan, given: Mapping[str, Any], reason: str) -> Flo
 
 def release_hold(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[None]:
     """Let an entity be purged again once its time has come."""
-    judge_soft(plan, "release_hold")
+    require_soft_delete(plan, "release_hold")
     arguments = scope.bind(plan, given)
     action = UpdateItem(
         table=scope.table(plan.table),
@@ -209,7 +209,7 @@ def release_hold(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Non
         raise NotFound(f"{not_found(plan, arguments)} There is no hold to release.") from refused
 
 
-def judge_soft(plan: Plan, verb: str) -> None:
+def require_soft_delete(plan: Plan, verb: str) -> None:
     """Refuse what only entities with a soft delete have."""
     if plan.deletion is None:
         raise DeclarationError(
@@ -218,9 +218,9 @@ def judge_soft(plan: Plan, verb: str) -> None:
         )
 
 
-def hiding(ticket: Ticket, keys: Mapping[str, AttributeValue | None]) -> tuple[Action, ...]:
+def hiding(entry: QueueEntry, keys: Mapping[str, AttributeValue | None]) -> tuple[Action, ...]:
     """Return what a delete does to an item: the index keys go aside, and it says when it may be purged."""
-    actions: list[Action] = [Assign((name,), Const(value)) for name, value in ticket.seen.items()]
+    actions: list[Action] = [Assign((name,), Const(value)) for name, value in entry.seen.items()]
     aside = {name: value for name, value in keys.items() if value is not None}
     if aside:
         actions.append(Assign((KEYS_ASIDE,), Const({"M": aside})))

@@ -39,7 +39,7 @@ from solotable.errors import (
 from .conflicts import Conflicts
 from .idempotency import CallerToken, is_done, token_put
 from .merge import with_addition
-from .write import Write, capital, refusal
+from .write import Write, capitalize, refusal
 
 _BAD_PATH = "The document path provided in the update expression is invalid for update"
 _TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
@@ -152,7 +152,7 @@ def send_write(scope: Scope, write: Write) -> Flow[Any]:
         return scope.admit(write.plan, item)
     # Also when the update has set a time to live that has passed: it is what is stored.
     entity = write.plan.decode(item)
-    scope.judge(write.plan, entity)
+    scope.check_tenant(write.plan, entity)
     return entity
 
 
@@ -244,7 +244,7 @@ def _merged(steps: Sequence[_Step]) -> list[_Step]:
             assert isinstance(step.action, UpdateItem)
             if first.removes and step.write.derived_writes[step.derived].needs:
                 raise DataError(
-                    f"#{step.position + 1} {capital(step.write.title)} is counted by what "
+                    f"#{step.position + 1} {capitalize(step.write.title)} is counted by what "
                     f"#{first.position + 1} {first.title} removes; leave one of them out."
                 )
             together = with_addition(first.action, step.action)
@@ -345,7 +345,7 @@ def _cause(scope: Scope, step: _Step, reason: dict[str, Any]) -> SolotableError:
     if reason["Code"] == "TransactionConflict":
         return ServiceError(
             "TransactionConflictException",
-            f"{capital(step.title)}: another transaction was writing the same item; try again.",
+            f"{capitalize(step.title)}: another transaction was writing the same item; try again.",
         )
     return _explained(step.write, ServiceError(reason["Code"], reason.get("Message") or reason["Code"]))
 
@@ -353,7 +353,7 @@ def _cause(scope: Scope, step: _Step, reason: dict[str, Any]) -> SolotableError:
 def _explained(write: Write, refused: ServiceError) -> SolotableError:
     if refused.message.startswith(_TOO_LARGE):
         return ItemTooLarge(
-            f"{capital(write.title)}: the item would have more than 400 KB; split it, "
+            f"{capitalize(write.title)}: the item would have more than 400 KB; split it, "
             f"or keep its largest parts elsewhere.",
             size=0,
             largest=[],
@@ -364,6 +364,7 @@ def _explained(write: Write, refused: ServiceError) -> SolotableError:
         nested = [action.path for action in write.action.update.actions if len(action.path) > 1]
         shown = " or ".join(f"{plan.name}.{plan.by_wire[str(path[0])].field}" for path in nested)
         return DataError(
-            f"{capital(write.title)}: {shown} is absent, so nothing can be set inside it; set it whole first."
+            f"{capitalize(write.title)}: {shown} is absent, so nothing can be set inside it; "
+            f"set it whole first."
         )
     return refused

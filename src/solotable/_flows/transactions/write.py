@@ -182,10 +182,10 @@ def refusal(scope: Scope, write: Write, item: Item | None) -> SolotableError:
         if told is not None and (
             write.expected_version is None or item.get(plan.table.tag) != plan.tag_value
         ):
-            return AlreadyExists(f"{capital(write.title)}: {told}.", item=item)
+            return AlreadyExists(f"{capitalize(write.title)}: {told}.", item=item)
     if write.creates and found is not None:
         if write.verb == "create" or plan.version is None:
-            return AlreadyExists(f"{capital(write.title)}: there is one already.", item=item, found=found)
+            return AlreadyExists(f"{capitalize(write.title)}: there is one already.", item=item, found=found)
         return conflict(write, item, found, 0)
     if write.expected_version is not None and version_of(plan, found) != write.expected_version:
         return conflict(write, item, found, write.expected_version)
@@ -195,7 +195,7 @@ def refusal(scope: Scope, write: Write, item: Item | None) -> SolotableError:
     stands = "there is no such item" if found is None else "it does not hold for the stored item"
     if item is not None and item.get(plan.table.tag) != plan.tag_value:
         stands = f"{item.get(plan.table.tag, {}).get('S', 'something else')} is stored under the same key"
-    message = f"{capital(write.title)}: {condition} was required, but {stands}."
+    message = f"{capitalize(write.title)}: {condition} was required, but {stands}."
     refused = ConditionFailed(message, item=item)
     refused.args = (message,)
     refused.found = found
@@ -210,7 +210,7 @@ def conflict(write: Write, item: Item | None, found: Any, expected: int) -> Vers
     )
     wanted = "a new item" if expected == 0 else f"version {expected}"
     return VersionConflict(
-        f"{capital(write.title)}: expected {wanted}, {stands}; read it again and repeat the change.",
+        f"{capitalize(write.title)}: expected {wanted}, {stands}; read it again and repeat the change.",
         item=item,
         mine=write.mine,
         theirs=found,
@@ -290,7 +290,7 @@ def version_of(plan: Plan, found: Any) -> int | None:
     return None if found is None or plan.version is None else getattr(found, plan.version)
 
 
-def capital(text: str) -> str:
+def capitalize(text: str) -> str:
     """Return a text as a sentence begins."""
     return text[0].upper() + text[1:]
 
@@ -298,7 +298,7 @@ def capital(text: str) -> str:
 def _found(scope: Scope, plan: Plan, item: Item) -> Any:
     found = plan.decode(item) if item.get(plan.table.tag) == plan.tag_value else None
     if found is not None:
-        scope.judge(plan, found)
+        scope.check_tenant(plan, found)
         if scope.is_hidden(plan, item):
             return None
     return found

@@ -238,7 +238,7 @@ def plan_delete(
         before = yield from stored(scope, plan, key)
         derived_absent = before is None
         derived_from = {} if before is None else before.facts(plan, depends_on(plan))
-    conditions = [scope.not_anothers(plan) if expected is None else version_is(plan, expected)]
+    conditions = [scope.not_another_entity(plan) if expected is None else version_is(plan, expected)]
     if derived_absent and expected is None:
         conditions.append(scope.absent(plan))
     conditions += unchanged(plan, derived_from)

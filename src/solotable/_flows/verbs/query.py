@@ -28,7 +28,7 @@ from solotable._values import Item
 from solotable.errors import DataError, DeclarationError, StoredDataError
 
 from .get import fetch
-from .sharded_query import Rows, Walk, gather, tally
+from .sharded_query import Rows, ShardedRead, gather, tally
 
 #: How many items one page may read before it is handed out unfilled.
 DEFAULT_WORK = 10_000
@@ -46,7 +46,7 @@ class Prepared:
     bound_to: bytes = field(repr=False)
     hydrates: bool
     #: The walk over shards and buckets, of which `request` is the first; None where one partition is read.
-    walk: Walk | None = field(default=None, repr=False)
+    walk: ShardedRead | None = field(default=None, repr=False)
 
     @property
     def queries(self) -> int:
@@ -79,7 +79,7 @@ def prepare(scope: Scope, query: Query[Any]) -> Prepared:
         terms = path.terms(arguments, query.sort_range)
     if is_empty(terms) or (lanes is not None and not lanes.buckets):
         return Prepared(query, None, b"", hydrates=False)
-    hydrates = _judge_projection(query)
+    hydrates = _check_projection(query)
     request = requests.Query(
         table=scope.table(plan.table),
         key=terms,
@@ -100,7 +100,7 @@ def prepare(scope: Scope, query: Query[Any]) -> Prepared:
         request = replace(request, filter=_both(request.filter, undeleted))
     if lanes is None:
         return Prepared(query, request, bound_to, hydrates)
-    walk = Walk(lanes, request, _key_names(path, plan))
+    walk = ShardedRead(lanes, request, _key_names(path, plan))
     return Prepared(query, walk.requests()[0], bound_to, hydrates, walk)
 
 
@@ -125,7 +125,7 @@ def _shown(scope: Scope, prepared: Prepared, items: Sequence[Item]) -> Flow[tupl
     if prepared.hydrates:
         keys = [{name: item[name] for name in plan.primary.names} for item in items]
         whole = yield from fetch(scope, plan, keys, consistent=False)
-    row_of = scope.admitting(plan) if query.view is None else partial(_view, scope, query.view, plan)
+    row_of = scope.admit_page(plan) if query.view is None else partial(_view, scope, query.view, plan)
     found = [None if item is None else row_of(item) for item in whole]
     if any(row is None for row in found):
         kept = [(row, item) for row, item in zip(found, items, strict=True) if row is not None]
@@ -134,7 +134,7 @@ def _shown(scope: Scope, prepared: Prepared, items: Sequence[Item]) -> Flow[tupl
 
 
 @dataclass(frozen=True, slots=True)
-class Filled:
+class FilledPage:
     """A page: its rows, the cursor of the next one, and how many items were read for it."""
 
     rows: list[Any]
@@ -144,7 +144,7 @@ class Filled:
 
 def page(
     scope: Scope, query: Query[Any], *, limit: int, cursor: str | None, work: int = DEFAULT_WORK
-) -> Flow[Filled]:
+) -> Flow[FilledPage]:
     """Return up to `limit` rows, reading on under filters until they are found or the work is done."""
     if limit < 1:
         raise DataError(f"A page has at least one row; limit={limit} was given.")
@@ -165,7 +165,7 @@ def page(
         if start is None or len(found) == limit or scanned >= work:
             break
     sealed = None if start is None else scope.sealer.seal(start, prepared.bound_to)
-    return Filled(found, sealed, scanned)
+    return FilledPage(found, sealed, scanned)
 
 
 def _at_once(missing: int, scanned: int, found: int, work: int) -> int:
@@ -325,7 +325,7 @@ def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
     return tuple((name,) for name in dict.fromkeys(wanted))
 
 
-def _judge_projection(query: Query[Any]) -> bool:
+def _check_projection(query: Query[Any]) -> bool:
     """Say whether rows must be fetched from the table; refuse conditions that the index cannot judge."""
     plan, path = query.plan, query.path
     keys = set(path.names)

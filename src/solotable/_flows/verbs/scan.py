@@ -19,7 +19,7 @@ _AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class ScanPart:
     """Which part of the table is scanned next, and how many items may still be read."""
 
     segment: int
@@ -28,7 +28,7 @@ class Part:
     budget: int
 
 
-def rows(scope: Scope, plan: Plan, where: Condition | None, part: Part) -> Flow[Rows]:
+def rows(scope: Scope, plan: Plan, where: Condition | None, part: ScanPart) -> Flow[Rows]:
     """Return the entities among the next items of a table."""
     if part.budget < 1:
         raise DataError(

@@ -40,7 +40,7 @@ class Rows:
 
 
 @dataclass(frozen=True, slots=True)
-class Gathered:
+class MergedItems:
     """Some items of several partitions in their order, where they ended, and how many were read."""
 
     items: list[Item]
@@ -49,7 +49,7 @@ class Gathered:
     scanned: int
 
 
-class _Falling(str):
+class _Descending(str):
     """A text that sorts the other way round."""
 
     __slots__ = ()
@@ -59,7 +59,7 @@ class _Falling(str):
 
 
 @dataclass(slots=True)
-class _Lane:
+class _PartitionReader:
     """One partition: what is asked of it, how far it was read, and what was read ahead."""
 
     number: int
@@ -74,7 +74,7 @@ class _Lane:
         return not self.ahead and not self.is_done
 
 
-class Walk:
+class ShardedRead:
     """A walk over the lanes of a query. It remembers where it is, for callers that go on from there."""
 
     def __init__(self, lanes: QueryPartitions, request: requests.Query, key_names: Sequence[str]) -> None:
@@ -87,7 +87,7 @@ class Walk:
         self._open = self._opened(0)
 
     @property
-    def hungry(self) -> list[_Lane]:
+    def hungry(self) -> list[_PartitionReader]:
         """The lanes of which nothing is left to merge, though there may be more of them."""
         return [lane for lane in self._open if lane.is_hungry]
 
@@ -127,7 +127,7 @@ class Walk:
                 key = self.lanes.terms(self._buckets[self._at][lane.number], within)
                 lane.request = replace(lane.request, key=key)
 
-    def take(self, lane: _Lane, reply: Reply) -> None:
+    def take(self, lane: _PartitionReader, reply: Reply) -> None:
         """Keep what was read of a lane."""
         lane.ahead.extend((self._sort_of(item), item) for item in decode_items(reply.items or ()))
         lane.reached = reply.last_key or None
@@ -172,27 +172,27 @@ class Walk:
         """Whether there is no bucket after the one that is open."""
         return self._at + 1 >= len(self._buckets)
 
-    def _opened(self, at: int) -> list[_Lane]:
+    def _opened(self, at: int) -> list[_PartitionReader]:
         texts = self._buckets[at] if at < len(self._buckets) else ()
         return [
-            _Lane(number, replace(self._request, key=self.lanes.terms(text)))
+            _PartitionReader(number, replace(self._request, key=self.lanes.terms(text)))
             for number, text in enumerate(texts)
         ]
 
-    def _head(self, lane: _Lane) -> tuple[bool, str, int]:
+    def _head(self, lane: _PartitionReader) -> tuple[bool, str, int]:
         if lane.ahead:
             text = lane.ahead[0][0]
         elif lane.reached is not None:
             text = self._sort_of(lane.reached)
         else:
             return False, "", lane.number
-        return True, text if self._request.forward else _Falling(text), lane.number
+        return True, text if self._request.forward else _Descending(text), lane.number
 
     def _sort_of(self, item: Item) -> str:
         return "" if self.lanes.sort is None else str(item[self.lanes.sort]["S"])
 
 
-def gather(scope: Scope, walk: Walk, start: Item | None, limit: int | None) -> Flow[Gathered]:
+def gather(scope: Scope, walk: ShardedRead, start: Item | None, limit: int | None) -> Flow[MergedItems]:
     """Return the next items of a walk: up to `limit`, or as many as the first replies make certain.
 
     Comes back without items only at the end, or once `limit` items were read in vain.
@@ -204,9 +204,9 @@ def gather(scope: Scope, walk: Walk, start: Item | None, limit: int | None) -> F
         # Where a bucket ends no row says where we are, so the walk goes on to where one does.
         if walk.is_through:
             if not walk.go_on():
-                return Gathered([], None, scanned)
+                return MergedItems([], None, scanned)
         elif limit is not None and scanned >= limit:
-            return Gathered([], walk.position, scanned)
+            return MergedItems([], walk.position, scanned)
         hungry = walk.hungry
         share = None if limit is None else min(limit, int(limit * _AHEAD / len(hungry)) + 1)
         asked = [replace(lane.request, limit=share) for lane in hungry]
@@ -216,7 +216,7 @@ def gather(scope: Scope, walk: Walk, start: Item | None, limit: int | None) -> F
             walk.take(lane, reply)
         found = walk.merged(limit)
     at_end = walk.is_through and walk.is_last
-    return Gathered(found, None if at_end else walk.position, scanned)
+    return MergedItems(found, None if at_end else walk.position, scanned)
 
 
 def tally(scope: Scope, counting: Sequence[requests.Query]) -> Flow[int]:

@@ -35,7 +35,7 @@ from solotable._expressions.ast import (
 from solotable._expressions.evaluate import evaluate, paths_of
 from solotable._expressions.path_overlap import clash
 from solotable._expressions.update import apply_update
-from solotable._flows.jobs.reencode import difference, is_current, origins, recast, update_of
+from solotable._flows.jobs.reencode import difference, is_current, origins, reencoded, update_of
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.derived_writes import depends_on, derived_writes_of, follows
@@ -46,7 +46,7 @@ from solotable._flows.transactions.write import (
     Write,
     all_of,
     as_stored,
-    capital,
+    capitalize,
     expected_version,
     refusal,
     stored,
@@ -59,7 +59,7 @@ from solotable._values.limits import DEEPEST_VALUE
 from solotable.errors import DataError, ServiceError, StoredDataError
 
 from .get import not_found
-from .update_check import fitted, unfitting
+from .update_check import explain_misfit, fitted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +134,7 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
             raise not_found(plan, arguments)
         if recasts or versions.differs(before.item):
             target = _Target(arguments, key, expected, mine, where, derives)
-            return _recast(scope, plan, target, wanted, before, now)
+            return _reencode(scope, plan, target, wanted, before, now)
         derived_from = before.facts(
             plan, sorted({*needed, *wanted.judged, *(depends_on(plan) if derives else ())})
         )
@@ -199,13 +199,13 @@ class _Target:
     derives: bool
 
 
-def _recast(
+def _reencode(
     scope: Scope, plan: Plan, target: _Target, wanted: _Wanted, before: Stored, now: datetime
 ) -> Write:
     """Return the write that brings an item to the current schema version with a change in it."""
     if plan.schema_versions.is_newer(before.item):
         raise plan.schema_versions.newer_error(before.item)
-    base = recast(plan, before.item)
+    base = reencoded(plan, before.item)
     action = UpdateItem(table=scope.table(plan.table), key=target.key, returns="ALL_NEW")
     write = Write(
         plan=plan,
@@ -225,11 +225,11 @@ def _recast(
     try:
         changed = apply_update(Update(actions, creates=True), base.item)
     except ServiceError as refused:
-        raise DataError(f"{capital(write.title)}: {refused.message}.") from refused
+        raise DataError(f"{capitalize(write.title)}: {refused.message}.") from refused
     try:
         entity = plan.decode(changed)
     except StoredDataError as refused:  # what was stored could be read, so it is the change
-        raise unfitting(write, refused) from refused
+        raise explain_misfit(write, refused) from refused
     item = plan.encode(entity.__dict__, entity.unknown_attributes)
     touched = difference(before.item, item)
     named = () if where is None else [str(path[0]) for path in paths_of(where)]
@@ -263,7 +263,7 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
 
     def at(text: str) -> Place:
         place = resolve(plan, text)
-        _judge_field(plan, place.path, text)
+        _check_field(plan, place.path, text)
         paths.append(place.path)
         places[place.path] = place
         return place
@@ -283,7 +283,7 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
     for text in changes.remove:
         place = at(text)
         if text in plan.attributes:
-            _judge_removable(plan, text)
+            _check_removable(plan, text)
             known[text] = _when_absent(plan, text)
         actions.append(Remove(place.path))
     for text, value in changes.add.items():
@@ -308,7 +308,7 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
         raise DataError(
             f"This update of {plan.name} changes nothing; give it set=, remove=, add=, append= or delete=."
         )
-    _judge_overlap(plan, paths, places)
+    _check_overlap(plan, paths, places)
     changed = frozenset(plan.by_wire[str(path[0])].field for path in paths)
     judged = fields_to_read(plan, changes)
     return _Wanted(tuple(actions), known, added, changed, places, judged)
@@ -333,7 +333,7 @@ def _valid(place: Place, value: Any) -> Any:
         ) from refused
 
 
-def _judge_field(plan: Plan, path: Path, text: str) -> None:
+def _check_field(plan: Plan, path: Path, text: str) -> None:
     name = plan.by_wire[str(path[0])].field
     if name in plan.primary.fields:
         raise DataError(
@@ -343,7 +343,7 @@ def _judge_field(plan: Plan, path: Path, text: str) -> None:
         raise DataError(f"{plan.name}.{text} is kept by the store; leave it out of the update.")
 
 
-def _judge_removable(plan: Plan, name: str) -> None:
+def _check_removable(plan: Plan, name: str) -> None:
     info = plan.entity.model_fields[name]
     if info.is_required() and plan.attributes[name].missing is None:
         raise DataError(f"{plan.name}.{name} is required by its model and cannot be removed; set it instead.")
@@ -364,7 +364,7 @@ def _when_absent(plan: Plan, name: str) -> Any:
     return None
 
 
-def _judge_overlap(plan: Plan, paths: list[Path], places: Mapping[Path, Place]) -> None:
+def _check_overlap(plan: Plan, paths: list[Path], places: Mapping[Path, Place]) -> None:
     if len(set(paths)) < len(paths):
         twice = next(path for path in paths if paths.count(path) > 1)
         raise DataError(f"{places[twice].owner} is changed twice in one update; once is possible.")

@@ -8,7 +8,7 @@ from solotable._expressions.ast import Condition, Update
 from solotable._expressions.evaluate import evaluate
 from solotable._expressions.update import apply_update
 from solotable._flows.scope import Scope
-from solotable._flows.transactions.write import Stored, Write, capital, refusal
+from solotable._flows.transactions.write import Stored, Write, capitalize, refusal
 from solotable.errors import DataError, ServiceError
 
 
@@ -22,11 +22,11 @@ def fitted(scope: Scope, write: Write, change: Update, before: Stored, condition
         if condition is not None and not evaluate(condition, before.item):
             raise refusal(scope, write, before.item) from refused
         if isinstance(refused, ServiceError):
-            raise DataError(f"{capital(write.title)}: {refused.message}.") from refused
-        raise unfitting(write, refused) from refused
+            raise DataError(f"{capitalize(write.title)}: {refused.message}.") from refused
+        raise explain_misfit(write, refused) from refused
 
 
-def unfitting(write: Write, refused: DataError) -> DataError:
+def explain_misfit(write: Write, refused: DataError) -> DataError:
     """Return the error of a change after which an entity that could be read no longer could."""
     told = f"{write.plan.name} would not fit its model."
     shown = str(refused)
@@ -35,5 +35,5 @@ def unfitting(write: Write, refused: DataError) -> DataError:
         where = ".".join(str(part) for part in (write.plan.name, *first["loc"]))
         shown, told = f"{where} = {first['input']!r}: {first['msg']}.", f"{where}: {first['msg']}."
     return DataError(
-        f"{capital(write.title)} would not fit its model: {shown} Nothing was written.", told=told
+        f"{capitalize(write.title)} would not fit its model: {shown} Nothing was written.", told=told
     )

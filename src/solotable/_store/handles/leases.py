@@ -7,7 +7,7 @@ from typing import Self
 
 from solotable._flows.scope import Scope
 from solotable._flows.traits import leases
-from solotable._flows.traits.leases import Held, Terms
+from solotable._flows.traits.leases import HeldLease, LeaseTerms
 from solotable._protocol.engine import AsyncEngine, Engine
 from solotable._store.runner import arun, run
 from solotable.errors import LeaseLost
@@ -16,11 +16,11 @@ from solotable.errors import LeaseLost
 class LeaseState:
     """A lease, held or not."""
 
-    def __init__(self, scope: Scope, terms: Terms, wait_seconds: float) -> None:
+    def __init__(self, scope: Scope, terms: LeaseTerms, wait_seconds: float) -> None:
         self._scope = scope
         self._terms = terms
         self._wait_seconds = wait_seconds
-        self._held: Held | None = None
+        self._held: HeldLease | None = None
 
     @property
     def name(self) -> str:
@@ -33,7 +33,7 @@ class LeaseState:
         return self._terms.owner
 
     @property
-    def held(self) -> Held:
+    def held(self) -> HeldLease:
         """The lease as it was taken or renewed last; LeaseLost when it is not held."""
         if self._held is None:
             raise LeaseLost(
@@ -61,7 +61,7 @@ class LeaseState:
 class Lease(LeaseState):
     """A lease: `with db.lease("nightly", seconds=30) as lease`."""
 
-    def __init__(self, engine: Engine, scope: Scope, terms: Terms, *, wait_seconds: float) -> None:
+    def __init__(self, engine: Engine, scope: Scope, terms: LeaseTerms, *, wait_seconds: float) -> None:
         super().__init__(scope, terms, wait_seconds)
         self._engine = engine
 
@@ -94,7 +94,7 @@ class Lease(LeaseState):
 class AsyncLease(LeaseState):
     """A lease: `async with db.lease("nightly", seconds=30) as lease`."""
 
-    def __init__(self, engine: AsyncEngine, scope: Scope, terms: Terms, *, wait_seconds: float) -> None:
+    def __init__(self, engine: AsyncEngine, scope: Scope, terms: LeaseTerms, *, wait_seconds: float) -> None:
         super().__init__(scope, terms, wait_seconds)
         self._engine = engine
 

@@ -15,7 +15,7 @@ from solotable._flows.traits import rename
 from solotable._flows.traits.names import names_of
 from solotable._flows.transactions import commit
 from solotable._flows.transactions.write import ExpectedVersion
-from solotable._flows.verbs.query import Filled
+from solotable._flows.verbs.query import FilledPage
 from solotable._protocol.engine import AsyncEngine, Engine
 from solotable._store.arguments import target_of
 from solotable._store.runner import arun, run
@@ -40,7 +40,7 @@ class Redirects(Generic[E]):
     scanned: int
 
     @classmethod
-    def of(cls, filled: Filled) -> Self:
+    def of(cls, filled: FilledPage) -> Self:
         """Return the page of a flow."""
         return cls(filled.rows, filled.cursor, filled.scanned)
 

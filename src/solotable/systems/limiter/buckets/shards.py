@@ -86,7 +86,7 @@ def touch(writer: BucketWriter, known: CachedBucket, shard: int, ask: Charge) ->
 def _taken(
     writer: BucketWriter, known: CachedBucket, ask: Charge, lane: Lane
 ) -> Flow[TakenTokens | ChargeRefused | RulesOutdated]:
-    roll = int(writer.scope.retries.dice() * (1 << HIGHEST_LEVEL)) if known.depth else 0
+    roll = int(writer.scope.retries.random() * (1 << HIGHEST_LEVEL)) if known.depth else 0
     refused: dict[int, ChargeRefused] = {}
     for _ in range(_DETOURS):
         if known.depth and _exceeds_shard(known, ask):

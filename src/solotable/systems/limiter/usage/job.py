@@ -106,7 +106,7 @@ def _gathered(feed: Feed[Record]) -> Flow[tuple[bool, dict[StreamShard, list[Rec
         while (record := feed.take()) is not None:
             found.setdefault(record.shard, []).append(record)
             count += 1
-    streams = {mark.shard: mark.stream for mark in feed.checkpoint.marks}
+    streams = {mark.shard: mark.stream for mark in feed.checkpoint.shards}
     return at_end, {StreamShard(streams[shard], shard): records for shard, records in found.items()}
 
 

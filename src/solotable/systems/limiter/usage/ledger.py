@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from solotable._expressions.ast import Attr, Compare, Const, Exists, Not, Or
-from solotable._flows.feed.checkpoints import order_of
+from solotable._flows.feed.checkpoints import sequence_order
 from solotable._flows.feed.streams import Record
 from solotable._flows.internal_items import internal_key, internal_partition
 from solotable._flows.retry import Flow, send
@@ -170,4 +170,4 @@ def _met(reasons: Sequence[dict[str, Any]]) -> str | None:
 
 
 def _order(sequence: str) -> str:
-    return str(order_of(sequence)).zfill(_DIGITS)
+    return str(sequence_order(sequence)).zfill(_DIGITS)
