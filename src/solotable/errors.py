@@ -2,7 +2,7 @@
 
     SolotableError
     ├── DeclarationError            a schema, key or expression that cannot work
-    ├── DataError                   a value that cannot be stored or asked for; `told` is for strangers
+    ├── DataError                   a value that cannot be stored or queried; `public_message` is for clients
     │   ├── ItemTooLarge            over 400 KB; `largest` names the fields that weigh most
     │   └── StoredDataError         a stored item that does not fit its class
     │       ├── NewerSchemaVersion          one of a later release than this code knows
@@ -125,13 +125,13 @@ class DeclarationError(SolotableError):
 class DataError(SolotableError):
     """A value that cannot be stored, or asked for, as it is.
 
-    The message is for whoever writes the code, and may repeat the value. `told` is for whoever sent it: the
-    field and the rule, never the value; None when nothing of it is theirs to read.
+    The message is for developers and may repeat the value. `public_message` is for the client: the
+    field and the rule, never the value; None when the client may see nothing.
     """
 
-    def __init__(self, message: str, *, told: str | None = None) -> None:
+    def __init__(self, message: str, *, public_message: str | None = None) -> None:
         super().__init__(message)
-        self.told = told
+        self.public_message = public_message
 
 
 class ItemTooLarge(DataError):
@@ -139,7 +139,7 @@ class ItemTooLarge(DataError):
 
     def __init__(self, message: str, *, size: int, largest: list[tuple[str, int]]) -> None:
         # Fields and bytes, no value.
-        super().__init__(message, told=message)
+        super().__init__(message, public_message=message)
         self.size = size
         self.largest = largest
 

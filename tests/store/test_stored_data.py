@@ -58,7 +58,7 @@ def test_a_stored_item_that_does_not_fit_is_an_error_of_its_own(
     plant(db, **attributes)
     with pytest.raises(StoredDataError) as refused:
         db.get(Thing, thing_id="t1")
-    assert refused.value.told is None
+    assert refused.value.public_message is None
     with pytest.raises(StoredDataError):
         db.page(Thing.every())
 
@@ -73,11 +73,11 @@ def test_what_a_caller_gives_is_never_called_stored_and_is_not_told_back(db: Dat
             db.put(stored.model_copy(update=change))
         for refused in (updated.value, replaced.value):
             assert not isinstance(refused, StoredDataError), change
-            assert NEEDLE not in str(refused.told)
+            assert NEEDLE not in str(refused.public_message)
     with pytest.raises(DataError) as given:
         db.update(stored, add={"count": -1})
     assert not isinstance(given.value, StoredDataError)
-    assert given.value.told == "Thing.count: Input should be greater than or equal to 0."
+    assert given.value.public_message == "Thing.count: Input should be greater than or equal to 0."
     with pytest.raises(DataError) as given:
         db.get(Thing, thing_id="\ud800" + NEEDLE)
-    assert NEEDLE not in str(given.value.told)
+    assert NEEDLE not in str(given.value.public_message)

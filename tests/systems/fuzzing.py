@@ -86,7 +86,7 @@ def _sent(api: Api, case: Any, known: Mapping[str, str] | None, role: str, base_
     return api.client.request(**kwargs, headers={**safe, **api.headers_of(role, "acme")})
 
 
-def judge_description(document: Mapping[str, Any], operation: Operation) -> None:
+def check_description(document: Mapping[str, Any], operation: Operation) -> None:
     """Fail unless an operation is described, with examples of its bodies and parameters and its problems."""
     described = operation.document
     assert described["description"]
@@ -123,7 +123,7 @@ def examples_of(document: Mapping[str, Any], schema: Mapping[str, Any]) -> list[
     return examples
 
 
-def judge_examples(document: Mapping[str, Any], name: str) -> None:
+def check_examples(document: Mapping[str, Any], name: str) -> None:
     """Fail unless the examples of a schema fit it."""
     schema = {"$ref": f"#/components/schemas/{name}", "components": document["components"]}
     for example in document["components"]["schemas"][name]["examples"]:

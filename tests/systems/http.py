@@ -129,7 +129,7 @@ class Api:
         return dict(self.app.openapi()["components"]["schemas"][name]["examples"][0])
 
 
-def judge_who_lacks_the_role(api: Api, operation: Operation, roles: Sequence[str]) -> None:
+def check_without_the_role(api: Api, operation: Operation, roles: Sequence[str]) -> None:
     """Fail unless everybody without the role is refused, and so is nobody at all."""
     answers = {role: api.send(operation, role) for role in roles if role not in operation.roles}
     assert {role: answer.status_code for role, answer in answers.items()} == dict.fromkeys(answers, 403)
@@ -139,7 +139,7 @@ def judge_who_lacks_the_role(api: Api, operation: Operation, roles: Sequence[str
     assert api.send(operation, None, extra={"x-api-key": "wrong"}).status_code == 401
 
 
-def judge_who_has_the_role(api: Api, operation: Operation, tenant: str) -> None:
+def check_with_the_role(api: Api, operation: Operation, tenant: str) -> None:
     """Fail unless everybody with the role is let in."""
     for role in operation.roles or (None,):
         answer = api.send(operation, role, tenant=tenant)

@@ -17,7 +17,7 @@ def tests_in(folder: Path) -> set[str]:
     }
 
 
-def judge(folder: Path, page: str, numbers: list[str]) -> None:
+def check_requirements(folder: Path, page: str, numbers: list[str]) -> None:
     """Fail where a number, as `s0_1`, has no test, or no row on the page with tests that are there."""
     names = tests_in(folder)
     text = (DOCS / page).read_text()

@@ -10,8 +10,8 @@ from solotable.systems.cms.app import create_app
 from solotable.systems.cms.formats.slugs import RESERVED
 from tests.systems.http import (
     Operation,
-    judge_who_has_the_role,
-    judge_who_lacks_the_role,
+    check_with_the_role,
+    check_without_the_role,
     operations,
     routes_of,
 )
@@ -126,12 +126,12 @@ def test_no_page_can_lie_in_the_shadow_of_a_route() -> None:
 
 @pytest.mark.parametrize("operation", [each for each in OPERATIONS if not each.public], ids=str)
 def test_who_lacks_the_role_is_refused(api: Api, operation: Operation) -> None:
-    judge_who_lacks_the_role(api, operation, ROLES)
+    check_without_the_role(api, operation, ROLES)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_who_has_the_role_is_let_in(used: Api, operation: Operation) -> None:
-    judge_who_has_the_role(used, operation, "zeta")
+    check_with_the_role(used, operation, "zeta")
 
 
 @pytest.mark.parametrize("operation", [each for each in OPERATIONS if each.method == "GET"], ids=str)

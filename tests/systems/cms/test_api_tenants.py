@@ -86,8 +86,8 @@ def test_stored_data_that_does_not_fit_is_a_500_without_its_values(
     assert "needle" not in str(answer)
     assert answer["request_id"] in caplog.text
     assert "StoredDataError" in caplog.text
-    answer = api.ask("POST", "/content", "EDITOR", json={"title": "x", "slug": "/users/needle"})
-    assert "needle" not in problem(answer, 422)["detail"]
+    refused = api.ask("POST", "/content", "EDITOR", json={"title": "x", "slug": "/users/needle"})
+    assert "needle" not in problem(refused, 422)["detail"]
 
 
 def test_c0_13_a_strangers_form_tells_nothing_about_who_is_known(api: Api) -> None:

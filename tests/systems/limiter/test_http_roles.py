@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 
 from solotable.systems.limiter.http.app import create_app
 from solotable.web import ApiKey, Auth
-from tests.systems.http import Operation, judge_who_has_the_role, judge_who_lacks_the_role, routes_of
+from tests.systems.http import Operation, check_with_the_role, check_without_the_role, routes_of
 
 from .api import OPERATIONS, ROLES, Api, made_app, running
 
@@ -74,7 +74,7 @@ def test_every_route_says_who_may_ask_and_is_documented() -> None:
 
 @pytest.mark.parametrize("operation", [each for each in OPERATIONS if not each.public], ids=str)
 def test_who_lacks_the_role_is_refused(api: Api, operation: Operation) -> None:
-    judge_who_lacks_the_role(api, operation, ROLES)
+    check_without_the_role(api, operation, ROLES)
 
 
 @pytest.mark.parametrize("operation", [each for each in OPERATIONS if each.method == "GET"], ids=str)
@@ -89,10 +89,10 @@ def test_who_has_the_role_is_let_in(tmp_path_factory: pytest.TempPathFactory) ->
         for operation in OPERATIONS:
             # Namespaces at the end: the others are asked in one that is there.
             if not operation.path.startswith("/namespaces"):
-                judge_who_has_the_role(used, operation, "zeta")
+                check_with_the_role(used, operation, "zeta")
         for operation in OPERATIONS:
             if operation.path.startswith("/namespaces"):
-                judge_who_has_the_role(used, operation, "zeta")
+                check_with_the_role(used, operation, "zeta")
 
 
 def test_limits_of_a_calls_own_are_for_operators(api: Api) -> None:

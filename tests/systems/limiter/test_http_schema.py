@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from schemathesis.generation import GenerationMode
 
-from tests.systems.fuzzing import fuzz, fuzzed, judge_description, judge_examples
+from tests.systems.fuzzing import check_description, check_examples, fuzz, fuzzed
 from tests.systems.http import Operation
 
 from .api import OPERATIONS, Api, made_app, running
@@ -27,7 +27,7 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
 def test_every_operation_is_described_with_examples_and_security(operation: Operation) -> None:
-    judge_description(DOCUMENT, operation)
+    check_description(DOCUMENT, operation)
     assert bool(operation.document["security"]) != operation.public
 
 
@@ -35,7 +35,7 @@ def test_every_operation_is_described_with_examples_and_security(operation: Oper
     "name", [n for n, each in DOCUMENT["components"]["schemas"].items() if "examples" in each]
 )
 def test_the_examples_fit_their_schemas(name: str) -> None:
-    judge_examples(DOCUMENT, name)
+    check_examples(DOCUMENT, name)
 
 
 def ask(api: Api, operation: Any, mode: GenerationMode) -> None:

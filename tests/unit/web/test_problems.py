@@ -218,19 +218,21 @@ def test_errors_of_an_app_can_be_kinds_too() -> None:
 
 
 def test_texts_that_json_cannot_hold_do_no_harm() -> None:
-    assert ask(errors.DataError("x", told="lone \ud800 half")).status_code == 422
-    assert len(ask(errors.DataError("x", told="x" * 100_000)).json()["detail"]) == 500
+    assert ask(errors.DataError("x", public_message="lone \ud800 half")).status_code == 422
+    assert len(ask(errors.DataError("x", public_message="x" * 100_000)).json()["detail"]) == 500
 
 
 def test_bad_data_tells_the_field_and_never_the_value() -> None:
-    shown = ask(errors.DataError(f"Thing.name = {SECRET!r} is wrong.", told="Thing.name is wrong."))
+    shown = ask(errors.DataError(f"Thing.name = {SECRET!r} is wrong.", public_message="Thing.name is wrong."))
     assert shown.json()["detail"] == "Thing.name is wrong."
     assert ask(errors.DataError(SECRET)).json()["detail"] == "The data cannot be stored."
-    assert ask(_failed(errors.DataError(SECRET, told="Thing.name."))).json()["detail"] == "Thing.name."
+    assert (
+        ask(_failed(errors.DataError(SECRET, public_message="Thing.name."))).json()["detail"] == "Thing.name."
+    )
 
 
 def test_stored_data_that_does_not_fit_is_a_500(caplog: pytest.LogCaptureFixture) -> None:
-    answer = ask(errors.StoredDataError(f"The stored Thing does not fit: {SECRET}", told=SECRET))
+    answer = ask(errors.StoredDataError(f"The stored Thing does not fit: {SECRET}", public_message=SECRET))
     assert (answer.status_code, answer.json()["type"]) == (500, "urn:problem:solotable:internal")
     assert SECRET not in answer.text
     assert SECRET in caplog.text

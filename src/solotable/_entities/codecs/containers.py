@@ -273,7 +273,7 @@ def cannot_store(where: str, value: Any, refused: Exception) -> DataError:
     told = f": {_reason(refused)}" if isinstance(refused, pydantic.ValidationError) else ""
     return DataError(
         f"{where} cannot store {_shown(value)}: {_reason(refused)}.",
-        told=f"{where} cannot store what was given{told}.",
+        public_message=f"{where} cannot store what was given{told}.",
     )
 
 

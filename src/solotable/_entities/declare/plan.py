@@ -102,7 +102,9 @@ class Plan:
             try:
                 value = encode(values[name])
             except DataError as error:
-                raise DataError(_named(self.name, name, error), told=error.told) from error
+                raise DataError(
+                    _named(self.name, name, error), public_message=error.public_message
+                ) from error
             if value is not None:
                 item[wire] = value
                 if ("L" in value or "M" in value) and levels(value) >= DEEPEST_VALUE:
@@ -127,7 +129,7 @@ class Plan:
             where = ".".join(str(part) for part in (self.name, *first["loc"]))
             raise DataError(
                 f"{where} = {first['input']!r} does not fit its model: {first['msg']}.",
-                told=f"{where} does not fit its model: {first['msg']}.",
+                public_message=f"{where} does not fit its model: {first['msg']}.",
             ) from error
 
     def decode(self, item: Item, context: Mapping[str, bool] | None = None) -> Entity:

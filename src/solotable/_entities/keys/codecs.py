@@ -106,7 +106,8 @@ class PartCodec(ABC):
     def refusal(self, value: object, reason: str) -> DataError:
         """Word an error about a value."""
         return DataError(
-            f"{self.name} = {_shown(value)} {reason}", told=f"{self.name} cannot be part of a key as it is."
+            f"{self.name} = {_shown(value)} {reason}",
+            public_message=f"{self.name} cannot be part of a key as it is.",
         )
 
     def misfit(self, value: object, wanted: str) -> DataError:

@@ -93,14 +93,14 @@ class Place:
             # What a field refuses names it; what a list's element refuses names the list.
             text = str(refused)
             told = text if text.startswith(f"{self.owner} ") else f"{self.owner} = {value!r}: {text}"
-            raise DataError(told, told=refused.told) from refused
+            raise DataError(told, public_message=refused.public_message) from refused
         except (AttributeError, TypeError, ValueError) as refused:
             wanted = f"{self.owner} is {_shown(self.annotation)}"
-            raise DataError(f"{wanted}; {value!r} is not.", told=f"{wanted}.") from refused
+            raise DataError(f"{wanted}; {value!r} is not.", public_message=f"{wanted}.") from refused
         if encoded is None:
             raise DataError(
                 f"{self.owner} = {value!r} has no stored form: it would be absent; use exists/missing.",
-                told=f"{self.owner} cannot store what was given.",
+                public_message=f"{self.owner} cannot store what was given.",
             )
         return encoded
 

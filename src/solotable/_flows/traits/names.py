@@ -40,7 +40,7 @@ def redirects(scope: Scope, trait: Names, change: Change) -> Iterator[DerivedWri
         verb = "deleted" if following is None else "renamed"
         raise DataError(
             f"{plan.name} {trait.field}={name!r} is protected and cannot be {verb}.",
-            told=f"This {trait.field} is protected and cannot be {verb}.",
+            public_message=f"This {trait.field} is protected and cannot be {verb}.",
         )
     if change.soft:
         return

@@ -222,7 +222,8 @@ def _renamed(
         first = refused.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or trait.field
         raise DataError(
-            f"{plan.name}.{where} = {to!r}: {first['msg']}.", told=f"{plan.name}.{where}: {first['msg']}."
+            f"{plan.name}.{where} = {to!r}: {first['msg']}.",
+            public_message=f"{plan.name}.{where}: {first['msg']}.",
         ) from refused
     unknown = trait.with_aliases(before.entity.unknown_attributes, aliases)
     entity.keep_unknown(unknown)

@@ -329,7 +329,7 @@ def _valid(place: Place, value: Any) -> Any:
     except ValidationError as refused:
         problem = refused.errors()[0]["msg"]
         raise DataError(
-            f"{place.owner} = {value!r}: {problem}.", told=f"{place.owner}: {problem}."
+            f"{place.owner} = {value!r}: {problem}.", public_message=f"{place.owner}: {problem}."
         ) from refused
 
 

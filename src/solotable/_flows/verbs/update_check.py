@@ -35,5 +35,6 @@ def explain_misfit(write: Write, refused: DataError) -> DataError:
         where = ".".join(str(part) for part in (write.plan.name, *first["loc"]))
         shown, told = f"{where} = {first['input']!r}: {first['msg']}.", f"{where}: {first['msg']}."
     return DataError(
-        f"{capitalize(write.title)} would not fit its model: {shown} Nothing was written.", told=told
+        f"{capitalize(write.title)} would not fit its model: {shown} Nothing was written.",
+        public_message=told,
     )

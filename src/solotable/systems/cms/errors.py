@@ -17,7 +17,7 @@ class InvalidInput(DataError):
     """Invalid input; a client sees the message, so it must not repeat the value."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(message, told=message)
+        super().__init__(message, public_message=message)
 
 
 class SlugTaken(AlreadyExists):

@@ -193,7 +193,7 @@ def detail_of(error: BaseException, kind: ProblemType) -> str | None:
         return str(error)
     if isinstance(error, errors.TransactionFailed) and error.failures:
         return detail_of(error.failures[0].error, kind)
-    return error.told if isinstance(error, errors.DataError) and kind.status < 500 else None
+    return error.public_message if isinstance(error, errors.DataError) and kind.status < 500 else None
 
 
 def extensions_of(error: BaseException) -> dict[str, Any]:

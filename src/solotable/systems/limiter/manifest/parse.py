@@ -86,7 +86,7 @@ def read_manifest(text: str, name: str) -> Manifest:
     try:
         root = parsed(text, is_json=name.lower().endswith(".json"))
     except MalformedText as refused:
-        raise ManifestError(name, [Problem(refused.line, refused.told)]) from refused
+        raise ManifestError(name, [Problem(refused.line, refused.public_message)]) from refused
     reader = _Reader()
     namespace = reader.document(root)
     if reader.problems:

@@ -37,10 +37,10 @@ class Entry:
 class MalformedText(DataError):
     """A text is no YAML or no JSON, or says a thing twice."""
 
-    told: str
+    public_message: str
 
     def __init__(self, line: int, told: str) -> None:
-        super().__init__(f"line {line}: {told}", told=told)
+        super().__init__(f"line {line}: {told}", public_message=told)
         self.line = line
 
 
