@@ -69,10 +69,12 @@ def encode_error(rejected: ServiceError) -> tuple[int, list[bytes]]:
     return rejected.status, [dumps(rejected.body())]
 
 
-def call(engine: Engine, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
-    """Answer one request from dict to dict, or raise DynamoDB's error."""
+def call(
+    engine: Engine, operation: str, payload: dict[str, Any], *, texts: ErrorTexts | None = None
+) -> dict[str, Any]:
+    """Answer one request from dict to dict, or raise DynamoDB's error, in the engine's texts by default."""
     try:
-        request = decode_request(operation, payload, engine.capabilities.error_texts)
+        request = decode_request(operation, payload, texts or engine.capabilities.error_texts)
         if isinstance(request, Control):
             # Definitions are stored as escaped JSON, which accepts lone surrogates; no reply can carry them.
             _check_unicode(request.members)

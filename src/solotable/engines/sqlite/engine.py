@@ -92,7 +92,7 @@ class SqliteEngine:
         # Imported here: a store sends records, and needs neither the parser nor the constraints.
         from solotable._protocol.wire import call
 
-        return call(self, operation, payload)
+        return call(self, operation, payload, texts=self._error_texts)
 
     @property
     def capabilities(self) -> Capabilities:
