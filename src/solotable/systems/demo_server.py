@@ -111,5 +111,5 @@ class Demo:
             given.mkdir(parents=True, exist_ok=True)
             yield given
             return
-        with tempfile.TemporaryDirectory(prefix=f"solotable-{self.name}-") as made:
-            yield Path(made)
+        with tempfile.TemporaryDirectory(prefix=f"solotable-{self.name}-") as name:
+            yield Path(name)

@@ -107,10 +107,10 @@ def install(  # noqa: PLR0913  # one call with a keyword for each feature; each 
 
 def _add_exception_handlers(app: FastAPI, more: Mapping[type[Exception], ProblemType]) -> None:
     async def respond(request: Request, error: Exception) -> Response:
-        kind = problem_type_of(error, conditional="if-match" in request.headers, more=more)
-        if kind.status >= 500:
+        problem_type = problem_type_of(error, conditional="if-match" in request.headers, more=more)
+        if problem_type.status >= 500:
             log.error("request %s failed", request.state.request_id, exc_info=error)
-        return problem(request, kind, detail=detail_of(error, kind), **extensions_of(error))
+        return problem(request, problem_type, detail=detail_of(error, problem_type), **extensions_of(error))
 
     app.add_exception_handler(SolotableError, respond)
     for each in more:
@@ -125,13 +125,13 @@ def _add_exception_handlers(app: FastAPI, more: Mapping[type[Exception], Problem
 
 
 async def _respond_http(request: Request, error: HTTPException) -> Response:
-    kind = problem_type_of_status(error.status_code)
+    problem_type = problem_type_of_status(error.status_code)
     if error.status_code < 200 or error.status_code in (204, 205, 304):
         return Response(status_code=error.status_code, headers=error.headers)
     # FastAPI accepts any JSON value as the detail.
     detail: object = error.detail
     shown = detail if isinstance(detail, str) and detail else None
-    return problem(request, kind, detail=shown, headers=error.headers)
+    return problem(request, problem_type, detail=shown, headers=error.headers)
 
 
 async def _respond_invalid(request: Request, error: RequestValidationError | ValidationError) -> Response:
@@ -139,8 +139,8 @@ async def _respond_invalid(request: Request, error: RequestValidationError | Val
     errors = [_describe(each) for each in error.errors()[:_MAX_ERRORS]]
     first = errors[0] if errors else None
     detail = "The request is not valid." if first is None else f"{'.'.join(first['where'])}: {first['why']}"
-    kind = ProblemType(status=422, slug="invalid", title="Invalid data", detail=detail)
-    return problem(request, kind, errors=errors)
+    problem_type = ProblemType(status=422, slug="invalid", title="Invalid data", detail=detail)
+    return problem(request, problem_type, errors=errors)
 
 
 def _describe(error: Mapping[str, Any]) -> dict[str, Any]:

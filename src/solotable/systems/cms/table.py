@@ -21,7 +21,7 @@ from solotable import Index, Table
 from solotable.errors import DeclarationError
 
 if TYPE_CHECKING:
-    from solotable._entities.declare.plan import Plan
+    from solotable.flow import Plan
 
 OF_TENANT = "TENANT#{tenant_id}"
 SYSTEM = "SYSTEM"

@@ -10,8 +10,7 @@ from typing import Annotated
 
 from fastapi import Depends, Header, HTTPException, Request
 
-from solotable import ANY
-from solotable._flows.transactions.write import ExpectedVersion
+from solotable import ANY, ExpectedVersion
 
 _TAG = re.compile(r'"([0-9]{1,18})"')
 _OTHER = re.compile(r'(?:W/)?"[\x21\x23-\x7e\x80-\xff]*"')
@@ -36,9 +35,9 @@ def parse_if_match(text: str) -> ExpectedVersion:
     value = text.strip()
     if value == "*":
         return ANY
-    ours = _TAG.fullmatch(value)
-    if ours is not None:
-        return int(ours[1])
+    version = _TAG.fullmatch(value)
+    if version is not None:
+        return int(version[1])
     if _OTHER.fullmatch(value):
         # RFC 9110 13.1.1: weak tags never match, and no version has another tag.
         raise HTTPException(412, "The stored version differs from the one in If-Match.")

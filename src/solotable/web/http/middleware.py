@@ -105,8 +105,10 @@ class WebMiddleware:
 
         rejected = self._check_length(scope)
         if rejected is not None:
-            kind = problem_type_of_status(rejected.status_code)
-            await problem(Request(scope), kind, detail=rejected.detail)(scope, receive, send_with_headers)
+            problem_type = problem_type_of_status(rejected.status_code)
+            await problem(Request(scope), problem_type, detail=rejected.detail)(
+                scope, receive, send_with_headers
+            )
             return
         try:
             await self._app(scope, _count_body(state, receive), send_with_headers)

@@ -187,13 +187,13 @@ def _of_transaction(
     return _CONFLICT if codes <= {"ConditionalCheckFailed", "TransactionConflict"} else INTERNAL
 
 
-def detail_of(error: BaseException, kind: ProblemType) -> str | None:
+def detail_of(error: BaseException, problem_type: ProblemType) -> str | None:
     """Return the part of an error that a client may see, never a sent value; None for the type's detail."""
-    if kind.show_message:
+    if problem_type.show_message:
         return str(error)
     if isinstance(error, errors.TransactionFailed) and error.failures:
-        return detail_of(error.failures[0].error, kind)
-    return error.public_message if isinstance(error, errors.DataError) and kind.status < 500 else None
+        return detail_of(error.failures[0].error, problem_type)
+    return error.public_message if isinstance(error, errors.DataError) and problem_type.status < 500 else None
 
 
 def extensions_of(error: BaseException) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def extensions_of(error: BaseException) -> dict[str, Any]:
 
 def problem(
     request: Request,
-    kind: ProblemType,
+    problem_type: ProblemType,
     *,
     detail: str | None = None,
     headers: Mapping[str, str] | None = None,
@@ -221,19 +221,19 @@ def problem(
 ) -> Response:
     """Return a problem as a response."""
     body = {
-        "type": _PREFIX + kind.slug,
-        "title": kind.title,
-        "status": kind.status,
-        "detail": (kind.detail if detail is None else detail)[:_LONGEST_DETAIL],
+        "type": _PREFIX + problem_type.slug,
+        "title": problem_type.title,
+        "status": problem_type.status,
+        "detail": (problem_type.detail if detail is None else detail)[:_LONGEST_DETAIL],
         "instance": quote(request.scope["path"], errors="replace"),
         "request_id": request.scope.get("state", {}).get("request_id"),
         **extensions,
     }
     given = dict(headers or {})
-    if kind.retry_after_seconds is not None:
-        given.setdefault("retry-after", str(kind.retry_after_seconds))
+    if problem_type.retry_after_seconds is not None:
+        given.setdefault("retry-after", str(problem_type.retry_after_seconds))
     text = json.dumps(body, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
-    return Response(text, status_code=kind.status, media_type=MEDIA_TYPE, headers=given)
+    return Response(text, status_code=problem_type.status, media_type=MEDIA_TYPE, headers=given)
 
 
 def problem_type_of_status(status: int) -> ProblemType:

@@ -103,10 +103,10 @@ async def delete_asset(asset_id: Id, store: ActiveStore, files: StorageDep) -> N
 @router.get("/public/assets/{asset_id}", response_class=Response, responses=BYTES_RESPONSE, **PUBLIC)
 async def serve_asset(asset_id: Id, store: HostStore, files: StorageDep) -> Response:
     """Serve an asset of the site."""
-    asset, pieces = await Assets(store, files).stream(asset_id)
+    asset, chunks = await Assets(store, files).stream(asset_id)
     # The bytes of an id never change; another file has another id.
     headers = {"cache-control": "public, max-age=31536000, immutable", "content-length": str(asset.size)}
-    return StreamingResponse(pieces, media_type=asset.mime, headers=headers)
+    return StreamingResponse(chunks, media_type=asset.mime, headers=headers)
 
 
 @router.get("/resources/list", **allow(*EDITORS))
@@ -167,7 +167,7 @@ async def download_resource(
     url = await resources.download_url(resource_id)
     if url is not None:
         return RedirectResponse(url, status_code=307)
-    _, pieces = await resources.stream(resource_id)
+    _, chunks = await resources.stream(resource_id)
     name = re.sub(r"[^\w. -]", "_", found.name, flags=re.ASCII)
     headers = {"content-disposition": f'attachment; filename="{name}"', "content-length": str(found.size)}
-    return StreamingResponse(pieces, media_type=found.mime, headers=headers)
+    return StreamingResponse(chunks, media_type=found.mime, headers=headers)
