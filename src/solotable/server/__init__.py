@@ -2,9 +2,11 @@
 
 `run` listens and shuts down. `http.connection` parses requests and sends replies; `dispatch` checks a
 request (`auth`) and decodes it; `scheduler` picks the thread that answers it, and `time_slices` shares the
-time of long requests. `http.body_budget` limits the memory of request bodies.
+time of long requests. `http.body_budget` limits the memory of request bodies, and
+`request_log` describes answered requests.
 """
 
+from .request_log import RequestRecord
 from .run import Server, Settings, serve
 
-__all__ = ["Server", "Settings", "serve"]
+__all__ = ["RequestRecord", "Server", "Settings", "serve"]

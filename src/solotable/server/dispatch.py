@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from solotable._protocol import wire
-from solotable._protocol.requests import Control
+from solotable._protocol.requests import Control, Request
 from solotable._values.limits import LARGEST_REQUEST
 from solotable.errors import ServiceError
 
@@ -101,6 +101,8 @@ def _operate(server: Server, client: Client, http_request: HttpRequest, content_
         except Exception as error:  # noqa: BLE001  # `render` makes a service error or a 500 of it
             done(encode(partial(_raise, error)))
         else:
+            if server.log is not None:
+                http_request.table = _table(request)
             if isinstance(request, Control) and request.operation == "DescribeEndpoints":
                 done(encode(lambda: _endpoints(http_request)))
             else:
@@ -112,6 +114,12 @@ def _operate(server: Server, client: Client, http_request: HttpRequest, content_
         server.scheduler.run_in_reader(parse, handle)
     else:
         handle(parse)
+
+
+def _table(request: Request[Any]) -> str | None:
+    named = request.members.get("TableName") if isinstance(request, Control) else None
+    table = named or getattr(request, "table", None)
+    return table if isinstance(table, str) else None
 
 
 def _endpoints(http_request: HttpRequest) -> dict[str, Any]:

@@ -31,7 +31,9 @@ from .health import HealthPages
 from .http.body_budget import BodyBudget
 from .http.connection import Connection
 from .http.idle_connections import IdleConnections
+from .http.request import HttpRequest
 from .open_files import open_file_limit, raise_open_file_limit
+from .request_log import RequestRecord, access_key_id, operation_name
 from .scheduler import GroupingEngine, Scheduler
 from .time_slices import GatedLoop
 
@@ -77,6 +79,8 @@ class Settings:
     sweep_seconds: float = 60.0
     #: How long a shutdown waits for pending requests.
     grace_seconds: float = 10.0
+    #: Called on the event loop with each answered request; None costs nothing.
+    log: Callable[[RequestRecord], None] | None = None
 
 
 class Server:
@@ -98,6 +102,7 @@ class Server:
         #: Connections that are closing because there were too many.
         self._evicted: set[Connection] = set()
         self.stopping = False
+        self.log = settings.log
         self._most_connections = settings.connections
         self.scheduler: Scheduler
         self.loop: asyncio.AbstractEventLoop
@@ -118,6 +123,27 @@ class Server:
             date = formatdate(second, usegmt=True).encode()
             self._stamp_start = b"Date: %b\r\nx-amzn-RequestId: %b" % (date, self._id_prefix)
         return b"%b%012d\r\n" % (self._stamp_start, next(self._ids))
+
+    def log_request(self, request: HttpRequest, status: int, bytes_out: int, client: str) -> None:
+        """Call the log with an answered request; turn the log off if it fails."""
+        if self.log is None:
+            return
+        record = RequestRecord(
+            time=self._clock(),
+            client=client,
+            operation=operation_name(request),
+            table=request.table,
+            status=status,
+            seconds=self.now() - request.started_at,
+            bytes_in=request.size,
+            bytes_out=bytes_out,
+            access_key_id=access_key_id(request),
+        )
+        try:
+            self.log(record)
+        except Exception:  # noqa: BLE001  # a process edge: a full disk or closed pipe must not end requests
+            self.log = None
+            _LOG.exception("the request log failed and is off")
 
     def add_connection(self, connection: Connection) -> None:
         """Add a connection; beyond the limit, close the least recently used one.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -301,3 +302,19 @@ def test_versions_are_printed() -> None:
     done = command("--version")
     assert done.returncode == 0
     assert "solotable" in done.stdout
+
+
+# The request log ---------------------------------------------------------------------------------
+
+
+def test_log_prints_a_line_for_each_request(tmp_path: Path) -> None:
+    with served("--memory", "--log", cwd=tmp_path) as running, prepared(running) as client:
+        client.ask(put("1"))
+        client.ask(get("1"))
+        running.process.send_signal(signal.SIGTERM)
+        lines = running.process.communicate(timeout=HANG_SECONDS)[0].splitlines()
+    stamp = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ 127\.0\.0\.1"
+    shown = [line for line in lines if re.match(stamp, line)]
+    assert len(shown) == 3
+    for line, operation in zip(shown, ("CreateTable", "PutItem", "GetItem"), strict=True):
+        assert re.fullmatch(rf"{stamp} {operation} 200 \d+\.\d ms", line)

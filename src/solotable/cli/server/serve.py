@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from solotable import __version__
 
 if TYPE_CHECKING:
     from solotable._protocol.error_texts import ErrorTexts
+    from solotable.server import RequestRecord
 
 # What a browser sends as Origin.
 _ORIGIN = re.compile(r"\*|null|[a-zA-Z][a-zA-Z0-9+.-]*://[!-.0-~]+")
@@ -105,7 +107,8 @@ def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> 
     type=click.Choice(_YEARS),
     help="The year of AWS's error texts; many changed in mid-2026.",
 )
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing.")
+@click.option("--log", is_flag=True, help="Print a line for each request.")
+@click.option("-q", "--quiet", is_flag=True, help="Print no banner.")
 def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as options
     db: Path | None,
     host: str,
@@ -119,6 +122,7 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
     cors_origin: str | None,
     sweep_seconds: float,
     error_texts: ErrorTexts,
+    log: bool,
     quiet: bool,
 ) -> None:
     """Serve the file DB over DynamoDB's HTTP protocol.
@@ -140,6 +144,7 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
         allowed_hosts=allowed_hosts,
         cors_origin=cors_origin,
         sweep_seconds=sweep_seconds,
+        log=_print_request if log else None,
     )
 
     def ready(bound: int) -> None:
@@ -170,6 +175,11 @@ def _keys(access_key: str | None, secret_key: str | None, keys_file: Path | None
             )
         keys[access_key] = secret_key
     return keys or None
+
+
+def _print_request(record: RequestRecord) -> None:
+    moment = datetime.fromtimestamp(record.time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    click.echo(f"{moment} {record.client} {record.operation} {record.status} {record.seconds * 1000:.1f} ms")
 
 
 def _storage(path: str, *, is_new: bool, relaxed: bool) -> str:

@@ -292,6 +292,8 @@ class Connection(asyncio.Protocol):
 
     def _answer(self, request: HttpRequest) -> None:
         self._busy = True
+        if self._server.log is not None:
+            request.started_at = self._server.now()
         answer(self._server, self, request)
 
     def _start_turn(self) -> None:
@@ -310,6 +312,9 @@ class Connection(asyncio.Protocol):
         """Send the reply to the current request."""
         if request.size > SMALL:
             self._server.body_budget.release(request)
+        if self._server.log is not None:
+            address = self._transport.get_extra_info("peername")
+            self._server.log_request(request, status, body.size, address[0] if address else "-")
         if self._closing:
             self._busy = False
             return

@@ -32,6 +32,8 @@ class HttpRequest:
         "minor",
         "rejection_status",
         "size",
+        "started_at",
+        "table",
         "url",
     )
 
@@ -47,6 +49,9 @@ class HttpRequest:
         self.keep_alive = True
         #: The error status of a request that the server did not read to its end; 0 otherwise.
         self.rejection_status = 0
+        #: For the request log: when the server began to answer, and the table that the request names.
+        self.started_at = 0.0
+        self.table: str | None = None
 
     def add_body(self, chunk: bytes) -> None:
         """Append a piece of the body; most bodies have one."""
