@@ -21,7 +21,7 @@ from solotable.systems.limiter.buckets.local_cache import LocalCache
 from solotable.systems.limiter.admin.resolve import LimitsCache
 
 owners = [LocalCache(), LimitsCache(1.0, lambda: 0.0), solotable.boto3.routes.Routes()]
-locks = [owners[0].lock, owners[1]._lock, owners[2]._lock, ids._ulids._lock, index_backfill._lock]
+locks = [owners[0].lock, owners[1]._effective._lock, owners[2]._lock, ids._ulids._lock, index_backfill._lock]
 locks += [solotable.boto3.clients._making, solotable.engines.dynamodb.transports._making]
 held = threading.Event()
 

@@ -15,8 +15,8 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from solotable.systems.limiter.http.app import create_app, do_jobs
+from solotable.systems.limiter.http.bucket_feed import StreamSettings
 from solotable.systems.limiter.http.chat import router
-from solotable.systems.limiter.http.watch import StreamSettings
 from solotable.web import ApiKey, Auth
 from tests.systems import http
 from tests.systems.http import Operation, operations

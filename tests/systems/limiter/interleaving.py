@@ -24,8 +24,8 @@ from solotable.engines import sqlite
 from solotable.errors import OutcomeUnknown, ServiceError, SolotableError, Throttled
 from solotable.systems.limiter import Limit, Limiter
 from solotable.systems.limiter.admin.limits import MICROSECONDS, MILLI
-from solotable.systems.limiter.buckets.acquire import Grant, acquire, adjust, back
-from solotable.systems.limiter.buckets.bucket import read
+from solotable.systems.limiter.buckets.acquire import Grant, acquire, adjust, give_back
+from solotable.systems.limiter.buckets.bucket import decode_state
 from solotable.systems.limiter.table import limiter
 from tests.store.opening import Clock
 
@@ -111,7 +111,7 @@ class World:
         if self.grants:
             who, grant = self.grants.pop(self.dice.randrange(len(self.grants)))
             amount = sum(grant.amounts.values()) // MILLI
-            self._begin("back", back(self.clients[who].context.writer, [grant]), -amount, who)
+            self._begin("back", give_back(self.clients[who].context.writer, [grant]), -amount, who)
 
     def adjust(self, amount: int) -> None:
         """Let the process that holds a grant begin to adjust it."""
@@ -224,7 +224,7 @@ class World:
         now = int(self.clock() * MICROSECONDS)
         total = Fraction(0)
         for item in items.values():
-            state = read(item, now)
+            state = decode_state(item, now)
             token_bucket = state.rules.token_buckets[self.limit.name]
             total += Fraction(
                 token_bucket.credits(state.used[self.limit.name], now), token_bucket.price << state.level
@@ -244,7 +244,7 @@ class World:
         throws = [shard | rest << level for shard, level in levels.items() for rest in range(1 << 6 - level)]
         assert sorted(throws) == list(range(64)), levels
         for shard, item in items.items():
-            state = read(item, 0)
+            state = decode_state(item, 0)
             assert {
                 "PK",
                 "SK",

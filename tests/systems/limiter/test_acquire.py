@@ -95,7 +95,7 @@ def test_no_more_is_given_back_than_was_taken(place: Place, mode: str) -> None:
     take(ours, rpm=5)
     with ours.acquire("u", "gpt-4", {"rpm": 1, "tpm": 500}) as lease:
         lease.adjust(tpm=100)
-        with pytest.raises(DataError, match="taken 600 tpm; no more than that can be given back"):
+        with pytest.raises(DataError, match="taken 600 tpm; it cannot give back more than that"):
             lease.release(tpm=601)
         with pytest.raises(DataError, match="has taken 1 rpm"):
             lease.adjust(rpm=-2)
@@ -128,7 +128,7 @@ def test_c1_6_giving_back_to_a_bucket_that_is_gone_makes_no_ghost(place: Place, 
     with ours.acquire("u", "gpt-4", {"rpm": 1}) as lease:
         place.engine.handle(DeleteItem(table=place.table, key=key))
         # As if so many others had been used meanwhile that this one is forgotten.
-        lease.grant.taken[0].known.forget(0)
+        lease.grant.taken[0].bucket.forget(0)
         lease.release(rpm=1)
     assert place.raw("Bucket") == []
     with ours.acquire("u", "gpt-4", {"rpm": 1}) as lease:
@@ -388,7 +388,7 @@ def test_names_that_are_none_are_refused_in_one_sentence(
     place: Place, mode: str, entity: Any, resource: Any
 ) -> None:
     ours = known(place, mode)
-    with pytest.raises(DataError, match="is named by 1 to"), ours.acquire(entity, resource, {"rpm": 1}):
+    with pytest.raises(DataError, match="name has 1 to"), ours.acquire(entity, resource, {"rpm": 1}):
         pass
     assert place.sent() == []
 
@@ -397,13 +397,13 @@ def test_names_that_are_none_are_refused_in_one_sentence(
     ("amount", "words"),
     [
         (-1, "below zero"),
-        (0.0001, "in thousandths at the finest"),
-        (float("nan"), "in thousandths at the finest"),
-        (float("inf"), "in thousandths at the finest"),
+        (0.0001, "with at most three decimals"),
+        (float("nan"), "with at most three decimals"),
+        (float("inf"), "with at most three decimals"),
         (10**13, "at most"),
         pytest.param(10**5000, "at most", id="too-long-to-print"),
         (Decimal("-1e99999999"), "at most"),
-        (Decimal("sNaN"), "in thousandths at the finest"),
+        (Decimal("sNaN"), "with at most three decimals"),
         ("1", "is a number of tokens"),
         (True, "is a number of tokens"),
         (None, "is a number of tokens"),

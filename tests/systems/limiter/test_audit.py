@@ -11,7 +11,7 @@ import pytest
 
 from solotable.errors import CursorRejected, DataError
 from solotable.jobs.deliver import deliver
-from solotable.systems.limiter.admin.audit import KEPT, AuditRecord, archive, audit, audit_sink
+from solotable.systems.limiter.admin.audit import RETENTION, AuditRecord, archive, audit, audit_sink
 from solotable.systems.limiter.admin.limits import Limit
 from solotable.systems.limiter.admin.settings import create_entity, delete_entity, delete_limits, set_limits
 
@@ -96,7 +96,7 @@ def test_the_trail_of_an_entity_has_its_limits_in_pages(place: Place, drive: Dri
     ):
         with pytest.raises(CursorRejected):
             drive(stranger)
-    with pytest.raises(DataError, match="An entity is named by"):
+    with pytest.raises(DataError, match="An entity name has"):
         drive(audit(place.scope, entity="a#b"))
 
 
@@ -119,7 +119,7 @@ def test_a_record_is_kept_for_90_days(place: Place, drive: Drive) -> None:
     deliver(place.db, [audit_sink()])
     (item,) = place.raw("AuditRecord")
     assert item["expires"] == {"N": str(int(place.clock.seconds) + 90 * 86_400)}
-    place.clock.seconds += KEPT.total_seconds() - 1
+    place.clock.seconds += RETENTION.total_seconds() - 1
     assert len(drive(audit(place.scope))) == 1
     place.clock.seconds += 1
     assert len(drive(audit(place.scope))) == len(drive(audit(place.scope, entity="acct"))) == 0
@@ -156,7 +156,7 @@ def test_a_long_archive_is_read_page_by_page(
 ) -> None:
     from solotable.systems.limiter.admin import audit as trail
 
-    monkeypatch.setattr(trail, "_AT_ONCE", 2)
+    monkeypatch.setattr(trail, "_PAGE_RECORDS", 2)
     busy(place, drive)
     place.sent()
     file = io.BytesIO()

@@ -33,7 +33,7 @@ from solotable.systems.limiter.admin.limits import milli
 from solotable.systems.limiter.buckets.acquire import acquire
 from solotable.systems.limiter.buckets.bucket import Bucket
 from solotable.systems.limiter.buckets.local_cache import LocalCache
-from solotable.systems.limiter.buckets.shards import join, look, split
+from solotable.systems.limiter.buckets.shards import merge, read_shards, split
 from solotable.testing.engines.faults import Faults
 from solotable.testing.engines.faulty import FaultyEngine
 from tests.waiting import wait_until_async
@@ -56,10 +56,10 @@ def spend(ours: Limiter, amount: float) -> None:
 def halved(place: Place, ours: Limiter, *shards: int) -> None:
     """Halve shards, as some process does when they are hot."""
     writer = ours.context.writer
-    known = writer.cache.of("u", "r")
+    known = writer.cache.bucket("u", "r")
     for shard in shards:
         # Past the engine that is watched, as another process.
-        run(look(writer, known, consistent=True), place.engine)
+        run(read_shards(writer, known, consistent=True), place.engine)
         run(split(writer, known, shard, known.shards[shard]), place.engine)
 
 
@@ -141,13 +141,13 @@ def test_what_all_shards_gave_goes_back_once_whatever_becomes_of_them(place: Pla
     halved(place, ours, 0)
     place.clock.seconds += 600
     writer = ours.context.writer
-    known = writer.cache.of("u", "r")
+    known = writer.cache.bucket("u", "r")
     lease = ours.acquire("u", "r", {"rpm": 480})
     lease.__enter__()
     if then == "halved":
         halved(place, ours, 0)
     else:
-        place.run(join(writer, known, 0, known.shards[0]))
+        place.run(merge(writer, known, 0, known.shards[0]))
     before = ours.available("u", "r")["rpm"]
     lease.release(rpm=60)
     lease.__exit__(None, None, None)
@@ -233,14 +233,14 @@ def test_a_clock_that_was_far_ahead_is_seen_through_by_whoever_only_looks(place:
 
 
 def test_a_bucket_that_is_forgotten_while_a_lease_has_it_keeps_its_lanes() -> None:
-    cache = LocalCache(most=1)
-    held = cache.of("u", "r")
-    mine = held.lane(1)
-    cache.of("v", "r")
-    assert cache.of("u", "r").lane(2).name != mine.name
-    cache.of("v", "r")
+    cache = LocalCache(max_size=1)
+    held = cache.bucket("u", "r")
+    mine = held.take_lane(1)
+    cache.bucket("v", "r")
+    assert cache.bucket("u", "r").take_lane(2).name != mine.name
+    cache.bucket("v", "r")
     del held
-    assert cache.of("u", "r") is not None
+    assert cache.bucket("u", "r") is not None
 
 
 def test_a_call_with_limits_of_its_own_leaves_the_parents_as_they_are(place: Place) -> None:

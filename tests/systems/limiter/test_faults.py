@@ -141,7 +141,7 @@ def test_a_table_that_cannot_be_asked_blocks_or_allows(
     place: Place, ours: Any, faults: Faults, kind: str
 ) -> None:
     getattr(faults, kind)("UpdateItem", times=1000)
-    with pytest.raises(LimiterUnavailable, match="could not be asked"), ours.acquire("u", "r", {"rpm": 1}):
+    with pytest.raises(LimiterUnavailable, match="is unavailable"), ours.acquire("u", "r", {"rpm": 1}):
         pytest.fail("the block must not be entered")
     with ours.acquire("u", "r", {"rpm": 1}, on_unavailable="allow") as lease:
         assert not lease.limited
@@ -156,7 +156,7 @@ def test_who_may_go_on_without_a_table_that_just_did_not_answer_does_so_at_once(
     place: Place, ours: Any, faults: Faults, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now, tried = 0.0, 0
-    monkeypatch.setattr(ours.context.outage, "_clock", lambda: now)
+    monkeypatch.setattr(ours.context.circuit_breaker, "_clock", lambda: now)
     matching = faults.matching
 
     def counted(request: Request[Any]) -> Any:

@@ -201,20 +201,18 @@ def test_c1_2_the_seeds_own_correction_fails_as_it_is_printed(place: Place) -> N
 
 
 def test_s1_12_the_builder_cannot_write_a_violation() -> None:
-    with pytest.raises(DeclarationError, match="written twice in one update"):
+    with pytest.raises(DeclarationError, match="occurs twice in one update"):
         FlatUpdate().set("data", "x").add("data", 1)
-    with pytest.raises(DeclarationError, match="written twice"):
-        FlatUpdate().first("at", 1).remove("at")
-    with pytest.raises(DeclarationError, match="texts and whole numbers; dict is neither"):
+    with pytest.raises(DeclarationError, match="occurs twice"):
+        FlatUpdate().set_if_missing("at", 1).remove("at")
+    with pytest.raises(DeclarationError, match="strings and whole numbers; dict is neither"):
         FlatUpdate().set("data", {})  # type: ignore[arg-type]
     with pytest.raises(DeclarationError, match="bool is neither"):
         FlatUpdate().set("flag", True)
     with pytest.raises(DeclarationError, match="not empty"):
         FlatUpdate().set("", 1)
     # A dot is part of a name here: there is no path that could be below another one.
-    assert [
-        action.path for action in FlatUpdate().set("data", 1).add("data.counter", 1).update().actions
-    ] == [
+    assert [action.path for action in FlatUpdate().set("data", 1).add("data.counter", 1).build().actions] == [
         ("data",),
         ("data.counter",),
     ]

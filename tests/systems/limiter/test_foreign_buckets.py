@@ -14,9 +14,10 @@ import pytest
 
 from solotable._values import AttributeValue, Item
 from solotable.systems.limiter import AsyncLimiter, Limit, Limiter, LimiterUnavailable, UnreadableBucket
-from solotable.systems.limiter.buckets.bucket import Bucket, read
-from solotable.systems.limiter.http.http_leases import HttpLeases, LeaseRequest
-from solotable.systems.limiter.http.watch import rendered
+from solotable.systems.limiter.buckets.bucket import Bucket, decode_state
+from solotable.systems.limiter.http.bucket_feed import encode_event
+from solotable.systems.limiter.http.http_leases import HttpLeases
+from solotable.systems.limiter.lease import AcquireRequest
 from solotable.systems.limiter.usage import aggregate
 
 from .either import either
@@ -227,12 +228,12 @@ def test_s1_2_leases_that_are_kept_meet_the_same_error(place: Place, foreign: It
     place.engine.handle(_delete(place))
     limiter = AsyncLimiter(place.adb, ACME, limits=[RPM])
     leases = HttpLeases(place.adb, limiter)
-    held = place.wait(leases.acquire(LeaseRequest(entity="u", resource="r", consume={"rpm": 2})))
+    held = place.wait(leases.acquire(AcquireRequest(entity="u", resource="r", consume={"rpm": 2})))
     assert held.lease is not None
     limiter.context.writer.cache.clear()
     place.plant(foreign)
     with pytest.raises(UnreadableBucket):
-        place.wait(leases.acquire(LeaseRequest(entity="u", resource="r", consume={"rpm": 2})))
+        place.wait(leases.acquire(AcquireRequest(entity="u", resource="r", consume={"rpm": 2})))
     assert stored(place) == foreign
 
 
@@ -246,17 +247,17 @@ def test_s1_2_usage_is_counted_past_items_that_are_not_buckets(place: Place) -> 
 def test_s1_2_a_dashboard_is_told_the_same_error(place: Place) -> None:
     bucket = place.store.get(Bucket, **_named(good(place)))
     assert bucket is not None
-    assert json.loads(rendered(bucket, "1").split("data: ")[1])["limits"][0]["available"] == 9
+    assert json.loads(encode_event(bucket, "1").split("data: ")[1])["limits"][0]["available"] == 9
     place.plant({**good(place), "used_rpm": {"S": "x"}})
     bucket = place.store.get(Bucket, entity="u", resource="r", shard=0)
     assert bucket is not None
     with pytest.raises(UnreadableBucket):
-        rendered(bucket, "1")
+        encode_event(bucket, "1")
 
 
 def test_s1_2_a_nested_bucket_is_not_read() -> None:
     with pytest.raises(UnreadableBucket, match="'level' is missing"):
-        read({**KEY, **NESTED}, 0)
+        decode_state({**KEY, **NESTED}, 0)
 
 
 def _named(item: Item) -> dict[str, Any]:

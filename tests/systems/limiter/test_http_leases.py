@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from solotable.errors import TransportError
-from solotable.systems.limiter.http.watch import rendered
+from solotable.systems.limiter.http.bucket_feed import encode_event
 
 from .api import MODEL, Api, made_app, running
 
@@ -259,7 +259,7 @@ def test_an_event_of_a_bucket_has_its_limits() -> None:
 
     bucket = Bucket(namespace="acme", entity="u", resource="r", rules="rpm=10/60", at=60_000_000, writes=1)
     bucket.keep_unknown({"used_rpm": {"N": str(60_000_000 * 10_000 - 4 * 1000 * 60_000_000)}})
-    kind, number, data = rendered(bucket, "7").rstrip("\n").split("\n")
+    kind, number, data = encode_event(bucket, "7").rstrip("\n").split("\n")
     assert (kind, number) == ("event: bucket", "id: 7")
     (limit,) = json.loads(data.removeprefix("data: "))["limits"]
     assert limit == {"limit": "rpm", "capacity": 10, "available": 4, "consumed": 0}

@@ -20,7 +20,7 @@ from solotable import AsyncDatabase
 from solotable.errors import TransportError
 from solotable.systems.limiter import AsyncLimiter, Limit, limiter
 from solotable.systems.limiter.http.app import server_of
-from solotable.systems.limiter.http.watch import BucketFeed, StreamSettings, events
+from solotable.systems.limiter.http.bucket_feed import BucketFeed, StreamSettings, stream_events
 from tests.waiting import HANG_SECONDS, wait_until, wait_until_async
 
 from .api import MODEL, headers, made_app, running
@@ -118,8 +118,8 @@ async def take(limits: AsyncLimiter, times: int = 1) -> None:
 def test_one_reader_serves_all_and_ends_with_the_last() -> None:
     async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: BucketFeed) -> None:
         await take(limits)  # before anybody looked
-        async with watch.looking("acme") as first:
-            async with watch.looking("acme") as second, watch.looking("zeta") as other:
+        async with watch.subscribe("acme") as first:
+            async with watch.subscribe("acme") as second, watch.subscribe("zeta") as other:
                 await take(limits)
                 one, two = [await asyncio.wait_for(each.get(), HANG_SECONDS) for each in (first, second)]
                 assert one == two
@@ -128,7 +128,7 @@ def test_one_reader_serves_all_and_ends_with_the_last() -> None:
                 assert other.empty()
             assert is_reading(watch)
         assert not is_reading(watch)
-        async with watch.looking("acme") as again:
+        async with watch.subscribe("acme") as again:
             await take(limits)
             assert '"consumed": 3}' in (await asyncio.wait_for(again.get(), HANG_SECONDS) or "")
 
@@ -137,11 +137,9 @@ def test_one_reader_serves_all_and_ends_with_the_last() -> None:
 
 def test_who_is_too_slow_is_sent_away() -> None:
     async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: BucketFeed) -> None:
-        async with watch.looking("acme") as slow:
-            while not slow.full():
-                told = slow.qsize()
-                await take(limits, 100)
-                await wait_until_async(lambda told=told: slow.qsize() > told)  # type: ignore[misc]
+        async with watch.subscribe("acme") as slow:
+            await take(limits, slow.maxsize)
+            await wait_until_async(slow.full)
             await take(limits)
             await wait_until_async(lambda: not slow.full())
             assert slow.get_nowait() is None
@@ -152,8 +150,8 @@ def test_who_is_too_slow_is_sent_away() -> None:
 def test_who_was_sent_away_leaves_in_peace_after_all_others() -> None:
     async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: BucketFeed) -> None:
         async with contextlib.AsyncExitStack() as slow_one:
-            slow = await slow_one.enter_async_context(watch.looking("acme"))
-            async with watch.looking("acme"):
+            slow = await slow_one.enter_async_context(watch.subscribe("acme"))
+            async with watch.subscribe("acme"):
                 while not slow.full():
                     slow.put_nowait("")
                 await take(limits)
@@ -166,7 +164,7 @@ def test_who_was_sent_away_leaves_in_peace_after_all_others() -> None:
 
 def test_streams_end_when_the_changes_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work(db: AsyncDatabase, limits: AsyncLimiter, watch: BucketFeed) -> None:
-        stream = events(watch, "acme", StreamSettings())
+        stream = stream_events(watch, "acme", StreamSettings())
         assert await anext(stream) == "retry: 2000\n\n"
 
         async def broken(request: object) -> None:
@@ -176,7 +174,7 @@ def test_streams_end_when_the_changes_cannot_be_read(monkeypatch: pytest.MonkeyP
         assert [each async for each in stream] == []
         monkeypatch.undo()
         # Whoever connects again is served again.
-        again = events(watch, "acme", StreamSettings())
+        again = stream_events(watch, "acme", StreamSettings())
         assert await anext(again) == "retry: 2000\n\n"
         await take(limits)
         assert (await anext(again)).startswith("event: bucket\n")

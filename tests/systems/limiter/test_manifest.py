@@ -88,28 +88,28 @@ def test_sections_are_levels() -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "yaml:1: The file has no limits: neither of the system, nor of resources or entities."),
+        ("", "yaml:1: The file has no limits of the system, of resources or of entities."),
         (
             "resources:\n",
-            "yaml:1: The file has no limits: neither of the system, nor of resources or entities.",
+            "yaml:1: The file has no limits of the system, of resources or of entities.",
         ),
         (
             "- a",
             "yaml:1: The file must be a mapping of namespace, system, resources and entities, not a list.",
         ),
-        ("a: 1", "yaml:1: The file has namespace, system, resources and entities; 'a' is not one of them."),
+        ("a: 1", "yaml:1: The file has namespace, system, resources and entities; got 'a'."),
         ("system:\n  limits: 5", "yaml:2: Limits must be a mapping of names, not a number."),
         ("system:\n  limits:", "yaml:2: At least one limit is needed; delete the limits to have none."),
         ("system: {}", "yaml:1: System has no limits; leave it out to have none."),
-        ("system:\n  on_unavailable: maybe", "yaml:2: on_unavailable is block or allow; 'maybe' was given."),
+        ("system:\n  on_unavailable: maybe", "yaml:2: on_unavailable is block or allow; got 'maybe'."),
         (
             "resources:\n  r:\n    on_unavailable: allow\n    limits: {a: 1}",
-            "yaml:3: Resource r has limits; 'on_unavailable' is not one of them.",
+            "yaml:3: Resource r has limits; got 'on_unavailable'.",
         ),
         ("entities:\n  u:\n", "yaml:2: Entity 'u' has neither limits nor resources."),
         (
             "entities:\n  u:\n    limits: {a: 1}\n    resources:\n      _default_: {limits: {a: 1}}",
-            "yaml:5: The limits of entity u are there twice.",
+            "yaml:5: The limits of entity u occur twice.",
         ),
         (
             "system:\n  limits:\n    a:\n      capacity: 1\n      period: week",
@@ -121,16 +121,16 @@ def test_sections_are_levels() -> None:
         ),
         (
             "system:\n  limits:\n    a:\n      capacity: 1\n      refill: 1.5",
-            "yaml:5: The refill of limit 'a' is a whole number from 1 to 1000000000000; 1.5 was given.",
+            "yaml:5: The refill of limit 'a' is a whole number from 1 to 1000000000000; got 1.5.",
         ),
-        ("system: {limits: {a: 1,\n a: 2}}", "yaml:2: 'a' is there twice in one mapping."),
-        ("system: [", "yaml:1: This is no YAML: expected the node content, but found '<stream end>'."),
-        ("a: &a [*a]", "yaml:1: An alias leads back into itself."),
+        ("system: {limits: {a: 1,\n a: 2}}", "yaml:2: Duplicate key 'a'."),
+        ("system: [", "yaml:1: This is not YAML: expected the node content, but found '<stream end>'."),
+        ("a: &a [*a]", "yaml:1: An alias contains itself."),
         ("[" * 5000, "yaml:1: The file is nested too deeply."),
-        ("? [a]\n: 1", "yaml:1: A key is a plain text."),
+        ("? [a]\n: 1", "yaml:1: A key is a plain string."),
         (
             "a: 1\n\x00",
-            "yaml:2: This is no YAML: unacceptable character #x0000: special characters are not allowed.",
+            "yaml:2: This is not YAML: unacceptable character #x0000: special characters are not allowed.",
         ),
     ],
 )
@@ -149,13 +149,13 @@ def test_no_tag_makes_anything(tag: str) -> None:
     ("text", "told"),
     [
         ('{"system":\n {"limits": {"a": 0}}}', "json:2: The capacity of limit 'a' is a whole number"),
-        ("{", "json:1: The JSON ends too soon."),
-        ('{"system": 1,\n}', "json:2: JSON does not go on with '}' here."),
-        ('{"a": 1 "b": 2}', "json:1: JSON does not go on with '\"' here."),
-        ('{"a": NaN}', "json:1: JSON does not go on with 'N' here."),
-        ('{"a": "\n"}', "json:1: This is no JSON text"),
-        ('{"system": 1,\n "system": 2}', "json:2: 'system' is there twice in one mapping."),
-        ("{} x", "json:1: JSON does not go on with 'x' here."),
+        ("{", "json:1: This is not JSON: Expecting property name"),
+        ('{"system": 1,\n x}', "json:2: This is not JSON: Expecting property name enclosed in double quotes"),
+        ('{"a": 1 "b": 2}', "json:1: This is not JSON: Expecting ',' delimiter"),
+        ('{"a": NaN}', "json:1: This is not JSON: NaN is not a JSON number"),
+        ('{"a": "\n"}', "json:1: This is not JSON: Invalid control character"),
+        ('{"system": 1,\n "system": 2}', "json:2: Duplicate key 'system'."),
+        ("{} x", "json:1: This is not JSON: Extra data"),
         ("[" * 100_000, "json:1: The file is nested too deeply."),
     ],
 )
@@ -182,7 +182,7 @@ def test_of_what_is_merged_in_the_mappings_own_comes_first_then_the_first_of_a_l
     text = "x-a: &a {rpm: 1, tpm: 1}\nx-b: &b {rpm: 2, rpd: 2}\nsystem: {limits: {tpm: 3, <<: [*a, *b]}}\n"
     limits = read_manifest(text, "limits.yaml").levels[Level(None, None)].limits
     assert {each.name: each.capacity for each in limits or ()} == {"rpd": 2, "rpm": 1, "tpm": 3}
-    with pytest.raises(ManifestError, match=r":2: Only a mapping, or a list of mappings, is merged in"):
+    with pytest.raises(ManifestError, match=r":2: `<<` merges a mapping, or a list of mappings"):
         read_manifest("system:\n  limits: {<<: [1]}\n", "limits.yaml")
 
 

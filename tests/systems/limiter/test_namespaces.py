@@ -69,7 +69,7 @@ def test_a_namespace_has_a_name_and_an_opaque_id(place: Place, drive: Drive) -> 
     assert drive(registry.show(place.base, "prod")) == made
     assert drive(registry.name_of(place.base, made.id)) == "prod"
     assert drive(registry.name_of(place.base, "nobody")) is None
-    with pytest.raises(AlreadyExists, match="'prod' is there already; choose another name"):
+    with pytest.raises(AlreadyExists, match="'prod' already exists; choose another name"):
         drive(registry.register(place.base, "prod"))
     with pytest.raises(NotFound, match="no namespace 'dev'; register it first"):
         drive(registry.show(place.base, "dev"))
@@ -83,7 +83,7 @@ def test_a_namespace_has_a_name_and_an_opaque_id(place: Place, drive: Drive) -> 
 @pytest.mark.parametrize("bad", ["_", "", "a#b", "é", "x" * 257, "_default_"])
 def test_a_name_that_is_none_is_refused(place: Place, bad: str) -> None:
     for flow in (registry.register(place.base, bad), registry.show(place.base, bad)):
-        with pytest.raises(DataError, match=r"^(A namespace is named by|The namespace '_' is reserved)"):
+        with pytest.raises(DataError, match=r"^(A namespace name has|The namespace '_' is reserved)"):
             place.run(flow)
     assert place.sent() == []
 
@@ -157,7 +157,7 @@ def test_a_purge_goes_on_where_it_was_broken_off(
     place: Place, drive: Drive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place.may_scan = True
-    monkeypatch.setattr(registry, "_AT_ONCE", 7)
+    monkeypatch.setattr(registry, "_PAGE_ITEMS", 7)
     made = drive(registry.register(place.base, "prod"))
     fill(place, drive(registry.enter(place.base, "prod")), count=30)
     count = len(owned(place, made.id))

@@ -23,10 +23,10 @@ PROGRAM = """
 import sys
 from solotable._connect import connect
 from solotable._store.runner import run
-from solotable.systems.limiter import namespaces
+from solotable.systems.limiter.admin import namespaces
 from solotable.systems.limiter.table import limiter
 from tests.killing import step, tell
-namespaces._AT_ONCE = 10
+namespaces._PAGE_ITEMS = 10
 with connect(sys.argv[1], limiter) as db:
     run(namespaces.purge(db.scope, "gone", progress=lambda at: step(str(at.removed))), db.engine)
 tell("done")

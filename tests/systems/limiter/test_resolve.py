@@ -193,11 +193,11 @@ def test_an_answer_that_was_asked_for_before_an_invalidation_is_not_kept(place: 
 
 def test_the_cache_is_bounded_and_forgets_the_oldest_first() -> None:
     clock = Clock()
-    cache = LimitsCache(60, clock, most=100)
+    cache = LimitsCache(60, clock, max_size=100)
     for number in range(1000):
-        cache.keep(f"e{number}", "r", EffectiveLimits(revision=number), levels={f"r{number}": None})
-    cache.keep("e950", "r", EffectiveLimits(revision=1))
-    cache.keep("new", "r", EffectiveLimits())
+        cache.put(f"e{number}", "r", EffectiveLimits(revision=number), levels={f"r{number}": None})
+    cache.put("e950", "r", EffectiveLimits(revision=1))
+    cache.put("new", "r", EffectiveLimits())
     assert cache.stats().entries == 100
     assert cache.get("e900", "r") is None
     assert cache.get("e901", "r") is not None
@@ -209,20 +209,20 @@ def test_the_cache_is_bounded_and_forgets_the_oldest_first() -> None:
 def test_an_entity_is_forgotten_alone_or_with_all() -> None:
     cache = LimitsCache(60, Clock())
     for entity, resource in (("a", "x"), ("a", "y"), ("b", "x")):
-        cache.keep(entity, resource, EffectiveLimits(), levels={resource: None})
+        cache.put(entity, resource, EffectiveLimits(), levels={resource: None})
     cache.invalidate("a")
     assert cache.get("a", "x") is cache.get("a", "y") is None
     assert cache.get("b", "x") is not None
     assert cache.shared("x") is None  # what it shares may be what has changed
     cache.invalidate("nobody")
-    cache.keep("a", "x", EffectiveLimits(), levels={"x": None})
+    cache.put("a", "x", EffectiveLimits(), levels={"x": None})
     cache.invalidate()
     assert cache.get("b", "x") is None
     assert cache.shared("x") is None
 
 
 def test_threads_share_a_cache() -> None:
-    cache = LimitsCache(60, Clock(), most=50)
+    cache = LimitsCache(60, Clock(), max_size=50)
 
     def work(seed: int) -> None:
         for number in range(2000):
@@ -230,7 +230,7 @@ def test_threads_share_a_cache() -> None:
             found = cache.get(name, "r")
             assert found is None or found == EffectiveLimits(parent=name)
             if found is None:
-                cache.keep(name, "r", EffectiveLimits(parent=name), levels={name: None})
+                cache.put(name, "r", EffectiveLimits(parent=name), levels={name: None})
             if number % 500 == 0:
                 cache.invalidate(name if number % 1000 else None)
 

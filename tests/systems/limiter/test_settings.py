@@ -91,7 +91,7 @@ def test_an_entity_is_made_once_by_one_transaction(place: Place, drive: Drive) -
     assert (made.version, made.created) == (1, place.clock.at(7))
     assert drive(get_entity(place.scope, "acct")) == made
     assert drive(get_entity(place.other, "acct")) is None
-    with pytest.raises(AlreadyExists, match="Entity 'acct' is there already"):
+    with pytest.raises(AlreadyExists, match="Entity 'acct' already exists"):
         drive(create_entity(place.scope, "acct"))
     assert drive(create_entity(place.other, "acct")).name == "acct"
 
@@ -113,7 +113,7 @@ def test_a_name_that_is_none_is_refused_before_anything_is_sent(place: Place, ba
         resolve(place.scope, "ok", bad),
     ]
     for flow in flows:
-        with pytest.raises(DataError, match="is named by"):
+        with pytest.raises(DataError, match="name has"):
             place.run(flow)
     assert place.sent() == []
 
@@ -122,9 +122,9 @@ def test_metadata_and_names_have_a_size_and_are_json(place: Place, drive: Drive)
     just = {"a": "x" * (MOST_METADATA - len('{"a": ""}'))}
     assert drive(create_entity(place.scope, "full", metadata=just)).metadata == just
     for unfit in ({"a": just["a"] + "x"}, {"a": object()}, {"a": float("nan")}):
-        with pytest.raises(DataError, match="metadata does not fit: metadata is"):
+        with pytest.raises(DataError, match="metadata is not valid: metadata is"):
             drive(create_entity(place.scope, "more", metadata=unfit))
-    with pytest.raises(DataError, match="name does not fit"):
+    with pytest.raises(DataError, match="name is not valid"):
         drive(create_entity(place.scope, "more", name="x" * 257))
 
 
@@ -143,7 +143,7 @@ def test_a_parent_is_there_and_has_no_parent_itself(place: Place, drive: Drive) 
         drive(create_entity(scope, "key-2", cascade=True))
     with pytest.raises(NotFound):
         drive(create_entity(place.other, "key-1", parent="acct"))
-    with pytest.raises(AlreadyExists, match="'key-1' is there already"):
+    with pytest.raises(AlreadyExists, match="'key-1' already exists"):
         drive(create_entity(scope, "key-1", parent="acct"))
     assert drive(get_entity(scope, "key-2")) is None
 
@@ -283,11 +283,11 @@ def test_unfit_limits_are_refused(place: Place) -> None:
     unfit: list[tuple[Flow[Any], str]] = [
         (set_limits(scope, []), "At least one limit"),
         (set_limits(scope, None), "At least one limit"),
-        (set_limits(scope, None, entity="acct", on_unavailable="allow"), "for the system alone"),
-        (set_limits(scope, [RPM], resource="gpt-4", on_unavailable="block"), "for the system alone"),
+        (set_limits(scope, None, entity="acct", on_unavailable="allow"), "Only the system"),
+        (set_limits(scope, [RPM], resource="gpt-4", on_unavailable="block"), "Only the system"),
         (set_limits(scope, [RPM], on_unavailable="maybe"), '"block" or "allow"'),  # type: ignore[arg-type]  # refused
         (set_limits(scope, [RPM, Limit.per_day("rpm", 1)]), "given twice"),
-        (resolve(scope, "acct", "_default_"), "A resource is named by"),
+        (resolve(scope, "acct", "_default_"), "A resource name has"),
     ]
     for flow, told in unfit:
         with pytest.raises(DataError, match=told):

@@ -407,9 +407,9 @@ def test_a_summary_adds_up_what_was_asked_for(counting: Counting) -> None:
     ("asked", "told"),
     [
         ({}, "name one of them"),
-        ({"entity": "a#b"}, "An entity is named by"),
-        ({"resource": ""}, "A resource is named by"),
-        ({"entity": "ann", "window": "week"}, "hour, day, month; 'week' is no window"),
+        ({"entity": "a#b"}, "An entity name has"),
+        ({"resource": ""}, "A resource name has"),
+        ({"entity": "ann", "window": "week"}, "hour, day, month; got 'week'"),
         ({"entity": "ann", "since": datetime(2035, 1, 1)}, "has no time zone"),
         ({"entity": "ann", "since": DAY, "until": DAY - HOUR}, "ends after it begins"),
         ({"entity": "ann", "limit": 0}, "at least one row"),
@@ -446,7 +446,7 @@ def test_a_feed_that_was_trimmed_is_gone_on_with_knowingly(counting: Counting) -
         counting.consume(DAY, rpm=10_000)
         counting.place.clock.seconds += 25 * 3600
     counting.consume(DAY, rpm=200_000)
-    with pytest.raises(FeedTrimmed, match="recover=True; the usage between is not known"):
+    with pytest.raises(FeedTrimmed, match="recover=True; the usage in between is not known"):
         counting.count()
     counting.count(recover=True)
     assert counting.rows("hour") == {DAY: {"events": 2, "rpm": 201_000}}

@@ -88,7 +88,7 @@ def test_entities_are_made_listed_and_removed(lim: Run) -> None:
     assert (shown["name"], shown["metadata"], shown["limits"]) == ("Acme Inc", {"plan": "pro"}, [])
 
     again = lim("entity", "create", "key-7")
-    assert (again.code, again.err) == (4, "Error: Entity 'key-7' is there already.\n")
+    assert (again.code, again.err) == (4, "Error: Entity 'key-7' already exists.\n")
     assert lim("entity", "delete", "acme", "--yes").code == 4
     done(lim, "entity", "delete", "key-7", "--yes")
     assert lim("entity", "delete", "key-7", "--yes").code == 3
@@ -278,8 +278,8 @@ def split(url: str, entity: str, resource: str) -> None:
 
     limiter = Limiter.open(url, limits=[Limit.per_day("rpm", 80)])
     writer = limiter._context.writer
-    known = writer.cache.of(entity, resource)
-    run(shards.look(writer, known), limiter._engine)
+    known = writer.cache.bucket(entity, resource)
+    run(shards.read_shards(writer, known), limiter._engine)
     run(shards.split(writer, known, 0, known.shards[0]), limiter._engine)
     limiter.close()
 

@@ -171,7 +171,7 @@ def test_every_mistake_is_told_with_its_line(limits: Run, tmp_path: Path) -> Non
     first, second, third = ran.err.splitlines()
     assert first.startswith("bad.yaml:3: The capacity of limit 'rpm' is a whole number")
     assert second == "bad.yaml:4: Limit 'tpm' has no capacity."
-    assert third.startswith("bad.yaml:7: An entity is named by")
+    assert third.startswith("bad.yaml:7: An entity name has")
     assert not (tmp_path / "l.db").exists()
 
 

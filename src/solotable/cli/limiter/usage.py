@@ -19,7 +19,6 @@ from .session import list_options, moment, opened, paged, table_options
 
 if TYPE_CHECKING:
     from solotable.systems.limiter import Limiter
-    from solotable.systems.limiter.core import UsageFilter
     from solotable.systems.limiter.usage import AggregateResult, Usage
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
@@ -193,7 +192,7 @@ def drawn(rows: list[Usage], width: int = 40) -> str:
 
 def _asked(
     entity: str | None, resource: str | None, window: str, since: str | None, until: str | None
-) -> UsageFilter:
+) -> dict[str, Any]:
     if entity is None and resource is None:
         raise click.UsageError("Usage of whom or of what? Give --entity E, --resource R, or both.")
     return {
@@ -205,7 +204,7 @@ def _asked(
     }
 
 
-def _rows(limiter: Limiter, asked: UsageFilter) -> Iterator[Usage]:
+def _rows(limiter: Limiter, asked: dict[str, Any]) -> Iterator[Usage]:
     cursor, count = None, 0
     while count < _MOST_ROWS:
         page = limiter.usage(**asked, limit=1_000, cursor=cursor)

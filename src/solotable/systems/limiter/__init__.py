@@ -1,4 +1,4 @@
-"""A rate limiter on one table: token buckets, exact, with one conditional write for each call.
+"""Rate limiter on one table: exact token buckets, one conditional write per call.
 
     from solotable.systems.limiter import Limit, Limiter
 
@@ -6,22 +6,18 @@
     with limiter.acquire("user-1", "gpt-4", {"rpm": 1}):
         ...
 
-Start at `blocking` (or `awaiting`) and `lease`. Where things are:
+Start at `rate_limiter` and `lease`. The packages:
 
-    token_bucket, limits, names            the arithmetic: pure
-    bucket, flat, charge, memory    a bucket's item, and the one write of it
-    shards, acquire                 several items of a hot bucket; all limits of a call, and its parent
-    entities, settings, resolve     who is limited and by what, and which level counts
-    namespaces, trail, usage/       the registry, who changed what, what was consumed
-    middleware, dependency          around an application; with `callers`, `refusals`
-    app, routes/, held, watch       the HTTP API, leases and streams in it; `demo` with `chat`
-    manifest/                       files of limits, for `solotable limiter limits`
+    buckets/     token-bucket arithmetic, a bucket's item and its one write, shards, all limits of a call
+    admin/       entities, limits and which apply, namespaces, the audit trail
+    usage/       what was consumed by hour, day and month
+    http/        the HTTP API, the ASGI middleware, the FastAPI dependency
+    manifest/    files of limits, for `solotable limiter limits`
 """
 
 from .admin.entities import LimitedEntity, StoredLimits
 from .admin.limits import Limit
 from .admin.names import DEFAULT
-from .async_rate_limiter import AsyncLimiter
 from .buckets.bucket import Bucket
 from .errors import (
     LeaseExpired,
@@ -34,7 +30,7 @@ from .errors import (
 )
 from .http.http_leases import HttpLeases, StoredLease
 from .lease import AsyncLease, Lease
-from .rate_limiter import Limiter
+from .rate_limiter import AsyncLimiter, Limiter
 from .table import limiter
 
 __all__ = [

@@ -1,7 +1,7 @@
-"""Whether the table was just out of reach: then not every call that may do without it waits for it in turn.
+"""Circuit breaker: after the table did not respond, calls that may continue without it do so at once.
 
-A call that finds the table out of reach has tried for some seconds. For a second after that, calls of
-`on_unavailable="allow"` go on at once; those of "block" always ask.
+A call that cannot reach the table has tried for some seconds. For one second after that, calls with
+`on_unavailable="allow"` do not try; those with "block" always do.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SECONDS = 1.0
 
 
 class CircuitBreaker:
-    """Remembers, in this process, that nobody answered."""
+    """Open for a moment after the table did not respond, in this process."""
 
     __slots__ = ("_clock", "_until")
 
@@ -23,15 +23,16 @@ class CircuitBreaker:
         self._clock = clock
         self._until: float | None = None
 
-    def note(self, error: SolotableError) -> None:
-        """Take notice of why a call failed; a table that answers, if only by refusing, is in reach."""
+    def record_failure(self, error: SolotableError) -> None:
+        """Open it if the table did not respond; an error response is a response."""
         if isinstance(error, TransportError):
             self._until = self._clock() + SECONDS
 
-    def end(self) -> None:
-        """Take notice of an answer."""
+    def record_success(self) -> None:
+        """Close it."""
         self._until = None
 
-    def is_on(self) -> bool:
-        """Whether nobody answered a moment ago."""
+    @property
+    def is_open(self) -> bool:
+        """Whether the table did not respond a moment ago."""
         return self._until is not None and self._clock() < self._until

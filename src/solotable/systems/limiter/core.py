@@ -1,33 +1,31 @@
-"""What the blocking and the awaited limiter have in common: their parts, their options, their flows."""
+"""What `Limiter` and `AsyncLimiter` share: their options, their context, and operations as flows."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Any, Self, TypedDict
 
 from solotable import Actor
-from solotable._flows.retry import Flow
-from solotable._flows.scope import Scope
+from solotable.cache import CacheStats
 from solotable.errors import DataError
+from solotable.flow import Flow, Scope
 
 from .admin import settings
 from .admin.entities import LimitedEntity, OnUnavailable, StoredLimits
 from .admin.limits import MICROSECONDS, Amount, Limit, limits_of
-from .admin.resolve import CacheStats, LimitsCache
-from .buckets.acquire import LimiterContext, levels, refresh
+from .admin.resolve import LimitsCache
+from .buckets.acquire import LimiterContext, read_statuses, refresh
 from .buckets.bucket import HIGHEST_LEVEL
 from .buckets.charge import BucketWriter
 from .buckets.local_cache import LocalCache
-from .errors import NoLimits, UnreadableBucket
-from .lease import AcquireRequest
+from .errors import LimitStatus, NoLimits, UnreadableBucket
 
 log = logging.getLogger("solotable.limiter")
 
 
 class LimiterOptions(TypedDict, total=False):
-    """What an installation decides; see `Limiter`."""
+    """The options of `Limiter`."""
 
     limits: Iterable[Limit]
     on_unavailable: OnUnavailable
@@ -37,34 +35,8 @@ class LimiterOptions(TypedDict, total=False):
     most_shards: int
 
 
-class EntityFields(TypedDict, total=False):
-    """What an entity is made of."""
-
-    name: str | None
-    parent: str | None
-    cascade: bool
-    metadata: dict[str, Any] | None
-
-
-class UsageFilter(TypedDict, total=False):
-    """Whose usage, of what and when: `since` counts, `until` does not any more."""
-
-    entity: str | None
-    resource: str | None
-    window: str
-    since: datetime | None
-    until: datetime | None
-
-
-class UsagePageFilter(UsageFilter, total=False):
-    """And how much of it at once."""
-
-    limit: int
-    cursor: str | None
-
-
 class LimiterCore:
-    """What both limiters have."""
+    """The parts of both limiters. Methods that begin with `_` are flows."""
 
     def __init__(
         self,
@@ -78,25 +50,22 @@ class LimiterCore:
         most_shards: int = 32,
     ) -> None:
         if on_unavailable not in ("block", "allow"):
-            raise DataError(f'on_unavailable is "block" or "allow"; {on_unavailable!r} was given.')
+            raise DataError(f'on_unavailable is "block" or "allow"; got {on_unavailable!r}.')
         if most_shards not in [1 << level for level in range(HIGHEST_LEVEL + 1)]:
             raise DataError(
-                f"most_shards is 1, 2, 4 and so on up to {1 << HIGHEST_LEVEL}; {most_shards!r} was given."
+                f"most_shards is a power of two from 1 to {1 << HIGHEST_LEVEL}; got {most_shards!r}."
             )
         if shard_above is not None and shard_above < 1:
-            raise DataError(
-                f"shard_above is a number of writes a second, or None; {shard_above!r} was given."
-            )
+            raise DataError(f"shard_above is a number of writes per second, or None; got {shard_above!r}.")
         given = tuple(limits)
-        writer = BucketWriter(
-            scope=scope,
-            cache=LocalCache(),
-            remember=int(remember_rejections * MICROSECONDS),
-            shard_above=shard_above,
-            most_level=most_shards.bit_length() - 1,
-        )
         self._context = LimiterContext(
-            writer=writer,
+            writer=BucketWriter(
+                scope=scope,
+                cache=LocalCache(),
+                refusal_microseconds=int(remember_rejections * MICROSECONDS),
+                shard_above=shard_above,
+                highest_level=most_shards.bit_length() - 1,
+            ),
             cache=LimitsCache(cache_seconds, scope.clock),
             limits=limits_of(given) if given else (),
             on_unavailable=on_unavailable,
@@ -105,68 +74,87 @@ class LimiterCore:
 
     @property
     def namespace(self) -> str:
-        """The namespace that everything here belongs to."""
+        """The namespace of this limiter."""
         return self._scope.tenant or ""
 
     @property
     def context(self) -> LimiterContext:
-        """Its parts, for flows of one's own."""
+        """Its parts, for your own flows."""
         return self._context
 
+    def acting(self, actor: Actor, *, request_id: str | None = None) -> Self:
+        """Return this limiter with an actor, whom the audit trail names for its changes."""
+        other = object.__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other._scope = self._scope.acting(actor, request_id)
+        return other
+
     def invalidate_config_cache(self) -> None:
-        """Forget which limits hold; they are read again at the next call."""
+        """Forget which limits apply; the next call reads them again."""
         self._context.cache.invalidate()
 
     def cache_stats(self) -> CacheStats:
-        """Return how often the limits of a call were known, and how often they were read."""
+        """Return how often the limits of a call were cached, and how often they were read."""
         return self._context.cache.stats()
 
-    def _order(
+    def _available(
+        self, entity: str, resource: str, *, limits: Iterable[Limit] | None = None
+    ) -> Flow[dict[str, int]]:
+        """Return the available tokens by limit; the fewer with a parent that is charged too."""
+        found: dict[str, int] = {}
+        for status in (yield from read_statuses(self._context, entity, resource, {}, limits)):
+            if status.available is not None:
+                name = status.limit.name
+                found[name] = min(status.available, found.get(name, status.available))
+        return found
+
+    def _time_until(
         self,
         entity: str,
         resource: str,
         consume: Mapping[str, Amount],
-        limits: Iterable[Limit] | None,
-        on_unavailable: OnUnavailable | None,
-    ) -> AcquireRequest:
-        if on_unavailable not in (None, "block", "allow"):
-            raise DataError(f'on_unavailable is "block" or "allow"; {on_unavailable!r} was given.')
-        return AcquireRequest(entity, resource, consume, limits, on_unavailable)
-
-    def _available(self, entity: str, resource: str, limits: Iterable[Limit] | None) -> Flow[dict[str, int]]:
-        found: dict[str, int] = {}
-        for status in (yield from levels(self._context, entity, resource, {}, limits)):
-            if status.available is not None:
-                left = found.get(status.limit.name)
-                found[status.limit.name] = status.available if left is None else min(left, status.available)
-        return found
-
-    def _time_until(
-        self, entity: str, resource: str, consume: Mapping[str, Amount], limits: Iterable[Limit] | None
+        *,
+        limits: Iterable[Limit] | None = None,
     ) -> Flow[float]:
-        statuses = yield from levels(self._context, entity, resource, consume, limits)
+        """Return the seconds until so much is available, if nothing else is taken.
+
+        Raises NeverSatisfiable if a limit never holds so much.
+        """
+        statuses = yield from read_statuses(self._context, entity, resource, consume, limits)
         return max((status.retry_after_seconds for status in statuses), default=0.0)
+
+    def _statuses(self, entity: str, resource: str) -> Flow[list[LimitStatus]]:
+        """Return every limit of an entity, and of a parent that is charged too."""
+        return read_statuses(self._context, entity, resource, {})
 
     def _set_limits(
         self,
         limits: Iterable[Limit] | None,
-        entity: str | None,
-        resource: str | None,
-        on_unavailable: OnUnavailable | None,
+        *,
+        entity: str | None = None,
+        resource: str | None = None,
+        on_unavailable: OnUnavailable | None = None,
     ) -> Flow[StoredLimits]:
+        """Store limits: of an entity for a resource, of an entity, of a resource, or of the system.
+
+        A level replaces the next one whole. Only the system has `on_unavailable`.
+        """
         stored = yield from settings.set_limits(
             self._scope, limits, entity=entity, resource=resource, on_unavailable=on_unavailable
         )
-        yield from self._changed(entity, resource)
+        yield from self._refresh(entity, resource)
         return stored
 
-    def _delete_limits(self, entity: str | None, resource: str | None) -> Flow[StoredLimits | None]:
+    def _delete_limits(
+        self, *, entity: str | None = None, resource: str | None = None
+    ) -> Flow[StoredLimits | None]:
+        """Delete the limits of a level, and return them; the next level applies then."""
         stored = yield from settings.delete_limits(self._scope, entity=entity, resource=resource)
-        yield from self._changed(entity, resource)
+        yield from self._refresh(entity, resource)
         return stored
 
-    def _changed(self, entity: str | None, resource: str | None) -> Flow[None]:
-        """Bring the one bucket that a level is of under its limits; others follow at their next use."""
+    def _refresh(self, entity: str | None, resource: str | None) -> Flow[None]:
+        """Convert the bucket of a changed level; buckets that share a level follow at their next use."""
         self._context.cache.invalidate(entity)
         if entity is not None and resource is not None:
             try:
@@ -174,25 +162,27 @@ class LimiterCore:
             except NoLimits:
                 return
             except UnreadableBucket as error:
-                # The limits are stored, and hold for the bucket once it can be read.
-                log.warning("A bucket could not be brought under its new limits: %s", error)
+                # The limits are stored and apply as soon as the bucket is readable.
+                log.warning("A bucket could not be converted to its new limits: %s", error)
 
-    def _create_entity(self, entity_id: str, given: Mapping[str, Any]) -> Flow[LimitedEntity]:
-        made = yield from settings.create_entity(self._scope, entity_id, **given)
+    def _create_entity(
+        self,
+        entity_id: str,
+        *,
+        name: str | None = None,
+        parent: str | None = None,
+        cascade: bool = False,
+        metadata: dict[str, Any] | None = None,
+    ) -> Flow[LimitedEntity]:
+        """Create an entity; only one with a parent, a name or metadata needs to be created."""
+        created = yield from settings.create_entity(
+            self._scope, entity_id, name=name, parent=parent, cascade=cascade, metadata=metadata
+        )
         self._context.cache.invalidate(entity_id)
-        return made
+        return created
 
     def _delete_entity(self, entity_id: str) -> Flow[LimitedEntity]:
-        removed = yield from settings.delete_entity(self._scope, entity_id)
+        """Delete an entity and its limits, and return it; raise ConditionFailed if it has children."""
+        deleted = yield from settings.delete_entity(self._scope, entity_id)
         self._context.cache.invalidate(entity_id)
-        return removed
-
-    def _read_system_limits(self) -> Flow[None]:
-        yield from settings.get_limits(self._scope)
-
-    def _as(self, actor: Actor, request_id: str | None) -> Self:
-        """Return a limiter that shares everything and names who changes what."""
-        other = object.__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other._scope = self._scope.acting(actor, request_id)
-        return other
+        return deleted

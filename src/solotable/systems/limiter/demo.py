@@ -1,7 +1,7 @@
 """`python -m solotable.systems.limiter.demo`: an organisation with two users, and the API on 127.0.0.1:8081.
 
-The credentials are made anew at each start and printed. The data lies in a temporary folder that goes with
-the process, unless `--folder` names another. `--seed-only` makes the data, says what there is and ends.
+Each start creates new credentials and prints them. The data is in a temporary folder that is deleted with the
+process, unless `--folder` names another. `--seed-only` creates the data, describes it and ends.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import TYPE_CHECKING
 from fastapi import FastAPI
 
 from solotable import Actor, AsyncDatabase, connect_async
-from solotable._store.runner import arun
 from solotable.errors import AlreadyExists
+from solotable.flow import arun, scope_of
 from solotable.systems.demo_server import Credential, Demo, make_auth, make_credentials
 
 from .admin.limits import Limit
 from .admin.namespaces import register
-from .async_rate_limiter import AsyncLimiter
 from .http.app import create_app, do_jobs, server_of
+from .http.bucket_feed import StreamSettings
 from .http.chat import router
-from .http.watch import StreamSettings
+from .rate_limiter import AsyncLimiter
 from .table import limiter
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ OPERATOR = Actor(id="operator", name="Olga", email="olga@limiter.example")
 
 
 def credentials() -> list[Credential]:
-    """Return new keys: one for each role, and an application of the other namespace."""
+    """Return new keys: one per role, and one for an application of the other namespace."""
     return make_credentials(
         [
             ("olga", "GLOBAL_OPERATOR", None),
@@ -47,18 +47,18 @@ def credentials() -> list[Credential]:
 
 
 async def seed(db: AsyncDatabase) -> None:
-    """Make the namespaces and all that is in them; nothing happens where they are already."""
+    """Create the namespaces and their content; those that exist stay as they are."""
     acting = db.acting(OPERATOR)
     for name in NAMESPACES:
         try:
-            made = await arun(register(acting.scope, name), db.engine)
+            created = await arun(register(scope_of(acting), name), db)
         except AlreadyExists:
             continue
-        await _fill(AsyncLimiter(db, made.id).acting(OPERATOR))
+        await _fill(AsyncLimiter(db, created.id).acting(OPERATOR))
 
 
 async def _fill(limits: AsyncLimiter) -> None:
-    """Make an organisation with two users, limits at each level, and some usage."""
+    """Create an organisation with two users, limits at each level, and some usage."""
     await limits.create_entity("org-1", name="The organisation")
     await limits.create_entity("user-1", name="Ann", parent="org-1", cascade=True)
     await limits.create_entity("user-2", name="Ben", parent="org-1", cascade=True)
@@ -72,13 +72,16 @@ async def _fill(limits: AsyncLimiter) -> None:
         entity="user-2",
         resource=MODEL,
     )
-    for user, tokens in (("user-1", 120), ("user-1", 80), ("user-2", 200)):
-        async with limits.acquire(user, MODEL, {"rpm": 1, "tpm": 250}) as lease:
+    for tokens in (120, 80):
+        async with limits.acquire("user-1", MODEL, {"rpm": 1, "tpm": 250}) as lease:
             lease.adjust(tpm=tokens - 250)
+    # No request of user-2: its five requests a minute are left to try.
+    async with limits.acquire("user-2", MODEL, {"tpm": 200}):
+        pass
 
 
 async def prepare(url: str) -> None:
-    """Make the data at a URL."""
+    """Create the data at a URL."""
     async with connect_async(url, limiter) as db:
         await seed(db)
     await asyncio.to_thread(do_jobs, url)
@@ -91,7 +94,7 @@ def demo_app(
     jobs_seconds: float | None = None,
     trusted_hosts: Sequence[str] = (),
 ) -> FastAPI:
-    """Return the API with the echo in it."""
+    """Return the API with the echo."""
     app = create_app(
         url,
         auth=make_auth(keys),
@@ -104,7 +107,7 @@ def demo_app(
 
 
 def greeting(keys: Sequence[Credential], port: int) -> str:
-    """Return what is printed: who may do what, and some lines to try."""
+    """Return the text to print: the keys, and commands to try."""
     base = f"http://127.0.0.1:{port}"
     by_name = {each.name: each.key for each in keys}
     rows = [f"  {each.role:<15} {each.tenant or 'all':<7} {each.key}" for each in keys]
@@ -117,10 +120,10 @@ def greeting(keys: Sequence[Credential], port: int) -> str:
             f"The limiter is at {base}, its documentation at {base}/docs",
             "Two namespaces, each with org-1 and its users user-1 and user-2 (5 requests a minute).",
             "",
-            "Keys, sent as x-api-key (who reaches all namespaces names one with x-tenant-id):",
+            "Keys, sent as x-api-key (with a key for all namespaces, x-tenant-id names one):",
             *rows,
             "",
-            "Try, the first one until a 429 comes:",
+            "Try these, the first one until it is refused with a 429:",
             f"  curl -si {app} {json_} -d '{said}' {base}/v1/chat/completions",
             f"  curl -s {app} {json_} -d '{taken}' {base}/acquire",
             f"  curl -s {app} '{base}/api/dashboard/availability/user-1?resource=echo-1'",

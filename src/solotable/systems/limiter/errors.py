@@ -1,14 +1,14 @@
-"""What the limiter raises; every text is one sentence with a way out.
+"""The errors of the limiter.
 
 SolotableError
-├── RateLimitExceeded       not enough tokens now; `retry_after_seconds` says when
-├── NeverSatisfiable        more is asked than a limit ever holds: waiting does not help (C1.13)
+├── RateLimitExceeded       not enough tokens now; see `retry_after_seconds`
+├── NeverSatisfiable        more than a limit ever holds: waiting does not help (C1.13)
 ├── NoLimits                no limits are set for the entity, the resource or the system
 ├── LeaseExpired            a lease was used after its end
-└── LimiterUnavailable      the table could not be asked, and on_unavailable is "block"
+└── LimiterUnavailable      the table is unavailable, and on_unavailable is "block"
     └── UnreadableBucket    the item at a bucket's key is not a bucket of this limiter
 
-Each goes from one process to another as it is: a pool's worker may raise it.
+Each can be pickled: a worker of a process pool may raise it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class LimitStatus:
     entity: str
     resource: str
     limit: Limit
-    #: In tokens, rounded down; below zero in debt; None where nobody looked.
+    #: In tokens, rounded down; below zero in debt; None if the bucket was not read.
     available: int | None
     #: In thousandths of a token.
     requested_milli: int
@@ -38,12 +38,12 @@ class LimitStatus:
 
     @property
     def requested(self) -> int | float:
-        """How many tokens were asked for."""
+        """The requested tokens."""
         return in_tokens(self.requested_milli)
 
     @property
     def exceeded(self) -> bool:
-        """Whether this limit is why the call was refused."""
+        """Whether this limit refused the call."""
         return self.retry_after_seconds > 0
 
     def as_dict(self) -> dict[str, Any]:
@@ -61,7 +61,7 @@ class LimitStatus:
 
 
 class RateLimitExceeded(SolotableError):
-    """There are not enough tokens now; nothing was taken from any limit."""
+    """Not enough tokens now; nothing was taken from any limit."""
 
     def __init__(self, statuses: Sequence[LimitStatus]) -> None:
         self.statuses = tuple(statuses)
@@ -81,21 +81,21 @@ class RateLimitExceeded(SolotableError):
 
     @property
     def primary_violation(self) -> LimitStatus:
-        """The limit that takes longest."""
+        """The limit with the longest wait."""
         return max(self.violations, key=lambda status: status.retry_after_seconds)
 
     @property
     def retry_after_seconds(self) -> float:
-        """In how many seconds every limit has enough, if nobody else takes it."""
+        """The seconds until every limit has enough, if nothing else is taken."""
         return self.primary_violation.retry_after_seconds
 
     @property
     def retry_after_header(self) -> str:
-        """The same as the Retry-After header has it: whole seconds, rounded up."""
+        """The value of a Retry-After header: whole seconds, rounded up."""
         return str(max(1, math.ceil(self.retry_after_seconds)))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the refusal as the body of a 429."""
+        """Return the body of a 429 response."""
         return {
             "error": "rate_limit_exceeded",
             "message": str(self),
@@ -105,7 +105,7 @@ class RateLimitExceeded(SolotableError):
 
 
 class NeverSatisfiable(SolotableError):
-    """More is asked than the limit ever holds."""
+    """More than the limit ever holds."""
 
     def __init__(self, entity: str, resource: str, limit: Limit, requested_milli: int) -> None:
         super().__init__(
@@ -140,14 +140,14 @@ class LeaseExpired(SolotableError):
     """A lease was used after its `with` block."""
 
     def __init__(self) -> None:
-        super().__init__("The lease has ended with its block; acquire another one.")
+        super().__init__("The lease ended with its block; acquire another one.")
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ()
 
 
 class LimiterUnavailable(SolotableError):
-    """The table could not be asked; `__cause__` says why."""
+    """The table is unavailable; see `__cause__`."""
 
 
 class UnreadableBucket(LimiterUnavailable):

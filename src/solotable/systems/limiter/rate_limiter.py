@@ -1,41 +1,86 @@
-"""The limiter, blocking. Every method names a flow and runs it."""
+"""The limiter, blocking and asyncio: each method runs a flow."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import inspect
 import threading
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Self, Unpack
+from collections.abc import Callable, Coroutine, Iterable, Mapping
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, Unpack
 
-from solotable import Actor, Database, Page
-from solotable._store.runner import run
+from solotable import AsyncDatabase, Database
 from solotable.errors import SolotableError
+from solotable.flow import Flow, Scope, arun, engine_of, run, scope_of
 
-from .admin import audit as trail
-from .admin import settings
-from .admin.audit import AuditRecord
-from .admin.entities import LimitedEntity, OnUnavailable, StoredLimits
+from .admin import audit as audit_trail
+from .admin import resolve, settings
+from .admin.entities import OnUnavailable
 from .admin.limits import Amount, Limit
-from .admin.resolve import EffectiveLimits, effective_limits
-from .buckets.acquire import levels
-from .core import EntityFields, LimiterCore, LimiterOptions, UsageFilter, UsagePageFilter
-from .errors import LimitStatus
-from .lease import Lease
+from .core import LimiterCore, LimiterOptions
+from .lease import AcquireRequest, AsyncLease, Lease
 from .table import limiter
-from .usage.report import UsagePage, UsageSummary, usage, usage_summary
+from .usage import report
+
+P = ParamSpec("P")
+ResultT = TypeVar("ResultT")
+MethodT = TypeVar("MethodT", bound=Callable[..., Any])
+
+
+def _of_scope(
+    flow: Callable[Concatenate[Scope, P], Flow[ResultT]],
+) -> Callable[Concatenate[LimiterCore, P], Flow[ResultT]]:
+    """Return a flow of a limiter that runs in its scope."""
+
+    def of_limiter(self: LimiterCore, /, *args: P.args, **kwargs: P.kwargs) -> Flow[ResultT]:
+        return flow(self._scope, *args, **kwargs)
+
+    return wraps(flow)(of_limiter)
+
+
+def _blocking(
+    flow: Callable[Concatenate[LimiterCore, P], Flow[ResultT]],
+) -> Callable[Concatenate[Limiter, P], ResultT]:
+    """Return the method of `Limiter` that runs a flow."""
+
+    def method(self: Limiter, /, *args: P.args, **kwargs: P.kwargs) -> ResultT:
+        return run(flow(self, *args, **kwargs), self._engine)
+
+    return _documented(method, flow)
+
+
+def _awaited(
+    flow: Callable[Concatenate[LimiterCore, P], Flow[ResultT]],
+) -> Callable[Concatenate[AsyncLimiter, P], Coroutine[Any, Any, ResultT]]:
+    """Return the method of `AsyncLimiter` that awaits a flow."""
+
+    async def method(self: AsyncLimiter, /, *args: P.args, **kwargs: P.kwargs) -> ResultT:
+        return await arun(flow(self, *args, **kwargs), self._engine)
+
+    return _documented(method, flow)
+
+
+def _documented(method: MethodT, flow: Callable[..., Any]) -> MethodT:
+    """Give a method the signature and docstring of its flow, with the result of the flow."""
+    signature = inspect.signature(flow)
+    result = str(signature.return_annotation).removeprefix("Flow[").removesuffix("]")
+    method.__doc__, method.__name__ = flow.__doc__, flow.__name__.removeprefix("_")
+    method.__signature__ = signature.replace(return_annotation=result)  # type: ignore[attr-defined]  # for help()
+    return method
 
 
 class Limiter(LimiterCore):
     """Token buckets on a table: `with limiter.acquire("user-1", "gpt-4", {"rpm": 1}) as lease`.
 
-    `limits` hold where none are stored. `cache_seconds` is how long stored limits are believed, and
-    `remember_rejections` how long a refusal is. A bucket that is written more than `shard_above` times a
-    second is spread over up to `most_shards` items; None never does.
+    `limits` apply where none are stored. `cache_seconds` is how long stored limits are cached, and
+    `remember_rejections` how long a refusal is. A bucket with more than `shard_above` writes per second is
+    spread over up to `most_shards` items; None disables that.
     """
 
     def __init__(self, db: Database, namespace: str = "default", **options: Unpack[LimiterOptions]) -> None:
-        super().__init__(db.scope.of_tenant(namespace), **options)
-        self._engine = db.engine
+        super().__init__(scope_of(db).of_tenant(namespace), **options)
+        self._engine = engine_of(db)
 
     @classmethod
     def open(cls, url: str, namespace: str = "default", **options: Unpack[LimiterOptions]) -> Self:
@@ -43,12 +88,8 @@ class Limiter(LimiterCore):
         return cls(limiter.open(url), namespace, **options)
 
     def close(self) -> None:
-        """Close the engine behind it."""
+        """Close the engine."""
         self._engine.close()
-
-    def acting(self, actor: Actor, *, request_id: str | None = None) -> Self:
-        """Return this limiter for what somebody changes; their name goes into the audit trail."""
-        return self._as(actor, request_id)
 
     def acquire(
         self,
@@ -59,112 +100,105 @@ class Limiter(LimiterCore):
         limits: Iterable[Limit] | None = None,
         on_unavailable: OnUnavailable | None = None,
     ) -> Lease:
-        """Return a lease: entered, it takes tokens from every limit that is named, or from none.
+        """Return a lease: its `with` block takes tokens from every limit that is named, or from none.
 
-        `limits` hold instead of the stored ones. Raises RateLimitExceeded, or NeverSatisfiable where
-        waiting would not help.
+        `limits` replace the stored ones. Raises RateLimitExceeded, or NeverSatisfiable if waiting does not
+        help.
         """
-        return Lease(
-            self._engine, self._context, self._order(entity, resource, consume, limits, on_unavailable)
-        )
+        request = AcquireRequest(entity, resource, consume, limits, on_unavailable)
+        return Lease(self._engine, self._context, request)
 
-    def available(
-        self, entity: str, resource: str, *, limits: Iterable[Limit] | None = None
-    ) -> dict[str, int]:
-        """Return how many tokens there are, with a parent that is charged too the fewer; nothing is taken."""
-        return run(self._available(entity, resource, limits), self._engine)
+    def ping(self, timeout: float = 1.0) -> bool:
+        """Return whether the table responds in time; never raises."""
+        responded = threading.Event()
 
-    def time_until(
+        def read() -> None:
+            with contextlib.suppress(SolotableError, OSError):
+                run(settings.get_limits(self._scope), self._engine)
+                responded.set()
+
+        threading.Thread(target=read, daemon=True).start()
+        return responded.wait(timeout)
+
+    available = _blocking(LimiterCore._available)
+    time_until = _blocking(LimiterCore._time_until)
+    statuses = _blocking(LimiterCore._statuses)
+    create_entity = _blocking(LimiterCore._create_entity)
+    delete_entity = _blocking(LimiterCore._delete_entity)
+    get_entity = _blocking(_of_scope(settings.get_entity))
+    children = _blocking(_of_scope(settings.children))
+    entities = _blocking(_of_scope(settings.entities))
+    set_limits = _blocking(LimiterCore._set_limits)
+    delete_limits = _blocking(LimiterCore._delete_limits)
+    get_limits = _blocking(_of_scope(settings.get_limits))
+    stored_limits = _blocking(_of_scope(settings.stored_limits))
+    limited_resources = _blocking(_of_scope(settings.limited_resources))
+    effective_limits = _blocking(_of_scope(resolve.effective_limits))
+    usage = _blocking(_of_scope(report.usage))
+    usage_summary = _blocking(_of_scope(report.usage_summary))
+    audit = _blocking(_of_scope(audit_trail.audit))
+
+
+class AsyncLimiter(LimiterCore):
+    """Token buckets on a table: `async with limiter.acquire("user-1", "gpt-4", {"rpm": 1}) as lease`.
+
+    The options are those of `Limiter`.
+    """
+
+    def __init__(
+        self, db: AsyncDatabase, namespace: str = "default", **options: Unpack[LimiterOptions]
+    ) -> None:
+        super().__init__(scope_of(db).of_tenant(namespace), **options)
+        self._engine = engine_of(db)
+
+    @classmethod
+    def open(cls, url: str, namespace: str = "default", **options: Unpack[LimiterOptions]) -> Self:
+        """Open a URL for the limiter's table alone."""
+        return cls(limiter.open_async(url), namespace, **options)
+
+    async def close(self) -> None:
+        """Close the engine."""
+        await self._engine.close()
+
+    def acquire(
         self,
         entity: str,
         resource: str,
         consume: Mapping[str, Amount],
         *,
         limits: Iterable[Limit] | None = None,
-    ) -> float:
-        """Return in how many seconds there are enough, if nobody takes any; NeverSatisfiable if never."""
-        return run(self._time_until(entity, resource, consume, limits), self._engine)
-
-    def statuses(self, entity: str, resource: str) -> list[LimitStatus]:
-        """Return every limit of an entity, and of a parent that is charged too."""
-        return run(levels(self._context, entity, resource, {}), self._engine)
-
-    def ping(self, timeout: float = 1.0) -> bool:
-        """Whether the table answers in time; never raises."""
-        answered = threading.Event()
-
-        def ping() -> None:
-            with contextlib.suppress(SolotableError, OSError):
-                run(self._read_system_limits(), self._engine)
-                answered.set()
-
-        threading.Thread(target=ping, daemon=True).start()
-        return answered.wait(timeout)
-
-    def create_entity(self, entity_id: str, **given: Unpack[EntityFields]) -> LimitedEntity:
-        """Make an entity; only one with a parent, cascading, or with a name needs to be made."""
-        return run(self._create_entity(entity_id, given), self._engine)
-
-    def get_entity(self, entity_id: str) -> LimitedEntity | None:
-        """Return an entity, or None."""
-        return run(settings.get_entity(self._scope, entity_id), self._engine)
-
-    def delete_entity(self, entity_id: str) -> LimitedEntity:
-        """Remove an entity and its limits, and return it; refused while it has children."""
-        return run(self._delete_entity(entity_id), self._engine)
-
-    def children(self, entity_id: str, *, limit: int = 50, cursor: str | None = None) -> Page[LimitedEntity]:
-        """Return a page of an entity's children."""
-        return run(settings.children(self._scope, entity_id, limit=limit, cursor=cursor), self._engine)
-
-    def entities(self, *, limit: int = 50, cursor: str | None = None) -> Page[LimitedEntity]:
-        """Return a page of all entities."""
-        return run(settings.entities(self._scope, limit=limit, cursor=cursor), self._engine)
-
-    def set_limits(
-        self,
-        limits: Iterable[Limit] | None,
-        *,
-        entity: str | None = None,
-        resource: str | None = None,
         on_unavailable: OnUnavailable | None = None,
-    ) -> StoredLimits:
-        """Store limits: of an entity for a resource, of an entity, of a resource, or of the system.
+    ) -> AsyncLease:
+        """Return a lease: its `async with` block takes tokens from every limit that is named, or from none.
 
-        A level replaces the next one whole. `on_unavailable` is the system's alone.
+        `limits` replace the stored ones. Raises RateLimitExceeded, or NeverSatisfiable if waiting does not
+        help.
         """
-        return run(self._set_limits(limits, entity, resource, on_unavailable), self._engine)
+        request = AcquireRequest(entity, resource, consume, limits, on_unavailable)
+        return AsyncLease(self._engine, self._context, request)
 
-    def get_limits(self, *, entity: str | None = None, resource: str | None = None) -> StoredLimits | None:
-        """Return what is stored at one level; nothing is inherited here."""
-        return run(settings.get_limits(self._scope, entity=entity, resource=resource), self._engine)
+    async def ping(self, timeout: float = 1.0) -> bool:  # noqa: ASYNC109 - the question is about time
+        """Return whether the table responds in time; never raises."""
+        try:
+            await asyncio.wait_for(arun(settings.get_limits(self._scope), self._engine), timeout)
+        except (SolotableError, TimeoutError, OSError):
+            return False
+        return True
 
-    def delete_limits(self, *, entity: str | None = None, resource: str | None = None) -> StoredLimits | None:
-        """Remove the limits of a level, and return them; the next level holds then."""
-        return run(self._delete_limits(entity, resource), self._engine)
-
-    def stored_limits(self, *, limit: int = 50, cursor: str | None = None) -> Page[StoredLimits]:
-        """Return a page of every level that is set."""
-        return run(settings.stored_limits(self._scope, limit=limit, cursor=cursor), self._engine)
-
-    def limited_resources(self, *, entity: str | None = None) -> Sequence[StoredLimits]:
-        """Return the levels that are set for an entity, or for all, by resource."""
-        return run(settings.limited_resources(self._scope, entity=entity), self._engine)
-
-    def effective_limits(self, entity: str, resource: str) -> EffectiveLimits:
-        """Return which limits hold, and by which level; past every cache."""
-        return run(effective_limits(self._scope, entity, resource), self._engine)
-
-    def usage(self, **asked: Unpack[UsagePageFilter]) -> UsagePage:
-        """Return a page of usage by hour, day or month, oldest first."""
-        return run(usage(self._scope, **asked), self._engine)
-
-    def usage_summary(self, **asked: Unpack[UsageFilter]) -> UsageSummary:
-        """Return totals, means and peaks by limit."""
-        return run(usage_summary(self._scope, **asked), self._engine)
-
-    def audit(
-        self, *, entity: str | None = None, limit: int = 50, cursor: str | None = None
-    ) -> Page[AuditRecord]:
-        """Return a page of who changed which entity and which limits, newest first."""
-        return run(trail.audit(self._scope, entity=entity, limit=limit, cursor=cursor), self._engine)
+    available = _awaited(LimiterCore._available)
+    time_until = _awaited(LimiterCore._time_until)
+    statuses = _awaited(LimiterCore._statuses)
+    create_entity = _awaited(LimiterCore._create_entity)
+    delete_entity = _awaited(LimiterCore._delete_entity)
+    get_entity = _awaited(_of_scope(settings.get_entity))
+    children = _awaited(_of_scope(settings.children))
+    entities = _awaited(_of_scope(settings.entities))
+    set_limits = _awaited(LimiterCore._set_limits)
+    delete_limits = _awaited(LimiterCore._delete_limits)
+    get_limits = _awaited(_of_scope(settings.get_limits))
+    stored_limits = _awaited(_of_scope(settings.stored_limits))
+    limited_resources = _awaited(_of_scope(settings.limited_resources))
+    effective_limits = _awaited(_of_scope(resolve.effective_limits))
+    usage = _awaited(_of_scope(report.usage))
+    usage_summary = _awaited(_of_scope(report.usage_summary))
+    audit = _awaited(_of_scope(audit_trail.audit))

@@ -1,10 +1,10 @@
 """The audit trail: who changed which entity, limits or namespace; 90 days in the table, longer as an archive.
 
-Writes leave their events in their own transactions (`Outbox`); delivery makes a record of each, under a key
-that follows from the event alone, so that one delivered twice is kept once. What is done to the registry of
-namespaces is in the trail of the reserved namespace `_`, which outlives every other.
+Writes record their events in their own transactions (`Outbox`). Delivery makes an audit record of each, with
+a key that depends on the event alone, so that an event that is delivered twice is recorded once. Changes of
+the registry of namespaces are in the trail of the reserved namespace `_`, which is never purged.
 
-Acquires are not in here: they are counted by usage.
+Acquires are not audited; usage counts them.
 """
 
 from __future__ import annotations
@@ -16,25 +16,17 @@ from typing import Annotated, Any, BinaryIO, Literal, Self
 
 from pydantic import Field
 
-from solotable._entities.declare.fields import FROM_SCOPE, TTL, Json
-from solotable._entities.keys.key import Key
-from solotable._entities.patterns.pattern import pattern
-from solotable._entities.patterns.query import Query
-from solotable._entities.traits.events import Event, EventVerb
-from solotable._entities.traits.retention import Retention
-from solotable._flows.retry import Flow
-from solotable._flows.scope import Scope
-from solotable._flows.verbs import query
-from solotable._store.page import Page
+from solotable import FROM_SCOPE, TTL, Event, Json, Key, Page, Query, Retention, pattern
 from solotable.errors import DataError
+from solotable.flow import Flow, Scope, page
 from solotable.jobs.sinks import AuditSink
 from solotable.systems.limiter.table import limiter
 
 from .entities import RESERVED, FlatEntity
 from .names import DEFAULT, entity_name
 
-KEPT = timedelta(days=90)
-_AT_ONCE = 500
+RETENTION = timedelta(days=90)
+_PAGE_RECORDS = 500
 
 Action = Literal[
     "entity_created",
@@ -55,17 +47,17 @@ class AuditRecord(FlatEntity, table=limiter):
 
     key = Key("{namespace}#AUDIT", "AUDIT#{at:us}#{event_id}")
     by_entity = Key("{namespace}#AUDIT#{entity}", "{at:us}#{event_id}", index="GSI1")
-    retention = Retention(KEPT, since="at")
+    retention = Retention(RETENTION, since="at")
 
     namespace: str = FROM_SCOPE
     at: datetime
     event_id: str
     action: Action
-    #: The entity that it is about, None for resources, the system and namespaces.
+    #: The entity, None for resources, the system and namespaces.
     entity: str | None = None
-    #: The resource, None for all of them.
+    #: The resource, None for all resources.
     resource: str | None = None
-    #: What people call it.
+    #: The name for users.
     title: str
     actor_id: str | None = None
     actor_name: str | None = None
@@ -90,23 +82,20 @@ class AuditRecord(FlatEntity, table=limiter):
     @classmethod
     def of(cls, event: Event) -> AuditRecord:
         """Return the record of an event."""
-        shown = event.model_dump(mode="json", include={"snapshot", "changes"})
-        actor, snapshot = event.actor, shown["snapshot"]
-        entity, resource, title = _about(event, snapshot)
+        content = event.model_dump(mode="json", include={"snapshot", "changes"})
+        entity, resource, title = _subject(event, content["snapshot"])
+        actor = {} if event.actor is None else event.actor.model_dump(include={"id", "name", "email"})
         return cls(
             namespace=event.tenant or RESERVED,
             at=event.at,
             event_id=event.id,
-            action=action_of(event.target.entity, event.verb, snapshot, shown["changes"]),
+            action=action_of(event.target.entity, event.verb, **content),
             entity=entity,
             resource=resource,
             title=title,
-            actor_id=None if actor is None else actor.id,
-            actor_name=None if actor is None else actor.name,
-            actor_email=None if actor is None else actor.email,
             request_id=event.request_id,
-            snapshot=snapshot,
-            changes=shown["changes"],
+            **{f"actor_{name}": value for name, value in actor.items()},
+            **content,
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -115,7 +104,7 @@ class AuditRecord(FlatEntity, table=limiter):
 
 
 def audit_sink() -> AuditSink:
-    """Return the sink that keeps the trail: `deliver(db, [audit_sink()])`."""
+    """Return the sink that writes the trail: `deliver(db, [audit_sink()])`."""
     return AuditSink(AuditRecord.of)
 
 
@@ -123,69 +112,63 @@ def audit(
     scope: Scope, *, entity: str | None = None, limit: int = 50, cursor: str | None = None
 ) -> Flow[Page[AuditRecord]]:
     """Return a page of a namespace's trail, or of one entity's, newest first."""
-    asked = AuditRecord.of_namespace() if entity is None else AuditRecord.of_entity(entity_name(entity))
-    return Page.of((yield from query.page(scope, asked, limit=limit, cursor=cursor)))
+    rows = AuditRecord.of_namespace() if entity is None else AuditRecord.of_entity(entity_name(entity))
+    return (yield from page(scope, rows, limit=limit, cursor=cursor))
 
 
 def registry_audit(scope: Scope, *, limit: int = 50, cursor: str | None = None) -> Flow[Page[AuditRecord]]:
-    """Return a page of what was done to namespaces themselves, newest first."""
-    return (yield from audit(scope.of_tenant(RESERVED), limit=limit, cursor=cursor))
+    """Return a page of the changes of namespaces, newest first."""
+    return audit(scope.of_tenant(RESERVED), limit=limit, cursor=cursor)
 
 
 def archive(scope: Scope, file: BinaryIO, *, before: datetime, since: datetime | None = None) -> Flow[int]:
-    """Write the trail of a namespace into a file as gzip of JSON lines, oldest first; return how many.
+    """Write the trail of a namespace to a file as gzipped JSON lines, oldest first; return how many.
 
-    The same records give the same bytes. Nothing is removed: the time to live does that.
+    The same records give the same bytes. Nothing is deleted: the time to live does that.
     """
     if since is not None and since >= before:
-        raise DataError(f"An archive ends after it begins; {since} to {before} was given.")
-    asked = AuditRecord.key.query()
-    asked = asked.before(at=before) if since is None else asked.between(at=(since, before))
-    prepared = query.prepare(scope, asked)
-    count, start = 0, None
+        raise DataError(f"An archive ends after it begins; got {since} to {before}.")
+    rows = AuditRecord.key.query()
+    rows = rows.before(at=before) if since is None else rows.between(at=(since, before))
+    count, cursor = 0, None
     with gzip.GzipFile(fileobj=file, mode="wb", filename="", mtime=0) as packed:
         while True:
-            some = yield from query.rows(scope, prepared, start, _AT_ONCE)
-            for record in some.rows:
+            found = yield from page(scope, rows, limit=_PAGE_RECORDS, cursor=cursor)
+            for record in found:
                 if record.at < before:
                     packed.write(json.dumps(record.as_dict(), sort_keys=True).encode() + b"\n")
                     count += 1
-            start = some.last_key
-            if start is None:
+            cursor = found.cursor
+            if cursor is None:
                 return count
 
 
-def action_of(target: str, verb: EventVerb, snapshot: dict[str, Any], changes: dict[str, Any]) -> Action:
+_ACTIONS: dict[tuple[str, str], Action] = {
+    ("LimitedEntity", "created"): "entity_created",
+    ("LimitedEntity", "updated"): "entity_updated",
+    ("LimitedEntity", "deleted"): "entity_deleted",
+    ("Namespace", "created"): "namespace_created",
+    ("Namespace", "deleted"): "namespace_purged",
+}
+_STATUS_ACTIONS: dict[str, Action] = {"active": "namespace_recovered", "deleted": "namespace_deleted"}
+
+
+def action_of(target: str, verb: str, snapshot: dict[str, Any], changes: dict[str, Any]) -> Action:
     """Return what an event was, in the limiter's words."""
     if target == "StoredLimits":
         return "limits_set" if snapshot.get("state") else "limits_deleted"
-    if target == "Namespace":
-        if verb == "deleted":
-            return "namespace_purged"
-        status = changes.get("status", {}).get("after")
-        if status == "active":
-            return "namespace_recovered"
-        return "namespace_deleted" if status == "deleted" else _PLAIN["namespace", verb]
-    return _PLAIN["entity", verb]
+    if target == "Namespace" and verb == "updated":
+        return _STATUS_ACTIONS.get(changes.get("status", {}).get("after"), "namespace_purging")
+    return _ACTIONS[target, verb]
 
 
-_PLAIN: dict[tuple[str, str], Action] = {
-    ("entity", "created"): "entity_created",
-    ("entity", "updated"): "entity_updated",
-    ("entity", "deleted"): "entity_deleted",
-    ("namespace", "created"): "namespace_created",
-    ("namespace", "updated"): "namespace_purging",
-}
-
-
-def _about(event: Event, snapshot: dict[str, Any]) -> tuple[str | None, str | None, str]:
-    """Return the entity and the resource that an event is about, and what people call it."""
-    if event.target.entity == "StoredLimits":
-        owner, resource = snapshot["owner"], snapshot["resource"]
-        entity = None if owner == DEFAULT else owner
-        on = None if resource == DEFAULT else resource
-        return entity, on, " on ".join(filter(None, (entity, on))) or "system"
+def _subject(event: Event, snapshot: dict[str, Any]) -> tuple[str | None, str | None, str]:
+    """Return the entity and the resource of an event, and their name for users."""
     title = event.target.title
+    if event.target.entity == "StoredLimits":
+        entity = None if snapshot["owner"] == DEFAULT else snapshot["owner"]
+        resource = None if snapshot["resource"] == DEFAULT else snapshot["resource"]
+        return entity, resource, " on ".join(filter(None, (entity, resource))) or "system"
     if event.target.entity == "LimitedEntity":
         return snapshot["entity_id"], None, title or snapshot["entity_id"]
     return None, None, title or event.target.entity

@@ -1,14 +1,13 @@
-"""What the limiter keeps besides its buckets: entities, how many children each has, and stored limits.
+"""The limiter's entities besides buckets: limited entities, the counts of their children, stored limits.
 
-Every item is flat: metadata is one JSON text, and a stored record with a map or a list in it is refused, not
-read around (S1.1-S1.3). The items that one acquire looks up are small and lie under keys that are known
-beforehand, so that they come with one BatchGetItem.
+Every item is flat: metadata is one JSON string, and a stored item with a map or a list is rejected
+(S1.1-S1.3). The items that an acquire needs are small and have known keys, so that one BatchGetItem reads
+them.
 
-Two levels only: an entity of no parent has a `Family` beside it, which counts its children. A child is
-counted there in its own transaction, so the parent is there, has no parent itself, and goes last.
+There are two levels: an entity without a parent has a `Family`, which counts its children. A child is
+counted in its own transaction. So its parent exists, has no parent itself, and is deleted last.
 
-Stored limits are never removed but emptied: a `revision` that went back to nothing would make older limits
-look newer to a bucket.
+Stored limits are emptied, never deleted: with a lower `revision`, older limits would look newer to a bucket.
 """
 
 from __future__ import annotations
@@ -19,53 +18,65 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field
 
-from solotable._entities.declare.entity import Entity
-from solotable._entities.declare.fields import FROM_SCOPE, Counter, Created, Json, Version
-from solotable._entities.keys.key import Key
-from solotable._entities.patterns.pattern import pattern
-from solotable._entities.patterns.query import Query
-from solotable._entities.traits.counters import Counted
-from solotable._entities.traits.outbox import Outbox
-from solotable._values import Item
+from solotable import (
+    FROM_SCOPE,
+    Counted,
+    Counter,
+    Created,
+    Entity,
+    Json,
+    Key,
+    Outbox,
+    Query,
+    Version,
+    pattern,
+)
 from solotable.errors import DataError
+from solotable.flow import Item
 from solotable.systems.limiter.table import limiter
 
 from .limits import Limits, parse
 from .names import DEFAULT
 
-#: What an entity may say of itself; more would make every lookup dearer.
+#: The longest metadata, in bytes of JSON; more would make every lookup dearer.
 MOST_METADATA = 2_000
-#: The namespace that nobody can have; the registry's own trail is there.
+#: The namespace of the registry's own audit trail; no user can register it.
 RESERVED = "_"
 OnUnavailable = Literal["block", "allow"]
 
 
-def _small(given: dict[str, Any]) -> dict[str, Any]:
+def check_on_unavailable(given: object) -> None:
+    """Raise DataError unless a value is "block", "allow" or None."""
+    if given not in (None, "block", "allow"):
+        raise DataError(f'on_unavailable is "block" or "allow"; got {given!r}.')
+
+
+def _check_size(given: dict[str, Any]) -> dict[str, Any]:
     try:
         size = len(json.dumps(given, allow_nan=False).encode())
-    except (TypeError, ValueError) as refused:
-        raise ValueError(f"metadata is JSON: {refused}") from refused
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"metadata is JSON: {error}") from error
     if size > MOST_METADATA:
-        raise ValueError(f"metadata is at most {MOST_METADATA} bytes of JSON; these are {size}")
+        raise ValueError(f"metadata is at most {MOST_METADATA} bytes of JSON; got {size}")
     return given
 
 
 class FlatEntity(Entity):
-    """An entity whose stored items have neither maps nor lists, known ones or not."""
+    """An entity whose stored items have neither maps nor lists, also in attributes without a field."""
 
     def keep_unknown(self, attributes: Item) -> None:
-        """Keep attributes that the model has no field for, or refuse the item for a nested one (S1.2)."""
+        """Keep attributes without a field; reject the item if one is nested (S1.2)."""
         nested = next((name for name, value in attributes.items() if "M" in value or "L" in value), None)
         if nested is not None:
             raise DataError(
                 f"A stored {type(self).__name__} has the nested attribute {nested!r}; the limiter's items "
-                f"are flat, so write it anew with its fields beside each other."
+                f"are flat, so write it again with top-level attributes."
             )
         super().keep_unknown(attributes)
 
 
 class Family(FlatEntity, table=limiter):
-    """How many children an entity of no parent has; it is there exactly as long as that entity."""
+    """The number of children of an entity without a parent; it exists as long as that entity."""
 
     key = Key("{namespace}#ENTITY#{entity_id}", "FAMILY")
 
@@ -75,10 +86,10 @@ class Family(FlatEntity, table=limiter):
 
 
 class LimitedEntity(FlatEntity, table=limiter):
-    """Whose calls are limited: a user, a project, an API key; it may belong to a parent.
+    """What is limited: a user, a project, an API key; it may have a parent.
 
-    `cascade` charges the parent with whatever is charged here. `family` and `level` follow from the parent
-    (`made` fills them in) and order the list: a parent, then its children.
+    `cascade` charges the parent with every charge of this entity. `family` and `level` follow from the
+    parent (`new` sets them) and order the list: a parent, then its children.
     """
 
     key = Key("{namespace}#ENTITY#{entity_id}", "ENTITY")
@@ -91,32 +102,11 @@ class LimitedEntity(FlatEntity, table=limiter):
     name: Annotated[str, Field(max_length=256)]
     parent_id: str | None = None
     cascade: bool = False
-    metadata: Annotated[dict[str, Any], AfterValidator(_small), Json()] = Field(default_factory=dict)
+    metadata: Annotated[dict[str, Any], AfterValidator(_check_size), Json()] = Field(default_factory=dict)
     family: str
     level: Annotated[int, Field(ge=1, le=2)] = 1
     version: Annotated[int, Version()] = 0
     created: Annotated[datetime | None, Created()] = None
-
-    @classmethod
-    def made(
-        cls,
-        entity_id: str,
-        *,
-        name: str | None,
-        parent: str | None,
-        cascade: bool,
-        metadata: dict[str, Any] | None,
-    ) -> Self:
-        """Return a new entity."""
-        return cls(
-            entity_id=entity_id,
-            name=entity_id if name is None else name,
-            parent_id=parent,
-            cascade=cascade,
-            metadata=metadata or {},
-            family=entity_id if parent is None else parent,
-            level=1 if parent is None else 2,
-        )
 
     @pattern
     @classmethod
@@ -132,10 +122,10 @@ class LimitedEntity(FlatEntity, table=limiter):
 
 
 class StoredLimits(FlatEntity, table=limiter):
-    """The limits of one level: of an entity or of all (`_default_`), on a resource or on all.
+    """The limits of one level: of an entity or of all (`_default_`), for a resource or for all.
 
-    `state` is None once they were deleted; then the item stays for its revision alone and is in no list.
-    `rules` is None also where only `on_unavailable` is set, which the system level alone may do.
+    `state` is None after a deletion; the item stays for its revision and is in no list. `rules` is also None
+    if only `on_unavailable` is set, which only the system level can do.
     """
 
     key = Key("{namespace}#LIMITS#{owner}", "LIMITS#{resource}")
@@ -154,13 +144,27 @@ class StoredLimits(FlatEntity, table=limiter):
 
     @property
     def limits(self) -> Limits | None:
-        """The limits of this level, None where there are none."""
+        """The limits of this level, None without any."""
         return None if self.rules is None or self.state is None else parse(self.rules)
 
     @property
     def entity(self) -> str | None:
-        """The entity that they are of, None: of all."""
+        """The entity, None for all entities."""
         return None if self.owner == DEFAULT else self.owner
+
+    @property
+    def resource_name(self) -> str | None:
+        """The resource, None for all resources."""
+        return None if self.resource == DEFAULT else self.resource
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the level as JSON has it; None is all entities, or all resources."""
+        return {
+            "entity": self.entity,
+            "resource": self.resource_name,
+            "limits": None if self.limits is None else [limit.as_dict() for limit in self.limits],
+            "on_unavailable": self.on_unavailable,
+        }
 
     @pattern
     @classmethod

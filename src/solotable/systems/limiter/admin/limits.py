@@ -1,38 +1,37 @@
-"""Limits: how many tokens a bucket holds and how quickly it fills, and amounts of tokens.
+"""Limits: how many tokens a bucket holds and how fast it refills; and amounts of tokens.
 
-Everything is whole: a limit's numbers are integers, and an amount is a number of thousandths of a token.
+All numbers are whole: those of a limit, and an amount is in thousandths of a token.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from decimal import Context, Decimal, Inexact
 from typing import Any, Self
 
 from solotable.errors import DataError
 
-from .names import limit_name, shown
+from .names import limit_name, shorten
 
 #: Tokens are counted in thousandths.
 MILLI = 1000
 MICROSECONDS = 1_000_000
-#: The most that a limit may hold or refill, and the longest period: everything stays within the 38 digits
-#: that a number of DynamoDB has.
+#: The most tokens of a limit, and the longest period: all numbers fit in DynamoDB's 38 digits.
 MOST_TOKENS = 10**12
 LONGEST_PERIOD_SECONDS = 366 * 86_400
 MOST_LIMITS = 10
 
-#: Not the program's own, which may round.
+#: Not the program's own context, which may round.
 _EXACT = Context(prec=60, traps=[Inexact])
 
-#: An amount of tokens as callers give it; thousandths are the finest.
+#: An amount of tokens as callers give it, in thousandths at the finest.
 Amount = int | float | Decimal
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A token bucket: it holds `capacity` tokens and `refill` more come in each `period_seconds`."""
+    """A token bucket: it holds `capacity` tokens, and `refill` tokens come in per `period_seconds`."""
 
     name: str
     capacity: int
@@ -50,27 +49,27 @@ class Limit:
             if type(value) is not int or not 0 < value <= most:
                 raise DataError(
                     f"The {field} of limit {self.name!r} is a whole number from 1 to {most}; "
-                    f"{shown(value)} was given."
+                    f"got {shorten(value)}."
                 )
 
     @classmethod
     def per_second(cls, name: str, rate: int, *, burst: int | None = None) -> Self:
-        """Return a limit of so many tokens a second."""
+        """Return a limit of so many tokens per second."""
         return cls(name, rate if burst is None else burst, rate, 1)
 
     @classmethod
     def per_minute(cls, name: str, rate: int, *, burst: int | None = None) -> Self:
-        """Return a limit of so many tokens a minute."""
+        """Return a limit of so many tokens per minute."""
         return cls(name, rate if burst is None else burst, rate, 60)
 
     @classmethod
     def per_hour(cls, name: str, rate: int, *, burst: int | None = None) -> Self:
-        """Return a limit of so many tokens an hour."""
+        """Return a limit of so many tokens per hour."""
         return cls(name, rate if burst is None else burst, rate, 3600)
 
     @classmethod
     def per_day(cls, name: str, rate: int, *, burst: int | None = None) -> Self:
-        """Return a limit of so many tokens a day."""
+        """Return a limit of so many tokens per day."""
         return cls(name, rate if burst is None else burst, rate, 86_400)
 
     @classmethod
@@ -80,14 +79,16 @@ class Limit:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read what `str` gives: `rpm=100/60`, or `rpm=100/60+150` where it holds more than it refills."""
+        """Parse what `str` returns: `rpm=100/60`, or `rpm=100/60+150` if it holds more than it refills."""
         name, equals, rest = text.partition("=")
         rate, slash, tail = rest.partition("/")
         period, plus, burst = tail.partition("+")
         numbers = [rate, period, *([burst] if plus else [])]
         # isdecimal is also true of other scripts' digits.
         if not (equals and slash and all(each.isascii() and each.isdecimal() for each in numbers)):
-            raise DataError(f"{text!r} is no limit; write name=tokens/seconds, or name=tokens/seconds+burst.")
+            raise DataError(
+                f"{text!r} is not a limit; write name=tokens/seconds, or name=tokens/seconds+burst."
+            )
         return cls(name, int(burst) if plus else int(rate), int(rate), int(period))
 
     def __str__(self) -> str:
@@ -96,12 +97,7 @@ class Limit:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the limit as JSON has it."""
-        return {
-            "name": self.name,
-            "capacity": self.capacity,
-            "refill": self.refill,
-            "period_seconds": self.period_seconds,
-        }
+        return asdict(self)
 
 
 #: The limits of one bucket, by name.
@@ -109,12 +105,12 @@ Limits = tuple[Limit, ...]
 
 
 def limits_of(given: Iterable[Limit]) -> Limits:
-    """Return limits in the order of their names, or refuse two of one name, none, or too many."""
+    """Return limits in the order of their names; raise DataError for none, too many, or a name twice."""
     found = tuple(sorted(given, key=lambda limit: limit.name))
     if not found:
         raise DataError("At least one limit is needed; delete the limits to have none.")
     if len(found) > MOST_LIMITS:
-        raise DataError(f"At most {MOST_LIMITS} limits go together; {len(found)} were given.")
+        raise DataError(f"A bucket has at most {MOST_LIMITS} limits; got {len(found)}.")
     names = [limit.name for limit in found]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -123,34 +119,31 @@ def limits_of(given: Iterable[Limit]) -> Limits:
 
 
 def render(limits: Limits) -> str:
-    """Return limits as the text that is stored."""
+    """Return limits in their stored form."""
     return ";".join(map(str, limits))
 
 
 def parse(text: str) -> Limits:
-    """Read what `render` gave."""
+    """Parse what `render` returned."""
     return limits_of(map(Limit.parse, text.split(";")))
 
 
 def milli(amount: Amount, name: str = "an amount") -> int:
-    """Return an amount in thousandths of a token, or refuse one that is finer, or no number."""
+    """Return an amount in thousandths of a token; raise DataError for a finer one, or another type."""
     if type(amount) is not int and not isinstance(amount, (float, Decimal)):
-        raise DataError(f"{name} is a number of tokens; {shown(amount)} was given.")
+        raise DataError(f"{name} is a number of tokens; got {shorten(amount)}.")
     if isinstance(amount, int):
         found: int | None = amount * MILLI
     else:
-        found = _exactly(amount if isinstance(amount, Decimal) else Decimal(str(amount)))
+        found = _exact_milli(amount if isinstance(amount, Decimal) else Decimal(str(amount)))
     if found is None:
-        raise DataError(
-            f"{name} is a number of tokens, in thousandths at the finest; {shown(amount)} was given."
-        )
+        raise DataError(f"{name} is a number of tokens with at most three decimals; got {shorten(amount)}.")
     if abs(found) > MOST_TOKENS * MILLI:
-        raise DataError(f"{name} is at most {MOST_TOKENS} tokens; {shown(amount)} was given.")
+        raise DataError(f"{name} is at most {MOST_TOKENS} tokens; got {shorten(amount)}.")
     return found
 
 
-def _exactly(amount: Decimal) -> int | None:
-    """Return an amount in thousandths, None for one that is finer or infinite."""
+def _exact_milli(amount: Decimal) -> int | None:
     if not amount.is_finite():
         return None
     if amount.copy_abs() > MOST_TOKENS:
@@ -163,7 +156,7 @@ def _exactly(amount: Decimal) -> int | None:
 
 
 def in_tokens(amount: int) -> int | float:
-    """Return thousandths as tokens: a whole number where it is one.
+    """Return thousandths as tokens, a whole number if possible.
 
     >>> in_tokens(1500), in_tokens(-2000)
     (1.5, -2)
@@ -171,8 +164,10 @@ def in_tokens(amount: int) -> int | float:
     return amount / MILLI if amount % MILLI else amount // MILLI
 
 
-def wanted(limits: Limits, consume: Mapping[str, Amount], *, signed: bool = False) -> dict[str, int]:
-    """Return what a call asks of each limit that it names, in thousandths; nothing of none is refused."""
+def amounts_by_limit(
+    limits: Limits, consume: Mapping[str, Amount], *, signed: bool = False
+) -> dict[str, int]:
+    """Return what a call takes from each limit that it names, in thousandths and without zeros."""
     known = {limit.name for limit in limits}
     unknown = next((name for name in consume if name not in known), None)
     if unknown is not None:
@@ -182,6 +177,6 @@ def wanted(limits: Limits, consume: Mapping[str, Amount], *, signed: bool = Fals
         negative = next((name for name, amount in found.items() if amount < 0), None)
         if negative is not None:
             raise DataError(
-                f"The amount of {negative!r} is below zero; tokens are given back by lease.release()."
+                f"The amount of {negative!r} is below zero; give tokens back with lease.release()."
             )
     return {name: amount for name, amount in found.items() if amount}

@@ -1,41 +1,40 @@
-"""Which limits count: entity and resource, then the entity, then the resource, then the system.
+"""Which limits apply: of entity and resource, else of the entity, else of the resource, else the system's.
 
-A level replaces the ones after it and never mixes with them. What an acquire has to know comes with one
-BatchGetItem of at most five small items, and is kept for a while, also that there is nothing. An entity that
-was never made is like one without a parent.
+A level replaces the ones after it and never mixes with them. One BatchGetItem of at most five small items
+reads all that an acquire needs, and the result is cached, also that nothing is set. An entity that was never
+created is like one without a parent.
 
-The cache answers for one namespace. It knows nothing of writes by other processes: those are seen when its
-time has passed, or at once where a bucket shows a higher revision.
+The cache is of one namespace. It sees changes by other processes when its entries expire, or at once when a
+bucket has a higher revision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal
 
-from solotable._flows.retry import Flow
-from solotable._flows.scope import Scope
-from solotable._flows.verbs.get import fetch
-from solotable.fork_safe import new_lock
+from solotable.cache import CacheStats, TTLCache
+from solotable.flow import Flow, Scope, decode_entity, get_items, key_of
+from solotable.systems.limiter.table import limiter
 
 from .entities import LimitedEntity, OnUnavailable, StoredLimits
 from .limits import Limits
 from .names import DEFAULT, entity_name, resource_name
 
-KeyT = TypeVar("KeyT")
-ValueT = TypeVar("ValueT")
 Source = Literal["entity-resource", "entity", "resource", "system"]
-#: For so long after a change of our own, what is loaded is read consistently.
-_SETTLING_SECONDS = 5.0
+_SOURCES: tuple[Source, ...] = ("entity-resource", "entity", "resource", "system")
+#: For this time after a change by this process, limits are read consistently.
+_CONSISTENT_SECONDS = 5.0
+_Level = StoredLimits | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectiveLimits:
-    """What counts for an entity on a resource.
+    """The limits of an entity for a resource, and the level that they come from.
 
-    `revision` is the highest of all levels, also of those that were deleted or count for less: it goes up
-    with every change that could matter, and never down.
+    `revision` is the highest of all levels, also of deleted ones and of those that do not apply: it rises
+    with every change that could matter, and never falls.
     """
 
     limits: Limits | None = None
@@ -46,111 +45,72 @@ class EffectiveLimits:
     on_unavailable: OnUnavailable | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CacheStats:
-    """How often the cache knew the answer, and how many it holds."""
-
-    hits: int
-    misses: int
-    entries: int
-
-
 class LimitsCache:
-    """The settings that were looked up lately; safe for threads, never more than `most` entries.
+    """Effective limits that were resolved lately.
 
-    `get` takes no lock: a dict answers whole or not at all. Levels that all entities share (resource and
-    system) are kept apart, so that a new entity costs three small reads and they are no hot keys.
+    Levels that all entities share (resource and system) are cached separately: a new entity costs three
+    small reads, and the shared items are not hot keys.
     """
 
-    def __init__(self, seconds: float, clock: Callable[[], float], most: int = 10_000) -> None:
-        self.seconds = seconds
+    def __init__(self, seconds: float, clock: Callable[[], float], max_size: int = 10_000) -> None:
         self._clock = clock
-        self._most = most
-        self._kept: dict[tuple[str, str], tuple[float, EffectiveLimits]] = {}
-        #: By entity, the resources that are kept: one entity is forgotten without looking at all of them.
-        self._resources: dict[str, set[str]] = {}
-        self._shared: dict[str, tuple[float, StoredLimits | None]] = {}
-        self._lock = new_lock()
-        self._hits = 0
-        self._misses = 0
-        self._settled_at = float("-inf")
-        #: What the system's settings said last, however old that is: now they may be out of reach.
+        self._effective: TTLCache[tuple[str, str], EffectiveLimits] = TTLCache(
+            ttl_seconds=seconds, max_size=max_size, group_of=lambda key: key[0], clock=clock
+        )
+        self._shared: TTLCache[str, _Level] = TTLCache(ttl_seconds=seconds, max_size=max_size, clock=clock)
+        self._consistent_until = float("-inf")
+        #: The last known choice of the system level, however old: the table may be out of reach now.
         self.on_unavailable: OnUnavailable | None = None
-        #: Goes up with each invalidation: what was asked for before one is not kept after it.
-        self._era = 0
 
     def get(self, entity: str, resource: str) -> EffectiveLimits | None:
-        """Return what is known and not too old."""
-        found = self._kept.get((entity, resource))
-        if found is not None and found[0] > self._clock():
-            # No other thread comes between: the interpreter switches at calls and loops only.
-            self._hits += 1
-            return found[1]
-        self._misses += 1
-        return None
+        """Return cached limits, or None."""
+        return self._effective.get((entity, resource))
 
-    def shared(self, resource: str) -> tuple[float, StoredLimits | None] | None:
-        """Return a level of all entities and until when it is good, None when it is not known."""
-        found = self._shared.get(resource)
-        return None if found is None or found[0] <= self._clock() else found
+    def shared(self, resource: str) -> tuple[float, _Level] | None:
+        """Return a level of all entities and when it expires, None if it is not cached."""
+        expires = self._shared.expires(resource)
+        return None if expires is None else (expires, self._shared.get(resource))
 
-    def keep(
+    def put(
         self,
         entity: str,
         resource: str,
-        settings: EffectiveLimits,
+        effective: EffectiveLimits,
         *,
-        levels: Mapping[str, StoredLimits | None] | None = None,
-        until: float = float("inf"),
-        era: int | None = None,
+        levels: Mapping[str, _Level] | None = None,
+        expires: float = float("inf"),
+        generation: tuple[int, int] | None = None,
     ) -> None:
-        """Keep settings, not longer than `until`, and the levels of all entities that were read for them."""
-        end = self._clock() + self.seconds
-        with self._lock:
-            if era is not None and era != self._era:
-                return
-            gone = _bounded(self._kept, (entity, resource), (min(end, until), settings), self._most)
-            for key in gone:
-                self._unlist(key)
-            self._resources.setdefault(entity, set()).add(resource)
-            for name, stored in (levels or {}).items():
-                if name == DEFAULT:
-                    self.on_unavailable = None if stored is None else stored.on_unavailable
-                _bounded(self._shared, name, (end, stored), self._most)
+        """Cache limits, not longer than `expires`, and the levels of all entities that were read for them."""
+        own, shared = generation or self.generation
+        self._effective.put((entity, resource), effective, expires=expires, generation=own)
+        for name, level in (levels or {}).items():
+            if name == DEFAULT and shared == self._shared.generation:
+                self.on_unavailable = None if level is None else level.on_unavailable
+            self._shared.put(name, level, generation=shared)
 
     def invalidate(self, entity: str | None = None) -> None:
-        """Forget everything, or what is known of one entity and the levels that it shares with others."""
-        with self._lock:
-            self._era += 1
-            self._settled_at = self._clock() + _SETTLING_SECONDS
-            self._shared.clear()
-            if entity is None:
-                self._kept.clear()
-                self._resources.clear()
-                return
-            for resource in self._resources.pop(entity, ()):
-                del self._kept[entity, resource]
-
-    def _unlist(self, key: tuple[str, str]) -> None:
-        entity, resource = key
-        listed = self._resources[entity]
-        listed.discard(resource)
-        if not listed:
-            del self._resources[entity]
+        """Forget everything, or one entity and the levels that it shares with others."""
+        self._consistent_until = self._clock() + _CONSISTENT_SECONDS
+        self._shared.clear()
+        if entity is None:
+            self._effective.clear()
+        else:
+            self._effective.forget_group(entity)
 
     @property
-    def era(self) -> int:
-        """The number of invalidations so far."""
-        return self._era
+    def generation(self) -> tuple[int, int]:
+        """Changes with each invalidation: what was read before one is not cached after it."""
+        return self._effective.generation, self._shared.generation
 
     @property
-    def settling(self) -> bool:
-        """Whether something was changed from here just now, so that only a consistent read is sure of it."""
-        return self._clock() < self._settled_at
+    def needs_consistent_reads(self) -> bool:
+        """Whether this process changed limits a moment ago."""
+        return self._clock() < self._consistent_until
 
     def stats(self) -> CacheStats:
-        """Return the figures since the start."""
-        return CacheStats(self._hits, self._misses, len(self._kept))
+        """Return the counts since the start."""
+        return self._effective.stats()
 
 
 def resolve(
@@ -161,75 +121,49 @@ def resolve(
     cache: LimitsCache | None = None,
     consistent: bool = False,
 ) -> Flow[EffectiveLimits]:
-    """Return what counts, by one BatchGetItem of at most five items, and keep it in the cache.
+    """Read which limits apply with one BatchGetItem of at most five items, and cache them.
 
-    The cache is filled and asked for shared levels; whether it knows the answer whole is for callers to ask
-    first (`cache.get`), without a flow.
+    Only shared levels are taken from the cache: callers look for the whole answer first (`cache.get`).
     """
     entity_name(entity)
     resource_name(resource)
-    era, until = (0, float("inf")) if cache is None else (cache.era, float("inf"))
-    shared: dict[str, StoredLimits | None] = {}
+    generation, expires = None if cache is None else cache.generation, float("inf")
+    shared: dict[str, _Level] = {}
     for name in (resource, DEFAULT):
-        known = None if cache is None or consistent else cache.shared(name)
-        if known is not None:
-            until = min(until, known[0])
-            shared[name] = known[1]
+        cached = None if cache is None or consistent else cache.shared(name)
+        if cached is not None:
+            expires = min(expires, cached[0])
+            shared[name] = cached[1]
     unknown = [name for name in (resource, DEFAULT) if name not in shared]
-    places = [(entity, resource), (entity, DEFAULT), *((DEFAULT, name) for name in unknown)]
-    exact = consistent or (cache is not None and cache.settling)
-    found, own, rest = yield from _looked_up(scope, entity, places, consistent=exact)
-    fresh = dict(zip(unknown, rest, strict=True))
-    shared |= fresh
-    settings = _composed(found, (*own, shared[resource], shared[DEFAULT]))
+    levels = [(entity, resource), (entity, DEFAULT), *((DEFAULT, name) for name in unknown)]
+    keys = [key_of(scope, LimitedEntity, entity_id=entity)]
+    keys += [key_of(scope, StoredLimits, owner=owner, resource=name) for owner, name in levels]
+    exact = consistent or (cache is not None and cache.needs_consistent_reads)
+    first, *others = yield from get_items(scope, limiter, keys, consistent=exact)
+    found = None if first is None else decode_entity(scope, LimitedEntity, first)
+    own = [None if item is None else decode_entity(scope, StoredLimits, item) for item in others]
+    read = dict(zip(unknown, own[2:], strict=True))
+    shared |= read
+    effective = _compose(found, (*own[:2], shared[resource], shared[DEFAULT]))
     if cache is not None:
-        cache.keep(entity, resource, settings, levels=fresh, until=until, era=era)
-    return settings
+        cache.put(entity, resource, effective, levels=read, expires=expires, generation=generation)
+    return effective
 
 
 def effective_limits(scope: Scope, entity: str, resource: str) -> Flow[EffectiveLimits]:
-    """Return what counts as it is stored now, past every cache."""
-    return (yield from resolve(scope, entity, resource, consistent=True))
+    """Return which limits apply, and of which level, without the cache."""
+    return resolve(scope, entity, resource, consistent=True)
 
 
-_Level = StoredLimits | None
-
-
-def _looked_up(
-    scope: Scope, entity: str, places: list[tuple[str, str]], *, consistent: bool
-) -> Flow[tuple[LimitedEntity | None, list[_Level], list[_Level]]]:
-    """Return the entity, its own two levels, and the others that were asked for."""
-    of, at = LimitedEntity.plan(), StoredLimits.plan()
-    keys = [of.key_from(scope.bind(of, {"entity_id": entity}))]
-    keys += [at.key_from(scope.bind(at, {"owner": owner, "resource": on})) for owner, on in places]
-    first, *others = yield from fetch(scope, at, keys, consistent=consistent)
-    levels: list[_Level] = [None if item is None else scope.admit(at, item) for item in others]
-    return (None if first is None else scope.admit(of, first)), levels[:2], levels[2:]
-
-
-_SOURCES: tuple[Source, ...] = ("entity-resource", "entity", "resource", "system")
-
-
-def _composed(entity: LimitedEntity | None, levels: tuple[_Level, ...]) -> EffectiveLimits:
-    there = [(source, each) for source, each in zip(_SOURCES, levels, strict=True) if each is not None]
-    chosen = next(((source, each.limits) for source, each in there if each.limits is not None), None)
+def _compose(entity: LimitedEntity | None, levels: tuple[_Level, ...]) -> EffectiveLimits:
+    stored = [(source, each) for source, each in zip(_SOURCES, levels, strict=True) if each is not None]
+    chosen = next(((source, each.limits) for source, each in stored if each.limits is not None), None)
     system = levels[-1]
     return EffectiveLimits(
         limits=None if chosen is None else chosen[1],
-        revision=max((each.revision for _, each in there), default=0),
+        revision=max((each.revision for _, each in stored), default=0),
         source=None if chosen is None else chosen[0],
         parent=None if entity is None else entity.parent_id,
         cascade=entity is not None and entity.cascade,
         on_unavailable=None if system is None else system.on_unavailable,
     )
-
-
-def _bounded(kept: dict[KeyT, ValueT], key: KeyT, value: ValueT, most: int) -> list[KeyT]:
-    """Put an entry last; the first ones make room, and are returned."""
-    kept.pop(key, None)
-    gone: list[KeyT] = []
-    while len(kept) >= most:
-        gone.append(next(iter(kept)))
-        del kept[gone[-1]]
-    kept[key] = value
-    return gone

@@ -1,7 +1,7 @@
-"""A bucket's item in the table, and what a reader makes of it.
+"""A bucket's item, and the state that a writer decodes from it.
 
-The entity has what every bucket has. Each limit adds two attributes, `used_<limit>` and `consumed_<limit>`,
-and each writer one that begins with `~` and goes again after some minutes (see `memory`).
+Each limit adds two attributes to the item, `used_<limit>` and `consumed_<limit>`. Each writer adds lanes,
+which begin with `~` and are removed after some minutes (see `local_cache`).
 """
 
 from __future__ import annotations
@@ -14,23 +14,23 @@ from typing import Annotated
 from pydantic import Field
 
 from solotable import FROM_SCOPE, TTL, Entity, Key
-from solotable._values import AttributeValue, Item
 from solotable.errors import DataError
+from solotable.flow import AttributeValue, Item
 from solotable.systems.limiter.admin.limits import MICROSECONDS
 from solotable.systems.limiter.errors import UnreadableBucket
 from solotable.systems.limiter.table import limiter
 
 from .token_bucket import Rules, TokenBucket, rules_from
 
-#: How the attributes of writers begin.
+#: The first character of a lane's attribute name.
 LANE = "~"
-#: DynamoDB: a request that is signed at another time than this close to its own is refused.
+#: DynamoDB: a request whose signature is further from the service's time than this is rejected.
 TOLERATED_SKEW = 300 * MICROSECONDS
-#: A number of a shard has so many bits, whatever an installation allows: others may allow more.
+#: The bits of a shard number. `most_shards` of one installation may be lower than that of another.
 HIGHEST_LEVEL = 6
-#: Attributes of a bucket that hold whole numbers, and how the names of others begin.
+#: Attributes that are whole numbers, and prefixes of the names of others.
 _NUMBERS = ("level", "revision", "at", "writes", "shard", "expires")
-_NUMBERED = ("used_", "consumed_", LANE)
+_NUMBER_PREFIXES = ("used_", "consumed_", LANE)
 
 
 class Bucket(Entity, table=limiter):
@@ -42,32 +42,32 @@ class Bucket(Entity, table=limiter):
     entity: str
     resource: str
     shard: int = 0
-    #: How often the bucket was halved to make this shard.
+    #: How many splits of the bucket made this shard.
     level: Annotated[int, Field(ge=0, le=HIGHEST_LEVEL)] = 0
-    #: The limits that it is reckoned with, and when they were set, in microseconds; 0: by a call.
+    #: The limits that `used_*` is counted by, and when they were set, in microseconds; 0: by a call.
     rules: str
     revision: int = 0
-    #: Limits that it had before and that were not full then: what they have used is kept, should they return.
+    #: Former limits that were not full when they were removed; `used_*` of them stays in case they return.
     past: str | None = None
-    #: When it was last written, in microseconds, and how often.
+    #: The time of the last write, in microseconds, and the number of writes.
     at: int
     writes: int
     expires: Annotated[datetime | None, TTL()] = None
 
     def amount(self, attribute: str) -> int | None:
-        """Return an attribute that a limit has added, None if it is absent."""
+        """Return a number that a limit added to the item, None if it is absent."""
         value = self.unknown_attributes.get(attribute)
         if value is None:
             return None
         if not _is_whole(value):
-            place = f"{self.namespace}#BUCKET#{self.entity}#{self.resource}#{self.shard:02d}"
-            raise UnreadableBucket(place, f"attribute {attribute!r} is not a whole number")
+            partition = f"{self.namespace}#BUCKET#{self.entity}#{self.resource}#{self.shard:02d}"
+            raise UnreadableBucket(partition, f"attribute {attribute!r} is not a whole number")
         return int(value["N"])
 
 
 @dataclass(frozen=True, slots=True)
 class ShardState:
-    """What is known of a shard's item."""
+    """The content of a shard's item."""
 
     level: int
     text: str
@@ -75,52 +75,51 @@ class ShardState:
     used: Mapping[str, int]
     at: int
     writes: int
-    #: When it was seen, by our own clock.
+    #: When this process read it, by its own clock.
     seen: int
-    #: The attributes of writers, with the number of each one's last write.
+    #: The number of the last write in each lane.
     lanes: Mapping[str, int]
     past: str = ""
 
     @property
     def rules(self) -> Rules:
-        """The limits that the item is reckoned with."""
+        """The limits that the item is counted by."""
         return rules_from(self.text, self.revision)
 
     def is_ahead(self, now: int) -> bool:
-        """Whether a clock that is far ahead has written it: what it has is then to be reckoned as of `at`."""
+        """Return whether a clock far ahead wrote the item: then its tokens are those of the time `at`."""
         return self.at > now + TOLERATED_SKEW
 
-    def moved(self, name: str, rules: Rules, now: int) -> int:
-        """Return what a limit of the rules has used, with the tokens that there are under the item's own."""
+    def used_under(self, name: str, rules: Rules, now: int) -> int:
+        """Return `used` of a limit of other rules, for the tokens that the item has."""
         token_bucket = rules.token_buckets[name]
         if name not in self.used:
             return token_bucket.full(now)
         then = self.at if self.is_ahead(now) else now
-        return self.token_bucket(name).moved(self.used[name], then, token_bucket, now)
+        return self.token_bucket(name).convert(self.used[name], then, token_bucket, now)
 
     def token_bucket(self, name: str) -> TokenBucket:
-        """Return how a limit is reckoned, also one of the past."""
+        """Return the token bucket of a limit, also of a former one."""
         found = self.rules.token_buckets.get(name)
         return rules_from(self.past, 0).token_buckets[name] if found is None else found
 
     def expires(self, now: int, used: Mapping[str, int]) -> int:
-        """Return when the item may be forgotten, in seconds, if this is what is used."""
+        """Return when the item may expire, in seconds, if this is used."""
         until = self.rules.expires(now, used)
         return max(until, rules_from(self.past, 0).expires(now, used)) if self.past else until
 
-    def short(self, rules: Rules, costs: Mapping[str, int], now: int) -> list[str]:
-        """Return the limits that do not have enough now."""
-        found = []
+    def lacks(self, rules: Rules, costs: Mapping[str, int], now: int) -> bool:
+        """Return whether any limit has less than its cost now."""
         for name, cost in costs.items():
             token_bucket = rules.token_buckets[name]
             used = self.used.get(name)
             if used is not None and max(used, token_bucket.full(now)) + cost > now * token_bucket.rate:
-                found.append(name)
-        return found
+                return True
+        return False
 
 
-def read(item: Item, now: int) -> ShardState:
-    """Decode a stored item, or raise UnreadableBucket for one of another layout."""
+def decode_state(item: Item, now: int) -> ShardState:
+    """Decode a stored item, or raise UnreadableBucket if it has another layout."""
     used: dict[str, int] = {}
     lanes: dict[str, int] = {}
     try:
@@ -150,34 +149,35 @@ def read(item: Item, now: int) -> ShardState:
 
 
 def unreadable(item: Item) -> UnreadableBucket:
-    """Return the error for an item that is not a bucket; it names the first attribute that is wrong."""
-    return UnreadableBucket(item[limiter.partition.name].get("S", "?"), flaw(item) or "its layout is unknown")
+    """Return the error for an item that is not a bucket; it names the first wrong attribute."""
+    partition = item[limiter.partition.name].get("S", "?")
+    return UnreadableBucket(partition, find_flaw(item) or "its layout is unknown")
 
 
-def flaw(item: Item) -> str | None:
-    """Return what is wrong with a stored item, None for a bucket: what `read` and every update need."""
+def find_flaw(item: Item) -> str | None:
+    """Return what is wrong with a stored item, None for a bucket that can be decoded and updated."""
     for name in ("level", "rules", "revision", "at", "writes"):
         if name not in item:
             return f"attribute {name!r} is missing"
     for name, value in item.items():
         if name in ("rules", "past"):
-            if not _parses(value):
+            if not _is_rules(value):
                 return f"attribute {name!r} is not a list of limits"
-        elif (name in _NUMBERS or name.startswith(_NUMBERED)) and not _is_whole(value):
+        elif (name in _NUMBERS or name.startswith(_NUMBER_PREFIXES)) and not _is_whole(value):
             return f"attribute {name!r} is not a whole number"
     if not 0 <= int(item["level"]["N"]) <= HIGHEST_LEVEL:
         return f"attribute 'level' is not between 0 and {HIGHEST_LEVEL}"
     limits = set(rules_from(item["rules"]["S"], 0).token_buckets)
     used = {name[5:] for name in item if name.startswith("used_")}
-    if missing := sorted(limits - used):
-        return f"attribute 'used_{missing[0]}' is missing"
+    if lacking := sorted(limits - used):
+        return f"attribute 'used_{lacking[0]}' is missing"
     past = rules_from(item["past"]["S"], 0).token_buckets if "past" in item else {}
     if unknown := sorted(used - limits - past.keys()):
         return f"attribute 'used_{unknown[0]}' belongs to no limit of 'rules' or 'past'"
     return None
 
 
-def _parses(value: AttributeValue) -> bool:
+def _is_rules(value: AttributeValue) -> bool:
     try:
         return bool(rules_from(value["S"], 0))
     except (KeyError, DataError):

@@ -1,79 +1,43 @@
-"""FlatUpdate updates: a builder that cannot write what DynamoDB refuses, or what a flat item must not have.
+"""Updates of flat items: strings and whole numbers in top-level attributes, and nothing else.
 
-The four checks before any UpdateExpression (S1.12), and how each is kept:
+The four checks before an UpdateExpression (S1.12), and what ensures each:
 
-1. all flat: a name is one top-level attribute, a value is a text or a whole number; there is no path;
-2. SET, ADD and REMOVE are of different attributes: a name is taken once, the second time is refused;
-3. first writes are guarded where they must be: `first` never overwrites (identity), `add` begins at 0 by
-   itself (C1.1), and what changes is `set` (C1.4);
-4. reserved words: a tree of names is built and no text; whoever renders it gives every name an alias (S1.4).
+1. flat: a name is one top-level attribute, a value is a string or a whole number;
+2. SET, ADD and REMOVE are of different attributes: `ItemUpdate` rejects a name that occurs twice;
+3. first writes do not overwrite: `set_if_missing` for identity, `add` starts at 0 (C1.1), `set` for state
+   (C1.4);
+4. reserved words: the update is a tree, and the encoder gives every name an alias (S1.4).
 """
 
 from __future__ import annotations
 
 from typing import Self
 
-from solotable._expressions.ast import Action, Add, Assign, Const, IfNotExists, Remove, Update
-from solotable._values import AttributeValue
 from solotable.errors import DeclarationError
+from solotable.flow import ItemUpdate
 
 
-def number(value: int) -> AttributeValue:
-    """Return a whole number as DynamoDB has it."""
-    return {"N": str(value)}
-
-
-def scalar(value: str | int) -> AttributeValue:
-    """Return a text or a whole number as DynamoDB has it; nothing else is flat."""
-    if type(value) is int:
-        return {"N": str(value)}
-    if type(value) is str:
-        return {"S": value}
-    raise DeclarationError(f"A flat item has texts and whole numbers; {type(value).__name__} is neither.")
-
-
-class FlatUpdate:
+class FlatUpdate(ItemUpdate):
     """The actions of one update of one flat item."""
 
-    __slots__ = ("_actions", "_taken")
-
-    def __init__(self) -> None:
-        self._actions: list[Action] = []
-        self._taken: set[str] = set()
+    __slots__ = ()
 
     def set(self, name: str, value: str | int) -> Self:
-        """Give an attribute a value, whatever it had."""
-        self._take(name)
-        self._actions.append(Assign((name,), Const(scalar(value))))
-        return self
+        """Set an attribute to a value."""
+        return super().set(name, _scalar(value))
 
-    def first(self, name: str, value: str | int) -> Self:
-        """Give an attribute a value unless it has one: for what an item is, never for what changes."""
-        self._take(name)
-        self._actions.append(Assign((name,), IfNotExists((name,), Const(scalar(value)))))
-        return self
+    def set_if_missing(self, name: str, value: str | int) -> Self:
+        """Set an attribute unless the item has it: for what an item is, not for what changes."""
+        return super().set_if_missing(name, _scalar(value))
 
-    def add(self, name: str, amount: int) -> Self:
-        """Add to a number; one that is not there begins at 0."""
-        self._take(name)
-        self._actions.append(Add((name,), number(amount)))
-        return self
+    def add(self, name: str, value: int) -> Self:
+        """Add to a number, which starts at 0."""
+        return super().add(name, _scalar(value))
 
-    def remove(self, name: str) -> Self:
-        """Take an attribute away."""
-        self._take(name)
-        self._actions.append(Remove((name,)))
-        return self
 
-    def update(self) -> Update:
-        """Return the update."""
-        return Update(tuple(self._actions), creates=True)
-
-    def _take(self, name: str) -> None:
-        if not name or type(name) is not str:
-            raise DeclarationError(f"An attribute has a name that is not empty; {name!r} was given.")
-        if name in self._taken:
-            raise DeclarationError(
-                f"Attribute {name!r} is written twice in one update; DynamoDB refuses overlapping paths."
-            )
-        self._taken.add(name)
+def _scalar(value: str | int) -> str | int:
+    if type(value) is not int and type(value) is not str:
+        raise DeclarationError(
+            f"A flat item has strings and whole numbers; {type(value).__name__} is neither."
+        )
+    return value

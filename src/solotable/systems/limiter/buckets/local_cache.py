@@ -1,10 +1,10 @@
-"""What a process remembers of buckets, so that one write is enough: never needed, often right.
+"""What a process remembers of buckets, so that one write is enough. It is never required to be right.
 
-A lane is a writer's own attribute in a bucket's item. It holds the number of the writer's last write
-there, and every write demands a lower one: a write that was sent twice, because nobody knew whether the
-first had arrived, is applied once (C1.5). A process has as many lanes in a bucket as it has writes on the
-way to it at once. Numbers are microseconds, so that anyone can see which lanes nobody needs any more; a
-process itself knows sooner, as a write that was answered is on its way no more.
+A lane is a write slot: an attribute of a bucket's item that belongs to one process. It holds the number of
+the last write in it, and every write requires a lower one. So a write that was sent twice, because the first
+response was lost, is applied once (C1.5). A process has as many lanes in a bucket as it has concurrent
+writes. Numbers are microseconds, so every process sees which lanes are old; the owner knows sooner, because
+an answered write is no longer in flight.
 """
 
 from __future__ import annotations
@@ -15,39 +15,40 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from weakref import WeakValueDictionary
 
-from solotable._values import Item
+from solotable.flow import Item
 from solotable.fork_safe import new_lock
 
 from .bucket import LANE, ShardState
 
 _LETTERS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-#: After so many microseconds no write is on its way any more; lanes that are older go, some at a time.
+#: No write is in flight longer than this.
 _LANE_MICROSECONDS = 120_000_000
+#: An item with more lanes than this loses old ones, at most so many per write.
 _TOLERATED_LANES = 4
-_MOST_GONE = 20
+_MOST_REMOVED = 20
 
 
 @dataclass(slots=True)
 class RateSample:
-    """A moment to measure the rate of writes from."""
+    """The time and the number of writes from which a shard's write rate is measured."""
 
     at: int
     writes: int
 
 
 class CachedBucket:
-    """One bucket as this process knows it."""
+    """One bucket as this process last saw it, and this process's lanes in it."""
 
     __slots__ = (
         "__weakref__",
         "_busy",
         "_cache",
         "_unsure",
-        "anchors",
         "depth",
         "entity",
         "keys",
         "resource",
+        "samples",
         "shards",
     )
 
@@ -57,54 +58,54 @@ class CachedBucket:
         self.resource = resource
         self.shards: dict[int, ShardState] = {}
         self.keys: dict[int, Item] = {}
-        self.anchors: dict[int, RateSample] = {}
-        #: The highest level that was seen: which shards to choose among.
+        self.samples: dict[int, RateSample] = {}
+        #: The highest level seen: the number of bits that choose a shard.
         self.depth = 0
         self._busy: set[int] = set()
-        #: Places of lanes with a write that was not answered, and its number: it may arrive yet.
+        #: Lane indexes with an unanswered write, and its number: it may still arrive.
         self._unsure: dict[int, int] = {}
 
-    def learn(self, number: int, state: ShardState) -> None:
-        """Keep what a shard's item says."""
-        self.shards[number] = state
-        self.depth = max(self.depth, state.level) if number or state.level else 0
+    def store(self, shard: int, state: ShardState) -> None:
+        """Remember the state of a shard."""
+        self.shards[shard] = state
+        self.depth = max(self.depth, state.level) if shard or state.level else 0
 
-    def forget(self, number: int) -> None:
-        """Forget a shard that is not there."""
-        self.shards.pop(number, None)
-        self.anchors.pop(number, None)
+    def forget(self, shard: int) -> None:
+        """Forget a shard that does not exist."""
+        self.shards.pop(shard, None)
+        self.samples.pop(shard, None)
 
-    def lane(self, now: int) -> Lane:
-        """Take a lane for one write, however often that is sent; `leave` it afterwards."""
+    def take_lane(self, now: int) -> Lane:
+        """Take a lane for one write, which may be sent several times; `free_lane` it afterwards."""
         cache = self._cache
         with cache.lock:
-            place = 0
-            while place in self._busy:
-                place += 1
-            self._busy.add(place)
-            return Lane(self, cache, place, cache.lane_name(place), cache.number(now))
+            index = 0
+            while index in self._busy:
+                index += 1
+            self._busy.add(index)
+            return Lane(self, cache, index, cache.lane_name(index), cache.next_number(now))
 
-    def leave(self, lane: Lane) -> None:
-        """Let others have a lane."""
+    def free_lane(self, lane: Lane) -> None:
+        """Make a lane available to the next write."""
         with self._cache.lock:
             if lane.lost or not lane.answered:
-                self._unsure[lane.place] = lane.number
-            self._busy.discard(lane.place)
+                self._unsure[lane.index] = lane.number
+            self._busy.discard(lane.index)
             self._busy.difference_update(lane.cleared)
 
-    def clear(self, lanes: Mapping[str, int], most: int, now: int) -> dict[int, str]:
-        """Take lanes of ours, of these, that nobody is in and no write is on its way to."""
+    def claim_idle_lanes(self, lanes: Mapping[str, int], now: int) -> dict[int, str]:
+        """Claim this process's idle lanes among these, for removal."""
         cache = self._cache
         found: dict[int, str] = {}
         with cache.lock:
             for name in lanes:
-                place = cache.place(name)
-                if place is None or place in self._busy:
+                index = cache.lane_index(name)
+                if index is None or index in self._busy:
                     continue
-                if self._unsure.get(place, 0) < now - _LANE_MICROSECONDS:
-                    found[place] = name
-                    self._unsure.pop(place, None)
-                if len(found) == most:
+                if self._unsure.get(index, 0) < now - _LANE_MICROSECONDS:
+                    found[index] = name
+                    self._unsure.pop(index, None)
+                if len(found) == _MOST_REMOVED:
                     break
             self._busy.update(found)
         return found
@@ -112,87 +113,87 @@ class CachedBucket:
 
 @dataclass(slots=True)
 class Lane:
-    """A lane that is taken, and the number of the write in it."""
+    """A lane that is in use, and the number of the write in it."""
 
-    known: CachedBucket
+    bucket: CachedBucket
     cache: LocalCache
-    place: int
+    index: int
     name: str
     number: int
     #: Whether the last write in it was answered, and whether any was not.
     answered: bool = True
     lost: bool = False
-    #: Other lanes of ours that this write takes away; nobody may use them meanwhile.
+    #: Other lanes of this process that this write removes; no other write may use them until then.
     cleared: dict[int, str] = field(default_factory=dict)
 
     def renumber(self, above: int) -> None:
-        """Take a number above the one that was met in our own lane: our clock went back meanwhile."""
+        """Take a number above the one in the item: this process's clock went back."""
         with self.cache.lock:
-            self.number = self.cache.number(above + 1)
+            self.number = self.cache.next_number(above + 1)
 
-    def stale(self, state: ShardState | None, now: int) -> list[str]:
-        """Return lanes that nobody needs any more, once there are some, so that the item stays small."""
-        if state is None or len(state.lanes) <= _TOLERATED_LANES:
+    def stale(self, state: ShardState, now: int) -> list[str]:
+        """Return lanes to remove, so that the item stays small."""
+        if len(state.lanes) <= _TOLERATED_LANES:
             return []
         if not self.cleared:
-            self.cleared = self.known.clear(state.lanes, _MOST_GONE, now)
-        needed = fresh(state.lanes, now)
-        found = {name for name in state.lanes if name not in needed and name != self.name}
-        return sorted(found.union(self.cleared.values()))[:_MOST_GONE]
+            self.cleared = self.bucket.claim_idle_lanes(state.lanes, now)
+        live = live_lanes(state.lanes, now)
+        found = {name for name in state.lanes if name not in live and name != self.name}
+        return sorted(found.union(self.cleared.values()))[:_MOST_REMOVED]
 
 
-def fresh(lanes: Mapping[str, int], now: int) -> dict[str, int]:
-    """Return the lanes in which a write may still be on its way."""
+def live_lanes(lanes: Mapping[str, int], now: int) -> dict[str, int]:
+    """Return the lanes in which a write may still be in flight."""
     oldest = now - _LANE_MICROSECONDS
     return {name: number for name, number in lanes.items() if number >= oldest}
 
 
 class LocalCache:
-    """Every bucket that this process knows, up to a bound: the first that were learnt are forgotten first."""
+    """The buckets that this process remembers; beyond `max_size` the oldest are evicted."""
 
-    def __init__(self, *, most: int = 50_000) -> None:
+    def __init__(self, *, max_size: int = 50_000) -> None:
         self.lock = new_lock()
-        self._most = most
-        self._known: dict[tuple[str, str], CachedBucket] = {}
-        #: Also those that were forgotten while a lease had them: which lanes are taken is known there alone.
-        self._held: WeakValueDictionary[tuple[str, str], CachedBucket] = WeakValueDictionary()
+        self._max_size = max_size
+        self._buckets: dict[tuple[str, str], CachedBucket] = {}
+        #: Also evicted buckets that a lease still refers to: only they know which lanes are in use.
+        self._referenced: WeakValueDictionary[tuple[str, str], CachedBucket] = WeakValueDictionary()
         self._process = 0
-        self._lanes: list[str] = []
+        self._lane_names: list[str] = []
         self._number = 0
 
-    def of(self, entity: str, resource: str) -> CachedBucket:
-        """Return what is known of a bucket."""
-        found = self._known.get((entity, resource))
+    def bucket(self, entity: str, resource: str) -> CachedBucket:
+        """Return what is remembered of a bucket."""
+        found = self._buckets.get((entity, resource))
         if found is None:
             with self.lock:
-                found = self._held.get((entity, resource)) or CachedBucket(self, entity, resource)
-                self._known[entity, resource] = self._held[entity, resource] = found
-                while len(self._known) > self._most:
-                    self._known.pop(next(iter(self._known)))
+                found = self._referenced.get((entity, resource)) or CachedBucket(self, entity, resource)
+                self._buckets[entity, resource] = self._referenced[entity, resource] = found
+                while len(self._buckets) > self._max_size:
+                    self._buckets.pop(next(iter(self._buckets)))
         return found
 
     def clear(self) -> None:
         """Forget every bucket."""
         with self.lock:
-            self._known.clear()
+            self._buckets.clear()
 
-    def lane_name(self, place: int) -> str:
-        """Return the attribute of one of this process's lanes."""
+    def lane_name(self, index: int) -> str:
+        """Return the attribute name of one of this process's lanes."""
         if self._process != os.getpid():
-            # A fork has a copy of all this, and must not be taken for its parent.
+            # A forked child has a copy of this cache and must not use its parent's lanes.
             self._process = os.getpid()
             self._writer = "".join(secrets.choice(_LETTERS) for _ in range(6))
-            self._lanes = []
-        while place >= len(self._lanes):
-            self._lanes.append(f"{LANE}{self._writer}{len(self._lanes)}")
-        return self._lanes[place]
+            self._lane_names = []
+        while index >= len(self._lane_names):
+            self._lane_names.append(f"{LANE}{self._writer}{len(self._lane_names)}")
+        return self._lane_names[index]
 
-    def place(self, name: str) -> int | None:
-        """Return the place of one of this process's lanes; None of others'."""
-        ours = self._lanes[0][:-1] if self._lanes else ""
-        return int(name[len(ours) :]) if ours and name.startswith(ours) else None
+    def lane_index(self, name: str) -> int | None:
+        """Return the index of one of this process's lanes, None for another process's."""
+        prefix = self._lane_names[0][:-1] if self._lane_names else ""
+        return int(name[len(prefix) :]) if prefix and name.startswith(prefix) else None
 
-    def number(self, least: int) -> int:
-        """Return the number of a write: higher than every one before, and not below the given one."""
+    def next_number(self, least: int) -> int:
+        """Return the number of the next write: above all before, and at least the given one."""
         self._number = max(self._number + 1, least)
         return self._number

@@ -1,6 +1,6 @@
-"""The limiter as an app: routers, the web layer around them, and the jobs of usage and audit beside them.
+"""The limiter as an app: routes, the web layer around them, and the jobs for usage and the audit trail.
 
-`create_app` decides nothing that a caller could forget: without `auth` only `/health` answers.
+The defaults of `create_app` are safe: without `auth` only `/health` is available.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from solotable.web import Auth, install, lifespan
 from solotable.web.lifespan import Lifespan
 from solotable.web.periodic import run_every
 
+from .bucket_feed import BucketFeed, StreamSettings
 from .dependency import limit_problems
 from .routes import ROUTERS
 from .routes.access import PROBLEMS
 from .routes.dependencies import NamespaceLimiters
-from .watch import BucketFeed, StreamSettings
 
 if TYPE_CHECKING:
     import socket
@@ -40,7 +40,7 @@ MOST_BYTES = 100_000
 log = logging.getLogger("solotable.limiter")
 
 
-def create_app(  # noqa: PLR0913 - what an installation decides, each by name and with a safe default
+def create_app(  # noqa: PLR0913 - each option by name and with a safe default
     source: str | AsyncDatabase,
     *,
     auth: Auth | None = None,
@@ -52,13 +52,13 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
     cors_origins: Iterable[str] = (),
     **options: Unpack[LimiterOptions],
 ) -> FastAPI:
-    """Return the limiter over a URL, or over a database that is open; options are those of AsyncLimiter.
+    """Return the limiter's app for a URL or an open database; other options are those of AsyncLimiter.
 
-    `jobs_seconds` counts usage and delivers the audit trail in this process that often; without it
-    jobs of their own do. A lease that nobody ends is forgotten after `lease_seconds`.
+    `jobs_seconds` counts usage and delivers the audit trail in this process, that often; without it, run the
+    jobs separately. A lease that is never ended expires after `lease_seconds`.
     """
     if jobs_seconds is not None and not isinstance(source, str):
-        raise TypeError("jobs_seconds needs a URL: the jobs open a connection of their own.")
+        raise TypeError("jobs_seconds needs a URL: the jobs open their own connection.")
     during = _during(None if jobs_seconds is None else str(source), jobs_seconds or 0.0)
     app = FastAPI(
         title="Limiter",
@@ -84,12 +84,12 @@ def create_app(  # noqa: PLR0913 - what an installation decides, each by name an
 
 
 def server_of(app: FastAPI, *, port: int = 8081, host: str = "127.0.0.1") -> uvicorn.Server:
-    """Return a server that ends the streams of events when it stops; uvicorn alone would wait for them."""
+    """Return a server that ends event streams when it stops; uvicorn alone would wait for them."""
     import uvicorn
 
     class Server(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            app.state.watch.close()
+            app.state.bucket_feed.close()
             await super().shutdown(sockets)
 
     config = uvicorn.Config(
@@ -98,18 +98,18 @@ def server_of(app: FastAPI, *, port: int = 8081, host: str = "127.0.0.1") -> uvi
         port=port,
         log_level="warning",
         timeout_graceful_shutdown=5,
-        # uvicorn by itself believes whatever a process of this machine writes into X-Forwarded-For.
+        # uvicorn trusts X-Forwarded-For of every process on this machine by default.
         proxy_headers=False,
     )
     return Server(config)
 
 
 def _during(url: str | None, seconds: float) -> Lifespan:
-    """Return what is there while the app runs: the reader of changes, and the jobs."""
+    """Return the context of the running app: the reader of changes, and the jobs."""
 
     @asynccontextmanager
     async def span(app: FastAPI) -> AsyncIterator[None]:
-        app.state.watch = BucketFeed(app.state.database)
+        app.state.bucket_feed = BucketFeed(app.state.database)
         try:
             if url is None:
                 yield
@@ -117,17 +117,17 @@ def _during(url: str | None, seconds: float) -> Lifespan:
                 async with run_every(seconds, partial(do_jobs, url)):
                     yield
         finally:
-            app.state.watch.close()
+            app.state.bucket_feed.close()
 
     return span
 
 
 def do_jobs(url: str) -> None:
-    """Count usage and deliver the audit trail, as far as there is anything to do."""
+    """Count usage and deliver the audit trail."""
     try:
         with connect(url, limiter) as db:
             deliver(db, [audit_sink()])
             aggregate(db)
     except SolotableError:
-        # No request waits for these, and none fails on them; what is left is done next time.
-        log.exception("usage and the audit trail were not brought up to date")
+        # No request depends on the jobs; the next run continues.
+        log.exception("usage and the audit trail were not updated")

@@ -1,7 +1,7 @@
-"""`POST /v1/chat/completions` for the demo: an echo with the shape of a language model's API, and its limits.
+"""`POST /v1/chat/completions` for the demo: an echo with the API of a language model, and its limits.
 
-A word is a token. A call is charged one request and what it may cost at most, before it runs; afterwards the
-lease is adjusted to what it did cost. Whom it is for is the `user` of the body.
+A word is a token. A call is charged one request and its highest possible cost before it runs; then the lease
+is adjusted to the actual cost. The limited entity is the `user` of the body.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from solotable.ids import new_id
 from .http_errors import headers_of
 from .identity import entity_of
 from .routes.access import APPS, allow
-from .routes.bodies import answered, sent
+from .routes.bodies import request, response
 from .routes.dependencies import RESOURCE, LimiterDep
 
 router = APIRouter(tags=["chat"])
 
 
 class ChatMessage(BaseModel):
-    """What somebody said."""
+    """One message."""
 
-    model_config = sent({"role": "user", "content": "Say hello."})
+    model_config = request({"role": "user", "content": "Say hello."})
 
     role: Literal["system", "user", "assistant"]
     content: Annotated[str, Field(max_length=20_000)]
 
 
 class ChatBody(BaseModel):
-    """A conversation that is to go on."""
+    """A conversation to complete."""
 
-    model_config = sent(
+    model_config = request(
         {"model": "echo-1", "user": "user-1", "messages": [{"role": "user", "content": "Say hello."}]}
     )
 
@@ -45,9 +45,9 @@ class ChatBody(BaseModel):
 
 
 class ChatUsage(BaseModel):
-    """What a call cost, in tokens."""
+    """The cost of a call in tokens."""
 
-    model_config = answered({"prompt_tokens": 2, "completion_tokens": 2, "total_tokens": 4})
+    model_config = response({"prompt_tokens": 2, "completion_tokens": 2, "total_tokens": 4})
 
     prompt_tokens: int
     completion_tokens: int
@@ -55,9 +55,9 @@ class ChatUsage(BaseModel):
 
 
 class ChatChoice(BaseModel):
-    """An answer."""
+    """A completion."""
 
-    model_config = answered(
+    model_config = response(
         {"index": 0, "message": {"role": "assistant", "content": "Say hello."}, "finish_reason": "stop"}
     )
 
@@ -67,9 +67,9 @@ class ChatChoice(BaseModel):
 
 
 class ChatOut(BaseModel):
-    """What the model said, and what that cost."""
+    """The completion, and its cost."""
 
-    model_config = answered(
+    model_config = response(
         {
             "id": "chat-1",
             "object": "chat.completion",
@@ -87,21 +87,21 @@ class ChatOut(BaseModel):
 
 
 @router.post("/v1/chat/completions", **allow(*APPS))
-async def complete(body: ChatBody, limiter: LimiterDep, response: Response) -> ChatOut:
+async def complete(body: ChatBody, limiter: LimiterDep, http_response: Response) -> ChatOut:
     """Echo the last message; 429 with Retry-After when requests or tokens are used up."""
     prompt = sum(len(each.content.split()) for each in body.messages)
     estimate = {"rpm": 1, "tpm": prompt + body.max_tokens}
     async with limiter.acquire(entity_of(body.user), body.model, estimate) as lease:
         words = body.messages[-1].content.split()
-        told = words[: body.max_tokens]
-        total = prompt + len(told)
+        echoed = words[: body.max_tokens]
+        total = prompt + len(echoed)
         lease.adjust(tpm=total - estimate["tpm"])
-    response.headers.update(headers_of(lease.statuses))
-    answer = ChatMessage(role="assistant", content=" ".join(told))
-    finished: Literal["stop", "length"] = "stop" if told == words else "length"
+    http_response.headers.update(headers_of(lease.statuses))
+    answer = ChatMessage(role="assistant", content=" ".join(echoed))
+    finished: Literal["stop", "length"] = "stop" if echoed == words else "length"
     return ChatOut(
         id=f"chat-{new_id()}",
         model=body.model,
         choices=[ChatChoice(index=0, message=answer, finish_reason=finished)],
-        usage=ChatUsage(prompt_tokens=prompt, completion_tokens=len(told), total_tokens=total),
+        usage=ChatUsage(prompt_tokens=prompt, completion_tokens=len(echoed), total_tokens=total),
     )

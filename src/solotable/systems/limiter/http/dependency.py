@@ -1,8 +1,8 @@
 """Rate limits of single FastAPI routes: `lease: Annotated[AsyncLease, Depends(rate_limited(...))]`.
 
-Tokens are taken before the route runs and settled when it has. An error that is the application's own gives
-everything back; one that is the caller's (an HTTPException or a solotable error below 500, or hanging up)
-does not, or asking for what is not there would be free.
+Tokens are taken before the route runs and settled after it. An error of the application gives everything
+back. An error of the client (an HTTPException or a solotable error below 500, or a disconnect) does not, or
+requests for what does not exist would be free.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from starlette.requests import ClientDisconnect
 from solotable.errors import SolotableError
 from solotable.systems.limiter.admin.entities import OnUnavailable
 from solotable.systems.limiter.admin.limits import Amount
-from solotable.systems.limiter.async_rate_limiter import AsyncLimiter
 from solotable.systems.limiter.lease import AsyncLease
+from solotable.systems.limiter.rate_limiter import AsyncLimiter
 from solotable.web import authenticate
 from solotable.web.http.problems import problem_type_of
 
@@ -25,16 +25,16 @@ from .http_errors import LIMIT_ERRORS, MEDIA_TYPE, headers_of, problem_response
 from .identity import by_address, entity_of
 
 Dependency = Callable[[Request, Response], AsyncIterator[AsyncLease]]
-#: How names begin that are no principal's.
-_OTHERS = ("id:", "ip:", "key:")
+#: Prefixes of names that are not a principal's.
+_PREFIXES = ("id:", "ip:", "key:")
 
 
 async def by_principal(request: Request) -> str:
-    """Name the principal of the verified credential; without one the address."""
+    """Identify a client by the principal of its verified credential; without one by its address."""
     principal = await authenticate(request)
     if principal.kind == "anonymous":
         return by_address(request.scope)
-    return f"id:{principal.id}" if principal.id.startswith(_OTHERS) else principal.id
+    return f"id:{principal.id}" if principal.id.startswith(_PREFIXES) else principal.id
 
 
 def rate_limited(
@@ -45,14 +45,14 @@ def rate_limited(
     consume: Mapping[str, Amount] | Callable[[Request], Mapping[str, Amount]] | None = None,
     on_unavailable: OnUnavailable | None = None,
 ) -> Dependency:
-    """Return a dependency that takes tokens for a route, and gives it the lease.
+    """Return a dependency that takes tokens for a route and provides the lease.
 
-    The app answers refusals after `limit_problems(app)`.
+    Call `limit_problems(app)` once, so that the app responds to refusals.
     """
     wanted = {"rpm": 1} if consume is None else consume
 
     async def limited(request: Request, response: Response) -> AsyncIterator[AsyncLease]:
-        """Take tokens, or answer with 429, 422 or 503."""
+        """Take tokens, or respond with 429, 422 or 503."""
         found = limiter if isinstance(limiter, AsyncLimiter) else limiter(request)
         name = entity(request)
         lease = (await found if inspect.isawaitable(found) else found).acquire(
@@ -61,7 +61,7 @@ def rate_limited(
             wanted if isinstance(wanted, Mapping) else wanted(request),
             on_unavailable=on_unavailable,
         )
-        theirs: Exception | None = None
+        clients_error: Exception | None = None
         async with lease:
             response.headers.update(headers_of(lease.statuses))
             try:
@@ -69,23 +69,23 @@ def rate_limited(
             except (HTTPException, SolotableError, ClientDisconnect) as error:
                 if not isinstance(error, ClientDisconnect) and _status(error) >= 500:
                     raise
-                theirs = error
-        if theirs is not None:
-            raise theirs
+                clients_error = error
+        if clients_error is not None:
+            raise clients_error
 
     return limited
 
 
 def limit_problems(app: FastAPI) -> None:
-    """Have an app answer refusals of the limiter as problems, with the headers of limits."""
+    """Let an app respond to the limiter's errors as problems, with the headers of limits."""
 
-    async def refused(request: Request, error: Exception) -> Response:
-        refusal = problem_response(error)
-        body = refusal.body(request.url.path, request.scope.get("state", {}).get("request_id"))
-        return Response(body, refusal.status, refusal.headers, MEDIA_TYPE)
+    async def respond(request: Request, error: Exception) -> Response:
+        problem = problem_response(error)
+        body = problem.body(request.url.path, request.scope.get("state", {}).get("request_id"))
+        return Response(body, problem.status, problem.headers, MEDIA_TYPE)
 
     for each in LIMIT_ERRORS:
-        app.add_exception_handler(each, refused)
+        app.add_exception_handler(each, respond)
 
 
 def _status(error: HTTPException | SolotableError) -> int:

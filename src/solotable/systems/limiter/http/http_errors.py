@@ -1,6 +1,6 @@
-"""What a caller over HTTP is told: the headers of limits, and why a call was refused. For any framework.
+"""The limiter's errors as HTTP responses, and the headers of limits. For any framework.
 
-A refusal is a problem as RFC 9457 has it, in the form that `solotable.web` gives to every other one.
+A refusal is a problem of RFC 9457, in the form that `solotable.web` gives to every other one.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from solotable.systems.limiter.errors import (
 )
 
 MEDIA_TYPE = "application/problem+json"
-#: What becomes an answer of its own; every other error is the application's.
+#: The errors with their own response; every other one is the application's.
 LIMIT_ERRORS = (RateLimitExceeded, NeverSatisfiable, LimiterUnavailable)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProblemResponse:
-    """The answer to a call that was refused."""
+    """The response to a request that the limiter refused."""
 
     status: int
     slug: str
@@ -37,8 +37,8 @@ class ProblemResponse:
     members: dict[str, Any] = field(default_factory=dict)
 
     def body(self, path: str, request_id: str | None) -> bytes:
-        """Return the problem as it is sent."""
-        told = {
+        """Return the problem as JSON."""
+        problem = {
             "type": f"urn:problem:solotable:{self.slug}",
             "title": self.title,
             "status": self.status,
@@ -47,23 +47,23 @@ class ProblemResponse:
             "request_id": request_id,
             **self.members,
         }
-        return json.dumps(told, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
+        return json.dumps(problem, ensure_ascii=False, allow_nan=False).encode("utf-8", "replace")
 
 
 def problem_response(error: Exception) -> ProblemResponse:
-    """Return the answer to one of LIMIT_ERRORS."""
+    """Return the response to one of LIMIT_ERRORS."""
     if isinstance(error, RateLimitExceeded):
-        told = error.as_dict()
+        content = error.as_dict()
         return ProblemResponse(
             status=429,
             slug="rate-limit-exceeded",
             title="Rate limit exceeded",
             detail=str(error),
             headers={"retry-after": error.retry_after_header, **headers_of(error.statuses)},
-            members={name: told[name] for name in ("retry_after_seconds", "limits")},
+            members={name: content[name] for name in ("retry_after_seconds", "limits")},
         )
     if isinstance(error, NeverSatisfiable):
-        # No Retry-After, and not a 429: whoever waits and repeats it waits for ever (C1.13).
+        # Not a 429 with Retry-After: a client that waits would wait for ever (C1.13).
         return ProblemResponse(
             status=422,
             slug="never-satisfiable",
@@ -75,15 +75,15 @@ def problem_response(error: Exception) -> ProblemResponse:
         status=503,
         slug="limiter-unavailable",
         title="Temporarily unavailable",
-        detail="The limiter could not be asked; try again later.",
+        detail="The limiter is unavailable; try again later.",
         headers={"retry-after": "1"},
     )
 
 
 def headers_of(statuses: Iterable[LimitStatus]) -> dict[str, str]:
-    """Return the X-RateLimit headers: of the tightest limit, and by name where there are several.
+    """Return the X-RateLimit headers: of the tightest limit, and of each limit by name if there are several.
 
-    `Reset` is in how many seconds the limit is full again, rounded up.
+    `Reset` is the number of seconds until the limit is full, rounded up.
     """
     found: dict[str, LimitStatus] = {}
     for status in statuses:
@@ -92,23 +92,23 @@ def headers_of(statuses: Iterable[LimitStatus]) -> dict[str, str]:
             found[name] = status
     if not found:
         return {}
-    headers = _three(min(found.values(), key=_headroom), "")
+    headers = _headers(min(found.values(), key=_headroom), "")
     if len(found) > 1:
         for name, status in found.items():
-            headers |= _three(status, f"-{name}")
+            headers |= _headers(status, f"-{name}")
     return headers
 
 
 def _headroom(status: LimitStatus) -> tuple[bool, Fraction]:
-    """How tight a limit is: what refuses first, then the smallest part that is left."""
+    """Order limits by how tight they are: first those that refuse, then by the fraction that is left."""
     return not status.exceeded, Fraction(status.available or 0, status.limit.capacity)
 
 
-def _three(status: LimitStatus, end: str) -> dict[str, str]:
+def _headers(status: LimitStatus, suffix: str) -> dict[str, str]:
     limit, available = status.limit, status.available or 0
-    missing = limit.capacity - available
+    used = limit.capacity - available
     return {
-        f"x-ratelimit-limit{end}": str(limit.capacity),
-        f"x-ratelimit-remaining{end}": str(max(0, available)),
-        f"x-ratelimit-reset{end}": str(math.ceil(Fraction(missing * limit.period_seconds, limit.refill))),
+        f"x-ratelimit-limit{suffix}": str(limit.capacity),
+        f"x-ratelimit-remaining{suffix}": str(max(0, available)),
+        f"x-ratelimit-reset{suffix}": str(math.ceil(Fraction(used * limit.period_seconds, limit.refill))),
     }

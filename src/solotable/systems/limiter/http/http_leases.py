@@ -1,46 +1,49 @@
-"""Leases that outlive a call: kept in the table, so that any process can adjust or end one, as over HTTP.
+"""Leases that outlive a call: stored in the table, so that any process can adjust or end one, as over HTTP.
 
 A lease is one small item: from which shards of which buckets how much was taken. It is charged when it is
-acquired, so one that nobody ever ends has simply consumed what it asked for; its item goes after an hour.
+acquired, so a lease that is never ended has consumed what it asked for; its item expires after an hour.
 
-What is consumed is given as a total and not as a difference, so that the same change sent twice is made
-once. The lease is changed first, under its version, and then the buckets: of several at once one settles
-each difference. Whoever dies between the two has settled nothing, and nobody settles it a second time.
+Consumption is given as a total, not as a difference, so that a change that is sent twice is made once. The
+lease is changed first, under its version, then the buckets: of concurrent callers one settles each
+difference. If a process dies between the two, that difference is not settled.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict
 
-from solotable import FROM_SCOPE, TTL, AsyncDatabase, Json, Key, Version
-from solotable._flows.retry import Flow
-from solotable._flows.transactions.write import ANY, ExpectedVersion
-from solotable._store.runner import arun
-from solotable.errors import AlreadyExists, DataError, NotFound, OutcomeUnknown, ServiceError, VersionConflict
-from solotable.ids import new_id
-from solotable.systems.limiter.admin.entities import FlatEntity, OnUnavailable
-from solotable.systems.limiter.admin.limits import Amount, Limit, in_tokens, wanted
-from solotable.systems.limiter.async_rate_limiter import AsyncLimiter
+from solotable import ANY, FROM_SCOPE, TTL, AsyncDatabase, Json, Key, Version, new_id
+from solotable.errors import (
+    AlreadyExists,
+    DataError,
+    NotFound,
+    OutcomeUnknown,
+    ServiceError,
+    SolotableError,
+    VersionConflict,
+)
+from solotable.flow import Flow, arun
+from solotable.systems.limiter.admin.entities import FlatEntity
+from solotable.systems.limiter.admin.limits import Amount, amounts_by_limit, in_tokens
 from solotable.systems.limiter.buckets.acquire import Grant, LimiterContext, adjust
 from solotable.systems.limiter.buckets.charge import Charge
-from solotable.systems.limiter.buckets.shards import TakenTokens, look
+from solotable.systems.limiter.buckets.shards import TakenTokens, read_shards, surviving_shard
 from solotable.systems.limiter.buckets.token_bucket import rules_from
 from solotable.systems.limiter.errors import LeaseExpired, LimitStatus
+from solotable.systems.limiter.lease import AcquireRequest
+from solotable.systems.limiter.rate_limiter import AsyncLimiter
 from solotable.systems.limiter.table import limiter as table
 
-_ATTEMPTS = 8
 
-
-class Place(BaseModel):
-    """A bucket that a lease has taken from: which shards, and the limits that it was reckoned with."""
+class ChargedBucket(BaseModel):
+    """A bucket that a lease has charged: which shards, and the limits at that time."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -51,7 +54,7 @@ class Place(BaseModel):
 
 
 class StoredLease(FlatEntity, table=table):
-    """What a call has taken, until it is ended or forgotten."""
+    """What a call has taken, until the lease is ended or expires."""
 
     key = Key("{namespace}#LEASE#{lease_id}", "LEASE")
 
@@ -60,10 +63,10 @@ class StoredLease(FlatEntity, table=table):
     entity: str
     resource: str
     #: The entity's own bucket, then its parent's.
-    places: Annotated[list[Place], Json()]
+    places: Annotated[list[ChargedBucket], Json()]
     #: By limit, in thousandths of a token.
     consumed: Annotated[dict[str, int], Json()]
-    #: The digest of what was asked for, to tell a repetition from another request with the same key.
+    #: The digest of the request, to tell a repetition from another request with the same key.
     asked: str
     ended: datetime | None = None
     version: Annotated[int, Version()] = 0
@@ -77,207 +80,191 @@ class StoredLease(FlatEntity, table=table):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcquiredLease:
-    """The answer to an acquire: the lease, None where no limits could be asked, and every limit."""
+    """The result of an acquire: the lease, None if the table was unavailable, and every limit."""
 
     lease: StoredLease | None
     statuses: list[LimitStatus]
-    #: Whether it was there already, by its key.
+    #: Whether the lease with this key existed already.
     repeated: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LeaseRequest:
-    """What a lease is asked for."""
-
-    entity: str
-    resource: str
-    consume: Mapping[str, Amount]
-    limits: Sequence[Limit] | None = None
-    on_unavailable: OnUnavailable | None = None
-
-    def digest(self) -> str:
-        """Return the same text for the same wish."""
-        limits = None if self.limits is None else sorted(map(str, self.limits))
-        amounts = sorted((name, str(amount)) for name, amount in self.consume.items())
-        told = json.dumps([self.entity, self.resource, amounts, limits])
-        return hashlib.sha256(told.encode()).hexdigest()[:32]
-
-
 class HttpLeases:
-    """The leases of a namespace that are kept in the table."""
+    """The stored leases of a namespace."""
 
     def __init__(self, db: AsyncDatabase, limiter: AsyncLimiter, *, seconds: float = 3600.0) -> None:
-        self._engine = db.engine
+        self._db = db
         self._store = db.tenant(limiter.namespace)
         self._limiter = limiter
-        self._kept = timedelta(seconds=seconds)
+        self._ttl = timedelta(seconds=seconds)
 
-    async def acquire(self, wish: LeaseRequest, *, key: str | None = None) -> AcquiredLease:
-        """Take tokens and keep the lease, or raise RateLimitExceeded.
+    async def acquire(self, request: AcquireRequest, *, key: str | None = None) -> AcquiredLease:
+        """Take tokens and store the lease, or raise RateLimitExceeded.
 
-        The same `key` again gives the lease that is there, and takes nothing.
+        The same `key` again returns the stored lease, and takes nothing.
         """
         lease_id = new_id() if key is None else f"key-{hashlib.sha256(key.encode()).hexdigest()[:40]}"
-        there = None if key is None else await self._read(lease_id)
-        if there is not None and self._is_current(there):
-            return _again(there, wish)
+        existing = None if key is None else await self._read(lease_id)
+        if existing is not None and self._is_current(existing):
+            return _repeat(existing, request)
         lease = self._limiter.acquire(
-            wish.entity, wish.resource, wish.consume, limits=wish.limits, on_unavailable=wish.on_unavailable
+            request.entity,
+            request.resource,
+            request.consume,
+            limits=request.limits,
+            on_unavailable=request.on_unavailable,
         )
-        kept: StoredLease | None = None
-        unsure: BaseException | None = None
+        stored: StoredLease | None = None
+        unknown: BaseException | None = None
         try:
-            # Whatever fails in the block gives the tokens back.
+            # An exception in the block gives the tokens back.
             async with lease:
                 if lease.grant is None:
                     return AcquiredLease(lease=None, statuses=[])
-                made = self._made(lease_id, wish, lease.grant)
-                if there is not None:
-                    made = made.model_copy(update={"version": there.version})
+                new = self._new(lease_id, request, lease.grant)
                 try:
-                    kept = await self._store.put(made) if there else await self._store.create(made)
+                    if existing is None:
+                        stored = await self._store.create(new)
+                    else:
+                        stored = await self._store.put(new.model_copy(update={"version": existing.version}))
                 except BaseException as error:
-                    if not _may_be_kept(error):
+                    if not _may_be_stored(error):
                         raise
-                    # Given back now and by the lease, it would be given back twice.
-                    unsure = error
+                    # Given back now and by the stored lease, the tokens would be given back twice.
+                    unknown = error
         except (AlreadyExists, VersionConflict):
-            # Another request with the same key was quicker.
-            return _again(await self.get(lease_id), wish)
-        if unsure is not None:
-            raise unsure
-        return AcquiredLease(lease=kept, statuses=lease.statuses)
+            # Another request with the same key was first.
+            return _repeat(await self.get(lease_id), request)
+        if unknown is not None:
+            raise unknown
+        return AcquiredLease(lease=stored, statuses=lease.statuses)
 
     async def get(self, lease_id: str) -> StoredLease:
         """Return a lease, ended or not, or raise NotFound."""
         found = await self._read(lease_id)
         if found is None or not self._is_current(found):
-            raise NotFound(f"There is no lease {lease_id!r}; it may have been forgotten, so acquire another.")
+            raise _not_found(lease_id)
         return found
 
     async def adjust(
-        self, lease_id: str, consumed: Mapping[str, Amount], *, version: ExpectedVersion = None
+        self, lease_id: str, consumed: Mapping[str, Amount], *, version: int | Any = None
     ) -> StoredLease:
-        """Say what a call has consumed in all, by limit; never refused, if need be into debt."""
-        for _ in range(_ATTEMPTS):
-            found = await self._expected(lease_id, version)
+        """Set what a call has consumed in all, by limit; never refused, into debt if necessary."""
+
+        def change(found: StoredLease) -> dict[str, Any] | None:
             if found.ended is not None:
                 raise LeaseExpired
             limits = rules_from(found.places[0].rules, 0).limits
-            given = dict.fromkeys(consumed, 0) | wanted(limits, consumed)
+            given = dict.fromkeys(consumed, 0) | amounts_by_limit(limits, consumed)
             after = {**found.consumed, **given}
-            if after == found.consumed:
-                return found
-            changed = await self._changed(found, {"consumed": after}, version)
-            if changed is not None:
-                await self._settled(found, after)
-                return changed
-        raise _busy(lease_id)
+            return None if after == found.consumed else {"consumed": after}
 
-    async def end(self, lease_id: str, *, keep: bool, version: ExpectedVersion = None) -> StoredLease:
-        """End a lease and give everything back, or `keep` what is consumed; the first end counts."""
-        for _ in range(_ATTEMPTS):
-            found = await self._expected(lease_id, version)
+        return await self._modify(lease_id, change, version)
+
+    async def end(self, lease_id: str, *, keep: bool, version: int | Any = None) -> StoredLease:
+        """End a lease and give everything back, or `keep` what is consumed; only the first end counts."""
+
+        def change(found: StoredLease) -> dict[str, Any] | None:
             if found.ended is not None:
-                return found
+                return None
             after = found.consumed if keep else dict.fromkeys(found.consumed, 0)
-            now = self._limiter.context.writer.scope.now()
-            changed = await self._changed(found, {"consumed": after, "ended": now}, version)
-            if changed is not None:
-                await self._settled(found, after)
-                return changed
-        raise _busy(lease_id)
+            return {"consumed": after, "ended": self._now()}
+
+        return await self._modify(lease_id, change, version)
+
+    async def _modify(
+        self, lease_id: str, change: Callable[[StoredLease], dict[str, Any] | None], version: int | Any
+    ) -> StoredLease:
+        before: StoredLease | None = None
+        error: SolotableError | None = None
+
+        def apply(found: StoredLease) -> StoredLease | None:
+            nonlocal before, error
+            # An error is not raised here: `modify` would repeat after a VersionConflict.
+            error = self._unexpected(found, version)
+            changes = None if error is not None else change(found)
+            before = None if changes is None else found
+            return None if changes is None else found.model_copy(update=changes)
+
+        try:
+            after = await self._store.modify(StoredLease, apply, lease_id=lease_id)
+        except NotFound as missing:
+            raise _not_found(lease_id) from missing
+        if error is not None:
+            raise error
+        if before is not None:
+            owed = {name: amount - before.consumed.get(name, 0) for name, amount in after.consumed.items()}
+            owed = {name: amount for name, amount in owed.items() if amount}
+            if owed:
+                await arun(_settle(self._limiter.context, before, owed), self._db)
+        return after
+
+    def _unexpected(self, found: StoredLease, version: int | Any) -> SolotableError | None:
+        """Return why a lease is not the one that the caller expects, or None."""
+        if not self._is_current(found):
+            return _not_found(found.lease_id)
+        if version in (None, ANY, found.version):
+            return None
+        message = f"Lease {found.lease_id!r} has version {found.version}; expected {version}."
+        return VersionConflict(message, item=None, mine=None, theirs=found)
 
     async def _read(self, lease_id: str) -> StoredLease | None:
         return await self._store.get(StoredLease, lease_id=lease_id, consistent=True)
 
-    async def _expected(self, lease_id: str, version: ExpectedVersion) -> StoredLease:
-        found = await self.get(lease_id)
-        if version not in (None, ANY, found.version):
-            raise _conflict(f"Lease {lease_id!r} has version {found.version}; {version} was expected.", found)
-        return found
-
-    async def _changed(
-        self, found: StoredLease, changes: Mapping[str, object], version: ExpectedVersion
-    ) -> StoredLease | None:
-        """Return the lease after a change; None where somebody else was quicker and it may be tried again."""
-        try:
-            return await self._store.update(
-                StoredLease, lease_id=found.lease_id, set=changes, version=found.version
-            )
-        except VersionConflict:
-            if version in (None, ANY):
-                return None
-            raise
-
-    async def _settled(self, before: StoredLease, after: Mapping[str, int]) -> None:
-        owed = {name: amount - before.consumed.get(name, 0) for name, amount in after.items()}
-        owed = {name: amount for name, amount in owed.items() if amount}
-        if owed:
-            await arun(_settling(self._limiter.context, before, owed), self._engine)
+    def _now(self) -> datetime:
+        return self._limiter.context.writer.scope.now()
 
     def _is_current(self, lease: StoredLease) -> bool:
-        return lease.expires > self._limiter.context.writer.scope.now()
+        return lease.expires > self._now()
 
-    def _made(self, lease_id: str, wish: LeaseRequest, grant: Grant) -> StoredLease:
-        places = [
-            Place(
-                entity=each.known.entity,
-                rules=each.ask.rules.text,
-                revision=each.ask.rules.revision,
+    def _new(self, lease_id: str, request: AcquireRequest, grant: Grant) -> StoredLease:
+        charged = [
+            ChargedBucket(
+                entity=each.bucket.entity,
+                rules=each.charge.rules.text,
+                revision=each.charge.rules.revision,
                 shards=each.shards,
             )
             for each in grant.taken
         ]
         return StoredLease(
             lease_id=lease_id,
-            entity=wish.entity,
-            resource=wish.resource,
-            places=places,
+            entity=request.entity,
+            resource=request.resource,
+            places=charged,
             consumed=dict(grant.amounts),
-            asked=wish.digest(),
-            expires=(self._limiter.context.writer.scope.now() + self._kept).replace(microsecond=0),
+            asked=request.digest(),
+            expires=(self._now() + self._ttl).replace(microsecond=0),
         )
 
 
-def _again(there: StoredLease, wish: LeaseRequest) -> AcquiredLease:
-    if there.asked != wish.digest():
-        raise DataError("The key was used for another request; use a new one for each.")
-    return AcquiredLease(lease=there, statuses=[], repeated=True)
+def _not_found(lease_id: str) -> NotFound:
+    return NotFound(f"There is no lease {lease_id!r}; it may have expired, so acquire another.")
 
 
-def _may_be_kept(error: BaseException) -> bool:
-    """Whether a lease may be in the table although writing it failed: the answer was lost or not awaited."""
+def _repeat(existing: StoredLease, request: AcquireRequest) -> AcquiredLease:
+    if existing.asked != request.digest():
+        raise DataError("The key was used for another request; use a new key for each.")
+    return AcquiredLease(lease=existing, statuses=[], repeated=True)
+
+
+def _may_be_stored(error: BaseException) -> bool:
+    """Return whether a lease may be stored although its write failed: its response was lost."""
     if isinstance(error, ServiceError):
         return error.status >= 500
     return isinstance(error, (OutcomeUnknown, asyncio.CancelledError))
 
 
-def _conflict(message: str, theirs: StoredLease | None = None) -> VersionConflict:
-    return VersionConflict(message, item=None, mine=None, theirs=theirs)
-
-
-def _busy(lease_id: str) -> VersionConflict:
-    return _conflict(f"Lease {lease_id!r} is being changed by many at once; try again.")
-
-
-def _settling(context: LimiterContext, lease: StoredLease, owed: Mapping[str, int]) -> Flow[None]:
-    """Settle a lease's buckets, which another process may have charged."""
+def _settle(context: LimiterContext, lease: StoredLease, owed: Mapping[str, int]) -> Flow[None]:
+    """Settle the buckets of a lease, which another process may have charged."""
     taken: list[TakenTokens] = []
-    for place in lease.places:
-        known = context.writer.cache.of(place.entity, lease.resource)
-        if any(shard not in known.shards for shard in place.shards):
-            yield from look(context.writer, known, consistent=True)
-        if not known.shards and all(amount < 0 for amount in owed.values()):
-            # C1.6: a bucket that is gone is full; nothing is given back to it.
+    for charged in lease.places:
+        bucket = context.writer.cache.bucket(charged.entity, lease.resource)
+        if any(shard not in bucket.shards for shard in charged.shards):
+            yield from read_shards(context.writer, bucket, consistent=True)
+        if not bucket.shards and all(amount < 0 for amount in owed.values()):
+            # C1.6: a bucket that does not exist is full; giving back must not create one.
             continue
-        shards = dict.fromkeys(_standing(shard, known.shards) for shard in place.shards)
-        taken.append(TakenTokens(known, Charge(rules_from(place.rules, place.revision), {}), tuple(shards)))
+        shards = dict.fromkeys(surviving_shard(shard, bucket.shards) for shard in charged.shards)
+        charge = Charge(rules_from(charged.rules, charged.revision), {})
+        taken.append(TakenTokens(bucket, charge, tuple(shards)))
     yield from adjust(context.writer, Grant(tuple(taken), {}), owed)
-
-
-def _standing(shard: int, there: Iterable[int]) -> int:
-    """Return a shard, or the one that it was joined with: that has all but its highest bit."""
-    while shard and shard not in there:
-        shard &= (1 << (shard.bit_length() - 1)) - 1
-    return shard

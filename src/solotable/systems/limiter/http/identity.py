@@ -1,8 +1,8 @@
-"""Who is limited: names of entities from requests. Whatever comes in, two callers never get one name.
+"""Entity names from requests. Two clients never get the same name, whatever they send.
 
-A text that is a valid name, and does not look like a digest, is the name; any other is named by its digest.
-An address is the one that the server gives: `X-Forwarded-For` is whatever a caller writes into it. Name the
-proxies whose header counts: `install(trusted_hosts=...)`, or uvicorn's `--forwarded-allow-ips` without it.
+A text that is a valid name, and does not look like a digest, is the name; any other is replaced by its
+digest. The address is the one that the server gives: a client can write anything into `X-Forwarded-For`. Name
+the trusted proxies: `install(trusted_hosts=...)`, or uvicorn's `--forwarded-allow-ips` without it.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from solotable.errors import DataError
 from solotable.systems.limiter.admin.names import entity_name
 
 AsgiScope = MutableMapping[str, Any]
-#: From a request to a text that stands for its caller; None is not limited.
+#: From a request to a text that identifies its client; None is not limited.
 Identify = Callable[[AsgiScope], str | Awaitable[str | None] | None]
 
 _DIGEST = "sha256:"
 
 
 def entity_of(text: str) -> str:
-    """Return the name of the entity that a text stands for.
+    """Return the entity name of a text.
 
     >>> entity_of("ann@example.org"), entity_of("Zoë")
     ('ann@example.org', 'sha256:c6a12698582fc1104ea24107a2d7268145ff06ef85970772')
@@ -38,9 +38,9 @@ def entity_of(text: str) -> str:
 
 
 def by_address(scope: AsgiScope) -> str:
-    """Name the address of whoever connected; those of a socket without one are all one.
+    """Identify a client by its address; clients of a socket without addresses are one.
 
-    Of an IPv6 address that is its network of 64 bits: whoever has one address has all of these.
+    An IPv6 address counts as its network of 64 bits: a client with one address has all of these.
 
     >>> by_address({"client": ("192.0.2.7", 1)}), by_address({"client": ("2001:db8:0:1:aaaa::7", 1)})
     ('ip:192.0.2.7', 'ip:2001:db8:0:1::')
@@ -49,13 +49,13 @@ def by_address(scope: AsgiScope) -> str:
     return f"ip:{_network(client[0]) if client else 'none'}"
 
 
-# A caller sends many requests, and few callers make most of them.
+# Few clients send most requests.
 @lru_cache(maxsize=4096)
 def _network(address: str) -> str:
     try:
         found = ip_address(address)
     except ValueError:
-        return address  # whatever the server calls it, such as the name of a test client
+        return address  # the server's own name for it, such as that of a test client
     if isinstance(found, IPv4Address):
         return str(found)
     if found.ipv4_mapped is not None:
@@ -66,9 +66,9 @@ def _network(address: str) -> str:
 
 
 def by_header(name: str) -> Callable[[AsgiScope], str]:
-    """Name the value of a header, as an API key, by its digest; without the header the address.
+    """Identify a client by the digest of a header, as an API key; without the header by its address.
 
-    Nothing is verified: use it behind whatever verifies keys, or callers make up new ones.
+    Nothing is verified: use it behind a layer that verifies keys, or clients make up new ones.
     """
     wanted = name.lower().encode("latin-1")
 

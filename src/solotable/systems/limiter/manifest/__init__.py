@@ -1,4 +1,4 @@
-"""Files of limits: YAML or JSON under version control, and how what is stored differs from them.
+"""Files of limits in YAML or JSON, and how the stored limits differ from them.
 
     system:
       limits: {rpm: {capacity: 100}}
@@ -11,7 +11,7 @@
         resources:
           gpt-4: {limits: {rpm: 200}}
 
-`source` reads a text with its lines, `reading` judges it, `planning` compares. Nothing here writes.
+`source` parses a text with its lines, `parse` checks it, `plan` compares. Nothing here writes.
 """
 
 from .notation import format_limit, parse_limit

@@ -1,67 +1,53 @@
-"""Limits as people write them: `rpm=100/minute` beside the stored `rpm=100/60`. Pure, both ways."""
+"""Limits as users write them: `rpm=100/minute` besides the stored `rpm=100/60`. Pure, both ways."""
 
 from __future__ import annotations
 
 from solotable.errors import DataError
 from solotable.systems.limiter.admin.limits import Limit
 
-_SECONDS = {
-    "second": 1,
-    "minute": 60,
-    "hour": 3600,
-    "day": 86_400,
-    "s": 1,
-    "sec": 1,
-    "min": 60,
-    "m": 60,
-    "h": 3600,
-    "d": 86_400,
-}
 _NAMES = {1: "second", 60: "minute", 3600: "hour", 86_400: "day"}
-#: How a limit is written, for messages.
-FORM = "name=tokens/period, as in rpm=100/minute or rpm=100/60; +150 behind it is the most it ever holds"
+_SECONDS = {name: seconds for seconds, name in _NAMES.items()}
+_SECONDS |= {"s": 1, "sec": 1, "min": 60, "m": 60, "h": 3600, "d": 86_400}
+#: How to write a limit, for messages.
+FORM = "name=tokens/period, as in rpm=100/minute or rpm=100/60; +150 after it is the most that it holds"
 
 
 def parse_limit(text: str) -> Limit:
-    """Read a limit as people write it.
+    """Parse a limit as users write it.
 
     >>> str(parse_limit("rpm=100/min")), str(parse_limit("rpd = 1_000 / day+2000"))
     ('rpm=100/60', 'rpd=1000/86400+2000')
     """
     name, equals, rate = text.partition("=")
     if not equals:
-        raise DataError(f"{text!r} is no limit; write {FORM}.")
+        raise DataError(f"{text!r} is not a limit; write {FORM}.")
     return parse_rate(name.strip(), rate)
 
 
 def parse_rate(name: str, rate: str) -> Limit:
-    """Read what stands behind the name; a rate without a period is by the minute."""
-    tokens, slash, rest = rate.partition("/")
-    period, plus, burst = rest.partition("+")
-    if not slash:
-        tokens, plus, burst = rate.partition("+")
-        period = "minute"
-    refill = _whole(tokens)
-    seconds = seconds_of(period)
-    most = _whole(burst) if plus else refill
-    if refill is None or seconds is None or most is None:
-        raise DataError(f"{f'{name}={rate}'!r} is no limit; write {FORM}.")
-    return Limit(name, most, refill, seconds)
+    """Parse what follows the name; a rate without a period is per minute."""
+    rate, plus, burst = rate.partition("+")
+    tokens, slash, period = rate.partition("/")
+    refill, seconds = _parse_whole(tokens), seconds_of(period) if slash else 60
+    capacity = _parse_whole(burst) if plus else refill
+    if refill is None or seconds is None or capacity is None:
+        raise DataError(f"{f'{name}={rate}{plus}{burst}'!r} is not a limit; write {FORM}.")
+    return Limit(name, capacity, refill, seconds)
 
 
 def seconds_of(period: str) -> int | None:
-    """Return a period in seconds: a number of them, or second, minute, hour or day; None: neither.
+    """Return a period in seconds: a number of them, or second, minute, hour or day; None for another text.
 
     >>> seconds_of("90"), seconds_of("Hours"), seconds_of("fortnight")
     (90, 3600, None)
     """
     name = period.strip().lower()
     found = _SECONDS.get(name) or _SECONDS.get(name.removesuffix("s"))
-    return _whole(name) if found is None else found
+    return _parse_whole(name) if found is None else found
 
 
 def format_limit(limit: Limit) -> str:
-    """Return a limit as people write it.
+    """Return a limit as users write it.
 
     >>> format_limit(Limit("rpm", 150, 100, 60)), format_limit(Limit("rpm", 10, 10, 90))
     ('rpm=100/minute+150', 'rpm=10/90')
@@ -70,7 +56,7 @@ def format_limit(limit: Limit) -> str:
     return f"{limit.name}={limit.refill}/{_NAMES.get(limit.period_seconds, limit.period_seconds)}{burst}"
 
 
-def _whole(text: str) -> int | None:
-    # isdecimal is also true of other scripts' digits; more digits than any limit has are not worth reading.
+def _parse_whole(text: str) -> int | None:
+    # isdecimal is also true of other scripts' digits; no limit has more digits.
     plain = text.strip().replace("_", "")
     return int(plain) if plain.isascii() and plain.isdecimal() and len(plain) <= 20 else None

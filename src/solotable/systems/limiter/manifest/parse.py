@@ -1,7 +1,7 @@
-"""A file of limits: its schema, and every mistake in it by its line.
+"""Parse a file of limits, and report every problem with its line.
 
-Only `capacity` is required: `refill` is as much, `period_seconds` 60. A number alone is a capacity, a text
-such as `100/hour+150` a rate. All mistakes are told at once; a file with one is refused whole.
+Only `capacity` is required: `refill` defaults to it, `period_seconds` to 60. A number alone is a capacity, a
+string such as `100/hour+150` a rate. All problems are reported at once; a file with one is rejected whole.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from solotable.errors import DataError
 from solotable.systems.limiter.admin.entities import OnUnavailable
@@ -18,11 +18,11 @@ from solotable.systems.limiter.admin.names import DEFAULT, entity_name, resource
 from solotable.systems.limiter.admin.namespaces import namespace_name
 
 from .notation import parse_rate, seconds_of
-from .source import Entry, MalformedText, Node, parsed
+from .source import Entry, MalformedText, Node, parse_text
 
-MadeT = TypeVar("MadeT")
+ResultT = TypeVar("ResultT")
 
-#: An alias of YAML makes much of little.
+#: A YAML alias can make a small file large.
 MOST_LEVELS = 100_000
 _MOST_PROBLEMS = 20
 _TOP = ("namespace", "system", "resources", "entities")
@@ -50,43 +50,48 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LevelContent:
-    """What a level has; a level of limits None is the system's, for its `on_unavailable`."""
+    """The content of a level; only the system may have no limits, but `on_unavailable`."""
 
     limits: Limits | None
     on_unavailable: OnUnavailable | None = None
 
+    def as_dict(self) -> dict[str, Any]:
+        """Return the content as JSON has it."""
+        limits = None if self.limits is None else [limit.as_dict() for limit in self.limits]
+        return {"limits": limits, "on_unavailable": self.on_unavailable}
+
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A mistake in a file."""
+    """A problem in a file."""
 
     line: int
-    told: str
+    message: str
 
 
 class ManifestError(DataError):
-    """A file of limits has mistakes; `problems` are all of them, up to a bound."""
+    """A file of limits is not valid; `problems` has all reasons, up to a bound."""
 
     def __init__(self, name: str, problems: list[Problem]) -> None:
-        super().__init__("\n".join(f"{name}:{each.line}: {each.told}" for each in problems))
+        super().__init__("\n".join(f"{name}:{each.line}: {each.message}" for each in problems))
         self.name = name
         self.problems = problems
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
-    """What a file says."""
+    """The limits of a file."""
 
     namespace: str | None
     levels: Mapping[Level, LevelContent]
 
 
 def read_manifest(text: str, name: str) -> Manifest:
-    """Return what a file says, or raise ManifestError; one that is named *.json is JSON, any other YAML."""
+    """Parse a file, or raise ManifestError; one that is named *.json is JSON, any other YAML."""
     try:
-        root = parsed(text, is_json=name.lower().endswith(".json"))
-    except MalformedText as refused:
-        raise ManifestError(name, [Problem(refused.line, refused.public_message)]) from refused
+        root = parse_text(text, is_json=name.lower().endswith(".json"))
+    except MalformedText as error:
+        raise ManifestError(name, [Problem(error.line, error.message)]) from error
     reader = _Reader()
     namespace = reader.document(root)
     if reader.problems:
@@ -96,7 +101,7 @@ def read_manifest(text: str, name: str) -> Manifest:
 
 
 class _Stop(Exception):
-    """There are too many levels or mistakes to go on."""
+    """There are too many levels or problems to continue."""
 
 
 @dataclass(slots=True)
@@ -105,14 +110,14 @@ class _Reader:
     problems: list[Problem] = field(default_factory=list)
 
     def document(self, root: Node) -> str | None:
-        """Read everything, and return the namespace that the file is for."""
+        """Parse everything, and return the namespace of the file."""
         namespace = None
         try:
             top = self._members(root, "the file", _TOP)
             for name, entry in (top or {}).items():
                 match name:
                     case "namespace":
-                        namespace = self._named(entry.node, namespace_name)
+                        namespace = self._checked(entry.node.line, partial(namespace_name, entry.node.value))
                     case "system":
                         self._level(Level(None, None), entry)
                     case "resources":
@@ -120,17 +125,15 @@ class _Reader:
                     case "entities":
                         self._entities(entry)
             if not self.levels and not self.problems:
-                # With --prune it would remove everything.
-                self._problem(
-                    root.line, "The file has no limits: neither of the system, nor of resources or entities."
-                )
+                # With --prune, applying it would remove everything.
+                self._problem(root.line, "The file has no limits of the system, of resources or of entities.")
         except _Stop:
             pass
         return namespace
 
     def _entities(self, entry: Entry) -> None:
         for name, each in (self._members(entry.node, "entities") or {}).items():
-            if self._judged(each.line, partial(entity_name, name)) is None:
+            if self._checked(each.line, partial(entity_name, name)) is None:
                 continue
             found = self._members(each.node, f"entity {name}", ("limits", "resources"))
             if found is not None and not found:
@@ -142,10 +145,10 @@ class _Reader:
 
     def _resources(self, entity: str | None, entry: Entry) -> None:
         for name, each in (self._members(entry.node, "resources") or {}).items():
-            # `_default_` is how an entity's limits on all resources are stored, and some tools write it so.
+            # Limits of an entity on all resources are stored as `_default_`, and some tools write that.
             if name == DEFAULT and entity is not None:
                 self._level(Level(entity, None), each)
-            elif self._judged(each.line, partial(resource_name, name)) is not None:
+            elif self._checked(each.line, partial(resource_name, name)) is not None:
                 self._level(Level(entity, name), each)
 
     def _level(self, level: Level, entry: Entry) -> None:
@@ -168,7 +171,7 @@ class _Reader:
         self, level: Level, line: int, limits: Limits | None, choice: OnUnavailable | None = None
     ) -> None:
         if level in self.levels:
-            self._problem(line, f"The limits of {level} are there twice.")
+            self._problem(line, f"The limits of {level} occur twice.")
             return
         if len(self.levels) == MOST_LEVELS:
             self._problem(line, f"A file has at most {MOST_LEVELS:,} levels.")
@@ -183,14 +186,14 @@ class _Reader:
         found = [self._limit(name, each) for name, each in members.items()]
         if any(each is None for each in found):
             return None
-        return self._judged(entry.line, lambda: limits_of(each for each in found if each is not None))
+        return self._checked(entry.line, lambda: limits_of(each for each in found if each is not None))
 
     def _limit(self, name: str, entry: Entry) -> Limit | None:
         value = entry.node.value
         if type(value) is int:
-            return self._judged(entry.line, lambda: Limit(name, value, value, _PERIOD_SECONDS))
+            return self._checked(entry.line, lambda: Limit(name, value, value, _PERIOD_SECONDS))
         if isinstance(value, str):
-            return self._judged(entry.line, lambda: parse_rate(name, value))
+            return self._checked(entry.line, lambda: parse_rate(name, value))
         members = self._members(entry.node, f"limit {name}", _LIMIT)
         if members is None:
             return None
@@ -209,7 +212,7 @@ class _Reader:
                 return None
             numbers["period_seconds"] = seconds
         capacity = numbers["capacity"]
-        return self._judged(
+        return self._checked(
             next((each.line for each in members.values()), entry.line),
             lambda: Limit(
                 name,
@@ -221,27 +224,23 @@ class _Reader:
         )
 
     def _choice(self, entry: Entry) -> OnUnavailable | None:
-        match entry.node.value:
-            case "block":
-                return "block"
-            case "allow":
-                return "allow"
-        self._problem(entry.line, f"on_unavailable is block or allow; {entry.node.value!r} was given.")
+        choice: OnUnavailable
+        for choice in ("block", "allow"):
+            if entry.node.value == choice:
+                return choice
+        self._problem(entry.line, f"on_unavailable is block or allow; got {entry.node.value!r}.")
         return None
 
-    def _named(self, node: Node, judge: Callable[[str], str]) -> str | None:
-        return self._judged(node.line, lambda: judge(node.value))
-
-    def _judged(
-        self, line: int, make: Callable[[], MadeT], *, lines: Mapping[str, int] | None = None
-    ) -> MadeT | None:
-        """Return what is made, or note why not, on the line of the member that the refusal names."""
+    def _checked(
+        self, line: int, make: Callable[[], ResultT], *, lines: Mapping[str, int] | None = None
+    ) -> ResultT | None:
+        """Return what `make` returns, or note its error on the line of the member that the error names."""
         try:
             return make()
-        except DataError as refused:
-            told = str(refused)
-            named = (at for key, at in (lines or {}).items() if told.startswith(f"The {key} "))
-            self._problem(next(named, line), told)
+        except DataError as error:
+            message = str(error)
+            named = (at for key, at in (lines or {}).items() if message.startswith(f"The {key} "))
+            self._problem(next(named, line), message)
             return None
 
     def _members(self, node: Node, what: str, allowed: tuple[str, ...] = ()) -> dict[str, Entry] | None:
@@ -255,18 +254,16 @@ class _Reader:
         found: dict[str, Entry] = {}
         for name, entry in node.value.items():
             if allowed is _TOP and name.startswith("x-"):
-                # Where YAML's anchors are kept.
+                # Members for YAML anchors.
                 continue
             if allowed and name not in allowed:
-                self._problem(
-                    entry.line, f"{_capital(what)} has {_listed(allowed)}; {name!r} is not one of them."
-                )
+                self._problem(entry.line, f"{_capital(what)} has {_listed(allowed)}; got {name!r}.")
             else:
                 found[name] = entry
         return found
 
-    def _problem(self, line: int, told: str) -> None:
-        self.problems.append(Problem(line, told))
+    def _problem(self, line: int, message: str) -> None:
+        self.problems.append(Problem(line, message))
         if len(self.problems) == _MOST_PROBLEMS:
             raise _Stop
 
@@ -288,4 +285,4 @@ def _kind(value: object) -> str:
             return "true or false"
         case int() | float():
             return "a number"
-    return "a text"
+    return "a string"

@@ -1,7 +1,7 @@
-"""Usage: what entities consumed of resources by the hour, the day and the month, from the change feed.
+"""Usage: what entities consumed of resources by hour, day and month, counted from the stream.
 
-Rows are kept for 90 days (hours, days) and 400 days (months) after their window. They follow the buckets
-by as much as the job is behind, and are exact: nothing is counted twice or left out.
+Rows stay for 90 days (hours, days) and 400 days (months) after their window. They follow the buckets with
+the delay of the job, and are exact: nothing is counted twice or left out.
 """
 
 from .job import aggregate, aggregate_async

@@ -1,7 +1,7 @@
-"""A chart of usage for the terminal: a bar for each window, a block for each limit. Pure.
+"""A chart of usage for the terminal: one bar per window, one block per limit. Pure.
 
-Several entities or resources are added up, window by window. Windows without usage between others have a row
-of their own, so that the bars stand on an even time axis.
+Several entities or resources are added up, window by window. Windows without usage have a row, too, so that
+the time axis is even.
 """
 
 from __future__ import annotations
@@ -16,40 +16,35 @@ from rich.text import Text
 
 from solotable.systems.limiter.admin.limits import in_tokens
 
+from .report import sums_by_limit
 from .rows import Usage
 from .windows import Window, count, following, preceding
 
-#: Beyond so many windows the oldest are left out, and the chart says so.
+#: Of more windows the oldest are left out, and the chart says so.
 _MOST_BARS = 120
 _FORMATS: dict[Window, str] = {"hour": "%Y-%m-%d %H:00", "day": "%Y-%m-%d", "month": "%Y-%m"}
 
 
 def chart(rows: Iterable[Usage], *, limit: str | None = None, width: int = 40) -> RenderableType:
-    """Return the bars of some rows, of all limits or of one; rows are of one kind of window."""
-    by_limit: dict[str, dict[datetime, int]] = {}
-    window: Window | None = None
-    for row in rows:
-        window = row.window
-        for name, amount in row.millitokens.items():
-            if limit is None or name == limit:
-                by_start = by_limit.setdefault(name, {})
-                by_start[row.start] = by_start.get(row.start, 0) + amount
-    if window is None or not by_limit:
+    """Return the bars of rows of one kind of window, of all limits or of one."""
+    rows = list(rows)
+    sums = {name: each for name, each in sums_by_limit(rows).items() if limit in (None, name)}
+    if not sums:
         return Text("No usage in this time.")
-    return Group(*(_block(name, window, by_limit[name], width) for name in sorted(by_limit)))
+    return Group(*(_block(name, rows[0].window, each, width) for name, each in sums.items()))
 
 
-def _block(name: str, window: Window, by_start: dict[datetime, int], width: int) -> RenderableType:
-    starts, left_out = _axis(window, by_start)
-    most = max(*by_start.values(), 1)
-    title = f"{name}: {in_tokens(sum(by_start.values())):,} tokens"
+def _block(name: str, window: Window, sums: dict[datetime, int], width: int) -> RenderableType:
+    starts, left_out = _axis(window, sums)
+    most = max(*sums.values(), 1)
+    title = f"{name}: {in_tokens(sum(sums.values())):,} tokens"
     table = Table(title=title, title_justify="left", box=None, show_header=False, pad_edge=False)
     table.add_column(no_wrap=True)
     table.add_column(width=width)
     table.add_column(justify="right", no_wrap=True)
     for start in starts:
-        amount = by_start.get(start, 0)
-        # Tokens that were given back leave a window below zero: the number says so, a bar cannot.
+        amount = sums.get(start, 0)
+        # A window in which more was given back than taken is below zero, which a bar cannot show.
         bar = Bar(most, 0, max(amount, 0), width=width, color="cyan")
         table.add_row(f"{start:{_FORMATS[window]}}", bar, f"{in_tokens(amount):,}")
     if not left_out:
@@ -57,9 +52,9 @@ def _block(name: str, window: Window, by_start: dict[datetime, int], width: int)
     return Group(table, Text(f"{left_out} earlier windows are not shown.", style="dim"))
 
 
-def _axis(window: Window, by_start: dict[datetime, int]) -> tuple[list[datetime], int]:
+def _axis(window: Window, sums: dict[datetime, int]) -> tuple[list[datetime], int]:
     """Return the starts of the windows to show, in order, and how many before them are not."""
-    first, last = min(by_start), max(by_start)
+    first, last = min(sums), max(sums)
     whole = count(window, first, following(window, last))
     starts = [last]
     while len(starts) < min(whole, _MOST_BARS):

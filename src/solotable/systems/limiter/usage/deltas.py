@@ -1,19 +1,19 @@
-"""Folding: changes of buckets to what is added to rows of usage. Pure, and a plain sum.
+"""Changes of buckets to additions to usage rows: pure sums.
 
-What was consumed is the difference of the counter `consumed_<limit>` in the two images of a change, and of
-nothing else: `used_<limit>` also moves with the time that has passed (S1.10). It is dated by the `at` of the
-new image (C1.10). A bucket's first image counts from zero (C1.11); a removal consumes nothing.
+What was consumed is the difference of the counter `consumed_<limit>` between the two images of a change, and
+nothing else: `used_<limit>` also changes with time (S1.10). Its time is the `at` of the new image (C1.10).
+The first image of a bucket counts from zero (C1.11); a removal consumes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from solotable._flows.feed.streams import Record
-from solotable._values import Item
 from solotable.errors import DataError
+from solotable.flow import Item
+from solotable.flow.feed import Record
 from solotable.systems.limiter.buckets.bucket import Bucket
 from solotable.systems.limiter.table import limiter
 
@@ -23,11 +23,11 @@ from .windows import Window, starts_at
 CONSUMED = "consumed_"
 EVENTS = "events"
 _BUCKET = Bucket.plan().tag_value
-_NONE: Item = {}
+_EMPTY: Item = {}
 
 
 class RowKey(NamedTuple):
-    """Which row it is."""
+    """The row of an addition."""
 
     namespace: str
     entity: str
@@ -36,55 +36,57 @@ class RowKey(NamedTuple):
     start: datetime
 
 
-#: What is added to rows, by attribute. A zero stays: so rows do not depend on what was folded together.
+#: What is added to rows, by attribute. Zeros stay: so rows do not depend on what was added together.
 Additions = dict[RowKey, dict[str, int]]
 
 
 def is_consumption(record: Record) -> bool:
-    """Whether a change of the table moved what a bucket has consumed."""
-    return _is_bucket(record.after) and bool(_moved(record))
+    """Return whether a change of the table changed what a bucket has consumed."""
+    return _is_bucket(record.after) and bool(_differences(record))
 
 
 def fold(records: Iterable[Record]) -> Additions:
-    """Return what records add to the rows of their windows, all together."""
+    """Return what records add to the rows of their windows together."""
     total: Additions = {}
     for record in records:
-        for slot, amounts in additions(record):
-            into = total.setdefault(slot, {})
-            for name, amount in amounts.items():
-                into[name] = into.get(name, 0) + amount
+        for row, amounts in additions(record):
+            add(total, row, amounts)
     return total
 
 
+def add(total: Additions, row: RowKey, amounts: Mapping[str, int]) -> None:
+    """Add amounts to the additions of a row."""
+    sums = total.setdefault(row, {})
+    for name, amount in amounts.items():
+        sums[name] = sums.get(name, 0) + amount
+
+
 def additions(record: Record) -> Sequence[tuple[RowKey, dict[str, int]]]:
-    """Return what one record adds to its hour, its day and its month; nothing where it consumed nothing."""
-    if not _is_bucket(record.after):
-        return ()
-    amounts = _moved(record)
+    """Return what one record adds to its hour, its day and its month; nothing if it consumed nothing."""
+    amounts = _differences(record) if _is_bucket(record.after) else {}
     if not amounts:
         return ()
-    after = record.after or _NONE
+    after = record.after or _EMPTY
     try:
-        who = after["namespace"]["S"], after["entity"]["S"], after["resource"]["S"]
+        owner = after["namespace"]["S"], after["entity"]["S"], after["resource"]["S"]
         windows = starts_at(int(after["at"]["N"]))
     except (KeyError, ValueError, OverflowError, OSError) as error:
         raise _unreadable(record, error) from error
-    return [(RowKey(*who, window, start), {EVENTS: 1, **amounts}) for window, start in windows]
+    return [(RowKey(*owner, window, start), {EVENTS: 1, **amounts}) for window, start in windows]
 
 
 def _is_bucket(item: Item | None) -> bool:
     return item is not None and item.get(limiter.tag) == _BUCKET
 
 
-def _moved(record: Record) -> dict[str, int]:
-    """Return by how much each counter that moved did so, under the names that rows have."""
-    before = record.before if _is_bucket(record.before) else None
-    was, now = before or _NONE, record.after or _NONE
+def _differences(record: Record) -> dict[str, int]:
+    """Return by how much each counter changed, under the attribute names of rows."""
+    before = (record.before if _is_bucket(record.before) else None) or _EMPTY
     found: dict[str, int] = {}
     try:
-        for name, value in now.items():
-            if name.startswith(CONSUMED) and was.get(name) != value:
-                amount = int(value["N"]) - (int(was[name]["N"]) if name in was else 0)
+        for name, value in (record.after or _EMPTY).items():
+            if name.startswith(CONSUMED) and before.get(name) != value:
+                amount = int(value["N"]) - (int(before[name]["N"]) if name in before else 0)
                 if amount:
                     found[TOKENS + name.removeprefix(CONSUMED)] = amount
     except (KeyError, ValueError) as error:
@@ -93,8 +95,8 @@ def _moved(record: Record) -> dict[str, int]:
 
 
 def _unreadable(record: Record, error: Exception) -> DataError:
-    key = (record.after or _NONE).get(limiter.partition.name, {}).get("S")
+    key = (record.after or _EMPTY).get(limiter.partition.name, {}).get("S")
     return DataError(
         f"The change {record.sequence} of bucket {key!r} cannot be read ({type(error).__name__}: {error}); "
-        f"usage is not counted past it: repair the item, and see who wrote it."
+        f"usage is not counted past it: repair the item, and find out which program wrote it."
     )

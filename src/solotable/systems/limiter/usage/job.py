@@ -1,35 +1,32 @@
-"""The job that counts usage: from the change feed to the rows, all namespaces at once.
+"""The job that counts usage: from the stream to the rows, all namespaces at once.
 
-It may be killed at any moment and started again, or run twice at the same time: what is written once is said
-in `booking`. The feed's own checkpoints only say where to begin. Nothing here is in the way of an acquire.
+It may be killed at any time and started again, or run twice at the same time: `ledger` counts each record
+once. The feed's own checkpoints only say where to begin. No acquire waits for it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from typing import TypedDict, Unpack
 
-from solotable._flows.feed.feed import Feed
-from solotable._flows.feed.streams import Record
-from solotable._flows.retry import Flow, Sleep
-from solotable._flows.scope import Scope
-from solotable._store import AdminStore, AsyncAdminStore, AsyncDatabase, Database
-from solotable._store.runner import arun, run
+from solotable import AdminStore, AsyncAdminStore, AsyncDatabase, Database
 from solotable.errors import FeedTrimmed
+from solotable.flow import Flow, Scope, Sleep, arun, run, scope_of
+from solotable.flow.feed import Feed, Record
 from solotable.systems.limiter.table import limiter
 
 from .deltas import is_consumption
-from .ledger import AggregateResult, StreamShard, book
+from .ledger import AggregateResult, StreamShard, write_usage
 
-#: Records that are folded together, over pages: the more, the fewer writes of rows.
+#: Records that are added up together, over pages: the more, the fewer writes of rows.
 _MOST_RECORDS = 5_000
-_POLL_SECONDS = 1.0
 
 Progress = Callable[[AggregateResult], None]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _AggregateOptions:
+class AggregateOptions(TypedDict, total=False):
+    """The options of `aggregate`."""
+
     consumer: str
     follow: bool
     poll_seconds: float
@@ -37,68 +34,56 @@ class _AggregateOptions:
     progress: Progress | None
 
 
-def aggregate(
-    db: Database | AdminStore,
-    *,
-    consumer: str = "usage",
-    follow: bool = False,
-    poll_seconds: float = _POLL_SECONDS,
-    recover: bool = False,
-    progress: Progress | None = None,
-) -> AggregateResult:
-    """Count every consumption that was not counted yet, and return how much that was.
+def aggregate(db: Database | AdminStore, **options: Unpack[AggregateOptions]) -> AggregateResult:
+    """Count all consumption that was not counted yet, and return how much that was.
 
-    `follow` waits for more. After a FeedTrimmed, `recover` goes on with what the stream still has: what
+    `follow` waits for more. After a FeedTrimmed, `recover` continues with what the stream still has: what
     it has dropped stays uncounted.
     """
-    settings = _AggregateOptions(
-        consumer=consumer, follow=follow, poll_seconds=poll_seconds, recover=recover, progress=progress
-    )
-    return run(_aggregating(db.scope.of_admin(), settings), db.engine)
+    return run(_aggregate(scope_of(db).of_admin(), **options), db)
 
 
 async def aggregate_async(
-    db: AsyncDatabase | AsyncAdminStore,
+    db: AsyncDatabase | AsyncAdminStore, **options: Unpack[AggregateOptions]
+) -> AggregateResult:
+    """Count all consumption that was not counted yet; `aggregate` for asyncio."""
+    return await arun(_aggregate(scope_of(db).of_admin(), **options), db)
+
+
+def _aggregate(
+    scope: Scope,
     *,
     consumer: str = "usage",
     follow: bool = False,
-    poll_seconds: float = _POLL_SECONDS,
+    poll_seconds: float = 1.0,
     recover: bool = False,
     progress: Progress | None = None,
-) -> AggregateResult:
-    """Count every consumption that was not counted yet; as `aggregate`, awaited."""
-    settings = _AggregateOptions(
-        consumer=consumer, follow=follow, poll_seconds=poll_seconds, recover=recover, progress=progress
-    )
-    return await arun(_aggregating(db.scope.of_admin(), settings), db.engine)
-
-
-def _aggregating(scope: Scope, settings: _AggregateOptions) -> Flow[AggregateResult]:
-    feed = Feed(scope, [limiter], _consumptions, consumer=settings.consumer, restart=settings.recover)
+) -> Flow[AggregateResult]:
+    feed = Feed(scope, [limiter], _consumptions, consumer=consumer, restart=recover)
     done = AggregateResult()
     while True:
         try:
-            at_end, pending = yield from _gathered(feed)
+            at_end, pending = yield from _read(feed)
         except FeedTrimmed as lost:
             raise FeedTrimmed(
-                f"{lost} The counting of usage goes on with recover=True; the usage between is not known.",
+                f"{lost} Continue counting with recover=True; the usage in between is not known.",
                 consumer=lost.consumer,
                 since=lost.since,
             ) from lost
-        for place, records in pending.items():
-            done += yield from book(scope, place, records)
+        for shard, records in pending.items():
+            done += yield from write_usage(scope, shard, records)
         if pending:
             yield from feed.commit()
-            if settings.progress is not None:
-                settings.progress(done)
-        if at_end and not settings.follow:
+            if progress is not None:
+                progress(done)
+        if at_end and not follow:
             return done
         if at_end:
-            yield Sleep(settings.poll_seconds)
+            yield Sleep(poll_seconds)
 
 
-def _gathered(feed: Feed[Record]) -> Flow[tuple[bool, dict[StreamShard, list[Record]]]]:
-    """Read on; return whether that is all there is now, and the records by their shards."""
+def _read(feed: Feed[Record]) -> Flow[tuple[bool, dict[StreamShard, list[Record]]]]:
+    """Read the next records; return whether these are all for now, and the records by shard."""
     found: dict[str, list[Record]] = {}
     count, at_end = 0, False
     while count < _MOST_RECORDS and not at_end:
@@ -106,11 +91,11 @@ def _gathered(feed: Feed[Record]) -> Flow[tuple[bool, dict[StreamShard, list[Rec
         while (record := feed.take()) is not None:
             found.setdefault(record.shard, []).append(record)
             count += 1
-    streams = {mark.shard: mark.stream for mark in feed.checkpoint.shards}
+    streams = {each.shard: each.stream for each in feed.checkpoint.shards}
     return at_end, {StreamShard(streams[shard], shard): records for shard, records in found.items()}
 
 
 def _consumptions(record: Record) -> Iterator[Record]:
-    # What the job itself writes is in the stream too, and must not make it write again.
+    # The stream also has what the job itself writes, which must not make it write again.
     if is_consumption(record):
         yield record

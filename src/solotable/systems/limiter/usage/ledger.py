@@ -1,9 +1,9 @@
-"""Booking: what records add is written once, however often they are delivered and by how many workers.
+"""Write additions to usage rows once, however often records are delivered and by how many workers.
 
-The rows that some records of one shard add to, and the mark of how far that shard was booked, are one
-transaction. It is done only while the mark is before the first of them; so whoever comes late is refused, is
-told where the mark stands, and goes on behind it. The marks belong to the rows, not to a consumer: two
-consumers of different names do not count twice either.
+The rows of some records of one stream shard, and the checkpoint of that shard, are one transaction. Its
+condition is that the checkpoint is before the first record. So a late worker fails, learns the checkpoint,
+and continues behind it. Checkpoints belong to the rows, not to a consumer: two consumers of different names
+do not count twice either.
 """
 
 from __future__ import annotations
@@ -11,35 +11,46 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
-from solotable._expressions.ast import Attr, Compare, Const, Exists, Not, Or
-from solotable._flows.feed.checkpoints import sequence_order
-from solotable._flows.feed.streams import Record
-from solotable._flows.internal_items import internal_key, internal_partition
-from solotable._flows.retry import Flow, send
-from solotable._flows.scope import Scope
-from solotable._protocol.requests import PutItem, TransactWriteItems, UpdateItem, WriteAction
-from solotable._values import Item
-from solotable._values.limits import MOST_TRANSACTION_ACTIONS
-from solotable.errors import TransactionCancelled
+from solotable.errors import SolotableError, TransactionCancelled
+from solotable.flow import (
+    Flow,
+    Item,
+    Scope,
+    encode_entity,
+    internal_key,
+    internal_partition,
+    is_conflict,
+    retry_conflicts,
+    send,
+)
+from solotable.flow.conditions import any_of, less_than, missing
+from solotable.flow.feed import Record, sequence_order
+from solotable.flow.requests import (
+    MOST_TRANSACTION_ACTIONS,
+    PutItem,
+    TransactWriteItems,
+    UpdateItem,
+    WriteAction,
+)
 from solotable.systems.limiter.buckets.flat_update import FlatUpdate
 from solotable.systems.limiter.table import limiter
 
-from .deltas import EVENTS, Additions, RowKey, additions
+from .deltas import EVENTS, Additions, RowKey, add, additions
 from .rows import UsageRow
 from .windows import expiry
 
 TAG = "_usage"
-#: One action is the mark's.
+#: One action is the checkpoint's.
 _MOST_ROWS = MOST_TRANSACTION_ACTIONS - 1
-#: DynamoDB: an update has at most 300 operators and 4 KB of text; names of limits are whatever calls gave.
+#: DynamoDB: an update has at most 300 operators and 4 KB of text, and callers choose the names of limits.
 _MOST_ATTRIBUTES = 100
-#: DynamoDB: a sequence number has up to 40 digits, which no number holds: it is compare as text.
+#: DynamoDB: a sequence number has up to 40 digits, more than a number holds: it is compared as text.
 _DIGITS = 40
-#: A mark outlives every record of its shard, which a stream keeps for a day, by far.
-_MARK_KEPT_SECONDS = timedelta(days=30).total_seconds()
-_ATTEMPTS = 12
+#: A stream keeps a record for a day; a checkpoint stays far longer.
+_CHECKPOINT_SECONDS = timedelta(days=30).total_seconds()
 _ORDER = "order"
 
 
@@ -52,15 +63,14 @@ class StreamShard:
 
     @property
     def key(self) -> Item:
-        """The key of the shard's mark."""
-        return internal_key(
-            limiter, internal_partition("CHECKPOINT", "usage", "BOOKED"), f"{self.stream}#{self.shard}"
-        )
+        """The key of the shard's checkpoint."""
+        partition = internal_partition("CHECKPOINT", "usage", "BOOKED")
+        return internal_key(limiter, partition, f"{self.stream}#{self.shard}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AggregateResult:
-    """How many records were booked, in how many rows and transactions; skipped: they were already."""
+    """How many records were counted, in how many rows and transactions; skipped: counted before."""
 
     records: int = 0
     skipped: int = 0
@@ -76,93 +86,93 @@ class AggregateResult:
         )
 
 
-def book(scope: Scope, place: StreamShard, records: Sequence[Record]) -> Flow[AggregateResult]:
-    """Add what records of one shard, in their order, consumed to their rows, each of them once."""
+def write_usage(scope: Scope, shard: StreamShard, records: Sequence[Record]) -> Flow[AggregateResult]:
+    """Add what records of one shard, in their order, consumed to their rows, each once."""
     done = AggregateResult()
-    at, attempt = 0, 0
+    at = 0
     while at < len(records):
-        rows, end = fitting(records, at)
+        rows, end = fill_transaction(records, at)
+        first, last = records[at].sequence, records[end - 1].sequence
         try:
-            yield from _send(scope, place, rows, records[at].sequence, records[end - 1].sequence)
-        except TransactionCancelled as refused:
-            attempt += 1
-            met = _met(refused.reasons)
-            if met is None:
-                if attempt == _ATTEMPTS or not refused.is_transient:
-                    raise
-                yield scope.retries.wait(attempt)
-                continue
-            behind = next((n for n in range(at, len(records)) if _order(records[n].sequence) > met), None)
-            end = len(records) if behind is None else behind
+            attempt = partial(_send, scope, shard, rows, first, last)
+            yield from retry_conflicts(scope, attempt, when=_is_transient)
+        except TransactionCancelled as cancelled:
+            checkpoint = _checkpoint_of(cancelled.reasons)
+            if checkpoint is None:
+                raise
+            orders = (_order(record.sequence) for record in records[at:])
+            end = next((at + n for n, order in enumerate(orders) if order > checkpoint), len(records))
             done += AggregateResult(skipped=end - at)
         else:
             done += AggregateResult(records=end - at, rows=len(rows), transactions=1)
-        at, attempt = end, 0
+        at = end
     return done
 
 
-def fitting(records: Sequence[Record], at: int) -> tuple[Additions, int]:
-    """Return what as many records as go into one transaction add together, and the place behind them."""
+def _is_transient(error: SolotableError) -> bool:
+    """Return whether other transactions caused an error, and not the checkpoint."""
+    if isinstance(error, TransactionCancelled) and _checkpoint_of(error.reasons) is not None:
+        return False
+    return is_conflict(error)
+
+
+def fill_transaction(records: Sequence[Record], at: int) -> tuple[Additions, int]:
+    """Return the additions of as many records as fit in one transaction, and the index behind them."""
     rows: Additions = {}
     for number in range(at, len(records)):
         parts = additions(records[number])
-        fresh = sum(slot not in rows for slot, _ in parts)
-        wide = any(len({*rows.get(slot, ()), *amounts}) > _MOST_ATTRIBUTES for slot, amounts in parts)
-        if number > at and (len(rows) + fresh > _MOST_ROWS or wide):
+        new = sum(row not in rows for row, _ in parts)
+        is_wide = any(len({*rows.get(row, ()), *amounts}) > _MOST_ATTRIBUTES for row, amounts in parts)
+        if number > at and (len(rows) + new > _MOST_ROWS or is_wide):
             return rows, number
-        for slot, amounts in parts:
-            into = rows.setdefault(slot, {})
-            for name, amount in amounts.items():
-                into[name] = into.get(name, 0) + amount
+        for row, amounts in parts:
+            add(rows, row, amounts)
     return rows, len(records)
 
 
-def _send(scope: Scope, place: StreamShard, rows: Additions, first: str, last: str) -> Flow[None]:
+def _send(scope: Scope, shard: StreamShard, rows: Additions, first: str, last: str) -> Flow[None]:
     actions: tuple[WriteAction, ...] = (
-        _mark(scope, place, first, last),
-        *(_addition(scope, slot, amounts) for slot, amounts in rows.items()),
+        _checkpoint(scope, shard, first, last),
+        *(_addition(scope, row, amounts) for row, amounts in rows.items()),
     )
-    # The token is for what may be sent twice within one call; across calls it is the mark that decides.
+    # The token is for a repetition within this call; across calls the checkpoint decides.
     request = TransactWriteItems(
         actions=actions,
         token=scope.token(None),
-        fingerprint=f"{place.shard} {first} {last}".encode(),
+        fingerprint=f"{shard.shard} {first} {last}".encode(),
     )
-    yield from send(request, scope.retries)
+    yield from send(scope, request)
 
 
-def _mark(scope: Scope, place: StreamShard, first: str, last: str) -> PutItem:
-    before = Compare("<", Attr((_ORDER,)), Const({"S": _order(first)}))
+def _checkpoint(scope: Scope, shard: StreamShard, first: str, last: str) -> PutItem:
     item: Item = {
-        **place.key,
+        **shard.key,
         limiter.tag: {"S": TAG},
         _ORDER: {"S": _order(last)},
-        "expires": {"N": str(int(scope.clock() + _MARK_KEPT_SECONDS))},
+        "expires": {"N": str(int(scope.clock() + _CHECKPOINT_SECONDS))},
     }
     return PutItem(
         table=scope.table(limiter),
         item=item,
-        condition=Or((Not(Exists((limiter.partition.name,))), before)),
+        condition=any_of(missing(limiter.partition.name), less_than(_ORDER, _order(first))),
         returns_on_failure=True,
     )
 
 
-def _addition(scope: Scope, slot: RowKey, amounts: dict[str, int]) -> UpdateItem:
-    row = UsageRow(**slot._asdict(), expires=expiry(slot.window, slot.start))
-    plan = UsageRow.plan()
-    item = plan.encode(row.__dict__, {})
-    del item[plan.attributes[EVENTS].wire]
-    key = {name: item.pop(name) for name in plan.primary.names}
+def _addition(scope: Scope, row: RowKey, amounts: dict[str, int]) -> UpdateItem:
+    item = encode_entity(scope, UsageRow(**row._asdict(), expires=expiry(row.window, row.start)))
+    del item[EVENTS]
+    key = {name: item.pop(name) for name in limiter.key_names}
     update = FlatUpdate()
     for name, value in item.items():
-        update.first(name, int(value["N"]) if "N" in value else value["S"])
+        update.set_if_missing(name, int(value["N"]) if "N" in value else value["S"])
     for name, amount in amounts.items():
         update.add(name, amount)
-    return UpdateItem(table=scope.table(limiter), key=key, update=update.update())
+    return UpdateItem(table=scope.table(limiter), key=key, update=update.build())
 
 
-def _met(reasons: Sequence[dict[str, Any]]) -> str | None:
-    """Return where the mark stands that has refused a transaction; None where something else has."""
+def _checkpoint_of(reasons: Sequence[dict[str, Any]]) -> str | None:
+    """Return the stored checkpoint that cancelled a transaction; None if something else did."""
     if reasons[0]["Code"] != "ConditionalCheckFailed":
         return None
     order: str = reasons[0]["Item"][_ORDER]["S"]

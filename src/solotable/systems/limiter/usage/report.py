@@ -1,7 +1,7 @@
-"""Reading usage: pages of rows, and what they come to. Windows are whole, and their edges exact.
+"""Report usage: pages of rows, and their totals. Windows are whole.
 
-A row is in a range when its window begins in it: at `since` or after it, and before `until`. A `since` within
-a window takes that window from its start, an `until` within one takes it to its end; None is no end.
+A row is in a range if its window begins in it: at `since` or later, and before `until`. A `since` within a
+window includes that window from its start, an `until` within one to its end; None is no bound.
 """
 
 from __future__ import annotations
@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Self
 
-from solotable._entities.patterns.query import Query
-from solotable._flows.retry import Flow
-from solotable._flows.scope import Scope
-from solotable._flows.verbs import query
+from solotable import Query
 from solotable.errors import DataError
+from solotable.flow import Flow, Scope, page
 from solotable.systems.limiter.admin.limits import MILLI, in_tokens
 from solotable.systems.limiter.admin.names import entity_name, resource_name
 
@@ -24,11 +22,12 @@ from .rows import Usage, UsageRow
 from .windows import Window, window_of
 
 _MOST_ROWS = 100_000
+_PAGE_ROWS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class UsagePage:
-    """Some rows, oldest first, and the cursor of those after them: None at the end."""
+    """Rows, oldest first, and the cursor of the next page; None at the end."""
 
     items: list[Usage]
     cursor: str | None
@@ -46,7 +45,7 @@ class LimitUsage:
 
     total_millitokens: int
     peak_millitokens: int
-    #: The first window with so much.
+    #: The first window with the peak.
     peak_at: datetime
     windows: int
 
@@ -62,7 +61,7 @@ class LimitUsage:
 
     @property
     def mean(self) -> float:
-        """The tokens of a window on average, those without usage included."""
+        """The average tokens of a window, windows without usage included."""
         return self.total_millitokens / MILLI / self.windows
 
     def as_dict(self) -> dict[str, Any]:
@@ -77,10 +76,10 @@ class LimitUsage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsageSummary:
-    """What rows of usage come to; several entities or resources are added up, window by window."""
+    """The totals of usage rows; several entities or resources are added up, window by window."""
 
     window: Window
-    #: From the start of the first window up to the end of the last; None where there is nothing.
+    #: From the start of the first window to the end of the last; None without usage.
     since: datetime | None
     until: datetime | None
     windows: int
@@ -88,35 +87,20 @@ class UsageSummary:
     limits: Mapping[str, LimitUsage]
 
     @classmethod
-    def of(
-        cls,
-        rows: Iterable[Usage],
-        *,
-        window: Window,
-        since: datetime | None,
-        until: datetime,
-    ) -> Self:
-        """Return what rows come to; the range is aligned, and without `since` it begins with the first."""
-        by_limit: dict[str, dict[datetime, int]] = {}
-        events = 0
-        first: datetime | None = None
-        for row in rows:
-            first = row.start if first is None else min(first, row.start)
-            until = max(until, row.end)
-            events += row.events
-            for name, amount in row.millitokens.items():
-                by_start = by_limit.setdefault(name, {})
-                by_start[row.start] = by_start.get(row.start, 0) + amount
-        since = first if since is None else since
+    def of(cls, rows: Iterable[Usage], *, window: Window, since: datetime | None, until: datetime) -> Self:
+        """Return the totals of rows in an aligned range, which begins with the first row without `since`."""
+        rows = list(rows)
+        if since is None:
+            since = min((row.start for row in rows), default=None)
+        until = max([until, *(row.end for row in rows)])
         number = 0 if since is None else windows.count(window, since, until)
-        limits = {name: _limit_usage(by_limit[name], number) for name in sorted(by_limit)}
         return cls(
             window=window,
             since=since,
             until=None if since is None else until,
             windows=number,
-            events=events,
-            limits=limits,
+            events=sum(row.events for row in rows),
+            limits={name: _limit_usage(sums, number) for name, sums in sums_by_limit(rows).items()},
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -131,7 +115,27 @@ class UsageSummary:
         }
 
 
-def usage(  # noqa: PLR0913 - whose, of what, when and how much, each by name
+def sums_by_limit(rows: Iterable[Usage]) -> dict[str, dict[datetime, int]]:
+    """Return thousandths of tokens by limit and start of the window, limits by name."""
+    found: dict[str, dict[datetime, int]] = {}
+    for row in rows:
+        for name, amount in row.millitokens.items():
+            sums = found.setdefault(name, {})
+            sums[row.start] = sums.get(row.start, 0) + amount
+    return dict(sorted(found.items()))
+
+
+def _limit_usage(sums: Mapping[datetime, int], number: int) -> LimitUsage:
+    peak_at = min(sums, key=lambda start: (-sums[start], start))
+    return LimitUsage(
+        total_millitokens=sum(sums.values()),
+        peak_millitokens=sums[peak_at],
+        peak_at=peak_at,
+        windows=number,
+    )
+
+
+def usage(  # noqa: PLR0913 - each filter by name
     scope: Scope,
     *,
     entity: str | None = None,
@@ -142,13 +146,12 @@ def usage(  # noqa: PLR0913 - whose, of what, when and how much, each by name
     limit: int = 50,
     cursor: str | None = None,
 ) -> Flow[UsagePage]:
-    """Return a page of the usage of an entity, of a resource, or of one by the other; oldest first."""
-    span = _Span.of(window, since, until)
-    asked = span.query(entity, resource)
-    if asked is None:
+    """Return a page of the usage of an entity, of a resource, or of both, by window; oldest first."""
+    rows = _Range.of(window, since, until).query(entity, resource)
+    if rows is None:
         return UsagePage([], None)
-    filled = yield from query.page(scope, asked, limit=limit, cursor=cursor)
-    return UsagePage([Usage.of(row) for row in filled.rows], filled.cursor)
+    found = yield from page(scope, rows, limit=limit, cursor=cursor)
+    return UsagePage([Usage.of(row) for row in found], found.cursor)
 
 
 def usage_summary(
@@ -160,44 +163,32 @@ def usage_summary(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> Flow[UsageSummary]:
-    """Return totals, means and peaks by limit; windows that have not begun yet are not averaged over."""
-    span = _Span.of(window, since, until)
-    now = windows.ceiling(span.window, scope.now())
-    end = now if span.until is None else min(now, span.until)
-    found = yield from _rows(scope, span.query(entity, resource))
-    return UsageSummary.of(found, window=span.window, since=span.since, until=end)
+    """Return totals, means and peaks by limit; windows that have not begun yet do not lower the mean."""
+    range_ = _Range.of(window, since, until)
+    now = windows.ceiling(range_.window, scope.now())
+    end = now if range_.until is None else min(now, range_.until)
+    found = yield from _all_rows(scope, range_.query(entity, resource))
+    return UsageSummary.of(found, window=range_.window, since=range_.since, until=end)
 
 
-def _limit_usage(by_start: Mapping[datetime, int], number: int) -> LimitUsage:
-    peak_at = min(by_start, key=lambda start: (-by_start[start], start))
-    return LimitUsage(
-        total_millitokens=sum(by_start.values()),
-        peak_millitokens=by_start[peak_at],
-        peak_at=peak_at,
-        windows=number,
-    )
-
-
-def _rows(scope: Scope, asked: Query[UsageRow] | None) -> Flow[list[Usage]]:
+def _all_rows(scope: Scope, rows: Query[UsageRow] | None) -> Flow[list[Usage]]:
     found: list[Usage] = []
-    if asked is None:
-        return found
-    prepared = query.prepare(scope, asked)
-    start = None
-    while True:
-        some = yield from query.rows(scope, prepared, start, None)
-        found += map(Usage.of, some.rows)
+    cursor = None
+    while rows is not None:
+        some = yield from page(scope, rows, limit=_PAGE_ROWS, cursor=cursor)
+        found += map(Usage.of, some)
         if len(found) > _MOST_ROWS:
             raise DataError(
-                f"This summary is of more than {_MOST_ROWS:,} rows; ask for less time, or for longer windows."
+                f"This summary has more than {_MOST_ROWS:,} rows; ask for less time, or for longer windows."
             )
-        start = some.last_key
-        if start is None:
-            return found
+        cursor = some.cursor
+        if cursor is None:
+            break
+    return found
 
 
 @dataclass(frozen=True, slots=True)
-class _Span:
+class _Range:
     """A range of whole windows."""
 
     window: Window
@@ -210,30 +201,29 @@ class _Span:
         low = None if since is None else windows.floor(kind, since)
         high = None if until is None else windows.ceiling(kind, until)
         if since is not None and until is not None and since > until:
-            raise DataError(f"A range of usage ends after it begins; {since} to {until} was given.")
-        # Two equal moments are no time at all, also within a window.
+            raise DataError(f"A range of usage ends after it begins; got {since} to {until}.")
+        # From a time to the same time is empty, also within a window.
         return cls(kind, low, low if since == until else high)
 
     def query(self, entity: str | None, resource: str | None) -> Query[UsageRow] | None:
-        """Return the query of the rows in the range; None where no window is."""
-        asked = _asked(entity, resource, self.window)
+        """Return the query of the rows in the range; None for an empty range."""
+        rows = self._all(entity, resource)
         if self.until is None:
-            return asked if self.since is None else asked.since(start=self.since)
+            return rows if self.since is None else rows.since(start=self.since)
         if self.since is None:
-            return asked.before(start=self.until)
+            return rows.before(start=self.until)
         if self.until <= self.since:
             return None
-        return asked.between(start=(self.since, windows.preceding(self.window, self.until)))
+        return rows.between(start=(self.since, windows.preceding(self.window, self.until)))
 
-
-def _asked(entity: str | None, resource: str | None, window: Window) -> Query[UsageRow]:
-    if entity is not None:
-        asked: Query[UsageRow] = UsageRow.of_entity(entity_name(entity), window)
+    def _all(self, entity: str | None, resource: str | None) -> Query[UsageRow]:
+        if entity is not None:
+            rows: Query[UsageRow] = UsageRow.of_entity(entity_name(entity), self.window)
+            if resource is None:
+                return rows
+            # An entity has few resources: reading its other rows is cheaper than another index.
+            name = resource_name(resource)
+            return rows.where(lambda row: row.resource == name)
         if resource is None:
-            return asked
-        # An entity has few resources: its rows of the others are cheaper than another index of all rows.
-        name = resource_name(resource)
-        return asked.where(lambda row: row.resource == name)
-    if resource is None:
-        raise DataError("Usage is of an entity or of a resource; name one of them, or both.")
-    return UsageRow.of_resource(resource_name(resource), window)
+            raise DataError("Usage is of an entity or of a resource; name one of them, or both.")
+        return UsageRow.of_resource(resource_name(resource), self.window)

@@ -1,7 +1,7 @@
-"""Usage as it is stored, a row for each window, entity and resource; and as it is read.
+"""Usage as stored, one row per window, entity and resource; and as reported.
 
-What is added to a row, `events` and `tokens_<limit>` in thousandths, is written by ADD alone (see `booking`).
-The window's kind stands in the key: the hour and the day that begin at 00:00 are two rows (C1.9).
+What is added to a row, `events` and `tokens_<limit>` in thousandths, is written by ADD alone (see `ledger`).
+The kind of the window is in the key: the hour and the day that begin at 00:00 are two rows (C1.9).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from solotable.systems.limiter.table import limiter
 
 from .windows import Window, following
 
-#: How the attributes of limits begin.
+#: The prefix of the attributes of limits.
 TOKENS = "tokens_"
 
 
@@ -25,8 +25,8 @@ class UsageRow(Entity, table=limiter, tag="Usage"):
     """What one entity used of one resource in one window."""
 
     key = Key("{namespace}#USAGE#{entity}", "{window}#{start:s}#{resource}")
-    # DynamoDB: what one partition of an index takes, 1,000 units a second, bounds how quickly the usage of a
-    # resource is counted; buckets are not in the index, so no acquire waits for it.
+    # DynamoDB: a partition of an index takes 1,000 write units per second, which bounds how fast the usage of
+    # a resource is counted. Buckets are not in the index, so no acquire waits for it.
     by_resource = Key("{namespace}#USAGE#{resource}", "{window}#{start:s}#{entity}", index="GSI1")
 
     namespace: str = FROM_SCOPE
@@ -34,7 +34,7 @@ class UsageRow(Entity, table=limiter, tag="Usage"):
     resource: str
     window: Window
     start: datetime
-    #: How many writes of buckets moved what is consumed: acquires, adjustments, tokens given back.
+    #: Writes of buckets that changed what is consumed: acquires, adjustments, tokens given back.
     events: int = 0
     expires: Annotated[datetime | None, TTL()] = None
 
@@ -55,7 +55,7 @@ class UsageRow(Entity, table=limiter, tag="Usage"):
 class Usage:
     """What one entity used of one resource in one window, by limit, in thousandths of a token.
 
-    Tokens that are given back count in the window in which they were: there it may be below zero.
+    Tokens that are given back count in the window of that time, which may be below zero then.
     """
 
     entity: str
@@ -67,28 +67,29 @@ class Usage:
 
     @classmethod
     def of(cls, row: UsageRow) -> Self:
-        """Return what a stored row says."""
+        """Return the usage of a stored row."""
+        millitokens = {
+            name.removeprefix(TOKENS): int(value["N"])
+            for name, value in sorted(row.unknown_attributes.items())
+            if name.startswith(TOKENS)
+        }
         return cls(
             entity=row.entity,
             resource=row.resource,
             window=row.window,
             start=row.start,
             events=row.events,
-            millitokens={
-                name.removeprefix(TOKENS): int(value["N"])
-                for name, value in sorted(row.unknown_attributes.items())
-                if name.startswith(TOKENS)
-            },
+            millitokens=millitokens,
         )
 
     @property
     def end(self) -> datetime:
-        """When the window ends; that moment is the next one's."""
+        """The end of the window, which is the start of the next one."""
         return following(self.window, self.start)
 
     @property
     def tokens(self) -> dict[str, int | float]:
-        """The same in tokens."""
+        """The usage in tokens."""
         return {name: in_tokens(amount) for name, amount in self.millitokens.items()}
 
     def as_dict(self) -> dict[str, Any]:

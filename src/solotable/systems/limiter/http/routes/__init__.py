@@ -1,6 +1,6 @@
-"""The limiter over HTTP: thin routers over an AsyncLimiter, one module for each part of the API.
+"""The routes of the HTTP API, one module per part.
 
-A route says who may ask (`access`) and takes the limiter of the right namespace (`scope`).
+A route declares who may call it (`access`) and gets the limiter of its namespace (`dependencies`).
 """
 
 from . import administration, dashboard, leases, namespaces, reports

@@ -1,7 +1,7 @@
-"""Who may ask for what: the roles of each route, kept in the OpenAPI document as `x-roles`.
+"""The roles of each route, in the OpenAPI document as `x-roles`.
 
-GLOBAL_OPERATOR > OPERATOR > APP. An application takes tokens and looks how many there are; an operator of a
-namespace sets its limits; a global one makes and removes namespaces. The tests find a route without.
+GLOBAL_OPERATOR > OPERATOR > APP. An application takes tokens and reads how many there are; an operator of a
+namespace sets its limits; a global one creates and removes namespaces. Tests find a route without roles.
 """
 
 from __future__ import annotations
@@ -29,20 +29,20 @@ PROBLEMS: dict[type[Exception], ProblemType] = {
     NoLimits: ProblemType(
         status=422, slug="no-limits", title="No limits", detail="No limits are set here.", show_message=True
     ),
-    # What is refused here are names and amounts that the caller sent, nothing of anybody else's.
+    # Only names and amounts that the client sent are in these messages.
     DataError: ProblemType(
         status=422,
         slug="invalid",
         title="Invalid data",
-        detail="This cannot be taken as it is.",
+        detail="The request is not valid.",
         show_message=True,
     ),
 }
 
-#: `**PUBLIC`: without a credential.
+#: `**PUBLIC`: a route without a credential.
 PUBLIC: dict[str, Any] = {"openapi_extra": {"x-roles": [], "security": []}}
 
 
 def allow(*roles: str) -> dict[str, Any]:
-    """Return what a route's decorator needs: `@router.post("/acquire", **allow(*APPS))`."""
+    """Return arguments of a route's decorator: `@router.post("/acquire", **allow(*APPS))`."""
     return {"dependencies": [Depends(requires(*roles))], "openapi_extra": {"x-roles": sorted(roles)}}

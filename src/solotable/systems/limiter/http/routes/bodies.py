@@ -1,7 +1,4 @@
-"""The bodies of leases, entities and limits: what is sent and what is answered, each with an example.
-
-Those of usage, the audit trail and namespaces are in `records`.
-"""
+"""Request and response bodies of the API, each with an example."""
 
 from __future__ import annotations
 
@@ -10,24 +7,18 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, StrictFloat, StrictInt
 
-from solotable.systems.limiter.admin.entities import LimitedEntity, StoredLimits
-from solotable.systems.limiter.admin.limits import (
-    LONGEST_PERIOD_SECONDS,
-    MOST_LIMITS,
-    MOST_TOKENS,
-    Limit,
-    Limits,
-)
-from solotable.systems.limiter.admin.names import DEFAULT
-from solotable.systems.limiter.admin.resolve import EffectiveLimits, Source
+from solotable.systems.limiter.admin.entities import OnUnavailable, StoredLimits
+from solotable.systems.limiter.admin.limits import LONGEST_PERIOD_SECONDS, MOST_LIMITS, MOST_TOKENS, Limit
+from solotable.systems.limiter.admin.resolve import Source
 from solotable.systems.limiter.errors import LimitStatus
 from solotable.systems.limiter.http.http_leases import AcquiredLease, StoredLease
 
-from .dependencies import ENTITY, LIMIT, RESOURCE
+from .dependencies import ENTITY, LIMIT, NAMESPACE, RESOURCE
 
-EXAMPLE_ID = "01JD0QK7V3M8Z6X2T9R4C5B1AE"
-EXAMPLE_AT = "2026-11-15T09:30:00Z"
-_RPM = {"name": "rpm", "capacity": 60, "refill": 60, "period_seconds": 60}
+_ID = "01JD0QK7V3M8Z6X2T9R4C5B1AE"
+_TIME = "2026-11-15T09:30:00Z"
+_LIMIT = {"name": "rpm", "capacity": 60, "refill": 60, "period_seconds": 60}
+_LIMITS = [{"name": "rpm", "refill": 60, "period_seconds": 60}]
 _STATUS = {
     "entity": "user-1",
     "resource": "gpt-4",
@@ -38,21 +29,20 @@ _STATUS = {
     "exceeded": False,
     "retry_after_seconds": 0,
 }
-_LEVEL = {"entity": "user-1", "resource": None, "limits": [_RPM], "on_unavailable": None, "revision": 1}
+_LEVEL = {"entity": "user-1", "resource": None, "limits": [_LIMIT], "on_unavailable": None, "revision": 1}
 _LEASE = {
-    "lease_id": EXAMPLE_ID,
+    "lease_id": _ID,
     "entity": "user-1",
     "resource": "gpt-4",
     "consumed": {"rpm": 1, "tpm": 500},
     "ended": None,
-    "expires": EXAMPLE_AT,
+    "expires": _TIME,
     "version": 1,
 }
 
-OnUnavailable = Literal["block", "allow"]
-# Strict: a text that looks like a number, or true, is a mistake of the caller's.
+# Strict: a string that looks like a number, or true, is a mistake of the client.
 Tokens = Annotated[StrictInt | StrictFloat, Field(ge=0, le=MOST_TOKENS, allow_inf_nan=False)]
-#: In answers: whole where it is.
+#: In responses: whole if possible.
 Number = int | float
 Amounts = Annotated[
     dict[Annotated[str, Field(pattern=LIMIT)], Tokens], Field(min_length=1, max_length=MOST_LIMITS)
@@ -62,20 +52,20 @@ ResourceText = Annotated[str, Field(pattern=RESOURCE)]
 Plain = str | int | float | bool | None
 
 
-def sent(example: Any) -> ConfigDict:
-    """Return the settings of a body that is sent: nothing in it that is not known."""
+def request(example: Any) -> ConfigDict:
+    """Return the configuration of a request body: unknown members are rejected."""
     return ConfigDict(extra="forbid", json_schema_extra={"examples": [example]})
 
 
-def answered(example: Any) -> ConfigDict:
-    """Return the settings of a body that is answered."""
-    return ConfigDict(json_schema_extra={"examples": [example]})
+def response(example: Any) -> ConfigDict:
+    """Return the configuration of a response body."""
+    return ConfigDict(from_attributes=True, json_schema_extra={"examples": [example]})
 
 
 class LimitBody(BaseModel):
-    """A limit: so many tokens each period, and how many it holds; without `capacity` as many as refill."""
+    """A limit: tokens per period, and how many it holds; without `capacity` as many as it refills."""
 
-    model_config = sent({"name": "rpm", "refill": 60, "period_seconds": 60})
+    model_config = request(_LIMITS[0])
 
     name: Annotated[str, Field(pattern=LIMIT)]
     refill: Annotated[int, Field(ge=1, le=MOST_TOKENS, strict=True)]
@@ -83,7 +73,7 @@ class LimitBody(BaseModel):
     capacity: Annotated[int, Field(ge=1, le=MOST_TOKENS, strict=True)] | None = None
 
     def limit(self) -> Limit:
-        """Return it as the limiter has it."""
+        """Return the limit."""
         capacity = self.refill if self.capacity is None else self.capacity
         return Limit(self.name, capacity, self.refill, self.period_seconds)
 
@@ -91,10 +81,15 @@ class LimitBody(BaseModel):
 LimitList = Annotated[list[LimitBody], Field(min_length=1, max_length=MOST_LIMITS)]
 
 
+def limits_of(bodies: list[LimitBody] | None) -> list[Limit] | None:
+    """Return the limits of a request."""
+    return None if bodies is None else [each.limit() for each in bodies]
+
+
 class LimitOut(BaseModel):
     """A limit with every number."""
 
-    model_config = answered(_RPM)
+    model_config = response(_LIMIT)
 
     name: str
     capacity: int
@@ -102,15 +97,10 @@ class LimitOut(BaseModel):
     period_seconds: int
 
 
-def limits_out(limits: Limits | None) -> list[LimitOut] | None:
-    """Return limits as they are answered."""
-    return None if limits is None else [LimitOut(**each.as_dict()) for each in limits]
-
-
 class StatusOut(BaseModel):
-    """One limit at the time of a call; `available` is null where nobody looked."""
+    """One limit at the time of a call; `available` is null if the bucket was not read."""
 
-    model_config = answered(_STATUS)
+    model_config = response(_STATUS)
 
     entity: str
     resource: str
@@ -123,14 +113,14 @@ class StatusOut(BaseModel):
 
     @classmethod
     def of(cls, status: LimitStatus) -> Self:
-        """Return a status as it is answered."""
+        """Return the body of a status."""
         return cls(**status.as_dict())
 
 
 class AcquireBody(BaseModel):
-    """What is to be taken, and of whom; `limits` instead of the stored ones is for operators."""
+    """What to take, and from which entity; only operators may send `limits`."""
 
-    model_config = sent({"entity": "user-1", "resource": "gpt-4", "consume": {"rpm": 1, "tpm": 500}})
+    model_config = request({"entity": "user-1", "resource": "gpt-4", "consume": {"rpm": 1, "tpm": 500}})
 
     entity: EntityText
     resource: ResourceText
@@ -140,9 +130,9 @@ class AcquireBody(BaseModel):
 
 
 class AdjustBody(BaseModel):
-    """What the call has consumed in all, by limit; limits that are not named stay as they are."""
+    """What the call has consumed in all, by limit; limits that are not named do not change."""
 
-    model_config = sent({"consumed": {"tpm": 812}})
+    model_config = request({"consumed": {"tpm": 812}})
 
     consumed: Amounts
 
@@ -150,7 +140,7 @@ class AdjustBody(BaseModel):
 class LeaseOut(BaseModel):
     """A lease: what a call has taken so far."""
 
-    model_config = answered(_LEASE)
+    model_config = response(_LEASE)
 
     lease_id: str
     entity: str
@@ -162,41 +152,33 @@ class LeaseOut(BaseModel):
 
     @classmethod
     def of(cls, lease: StoredLease) -> Self:
-        """Return a lease as it is answered."""
-        return cls(
-            lease_id=lease.lease_id,
-            entity=lease.entity,
-            resource=lease.resource,
-            consumed=lease.tokens,
-            ended=lease.ended,
-            expires=lease.expires,
-            version=lease.version,
-        )
+        """Return the body of a lease."""
+        return cls(**{**lease.model_dump(include=set(cls.model_fields)), "consumed": lease.tokens})
 
 
 class AcquireOut(BaseModel):
-    """A lease, null where the table could not be asked and that is allowed, and the limits after it."""
+    """A lease, null if the table was unavailable and that is allowed, and the limits after it."""
 
-    model_config = answered({"limited": True, "lease": _LEASE, "limits": [_STATUS]})
+    model_config = response({"limited": True, "lease": _LEASE, "limits": [_STATUS]})
 
     limited: bool
     lease: LeaseOut | None = None
     limits: list[StatusOut]
 
     @classmethod
-    def of(cls, held: AcquiredLease) -> Self:
-        """Return the answer to an acquire."""
+    def of(cls, acquired: AcquiredLease) -> Self:
+        """Return the body of an acquire."""
         return cls(
-            limited=held.lease is not None,
-            lease=None if held.lease is None else LeaseOut.of(held.lease),
-            limits=[StatusOut.of(each) for each in held.statuses],
+            limited=acquired.lease is not None,
+            lease=None if acquired.lease is None else LeaseOut.of(acquired.lease),
+            limits=[StatusOut.of(each) for each in acquired.statuses],
         )
 
 
 class AvailabilityOut(BaseModel):
-    """How many tokens there are, and every limit that counts."""
+    """The available tokens, and every limit that applies."""
 
-    model_config = answered(
+    model_config = response(
         {"entity": "user-1", "resource": "gpt-4", "available": {"rpm": 59}, "limits": [_STATUS]}
     )
 
@@ -207,9 +189,9 @@ class AvailabilityOut(BaseModel):
 
 
 class WaitOut(BaseModel):
-    """In how many seconds there is enough, if nobody takes any."""
+    """The seconds until enough is available, if nothing else is taken."""
 
-    model_config = answered({"entity": "user-1", "resource": "gpt-4", "wait_seconds": 1.5})
+    model_config = response({"entity": "user-1", "resource": "gpt-4", "wait_seconds": 1.5})
 
     entity: str
     resource: str
@@ -217,9 +199,9 @@ class WaitOut(BaseModel):
 
 
 class EntityBody(BaseModel):
-    """Whose calls are limited; one without a parent, a name and metadata need not be made."""
+    """A limited entity; one without a parent, a name and metadata need not be created."""
 
-    model_config = sent({"entity_id": "user-1", "name": "Ann", "parent": "org-1", "cascade": True})
+    model_config = request({"entity_id": "user-1", "name": "Ann", "parent": "org-1", "cascade": True})
 
     entity_id: EntityText
     name: Annotated[str, Field(min_length=1, max_length=256)] | None = None
@@ -229,16 +211,16 @@ class EntityBody(BaseModel):
 
 
 class EntityOut(BaseModel):
-    """An entity."""
+    """A limited entity."""
 
-    model_config = answered(
+    model_config = response(
         {
             "entity_id": "user-1",
             "name": "Ann",
             "parent_id": "org-1",
             "cascade": True,
             "metadata": {},
-            "created": EXAMPLE_AT,
+            "created": _TIME,
             "version": 1,
         }
     )
@@ -251,16 +233,11 @@ class EntityOut(BaseModel):
     created: datetime | None = None
     version: int
 
-    @classmethod
-    def of(cls, entity: LimitedEntity) -> Self:
-        """Return an entity as it is answered."""
-        return cls(**entity.model_dump(include=set(cls.model_fields)))
-
 
 class DashboardRow(BaseModel):
-    """An entity with its limits for a resource; none where none are set."""
+    """An entity with its limits for a resource; empty if none are set."""
 
-    model_config = answered({"entity_id": "user-1", "name": "Ann", "parent_id": None, "limits": [_STATUS]})
+    model_config = response({"entity_id": "user-1", "name": "Ann", "parent_id": None, "limits": [_STATUS]})
 
     entity_id: str
     name: str
@@ -269,19 +246,17 @@ class DashboardRow(BaseModel):
 
 
 class LimitsBody(BaseModel):
-    """The limits of a level, in place of those that it had."""
+    """The limits of a level, which replace its limits."""
 
-    model_config = sent({"limits": [{"name": "rpm", "refill": 60, "period_seconds": 60}]})
+    model_config = request({"limits": _LIMITS})
 
     limits: LimitList
 
 
 class SystemBody(BaseModel):
-    """The limits of last resort, and what happens when the table cannot be asked; at least one of them."""
+    """The system's limits, and what happens when the table is unavailable; at least one of them."""
 
-    model_config = sent(
-        {"limits": [{"name": "rpm", "refill": 60, "period_seconds": 60}], "on_unavailable": "allow"}
-    )
+    model_config = request({"limits": _LIMITS, "on_unavailable": "allow"})
 
     limits: LimitList | None = None
     on_unavailable: OnUnavailable | None = None
@@ -290,7 +265,7 @@ class SystemBody(BaseModel):
 class LevelOut(BaseModel):
     """What is stored at one level; null is all entities, or all resources."""
 
-    model_config = answered(_LEVEL)
+    model_config = response(_LEVEL)
 
     entity: str | None = None
     resource: str | None = None
@@ -300,50 +275,147 @@ class LevelOut(BaseModel):
 
     @classmethod
     def of(cls, stored: StoredLimits) -> Self:
-        """Return a level as it is answered."""
-        return cls(
-            entity=stored.entity,
-            resource=None if stored.resource == DEFAULT else stored.resource,
-            limits=limits_out(stored.limits),
-            on_unavailable=stored.on_unavailable,
-            revision=stored.revision,
-        )
+        """Return the body of a level."""
+        return cls(**stored.as_dict(), revision=stored.revision)
 
 
 class EffectiveOut(BaseModel):
-    """Which limits count, and by which level."""
+    """Which limits apply, and of which level."""
 
-    model_config = answered({"limits": [_RPM], "source": "entity", "parent": None, "cascade": False})
+    model_config = response({"limits": [_LIMIT], "source": "entity", "parent": None, "cascade": False})
 
     limits: list[LimitOut] | None = None
     source: Source | None = None
     parent: str | None = None
     cascade: bool
 
-    @classmethod
-    def of(cls, settings: EffectiveLimits) -> Self:
-        """Return settings as they are answered."""
-        return cls(
-            limits=limits_out(settings.limits),
-            source=settings.source,
-            parent=settings.parent,
-            cascade=settings.cascade,
-        )
-
 
 class EntityLimitsOut(BaseModel):
-    """The levels that are stored for an entity; with a resource also what counts for that."""
+    """The levels that are stored for an entity; with a resource also what applies to that."""
 
-    model_config = answered({"entity": "user-1", "levels": [_LEVEL], "effective": None})
+    model_config = response({"entity": "user-1", "levels": [_LEVEL], "effective": None})
 
     entity: str
     levels: list[LevelOut]
     effective: EffectiveOut | None = None
 
 
-class Health(BaseModel):
-    """Whether the limiter can be asked."""
+class UsageOut(BaseModel):
+    """What an entity used of a resource in one window."""
 
-    model_config = answered({"status": "ok"})
+    model_config = response(
+        {
+            "entity": "user-1",
+            "resource": "gpt-4",
+            "window": "hour",
+            "start": "2026-11-15T09:00:00Z",
+            "end": "2026-11-15T10:00:00Z",
+            "events": 3,
+            "tokens": {"rpm": 3, "tpm": 1720},
+        }
+    )
+
+    entity: str
+    resource: str
+    window: str
+    start: datetime
+    end: datetime
+    events: int
+    tokens: dict[str, Number]
+
+
+class LimitUsageOut(BaseModel):
+    """What was used of one limit: in all, on average, and at most in one window."""
+
+    model_config = response({"total": 1720, "mean": 860.0, "peak": 1000, "peak_at": _TIME})
+
+    total: Number
+    mean: float
+    peak: Number
+    peak_at: datetime
+
+
+class SummaryOut(BaseModel):
+    """The totals of usage rows."""
+
+    model_config = response(
+        {"window": "hour", "since": None, "until": None, "windows": 0, "events": 0, "limits": {}}
+    )
+
+    window: str
+    since: datetime | None = None
+    until: datetime | None = None
+    windows: int
+    events: int
+    limits: dict[str, LimitUsageOut]
+
+
+class AuditOut(BaseModel):
+    """Who changed what, and when."""
+
+    model_config = response(
+        {
+            "at": _TIME,
+            "event_id": _ID,
+            "action": "limits_set",
+            "entity": "user-1",
+            "title": "user-1",
+            "actor_id": "ops",
+            "snapshot": {"rules": "rpm=60/60"},
+            "changes": {},
+        }
+    )
+
+    at: datetime
+    event_id: str
+    action: str
+    entity: str | None = None
+    resource: str | None = None
+    title: str
+    actor_id: str | None = None
+    actor_name: str | None = None
+    actor_email: str | None = None
+    request_id: str | None = None
+    snapshot: dict[str, Any]
+    changes: dict[str, Any]
+
+
+class NamespaceBody(BaseModel):
+    """The name of a new namespace."""
+
+    model_config = request({"name": "acme"})
+
+    name: Annotated[str, Field(pattern=NAMESPACE)]
+
+
+class NamespaceOut(BaseModel):
+    """A namespace; its items are stored under `id`."""
+
+    model_config = response(
+        {"name": "acme", "id": _ID, "status": "active", "deleted": None, "created": _TIME}
+    )
+
+    name: str
+    id: str
+    status: Literal["active", "deleted", "purging"]
+    deleted: datetime | None = None
+    created: datetime | None = None
+
+
+class PurgeOut(BaseModel):
+    """How far a purge is; repeat the request until it is done."""
+
+    model_config = response({"namespace": "acme", "looked_at": 1000, "removed": 12, "done": False})
+
+    namespace: str
+    looked_at: int
+    removed: int
+    done: bool
+
+
+class Health(BaseModel):
+    """Whether the table responds."""
+
+    model_config = response({"status": "ok"})
 
     status: Literal["ok"]

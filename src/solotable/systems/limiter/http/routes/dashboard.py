@@ -1,4 +1,4 @@
-"""`/api/dashboard`, `/health`: how many tokens there are, and buckets as they change. Nothing is taken."""
+"""`/api/dashboard`, `/health`: available tokens, and bucket changes. Nothing is taken."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Annotated, cast
 from fastapi import APIRouter, HTTPException, Query, Request
 from fastapi.responses import StreamingResponse
 
-from solotable._store.runner import arun
 from solotable.errors import DataError, SolotableError
+from solotable.flow import arun, scope_of
 from solotable.systems.limiter.admin.limits import Amount
+from solotable.systems.limiter.admin.names import LIMIT
 from solotable.systems.limiter.admin.namespaces import namespaces
-from solotable.systems.limiter.async_rate_limiter import AsyncLimiter
 from solotable.systems.limiter.errors import LimitStatus, NoLimits
-from solotable.systems.limiter.http.watch import BucketFeed, StreamSettings, events
+from solotable.systems.limiter.http.bucket_feed import BucketFeed, StreamSettings, stream_events
+from solotable.systems.limiter.rate_limiter import AsyncLimiter
 from solotable.web import DatabaseDep, Page, Paging
 
 from .access import APPS, OPERATORS, PUBLIC, allow
@@ -22,8 +23,8 @@ from .dependencies import EntityPath, LimiterDep, ResourceQuery
 
 router = APIRouter()
 
-Asked = Annotated[
-    list[Annotated[str, Query(pattern=r"^[A-Za-z][A-Za-z0-9_.\-]{0,63}:[0-9]{1,12}(\.[0-9]{1,3})?$")]],
+AmountTexts = Annotated[
+    list[Annotated[str, Query(pattern=rf"^{LIMIT}:[0-9]{{1,12}}(\.[0-9]{{1,3}})?$")]],
     Query(
         min_length=1, max_length=10, description="A limit and an amount, for each limit.", examples=["rpm:1"]
     ),
@@ -32,23 +33,22 @@ Asked = Annotated[
 
 @router.get("/api/dashboard/availability/{entity}", tags=["dashboard"], **allow(*APPS))
 async def availability(entity: EntityPath, resource: ResourceQuery, limiter: LimiterDep) -> AvailabilityOut:
-    """Return how many tokens an entity has; with a parent that is charged too, the fewer."""
+    """Return the available tokens of an entity; the fewer with a parent that is charged too."""
     statuses = await limiter.statuses(entity, resource)
-    left: dict[str, int] = {}
+    available: dict[str, int] = {}
     for each in statuses:
         if each.available is not None:
             name = each.limit.name
-            left[name] = min(each.available, left.get(name, each.available))
-    return AvailabilityOut(
-        entity=entity, resource=resource, available=left, limits=[StatusOut.of(each) for each in statuses]
-    )
+            available[name] = min(each.available, available.get(name, each.available))
+    limits = [StatusOut.of(each) for each in statuses]
+    return AvailabilityOut(entity=entity, resource=resource, available=available, limits=limits)
 
 
 @router.get("/api/dashboard/wait-time/{entity}", tags=["dashboard"], **allow(*APPS))
 async def wait_time(
-    entity: EntityPath, resource: ResourceQuery, consume: Asked, limiter: LimiterDep
+    entity: EntityPath, resource: ResourceQuery, consume: AmountTexts, limiter: LimiterDep
 ) -> WaitOut:
-    """Return in how many seconds there is enough, if nobody takes any; 422 where there never is."""
+    """Return the seconds until enough is available, if nothing else is taken; 422 if it never is."""
     wait = await limiter.time_until(entity, resource, _amounts(consume))
     return WaitOut(entity=entity, resource=resource, wait_seconds=wait)
 
@@ -57,7 +57,7 @@ async def wait_time(
 async def dashboard_entities(
     resource: ResourceQuery, limiter: LimiterDep, paging: Paging
 ) -> Page[DashboardRow]:
-    """List entities with their limits for a resource, each as the table has it now."""
+    """List entities with their limits for a resource, as stored now."""
     page = await limiter.entities(limit=paging.limit, cursor=paging.cursor)
     rows = [
         DashboardRow(
@@ -79,14 +79,14 @@ async def dashboard_entities(
     **allow(*OPERATORS),
 )
 async def stream(request: Request, limiter: LimiterDep) -> StreamingResponse:
-    """Tell every change of a bucket of the namespace from now on, as server-sent events.
+    """Send every change of a bucket of the namespace from now on, as server-sent events.
 
-    A stream ends after some minutes, and browsers connect again; what happened between is not told.
+    A stream ends after some minutes, and browsers connect again; changes in between are not sent.
     """
-    watch = cast(BucketFeed, request.app.state.watch)
+    feed = cast(BucketFeed, request.app.state.bucket_feed)
     settings = cast(StreamSettings, request.app.state.stream)
     return StreamingResponse(
-        events(watch, limiter.namespace, settings),
+        stream_events(feed, limiter.namespace, settings),
         media_type="text/event-stream",
         headers={"cache-control": "no-store", "x-accel-buffering": "no"},
     )
@@ -94,11 +94,11 @@ async def stream(request: Request, limiter: LimiterDep) -> StreamingResponse:
 
 @router.get("/health", tags=["health"], **PUBLIC)
 async def health(db: DatabaseDep) -> Health:
-    """Say whether the table answers."""
+    """Return whether the table responds."""
     try:
-        await arun(namespaces(db.scope, limit=1), db.engine)
+        await arun(namespaces(scope_of(db), limit=1), db)
     except SolotableError:
-        raise HTTPException(503, "The table does not answer.") from None
+        raise HTTPException(503, "The table does not respond.") from None
     return Health(status="ok")
 
 
@@ -109,9 +109,9 @@ async def _statuses(limiter: AsyncLimiter, entity: str, resource: str) -> list[L
         return []
 
 
-def _amounts(asked: list[str]) -> dict[str, Amount]:
+def _amounts(texts: list[str]) -> dict[str, Amount]:
     found: dict[str, Amount] = {}
-    for each in asked:
+    for each in texts:
         name, _, amount = each.partition(":")
         if name in found:
             raise DataError(f"The amount of {name!r} is given twice.")

@@ -1,31 +1,29 @@
-"""What routes depend on: the limiter of the credential's namespace, and leases in it.
+"""Dependencies of routes: the limiter of the credential's namespace, and the leases in it.
 
-The tenant of a credential is the name of a namespace. It must be registered, or a typing error would begin
-another; every item is kept under its id. Each process has one limiter for a namespace, so that what it has
-learnt of buckets and limits serves the next request.
+The tenant of a credential is the name of a namespace. It must be registered, or a typing error would start
+another one; items are stored under its id. Each process has one limiter per namespace, so that requests share
+what it remembers of buckets and limits.
 """
 
 from __future__ import annotations
 
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from typing import Annotated, cast
 
 from fastapi import Depends, HTTPException, Path, Query, Request
 
 from solotable import AsyncDatabase
-from solotable._store.runner import arun
 from solotable.cache import TTLCache
+from solotable.flow import arun, scope_of
+from solotable.systems.limiter.admin import names
 from solotable.systems.limiter.admin.namespaces import show
-from solotable.systems.limiter.async_rate_limiter import AsyncLimiter
 from solotable.systems.limiter.core import LimiterOptions
 from solotable.systems.limiter.http.http_leases import HttpLeases
+from solotable.systems.limiter.rate_limiter import AsyncLimiter
 from solotable.web import CurrentPrincipal, TenantId, get_database, request_id
 
-ENTITY = r"^[A-Za-z0-9][A-Za-z0-9_.\-:@]{0,255}$"
-RESOURCE = r"^[A-Za-z][A-Za-z0-9_.\-/:]{0,63}$"
-LIMIT = r"^[A-Za-z][A-Za-z0-9_.\-]{0,63}$"
+ENTITY, RESOURCE, LIMIT = f"^{names.ENTITY}$", f"^{names.RESOURCE}$", f"^{names.LIMIT}$"
 NAMESPACE = r"^[A-Za-z0-9][A-Za-z0-9_.:@\-]{0,127}$"
 
 EntityPath = Annotated[str, Path(pattern=ENTITY, examples=["user-1"])]
@@ -40,54 +38,47 @@ OneEntity = Annotated[str | None, Query(pattern=ENTITY)]
 
 
 class NamespaceLimiters:
-    """The limiters of namespaces that are there and open; whether they are is cached_refusal for a while."""
+    """The limiters of open namespaces; whether a namespace is open is cached."""
 
     def __init__(
         self,
         options: LimiterOptions,
         *,
         ttl_seconds: float = 30.0,
-        most: int = 1024,
+        max_size: int = 1024,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._options = options
-        self._most = most
-        self._ids: TTLCache[str, str] = TTLCache(ttl_seconds=ttl_seconds, max_size=most, clock=clock)
-        #: By id, so that a new look at the registry forgets nothing of buckets.
-        self._limiters: OrderedDict[str, AsyncLimiter] = OrderedDict()
+        self._ids: TTLCache[str, str] = TTLCache(ttl_seconds=ttl_seconds, max_size=max_size, clock=clock)
+        #: By id and without expiry: a new look at the registry must not forget buckets.
+        self._limiters: TTLCache[str, AsyncLimiter] = TTLCache(ttl_seconds=float("inf"), max_size=max_size)
 
     async def limiter(self, db: AsyncDatabase, name: str) -> AsyncLimiter:
-        """Return the limiter of a namespace; refuse one that is not there (404), or deleted (403)."""
+        """Return the limiter of a namespace; raise NotFound, or HTTPException 403 for a deleted one."""
 
-        async def ask() -> str:
-            found = await arun(show(db.scope, name), db.engine)
+        async def read_id() -> str:
+            found = await arun(show(scope_of(db), name), db)
             if found.status != "active":
                 raise HTTPException(403, f"The namespace is {found.status}.")
             return found.id
 
-        namespace_id = await self._ids.load_async(name, ask)
-        known = self._limiters.get(namespace_id)
-        if known is None:
-            known = self._limiters[namespace_id] = AsyncLimiter(db, namespace_id, **self._options)
-        self._limiters.move_to_end(namespace_id)
-        while len(self._limiters) > self._most:
-            self._limiters.popitem(last=False)
-        return known
+        namespace_id = await self._ids.load_async(name, read_id)
+        return self._limiters.load(namespace_id, lambda: AsyncLimiter(db, namespace_id, **self._options))
 
     def forget(self, name: str) -> None:
-        """Ask again for a namespace, as something about it has changed."""
+        """Read a namespace again: it has changed."""
         self._ids.forget(name)
 
 
 def namespace_limiters(request: Request) -> NamespaceLimiters:
-    """Return what the app knows of namespaces."""
+    """Return the limiters of the app."""
     return cast(NamespaceLimiters, request.app.state.namespace_limiters)
 
 
 async def namespace_limiter(
     request: Request, namespace: TenantId, principal: CurrentPrincipal
 ) -> AsyncLimiter:
-    """Return the limiter of the request's namespace; what it changes is recorded as the caller's."""
+    """Return the limiter of the request's namespace; the audit trail names the caller for its changes."""
     limiter = await namespace_limiters(request).limiter(get_database(request), namespace)
     return limiter.acting(principal.actor(), request_id=request_id(request))
 
@@ -102,9 +93,9 @@ async def http_leases(request: Request, limiter: LimiterDep) -> HttpLeases:
 
 
 async def acting_database(request: Request, principal: CurrentPrincipal) -> AsyncDatabase:
-    """Return the database itself, for what is done to namespaces; it is recorded as the caller's.
+    """Return the database, for changes of namespaces; the audit trail names the caller.
 
-    A credential that reaches some namespaces only is refused, whatever its role: this reaches all.
+    A credential for some namespaces only is rejected, whatever its role: this reaches all.
     """
     if principal.tenants is not None:
         raise HTTPException(403, "This needs a credential that reaches all namespaces.")

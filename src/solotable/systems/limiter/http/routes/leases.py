@@ -1,4 +1,4 @@
-"""`/acquire`, `/leases`: taking tokens, and saying afterwards what was needed."""
+"""`/acquire`, `/leases`: take tokens, and report afterwards what was needed."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Annotated
 from fastapi import APIRouter, Header, HTTPException, Query, Response
 
 from solotable.systems.limiter.http.http_errors import headers_of
-from solotable.systems.limiter.http.http_leases import LeaseRequest
+from solotable.systems.limiter.lease import AcquireRequest
 from solotable.web import CurrentPrincipal, IfMatch, etag
 
 from .access import APPS, OPERATORS, allow
-from .bodies import AcquireBody, AcquireOut, AdjustBody, LeaseOut
+from .bodies import AcquireBody, AcquireOut, AdjustBody, LeaseOut, limits_of
 from .dependencies import LeasePath, Leases
 
 router = APIRouter(tags=["leases"])
@@ -21,7 +21,7 @@ Idempotency = Annotated[
     Header(
         alias="idempotency-key",
         pattern=r"^[\x21-\x7e]{1,200}$",
-        description="The same key and body again, by the same caller, give the lease that is there, and take "
+        description="The same key and body again, by the same caller, return the stored lease and take "
         "nothing.",
     ),
 ]
@@ -35,23 +35,19 @@ async def acquire(
     response: Response,
     key: Idempotency = None,
 ) -> AcquireOut:
-    """Take tokens from every limit that is named, or from none and answer with 429."""
+    """Take tokens from every limit that is named, or from none and respond with 429."""
     if body.limits is not None and not principal.has(*OPERATORS):
-        raise HTTPException(403, "Limits of a call's own are for operators.")
-    wish = LeaseRequest(
-        entity=body.entity,
-        resource=body.resource,
-        consume=body.consume,
-        limits=None if body.limits is None else [each.limit() for each in body.limits],
-        on_unavailable=body.on_unavailable,
+        raise HTTPException(403, "Only operators may send limits.")
+    request = AcquireRequest(
+        body.entity, body.resource, body.consume, limits_of(body.limits), body.on_unavailable
     )
-    # Callers choose their keys alone, so that two may well choose the same.
-    held = await leases.acquire(wish, key=None if key is None else f"{principal.id} {key}")
-    response.headers.update(headers_of(held.statuses))
-    if held.lease is not None:
-        response.headers["etag"] = etag(held.lease.version)
-        response.headers["location"] = f"/leases/{held.lease.lease_id}"
-    return AcquireOut.of(held)
+    # Each caller chooses its own keys, so two may choose the same.
+    acquired = await leases.acquire(request, key=None if key is None else f"{principal.id} {key}")
+    response.headers.update(headers_of(acquired.statuses))
+    if acquired.lease is not None:
+        response.headers["etag"] = etag(acquired.lease.version)
+        response.headers["location"] = f"/leases/{acquired.lease.lease_id}"
+    return AcquireOut.of(acquired)
 
 
 @router.get("/leases/{lease_id}", **allow(*APPS))
@@ -66,7 +62,7 @@ async def get_lease(lease_id: LeasePath, leases: Leases, response: Response) -> 
 async def adjust_lease(
     lease_id: LeasePath, body: AdjustBody, leases: Leases, expected: IfMatch, response: Response
 ) -> LeaseOut:
-    """Say what the call has consumed in all: more is taken, into debt if need be, or the rest given back."""
+    """Set what the call has consumed in all: the difference is taken, into debt too, or given back."""
     found = await leases.adjust(lease_id, body.consumed, version=expected)
     response.headers["etag"] = etag(found.version)
     return LeaseOut.of(found)
@@ -77,7 +73,7 @@ async def end_lease(
     lease_id: LeasePath,
     leases: Leases,
     expected: IfMatch,
-    keep: Annotated[bool, Query(description="Keep what is consumed: the call went well.")] = False,
+    keep: Annotated[bool, Query(description="Keep what is consumed: the call succeeded.")] = False,
 ) -> None:
-    """End a lease and give everything back, as after a call that failed; the first end counts."""
+    """End a lease and give everything back, as after a call that failed; only the first end counts."""
     await leases.end(lease_id, keep=keep, version=expected)

@@ -1,4 +1,4 @@
-"""`/namespaces`: making, closing, recovering and purging them. For global operators.
+"""`/namespaces`: create, close, recover and purge them. For global operators.
 
 Other processes notice a change within half a minute.
 """
@@ -7,62 +7,62 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 
-from solotable._store.runner import arun
+from solotable.flow import arun, scope_of
 from solotable.systems.limiter.admin import namespaces as registry
 from solotable.web import Page, Paging
 
 from .access import GLOBAL, allow
+from .bodies import NamespaceBody, NamespaceOut, PurgeOut
 from .dependencies import ActingDatabase, NamespacePath, namespace_limiters
-from .report_bodies import NamespaceBody, NamespaceOut, PurgeOut
 
 router = APIRouter(prefix="/namespaces", tags=["namespaces"])
 
-#: So many parts of the table, of a thousand items each, are looked at for one request.
+#: Pages of the table, of a thousand items each, that one request purges.
 _STEPS = 5
 
 
 @router.get("", **allow(*GLOBAL))
 async def list_namespaces(db: ActingDatabase, paging: Paging) -> Page[NamespaceOut]:
     """List namespaces by name, deleted ones too."""
-    found = await arun(registry.namespaces(db.scope, limit=paging.limit, cursor=paging.cursor), db.engine)
-    return Page[NamespaceOut].of(found, NamespaceOut.of)
+    found = await arun(registry.namespaces(scope_of(db), limit=paging.limit, cursor=paging.cursor), db)
+    return Page[NamespaceOut].of(found, NamespaceOut.model_validate)
 
 
 @router.post("", status_code=201, **allow(*GLOBAL))
 async def create_namespace(body: NamespaceBody, db: ActingDatabase) -> NamespaceOut:
-    """Make a namespace; a deleted one holds its name until it is purged."""
-    return NamespaceOut.of(await arun(registry.register(db.scope, body.name), db.engine))
+    """Create a namespace; a deleted one keeps its name until it is purged."""
+    return NamespaceOut.model_validate(await arun(registry.register(scope_of(db), body.name), db))
 
 
 @router.get("/{name}", **allow(*GLOBAL))
 async def get_namespace(name: NamespacePath, db: ActingDatabase) -> NamespaceOut:
     """Return a namespace, deleted or not."""
-    return NamespaceOut.of(await arun(registry.show(db.scope, name), db.engine))
+    return NamespaceOut.model_validate(await arun(registry.show(scope_of(db), name), db))
 
 
 @router.delete("/{name}", **allow(*GLOBAL))
 async def delete_namespace(name: NamespacePath, db: ActingDatabase, request: Request) -> NamespaceOut:
     """Close a namespace; it can be recovered until it is purged."""
-    found = await arun(registry.delete(db.scope, name), db.engine)
+    found = await arun(registry.delete(scope_of(db), name), db)
     namespace_limiters(request).forget(name)
-    return NamespaceOut.of(found)
+    return NamespaceOut.model_validate(found)
 
 
 @router.post("/{name}/recover", **allow(*GLOBAL))
 async def recover_namespace(name: NamespacePath, db: ActingDatabase) -> NamespaceOut:
     """Open a deleted namespace again."""
-    return NamespaceOut.of(await arun(registry.recover(db.scope, name), db.engine))
+    return NamespaceOut.model_validate(await arun(registry.recover(scope_of(db), name), db))
 
 
 @router.post("/{name}/purge", **allow(*GLOBAL))
 async def purge_namespace(name: NamespacePath, db: ActingDatabase) -> PurgeOut:
-    """Remove the items of a deleted namespace, some at a time: ask again until it is done.
+    """Remove the items of a deleted namespace, some at a time: repeat it until it is done.
 
-    It reads the whole table in the end; `solotable limiter` does the same as a job.
+    It scans the whole table in the end; `solotable limiter` does the same as a job.
     """
-    step = await arun(registry.purge_step(db.scope, name), db.engine)
+    step = await arun(registry.purge_step(scope_of(db), name), db)
     for _ in range(_STEPS - 1):
         if step.done:
             break
-        step = await arun(registry.purge_step(db.scope, name), db.engine)
-    return PurgeOut(namespace=step.namespace, looked_at=step.looked_at, removed=step.removed, done=step.done)
+        step = await arun(registry.purge_step(scope_of(db), name), db)
+    return PurgeOut.model_validate(step)

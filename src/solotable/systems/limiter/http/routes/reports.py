@@ -1,4 +1,4 @@
-"""`/usage`, `/audit`: what was consumed, and who changed what, as far as the jobs have come."""
+"""`/usage`, `/audit`: what was consumed and who changed what, as far as the jobs have come."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from solotable.web import Page, Paging
 from solotable.web.http.timestamps import Timestamp
 
 from .access import OPERATORS, allow
+from .bodies import AuditOut, SummaryOut, UsageOut
 from .dependencies import LimiterDep, OneEntity, OneResource
-from .report_bodies import AuditOut, SummaryOut, UsageOut
 
 router = APIRouter()
 
 
-Since = Annotated[Timestamp | None, Query(description="Windows that begin at this moment or later.")]
-Until = Annotated[Timestamp | None, Query(description="Windows that begin before this moment.")]
+Since = Annotated[Timestamp | None, Query(description="Windows that begin at this time or later.")]
+Until = Annotated[Timestamp | None, Query(description="Windows that begin before this time.")]
 
 
 @router.get("/usage", tags=["usage"], **allow(*OPERATORS))
@@ -31,7 +31,7 @@ async def usage(
     since: Since = None,
     until: Until = None,
 ) -> Page[UsageOut]:
-    """List the usage of an entity, of a resource, or of one by the other, oldest first."""
+    """List the usage of an entity, of a resource, or of both, oldest first."""
     found = await limiter.usage(
         entity=entity,
         resource=resource,
@@ -64,4 +64,4 @@ async def usage_summary(
 async def audit(limiter: LimiterDep, paging: Paging, entity: OneEntity = None) -> Page[AuditOut]:
     """List who changed which entity and which limits, newest first."""
     found = await limiter.audit(entity=entity, limit=paging.limit, cursor=paging.cursor)
-    return Page[AuditOut].of(found, lambda each: AuditOut(**each.as_dict()))
+    return Page[AuditOut].of(found, AuditOut.model_validate)

@@ -14,8 +14,9 @@ from solotable._connect import to_async
 from solotable._protocol.requests import DeleteItem, PutItem
 from solotable.errors import Corrupt, NotFound, OutcomeUnknown, Throttled, VersionConflict
 from solotable.systems.limiter import AsyncLimiter, LeaseExpired, Limit
-from solotable.systems.limiter.buckets.shards import join, look, split
-from solotable.systems.limiter.http.http_leases import HttpLeases, LeaseRequest, StoredLease
+from solotable.systems.limiter.buckets.shards import merge, read_shards, split
+from solotable.systems.limiter.http.http_leases import HttpLeases, StoredLease
+from solotable.systems.limiter.lease import AcquireRequest
 
 from .ground import ACME, Place
 
@@ -31,7 +32,7 @@ class Process:
         self.leases = HttpLeases(place.adb, self.limiter)
 
     def acquire(self, *, key: str | None = None, **consume: float) -> StoredLease:
-        wish = LeaseRequest(entity="u", resource="r", consume=consume)
+        wish = AcquireRequest(entity="u", resource="r", consume=consume)
         held = self.place.wait(self.leases.acquire(wish, key=key))
         assert held.lease is not None
         return held.lease
@@ -46,7 +47,7 @@ class Process:
         return self.place.wait(self.limiter.available("u", "r"))
 
     def known(self) -> Any:
-        return self.limiter.context.writer.cache.of("u", "r")
+        return self.limiter.context.writer.cache.bucket("u", "r")
 
 
 def test_what_a_lease_costs(place: Place) -> None:
@@ -64,7 +65,7 @@ def test_what_a_lease_costs(place: Place) -> None:
     keyed = process.acquire(rpm=1, key="k")
     assert place.sent() == ["GetItem", "UpdateItem", "PutItem"]
     process.end(keyed)
-    assert place.sent() == ["GetItem", "UpdateItem", "UpdateItem"]
+    assert place.sent() == ["GetItem", "PutItem", "UpdateItem"]
     (item,) = [each for each in place.raw("StoredLease") if each["lease_id"]["S"] == lease.lease_id]
     assert {kind for value in item.values() for kind in value} <= {"S", "N"}
 
@@ -83,8 +84,8 @@ def test_a_shard_that_another_process_took_from_is_settled(place: Place) -> None
     assert (other.known().shards[1].used["tpm"]) < (other.known().shards[0].used["tpm"])
     # Joined meanwhile, the shard that has all but its highest bit is settled.
     third = Process(place)
-    place.run(look(third.limiter.context.writer, third.known()))
-    place.run(join(third.limiter.context.writer, third.known(), 1, third.known().shards[1]))
+    place.run(read_shards(third.limiter.context.writer, third.known()))
+    place.run(merge(third.limiter.context.writer, third.known(), 1, third.known().shards[1]))
     Process(place).end(lease)
     left = Process(place).left()
     assert left["rpm"] in (before["rpm"] - 1, before["rpm"])
@@ -149,7 +150,7 @@ def test_of_two_requests_with_one_key_at_once_one_is_charged(place: Place) -> No
         """The same request in another process, while this one has its tokens and no lease yet."""
         db = AsyncDatabase(to_async(place.engine), place.adb.scope)
         leases = HttpLeases(db, AsyncLimiter(db, ACME, limits=LIMITS))
-        asyncio.run(leases.acquire(LeaseRequest(entity="u", resource="r", consume={"tpm": 500}), key="k"))
+        asyncio.run(leases.acquire(AcquireRequest(entity="u", resource="r", consume={"tpm": 500}), key="k"))
 
     def elsewhere() -> None:
         thread = threading.Thread(target=meanwhile)
@@ -157,7 +158,7 @@ def test_of_two_requests_with_one_key_at_once_one_is_charged(place: Place) -> No
         thread.join()
 
     place.watched.slip_in(PutItem, elsewhere)
-    wish = LeaseRequest(entity="u", resource="r", consume={"tpm": 500})
+    wish = AcquireRequest(entity="u", resource="r", consume={"tpm": 500})
     held = place.wait(process.leases.acquire(wish, key="k"))
     assert held.repeated
     assert len(place.raw("StoredLease")) == 2
