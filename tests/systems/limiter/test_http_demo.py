@@ -42,7 +42,7 @@ def test_a_port_that_is_in_use_is_told_before_any_key(
     told = capsys.readouterr()
     assert (told.out, told.err) == (
         "",
-        f"Port {port} of 127.0.0.1 cannot be had (Address already in use); name another with --port.\n",
+        f"Cannot bind port {port} on 127.0.0.1 (Address already in use); choose another with --port.\n",
     )
     assert started(["--port", "99999", "--folder", str(tmp_path)]) == 1
 
@@ -65,7 +65,8 @@ def test_the_lines_answer_as_they_say(tmp_path: Path) -> None:
 
         answer = run(lines[0])
         assert answer.json()["choices"][0]["message"]["content"] == "Say hello."
-        # Four more, and some that come in while a slow machine asks.
+        # Four more of the five that the greeting promises, and some that a slow machine refills.
+        assert [run(lines[0]).status_code for _ in range(4)] == [200] * 4
         for _ in range(10):
             if answer.status_code == 200:
                 answer = run(lines[0])
