@@ -67,7 +67,7 @@ def _compile(tree: Condition) -> None:
     members: dict[str, Any] = {}
     placeholders = Placeholders()
     text = render_condition(tree, placeholders)
-    placeholders.into(members)
+    placeholders.add_to(members)
     compile_expressions(
         condition=text,
         names=members.get("ExpressionAttributeNames"),

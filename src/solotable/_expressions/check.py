@@ -69,7 +69,7 @@ def _compile(condition: Condition) -> None:
     members: dict[str, Any] = {}
     placeholders = Placeholders()
     text = render_condition(condition, placeholders)
-    placeholders.into(members)
+    placeholders.add_to(members)
     compile_expressions(
         condition=text,
         names=members.get("ExpressionAttributeNames"),

@@ -139,7 +139,7 @@ def _resolve(operand: Operand, item: Item, memo: Memo) -> AttributeValue | None:
     return memo[operand]  # type: ignore[no-any-return] # written above
 
 
-def _identity(operand: Operand) -> Any:
+def _memo_key(operand: Operand) -> Any:
     """Return a key for an operand's value within one evaluation, without reading the value."""
     if isinstance(operand, Const):
         return id(operand.value)
@@ -150,13 +150,13 @@ def _equal(left: Operand, right: Operand, one: AttributeValue, other: AttributeV
     """Return whether two operands have the same value; two documents are compared once."""
     if "S" in one or "N" in one:
         return one == other
-    key = "=", _identity(left), _identity(right)
+    key = "=", _memo_key(left), _memo_key(right)
     if key not in memo:
         memo[key] = one == other
     return memo[key]  # type: ignore[no-any-return] # written above
 
 
-def _decoded(content: str, memo: Memo) -> bytes:
+def _decode_bytes(content: str, memo: Memo) -> bytes:
     """Return the bytes behind base64 text."""
     if content not in memo:
         memo[content] = b64decode(content)
@@ -192,7 +192,7 @@ def _in_order(
     if left_kind != right_kind or left_kind not in ORDERED:
         return False
     if left_kind == "B":
-        return ordering(_decoded(left_content, memo), _decoded(right_content, memo))
+        return ordering(_decode_bytes(left_content, memo), _decode_bytes(right_content, memo))
     return ordering(sort_key(left_kind, left_content), sort_key(right_kind, right_content))
 
 
@@ -231,7 +231,7 @@ def _begins_with(test: BeginsWith, item: Item, memo: Memo) -> bool:
     if "S" in value and "S" in prefix:
         return bool(value["S"].startswith(prefix["S"]))
     if "B" in value and "B" in prefix:
-        return _decoded(value["B"], memo).startswith(_decoded(prefix["B"], memo))
+        return _decode_bytes(value["B"], memo).startswith(_decode_bytes(prefix["B"], memo))
     return False
 
 
@@ -248,7 +248,7 @@ def _contains(test: Contains, item: Item, memo: Memo) -> bool:
         case "S":
             return member_kind == "S" and member_content in content
         case "B":
-            return member_kind == "B" and _decoded(member_content, memo) in _decoded(content, memo)
+            return member_kind == "B" and _decode_bytes(member_content, memo) in _decode_bytes(content, memo)
         case "SS" | "NS" | "BS":
             return member_kind == kind[0] and _has_member(test, content, member_content, memo)
         case _:
@@ -258,7 +258,7 @@ def _contains(test: Contains, item: Item, memo: Memo) -> bool:
 def _has_member(test: Contains, content: list[str], member: str, memo: Memo) -> bool:
     if len(content) <= _SHORT_LIST:
         return member in content
-    key = "set", _identity(test.operand)
+    key = "set", _memo_key(test.operand)
     if key not in memo:
         memo[key] = frozenset(content)
     return member in memo[key]
@@ -266,19 +266,19 @@ def _has_member(test: Contains, content: list[str], member: str, memo: Memo) -> 
 
 def _has_element(test: Contains, content: list[AttributeValue], member: AttributeValue, memo: Memo) -> bool:
     ((kind, member_content),) = member.items()
-    key = "list", _identity(test.operand), kind
+    key = "list", _memo_key(test.operand), kind
     if key not in memo and len(content) <= _SHORT_LIST:
         memo[key] = None
         return member in content
     if memo.get(key) is None:
-        memo[key] = _elements(content, kind, memo[_PAUSE])
-    looked_up = "in", _identity(test.operand), _identity(test.member)
+        memo[key] = _collect_elements(content, kind, memo[_PAUSE])
+    looked_up = "in", _memo_key(test.operand), _memo_key(test.member)
     if looked_up not in memo:
-        memo[looked_up] = _frozen(kind, member_content) in memo[key]
+        memo[looked_up] = _freeze(kind, member_content) in memo[key]
     return memo[looked_up]  # type: ignore[no-any-return] # written above
 
 
-def _elements(
+def _collect_elements(
     content: list[AttributeValue], kind: str, pause: Callable[[int], None] | None
 ) -> AbstractSet[Any]:
     """Return the elements of one type, for looking up."""
@@ -290,22 +290,22 @@ def _elements(
         if kind in _SCALARS:
             found.update([element[kind] for element in some if kind in element])
         else:
-            found.update([_frozen(kind, element[kind]) for element in some if kind in element])
+            found.update([_freeze(kind, element[kind]) for element in some if kind in element])
     return found
 
 
-def _frozen(kind: str, content: Any) -> Any:
+def _freeze(kind: str, content: Any) -> Any:
     """Return the content of a value in a hashable form; equal contents have equal forms."""
     if kind in _SCALARS:
         return content
     if kind == "L":
         return tuple(
-            [(inner, _frozen(inner, each)) for element in content for inner, each in element.items()]
+            [(inner, _freeze(inner, each)) for element in content for inner, each in element.items()]
         )
     if kind == "M":
         return frozenset(
             [
-                (name, inner, _frozen(inner, each))
+                (name, inner, _freeze(inner, each))
                 for name, value in content.items()
                 for inner, each in value.items()
             ]

@@ -70,18 +70,22 @@ _TYPES: Final = {
 
 def condition_from_expected(expected: dict[str, Any], operator: str | None) -> Condition:
     """Return the condition of Expected; `operator` is ConditionalOperator."""
-    return _joined([_expectation(check_name(name), wanted) for name, wanted in expected.items()], operator)
+    return _join(
+        [_build_expectation(check_name(name), wanted) for name, wanted in expected.items()], operator
+    )
 
 
 def filter_from_conditions(conditions: dict[str, Any], operator: str | None) -> Condition:
     """Return the condition of QueryFilter or ScanFilter."""
-    return _joined([_filter(check_name(name), condition) for name, condition in conditions.items()], operator)
+    return _join(
+        [_build_filter(check_name(name), condition) for name, condition in conditions.items()], operator
+    )
 
 
 def key_from_conditions(conditions: dict[str, Any]) -> KeyCondition:
     """Return the terms of KeyConditions."""
     triples = [
-        (check_name(name), condition["ComparisonOperator"], _arguments(condition))
+        (check_name(name), condition["ComparisonOperator"], _read_arguments(condition))
         for name, condition in conditions.items()
     ]
     terms = []
@@ -95,7 +99,7 @@ def key_from_conditions(conditions: dict[str, Any]) -> KeyCondition:
 
 def update_from_attribute_updates(updates: dict[str, Any]) -> Update:
     """Return the update of AttributeUpdates; an empty one creates a missing item."""
-    actions = tuple(_action(check_name(name), update) for name, update in updates.items())
+    actions = tuple(_build_action(check_name(name), update) for name, update in updates.items())
     only_removes = bool(actions) and all(isinstance(action, (Remove, Delete)) for action in actions)
     return Update(actions, creates=not only_removes, legacy=True)
 
@@ -110,23 +114,23 @@ def projection_from_attributes(names: list[str]) -> Projection:
     return tuple((name,) for name in names)
 
 
-def _joined(terms: list[Condition], operator: str | None) -> Condition:
+def _join(terms: list[Condition], operator: str | None) -> Condition:
     if len(terms) == 1:
         return terms[0]
     return Or(tuple(terms)) if operator == "OR" and terms else And(tuple(terms))
 
 
-def _filter(name: str, condition: dict[str, Any]) -> Condition:
-    return _test(name, condition["ComparisonOperator"], _arguments(condition))
+def _build_filter(name: str, condition: dict[str, Any]) -> Condition:
+    return _build_test(name, condition["ComparisonOperator"], _read_arguments(condition))
 
 
-def _arguments(condition: dict[str, Any]) -> tuple[AttributeValue, ...]:
+def _read_arguments(condition: dict[str, Any]) -> tuple[AttributeValue, ...]:
     values = tuple(canonical(value) for value in condition.get("AttributeValueList") or ())
     _check_arguments(condition["ComparisonOperator"], values)
     return values
 
 
-def _expectation(name: str, wanted: dict[str, Any]) -> Condition:
+def _build_expectation(name: str, wanted: dict[str, Any]) -> Condition:
     value, listed = wanted.get("Value"), wanted.get("AttributeValueList")
     exists, comparison = wanted.get("Exists"), wanted.get("ComparisonOperator")
     if value is not None and listed is not None:
@@ -136,7 +140,7 @@ def _expectation(name: str, wanted: dict[str, Any]) -> Condition:
             raise invalid_parameter(
                 f"AttributeValueList can only be used with a ComparisonOperator for Attribute: {name}"
             )
-        return _presence(name, exists, value)
+        return _build_presence(name, exists, value)
     if exists is not None:
         raise invalid_parameter(
             f"Exists and ComparisonOperator cannot be used together for Attribute: {name}"
@@ -147,12 +151,12 @@ def _expectation(name: str, wanted: dict[str, Any]) -> Condition:
             f"for Attribute: {name}"
         )
     given = [value] if value is not None else listed
-    return _test(
-        name, comparison, _arguments({"ComparisonOperator": comparison, "AttributeValueList": given})
+    return _build_test(
+        name, comparison, _read_arguments({"ComparisonOperator": comparison, "AttributeValueList": given})
     )
 
 
-def _presence(name: str, exists: bool | None, value: AttributeValue | None) -> Condition:
+def _build_presence(name: str, exists: bool | None, value: AttributeValue | None) -> Condition:
     if exists is False:
         if value is not None:
             raise invalid_parameter(f"Value cannot be used when Exists is false for Attribute: {name}")
@@ -185,7 +189,7 @@ def _check_arguments(comparison: str, values: tuple[AttributeValue, ...]) -> Non
             )
 
 
-def _test(name: str, comparison: str, values: tuple[AttributeValue, ...]) -> Condition:
+def _build_test(name: str, comparison: str, values: tuple[AttributeValue, ...]) -> Condition:
     attribute = Attr((name,))
     operands = tuple(Const(value) for value in values)
     match comparison:
@@ -208,7 +212,7 @@ def _test(name: str, comparison: str, values: tuple[AttributeValue, ...]) -> Con
             return Compare(_COMPARATORS[comparison], attribute, operands[0])
 
 
-def _action(name: str, update: dict[str, Any]) -> Action:
+def _build_action(name: str, update: dict[str, Any]) -> Action:
     action = update.get("Action") or "PUT"
     given = update.get("Value")
     if given is None:

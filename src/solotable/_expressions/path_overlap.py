@@ -16,7 +16,7 @@ _Key = TypeVar("_Key", bound="str | int")
 _Places = dict[Union[str, int], Union["_Places", None]]
 
 
-def clash(paths: tuple[Path, ...]) -> tuple[str, Path, Path] | None:
+def find_clash(paths: tuple[Path, ...]) -> tuple[str, Path, Path] | None:
     """Return "overlap" and two paths of which one contains the other, or "conflict" and two paths of which
     one needs a list where the other needs a map. None if there are none.
     """
@@ -31,7 +31,7 @@ def clash(paths: tuple[Path, ...]) -> tuple[str, Path, Path] | None:
     return None
 
 
-def printed(path: Path) -> str:
+def format_path(path: Path) -> str:
     """Return a path as DynamoDB's messages print it."""
     return "[" + ", ".join(f"[{part}]" if isinstance(part, int) else part for part in path) + "]"
 
@@ -45,10 +45,10 @@ def hashed_order(keys: Collection[_Key]) -> list[_Key]:
     buckets = 16
     while len(keys) > buckets * 3 // 4:
         buckets *= 2
-    return sorted(keys, key=lambda key: _spread(key) & (buckets - 1))
+    return sorted(keys, key=lambda key: _hash(key) & (buckets - 1))
 
 
-def _spread(key: str | int) -> int:
+def _hash(key: str | int) -> int:
     if isinstance(key, int):
         return key
     code = 0
@@ -62,20 +62,20 @@ def _claim(places: _Places, path: Path) -> tuple[str, Path] | None:
     last = len(path) - 1
     for at, part in enumerate(path):
         if places and type(next(iter(places))) is not type(part):
-            return "conflict", _some_path(path[:at], places)
+            return "conflict", _last_path(path[:at], places)
         if at == last:
             if part in places:
-                return "overlap", _some_path(path[:at], places)
+                return "overlap", _last_path(path[:at], places)
             places[part] = None
             break
         inner = places.setdefault(part, {})
         if inner is None:
-            return "overlap", _some_path(path[:at], places)
+            return "overlap", _last_path(path[:at], places)
         places = inner
     return None
 
 
-def _some_path(start: Path, places: _Places | None) -> Path:
+def _last_path(start: Path, places: _Places | None) -> Path:
     # DynamoDB: names the last of several clashing paths, in the order of a hash table.
     while places:
         part = hashed_order(places)[-1]

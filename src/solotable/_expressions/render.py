@@ -83,7 +83,7 @@ class Placeholders:
             text += f"[{part}]" if isinstance(part, int) else f".{self.name(part)}"
         return text
 
-    def into(self, members: dict[str, Any]) -> None:
+    def add_to(self, members: dict[str, Any]) -> None:
         """Add the maps of placeholders to a request's members; DynamoDB rejects empty maps."""
         if self._names:
             members["ExpressionAttributeNames"] = {token: name for name, token in self._names.items()}
@@ -95,25 +95,25 @@ def render_condition(node: Condition, tokens: Placeholders) -> str:
     """Return the text of a condition or filter."""
     match node:
         case And(terms) | Or(terms):
-            return _joined(node, terms, tokens)
+            return _render_junction(node, terms, tokens)
         case Not(Exists(path)):
             return f"attribute_not_exists({tokens.path(path)})"
         case Not(Not(condition)):
             return render_condition(condition, tokens)
         case Not(condition):
             text = render_condition(condition, tokens)
-            return f"NOT ({text})" if _operator(condition) else f"NOT {text}"
+            return f"NOT ({text})" if _find_operator(condition) else f"NOT {text}"
         case Exists(path):
             return f"attribute_exists({tokens.path(path)})"
         case Same():
             raise DeclarationError("Only PartiQL can compare two conditions; combine them with AND and OR.")
         case _:
-            return _test(node, tokens)
+            return _render_test(node, tokens)
 
 
 def render_key_condition(key: KeyCondition, tokens: Placeholders) -> str:
     """Return the text of a key condition."""
-    return " AND ".join(_key_term(term, tokens) for term in key)
+    return " AND ".join(_render_key_term(term, tokens) for term in key)
 
 
 def render_projection(projection: Projection, tokens: Placeholders) -> str:
@@ -136,12 +136,12 @@ def render_update(update: Update, tokens: Placeholders) -> str | None:
         )
     sections: dict[str, list[str]] = {}
     for action in update.actions:
-        section, text = _action(action, tokens)
+        section, text = _render_action(action, tokens)
         sections.setdefault(section, []).append(text)
     return " ".join(f"{section} {', '.join(texts)}" for section, texts in sections.items()) or None
 
 
-def _operator(node: Condition) -> type[And | Or] | None:
+def _find_operator(node: Condition) -> type[And | Or] | None:
     """Return the operator that joins the outermost terms of a condition's text, if any."""
     while True:
         match node:
@@ -155,7 +155,7 @@ def _operator(node: Condition) -> type[And | Or] | None:
                 return None
 
 
-def _joined(node: And | Or, terms: tuple[Condition, ...], tokens: Placeholders) -> str:
+def _render_junction(node: And | Or, terms: tuple[Condition, ...], tokens: Placeholders) -> str:
     if not terms:
         raise DeclarationError("AND and OR need at least one term; leave the condition out.")
     if len(terms) == 1:
@@ -164,33 +164,33 @@ def _joined(node: And | Or, terms: tuple[Condition, ...], tokens: Placeholders) 
     for term in terms:
         text = render_condition(term, tokens)
         # AND binds more tightly than OR; terms of the same operator need no parentheses.
-        loose = isinstance(node, And) and _operator(term) is Or
+        loose = isinstance(node, And) and _find_operator(term) is Or
         texts.append(f"({text})" if loose else text)
     return (" AND " if isinstance(node, And) else " OR ").join(texts)
 
 
-def _test(
+def _render_test(
     node: Compare | Between | In | TypeIs | BeginsWith | Contains,
     tokens: Placeholders,
 ) -> str:
     match node:
         case Compare(comparator, left, right):
-            return f"{_operand(left, tokens)} {comparator} {_operand(right, tokens)}"
+            return f"{_render_operand(left, tokens)} {comparator} {_render_operand(right, tokens)}"
         case Between(operand, low, high):
-            first = _operand(operand, tokens)
-            return f"{first} BETWEEN {_operand(low, tokens)} AND {_operand(high, tokens)}"
+            first = _render_operand(operand, tokens)
+            return f"{first} BETWEEN {_render_operand(low, tokens)} AND {_render_operand(high, tokens)}"
         case In(operand, options):
-            first = _operand(operand, tokens)
-            return f"{first} IN ({', '.join(_operand(option, tokens) for option in options)})"
+            first = _render_operand(operand, tokens)
+            return f"{first} IN ({', '.join(_render_operand(option, tokens) for option in options)})"
         case TypeIs(operand, kind):
-            return f"attribute_type({_operand(operand, tokens)}, {tokens.value({'S': kind})})"
+            return f"attribute_type({_render_operand(operand, tokens)}, {tokens.value({'S': kind})})"
         case BeginsWith(operand, prefix):
-            return f"begins_with({_operand(operand, tokens)}, {_operand(prefix, tokens)})"
+            return f"begins_with({_render_operand(operand, tokens)}, {_render_operand(prefix, tokens)})"
         case Contains(operand, member):
-            return f"contains({_operand(operand, tokens)}, {_operand(member, tokens)})"
+            return f"contains({_render_operand(operand, tokens)}, {_render_operand(member, tokens)})"
 
 
-def _operand(operand: Operand, tokens: Placeholders) -> str:
+def _render_operand(operand: Operand, tokens: Placeholders) -> str:
     match operand:
         case Attr(path):
             return tokens.path(path)
@@ -200,7 +200,7 @@ def _operand(operand: Operand, tokens: Placeholders) -> str:
             return f"size({tokens.path(inner.path)})"
 
 
-def _key_term(term: KeyTerm, tokens: Placeholders) -> str:
+def _render_key_term(term: KeyTerm, tokens: Placeholders) -> str:
     name = tokens.name(term.name)
     values = [tokens.value(value) for value in term.values]
     match term.operator:
@@ -212,11 +212,11 @@ def _key_term(term: KeyTerm, tokens: Placeholders) -> str:
             return f"{name} {operator} {values[0]}"
 
 
-def _action(action: Action, tokens: Placeholders) -> tuple[str, str]:
+def _render_action(action: Action, tokens: Placeholders) -> tuple[str, str]:
     path = tokens.path(action.path)
     match action:
         case Assign():
-            return "SET", f"{path} = {_assigned(action.operand, tokens)}"
+            return "SET", f"{path} = {_render_assignment(action.operand, tokens)}"
         case Remove():
             return "REMOVE", path
         case Add():
@@ -227,24 +227,24 @@ def _action(action: Action, tokens: Placeholders) -> tuple[str, str]:
             return "DELETE", f"{path} {tokens.value(action.value)}"
 
 
-def _assigned(operand: SetOperand, tokens: Placeholders) -> str:
+def _render_assignment(operand: SetOperand, tokens: Placeholders) -> str:
     match operand:
         case Arithmetic(operator, left, right):
-            return f"{_argument(left, tokens)} {operator} {_argument(right, tokens)}"
+            return f"{_render_argument(left, tokens)} {operator} {_render_argument(right, tokens)}"
         case ListAppend(left, right):
-            return f"list_append({_argument(left, tokens)}, {_argument(right, tokens)})"
+            return f"list_append({_render_argument(left, tokens)}, {_render_argument(right, tokens)})"
         case _:
-            return _argument(operand, tokens)
+            return _render_argument(operand, tokens)
 
 
-def _argument(operand: SetOperand, tokens: Placeholders) -> str:
+def _render_argument(operand: SetOperand, tokens: Placeholders) -> str:
     match operand:
         case Attr(path):
             return tokens.path(path)
         case Const(value):
             return tokens.value(value)
         case IfNotExists(path, default):
-            return f"if_not_exists({tokens.path(path)}, {_argument(default, tokens)})"
+            return f"if_not_exists({tokens.path(path)}, {_render_argument(default, tokens)})"
         case _:
             raise DeclarationError(
                 "A sum or list_append must be the whole value of a SET; DynamoDB does not nest them."

@@ -66,17 +66,17 @@ def apply_update(update: Update, item: Item) -> Item:
     for action in update.actions:
         path = action.path
         if isinstance(action, Assign) and isinstance(action.operand, ListAppend):
-            elements += _appended_length(action.operand, item)
+            elements += _count_appended(action.operand, item)
             if elements > _MOST_ELEMENTS:
                 raise invalid(TOO_LARGE)
         if len(path) > 1:
-            nested.append((path, _nested_outcome(action, item, update)))
-        elif (outcome := _outcome(action, item, update)) is not None:
+            nested.append((path, _compute_nested_outcome(action, item, update)))
+        elif (outcome := _compute_outcome(action, item, update)) is not None:
             result[path[0]] = outcome  # type: ignore[index] # the first part of a path is a name
         else:
             result.pop(path[0], None)  # type: ignore[arg-type] # the same
     if nested:
-        _edit(result, item, nested)
+        _write_nested(result, item, nested)
     return result
 
 
@@ -95,44 +95,44 @@ def paths_of_update(update: Update) -> Iterator[Path]:
     for action in update.actions:
         yield action.path
         if isinstance(action, Assign):
-            yield from _read_paths(action.operand)
+            yield from _operand_paths(action.operand)
 
 
-def _read_paths(operand: SetOperand) -> Iterator[Path]:
+def _operand_paths(operand: SetOperand) -> Iterator[Path]:
     match operand:
         case Attr(path):
             yield path
         case IfNotExists(path, default):
             yield path
-            yield from _read_paths(default)
+            yield from _operand_paths(default)
         case Arithmetic(_, left, right) | ListAppend(left, right):
-            yield from _read_paths(left)
-            yield from _read_paths(right)
+            yield from _operand_paths(left)
+            yield from _operand_paths(right)
         case Const():
             pass
 
 
-def _outcome(action: Action, item: Item, update: Update) -> _Outcome:
+def _compute_outcome(action: Action, item: Item, update: Update) -> _Outcome:
     if isinstance(action, Assign):
         operand = action.operand
-        return operand.value if isinstance(operand, Const) else _value(operand, item)
+        return operand.value if isinstance(operand, Const) else _evaluate_operand(operand, item)
     if isinstance(action, Remove):
         return None
-    return _changed(action, item, legacy=update.legacy)
+    return _change_value(action, item, legacy=update.legacy)
 
 
-def _nested_outcome(action: Action, item: Item, update: Update) -> _Outcome:
+def _compute_nested_outcome(action: Action, item: Item, update: Update) -> _Outcome:
     path = action.path
     parent = fetch(path[:-1], item)
     if parent is None or ("M" if isinstance(path[-1], str) else "L") not in parent:
         raise invalid(_UNFIT_PATH)
-    outcome = _outcome(action, item, update)
+    outcome = _compute_outcome(action, item, update)
     if isinstance(action, Assign) and outcome is not None and len(path) - 1 + levels(outcome) > _DEEPEST:
         raise invalid(_TOO_DEEP)
     return outcome
 
 
-def _value(operand: SetOperand, item: Item) -> AttributeValue:
+def _evaluate_operand(operand: SetOperand, item: Item) -> AttributeValue:
     match operand:
         case Const(value):
             return value
@@ -143,29 +143,29 @@ def _value(operand: SetOperand, item: Item) -> AttributeValue:
             return found
         case IfNotExists(path, default):
             found = fetch(path, item)
-            return _value(default, item) if found is None else found
+            return _evaluate_operand(default, item) if found is None else found
         case Arithmetic(operator, left, right):
-            augend = _content("N", left, item)
-            addend = _content("N", right, item)
+            augend = _evaluate_content("N", left, item)
+            addend = _evaluate_content("N", right, item)
             return {"N": add(augend, addend) if operator == "+" else subtract(augend, addend)}
         case ListAppend(left, right):
-            return {"L": [*_content("L", left, item), *_content("L", right, item)]}
+            return {"L": [*_evaluate_content("L", left, item), *_evaluate_content("L", right, item)]}
 
 
-def _appended_length(append: ListAppend, item: Item) -> int:
+def _count_appended(append: ListAppend, item: Item) -> int:
     """Return how many elements the result of a list_append has, without building it."""
-    return len(_content("L", append.left, item)) + len(_content("L", append.right, item))
+    return len(_evaluate_content("L", append.left, item)) + len(_evaluate_content("L", append.right, item))
 
 
-def _content(kind: str, operand: SetOperand, item: Item) -> str:
-    value = _value(operand, item)
+def _evaluate_content(kind: str, operand: SetOperand, item: Item) -> str:
+    value = _evaluate_operand(operand, item)
     if kind not in value:
         raise invalid(_UNFIT_TYPE)
     content: str = value[kind]
     return content
 
 
-def _changed(action: Add | Delete, item: Item, *, legacy: bool) -> _Outcome:
+def _change_value(action: Add | Delete, item: Item, *, legacy: bool) -> _Outcome:
     """Return the value after ADD or DELETE; None removes the attribute."""
     found = fetch(action.path, item)
     if found is None:
@@ -191,7 +191,7 @@ def _type_mismatch(*, legacy: bool) -> ServiceError:
     return invalid(_UNFIT_LEGACY_TYPE if legacy else _UNFIT_TYPE)
 
 
-def _edit(result: Item, item: Item, outcomes: list[tuple[Path, _Outcome]]) -> None:
+def _write_nested(result: Item, item: Item, outcomes: list[tuple[Path, _Outcome]]) -> None:
     """Write the outcomes of nested paths into the result."""
     nested: dict[str, _Edits] = {}
     for path, outcome in outcomes:
@@ -202,15 +202,15 @@ def _edit(result: Item, item: Item, outcomes: list[tuple[Path, _Outcome]]) -> No
             edits = inner
         edits[path[-1]] = _Leaf(outcome)
     for name, edits in nested.items():
-        result[name] = _with_edits(item[name], edits)
+        result[name] = _apply_edits(item[name], edits)
 
 
-def _with_edits(value: AttributeValue, edits: _Edits) -> AttributeValue:
+def _apply_edits(value: AttributeValue, edits: _Edits) -> AttributeValue:
     if "M" in value:
         members = dict(value["M"])
         for step, edit in edits.items():
             if isinstance(edit, dict):
-                members[step] = _with_edits(members[step], edit)
+                members[step] = _apply_edits(members[step], edit)
             elif edit.outcome is None:
                 members.pop(step, None)
             else:
@@ -223,7 +223,7 @@ def _with_edits(value: AttributeValue, edits: _Edits) -> AttributeValue:
         if isinstance(edit, dict):
             inner = elements[step]
             assert inner is not None
-            elements[step] = _with_edits(inner, edit)
+            elements[step] = _apply_edits(inner, edit)
         elif step < len(value["L"]):
             elements[step] = edit.outcome
         else:

@@ -27,6 +27,7 @@ from solotable._expressions.ast import (
     Size,
     TypeIs,
 )
+from solotable._expressions.path_overlap import format_path
 from solotable._values import ORDERED, TYPES, AttributeValue, kind_of, sort_key, text_size, value_size
 from solotable._values.limits import MOST_IN_OPERANDS
 from solotable.errors import ServiceError, invalid
@@ -277,7 +278,7 @@ def _check_distinct(operator: str, first: Operand, *others: Operand) -> None:
     if isinstance(first, Attr) and first in others:
         raise invalid(
             "The first operand must be distinct from the remaining operands for this operator or function; "
-            f"operator: {operator}, first operand: {path_text(first.path)}"
+            f"operator: {operator}, first operand: {format_path(first.path)}"
         )
 
 
@@ -294,11 +295,6 @@ def _check_bounds(low: AttributeValue, high: AttributeValue) -> None:
         raise invalid(
             f"The BETWEEN operator requires upper bound to be greater than or equal to lower bound; {bounds}"
         )
-
-
-def path_text(path: Path) -> str:
-    """Return a path as DynamoDB's errors print it: [a, b, [0]]."""
-    return "[" + ", ".join(f"[{step}]" if isinstance(step, int) else step for step in path) + "]"
 
 
 def _no_function(call: Call) -> ServiceError:

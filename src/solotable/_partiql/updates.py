@@ -19,11 +19,11 @@ from solotable._expressions.ast import (
     SetOperand,
     Update,
 )
+from solotable._expressions.path_overlap import format_path
 from solotable._values import SETS, AttributeValue, kind_of
 from solotable.errors import ServiceError, invalid
 
 from .ast import Call, Expr, Missing, Operation, Reference, RemoveClause, SetClause
-from .conditions import path_text
 from .literals import is_value, value_of
 
 _CONDITION_FUNCTIONS: Final = frozenset(
@@ -135,7 +135,7 @@ def _two_paths(how: str, one: Path, two: Path) -> ServiceError:
     # DynamoDB: path one is the later of the two.
     return invalid(
         f"Two document paths {how} with each other; must remove or rewrite one of these paths; "
-        f"path one: {path_text(one)}, path two: {path_text(two)}"
+        f"path one: {format_path(one)}, path two: {format_path(two)}"
     )
 
 

@@ -44,7 +44,7 @@ def by_the_parser(condition: Condition) -> None:
     members: dict[str, Any] = {}
     placeholders = Placeholders()
     text = render_condition(condition, placeholders)
-    placeholders.into(members)
+    placeholders.add_to(members)
     compile_expressions(
         condition=text,
         names=members.get("ExpressionAttributeNames"),

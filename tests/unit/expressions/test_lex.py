@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from solotable._expressions.syntax.lex import complaint, tokens
+from solotable._expressions.syntax.lex import describe_unexpected, split_tokens
 
 
 def _kinds(text: str) -> list[str]:
-    return [token.kind for token in tokens(text)]
+    return [token.kind for token in split_tokens(text)]
 
 
 def test_every_kind_of_token_is_recognised() -> None:
@@ -24,7 +24,7 @@ def test_a_name_starts_with_a_letter() -> None:
 
 
 def test_an_index_has_no_leading_zero() -> None:
-    assert [token.text for token in tokens("00")] == ["0", "0", ""]
+    assert [token.text for token in split_tokens("00")] == ["0", "0", ""]
 
 
 def test_only_four_characters_are_space() -> None:
@@ -44,4 +44,4 @@ def test_only_four_characters_are_space() -> None:
     ],
 )
 def test_a_token_is_shown_between_its_neighbours(text: str, at: int, expected: str) -> None:
-    assert complaint(text, tokens(text), at) == expected
+    assert describe_unexpected(text, split_tokens(text), at) == expected

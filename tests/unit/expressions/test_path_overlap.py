@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from solotable._expressions.ast import Path
-from solotable._expressions.path_overlap import clash, hashed_order, printed
+from solotable._expressions.path_overlap import find_clash, format_path, hashed_order
 
 
 @pytest.mark.parametrize(
@@ -25,11 +25,11 @@ from solotable._expressions.path_overlap import clash, hashed_order, printed
     ],
 )
 def test_the_first_clash_is_reported(paths: list[Path], expected: tuple[str, Path, Path] | None) -> None:
-    assert clash(tuple(paths)) == expected
+    assert find_clash(tuple(paths)) == expected
 
 
 def test_a_path_is_printed_as_a_list() -> None:
-    assert printed(("a", 0, "b.c")) == "[a, [0], b.c]"
+    assert format_path(("a", 0, "b.c")) == "[a, [0], b.c]"
 
 
 def test_keys_come_in_the_order_of_a_hash_table() -> None:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solotable._expressions.ast import Path
-from solotable._expressions.path_overlap import clash
+from solotable._expressions.path_overlap import find_clash
 from solotable._expressions.project import project
 from solotable._expressions.syntax.compile import compile_expressions
 from solotable._values import Item
@@ -42,7 +42,7 @@ def test_only_what_the_paths_reach_is_kept(text: str, expected: Item) -> None:
 
 @given(st.lists(PATHS, min_size=1, max_size=3), ITEMS)
 def test_a_projection_of_whole_attributes_is_part_of_the_item(paths: list[Path], item: Item) -> None:
-    if clash(tuple(paths)) is None:
+    if find_clash(tuple(paths)) is None:
         picked = project(tuple(paths), item)
         assert picked.keys() <= item.keys()
         assert project(tuple((name,) for name in item), item) == item

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solotable._expressions.ast import Add, Assign, Const, Delete, Path, Remove, Update
-from solotable._expressions.path_overlap import clash
+from solotable._expressions.path_overlap import find_clash
 from solotable._expressions.syntax.compile import compile_expressions
 from solotable._expressions.update import apply_update, updated_values
 from solotable._values import AttributeValue, Item, canonical_item
@@ -174,7 +174,7 @@ def test_the_given_item_is_never_changed_and_the_new_one_is_canonical(
     actions: list[Assign | Remove | Add | Delete], item: Item
 ) -> None:
     paths: tuple[Path, ...] = tuple(action.path for action in actions)
-    if clash(paths) is not None:
+    if find_clash(paths) is not None:
         return
     before = deepcopy(item)
     with suppress(ServiceError):

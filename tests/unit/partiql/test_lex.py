@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from solotable._partiql.syntax.lex import tokens_of
+from solotable._partiql.syntax.lex import split_tokens
 from solotable.errors import ServiceError
 
 NOT_WELL_FORMED = "Statement wasn't well formed, can't be processed: "
 
 
 def kinds(text: str) -> list[tuple[str, str]]:
-    return [(token.kind, token.text) for token in tokens_of(text)][:-1]
+    return [(token.kind, token.text) for token in split_tokens(text)][:-1]
 
 
 def test_keywords_have_no_case_and_names_do() -> None:
@@ -40,19 +40,19 @@ def test_comments_and_white_space_are_dropped() -> None:
 @pytest.mark.parametrize("text", ["'open", '"open', "/* open", "a # b", "1e", "1e5x", "0x11", "é", "a ~ b"])
 def test_what_is_no_token_is_refused_without_a_detail(text: str) -> None:
     with pytest.raises(ServiceError) as caught:
-        tokens_of(text)
+        split_tokens(text)
     assert caught.value.message == NOT_WELL_FORMED
 
 
 @pytest.mark.parametrize("text", ["1e2147483648", "1e99999999999", "1.5e-2147483647"])
 def test_an_exponent_beyond_32_bits_is_refused(text: str) -> None:
     with pytest.raises(ServiceError) as caught:
-        tokens_of(text)
+        split_tokens(text)
     assert caught.value.message == NOT_WELL_FORMED
 
 
 def test_places_count_lines_and_columns_from_one() -> None:
-    spots = [str(token.spot) for token in tokens_of("a\n  'b\nc' d")]
+    spots = [str(token.spot) for token in split_tokens("a\n  'b\nc' d")]
     assert spots == ["1:1:1", "2:3:5", "3:4:1", "3:5:0"]
 
 

@@ -37,7 +37,7 @@ from solotable._expressions.ast import (
     Update,
 )
 from solotable._expressions.evaluate import size_of
-from solotable._expressions.path_overlap import clash, hashed_order, printed
+from solotable._expressions.path_overlap import find_clash, format_path, hashed_order
 from solotable._values import ORDERED, SETS, TYPES, AttributeValue, kind_of, sort_key
 from solotable._values.limits import DEEPEST_PATH, MOST_IN_OPERANDS
 from solotable.errors import ServiceError, invalid
@@ -153,12 +153,12 @@ class _Binder:
     def path(self, node: UnboundPath) -> Path:
         if isinstance(node, Attr):
             return node.path
-        parts = tuple(self._name(part) if isinstance(part, Alias) else part for part in node.parts)
+        parts = tuple(self._bind_name(part) if isinstance(part, Alias) else part for part in node.parts)
         if len(parts) > DEEPEST_PATH:
             raise self.invalid(f"The document path has too many nesting levels; nesting levels: {len(parts)}")
         return parts
 
-    def _name(self, alias: str) -> str:
+    def _bind_name(self, alias: str) -> str:
         name = self.names.get(alias)
         if name is None:
             raise self.invalid(
@@ -181,24 +181,24 @@ class _Binder:
             case Comparison(comparator, unbound_left, unbound_right):
                 left = self.operand(unbound_left)
                 right = self.operand(unbound_right)
-                self._distinct(comparator, left, right)
+                self._check_distinct(comparator, left, right)
                 if comparator not in ("=", "<>"):
-                    self._ordered(comparator, left, right)
+                    self._check_ordered(comparator, left, right)
                 return Compare(comparator, left, right)
             case Conjunction(terms):
                 return And(tuple(map(self.condition, terms)))
             case Disjunction(terms):
                 return Or(tuple(map(self.condition, terms)))
             case Negation():
-                return self._negated(node)
+                return self._bind_negation(node)
             case Call():
-                return self._test(node)
+                return self._bind_test(node)
             case Range():
-                return self._between(node)
+                return self._bind_between(node)
             case OneOf():
-                return self._in(node)
+                return self._bind_in(node)
 
-    def _negated(self, node: Negation) -> Condition:
+    def _bind_negation(self, node: Negation) -> Condition:
         # A loop: NOTs in parentheses may nest as deep as the limit of operators.
         negated = True
         while isinstance(node.term, Negation):
@@ -213,15 +213,15 @@ class _Binder:
         if isinstance(node, Value):
             return self.const(node)
         if isinstance(node, Call):
-            return self._size(node)
+            return self._bind_size(node)
         return Attr(self.path(node))
 
-    def _between(self, node: Range) -> Between:
+    def _bind_between(self, node: Range) -> Between:
         operand, low, high = self.operand(node.operand), self.operand(node.low), self.operand(node.high)
-        self._ordered("BETWEEN", operand, low, high)
-        self._distinct("BETWEEN", operand, low, high)
+        self._check_ordered("BETWEEN", operand, low, high)
+        self._check_distinct("BETWEEN", operand, low, high)
         if type(low) is Const and type(high) is Const:
-            bounds = f"lower bound operand: {_shown(low)}, upper bound operand: {_shown(high)}"
+            bounds = f"lower bound operand: {_format_value(low)}, upper bound operand: {_format_value(high)}"
             ((low_kind, low_content),) = low.value.items()
             ((high_kind, high_content),) = high.value.items()
             if low_kind != high_kind:
@@ -235,21 +235,21 @@ class _Binder:
                 )
         return Between(operand, low, high)
 
-    def _in(self, node: OneOf) -> In:
+    def _bind_in(self, node: OneOf) -> In:
         operand = self.operand(node.operand)
         options = tuple(map(self.operand, node.options))
         if len(options) > MOST_IN_OPERANDS:
             raise self.invalid(
                 f"The IN operator is provided with too many operands; number of operands: {len(options)}"
             )
-        self._distinct("IN", operand, *options)
+        self._check_distinct("IN", operand, *options)
         return In(operand, options)
 
-    def _test(self, node: Call) -> Condition:
+    def _bind_test(self, node: Call) -> Condition:
         name = node.function
         operands = tuple(map(self.operand, node.arguments))
-        self._count(node)
-        self._distinct(name, *operands)
+        self._check_count(node)
+        self._check_distinct(name, *operands)
         first = operands[0]
         match name:
             case "attribute_exists" | "attribute_not_exists":
@@ -263,7 +263,7 @@ class _Binder:
                 return TypeIs(first, self._type_name(operands[1]))
             case "begins_with":
                 for operand in operands:
-                    kind = _kind(operand)
+                    kind = _fixed_type(operand)
                     if kind is not None and kind not in _PREFIXED:
                         raise self._wrong_type(name, kind)
                 return BeginsWith(first, operands[1])
@@ -271,7 +271,7 @@ class _Binder:
                 return Contains(first, operands[1])
 
     def _type_name(self, operand: Operand) -> str:
-        kind = _kind(operand)
+        kind = _fixed_type(operand)
         if not isinstance(operand, Const) or kind != "S":
             raise self._wrong_type("attribute_type", kind or _ANY_TYPE)
         name: str = operand.value["S"]
@@ -279,11 +279,11 @@ class _Binder:
             raise self.invalid(f"Invalid attribute type name found; type: {name}, valid types: {_TYPE_NAMES}")
         return name
 
-    def _size(self, node: Call) -> Operand:
+    def _bind_size(self, node: Call) -> Operand:
         operands = tuple(map(self.operand, node.arguments))
-        self._count(node)
+        self._check_count(node)
         operand = operands[0]
-        kind = _kind(operand)
+        kind = _fixed_type(operand)
         if kind in _SIZELESS:
             raise self._wrong_type("size", kind)
         if isinstance(operand, Attr):
@@ -291,21 +291,21 @@ class _Binder:
         assert isinstance(operand, Const)
         return Const({"N": str(size_of(operand.value))})
 
-    def _count(self, node: Call) -> None:
+    def _check_count(self, node: Call) -> None:
         if len(node.arguments) != _ARGUMENTS[node.function]:
             raise self.invalid(
                 "Incorrect number of operands for operator or function; "
                 f"operator or function: {node.function}, number of operands: {len(node.arguments)}"
             )
 
-    def _distinct(self, operator: str, first: Operand, *others: Operand) -> None:
+    def _check_distinct(self, operator: str, first: Operand, *others: Operand) -> None:
         if type(first) is Attr and first in [other for other in others if type(other) is Attr]:
             raise self.invalid(
                 "The first operand must be distinct from the remaining operands for this operator or "
-                f"function; operator: {operator}, first operand: {printed(first.path)}"
+                f"function; operator: {operator}, first operand: {format_path(first.path)}"
             )
 
-    def _ordered(self, operator: str, *operands: Operand) -> None:
+    def _check_ordered(self, operator: str, *operands: Operand) -> None:
         for operand in operands:
             if type(operand) is Const:
                 kind = kind_of(operand.value)
@@ -321,7 +321,7 @@ class _Binder:
     def action(self, node: UnboundAction, path: Path) -> Action:
         match node:
             case Setting():
-                return Assign(path, self._setting(node.value))
+                return Assign(path, self._bind_setting(node.value))
             case Removal():
                 return Remove(path)
             case SetChange():
@@ -335,19 +335,19 @@ class _Binder:
                     )
                 return Add(path, value) if node.keyword == "ADD" else Delete(path, value)
 
-    def _setting(self, node: UnboundOperand | Sum) -> SetOperand:
+    def _bind_setting(self, node: UnboundOperand | Sum) -> SetOperand:
         match node:
             case Attr() | NamedPath():
                 return Attr(self.path(node))
             case Value():
                 return self.const(node)
             case Sum(operator, unbound_left, unbound_right):
-                left, right = self._setting(unbound_left), self._setting(unbound_right)
+                left, right = self._bind_setting(unbound_left), self._bind_setting(unbound_right)
                 self._all_of_type("N", operator, left, right)
                 return Arithmetic(operator, left, right)
             case Call(function, arguments):
-                operands = tuple(map(self._setting, arguments))
-                self._count(node)
+                operands = tuple(map(self._bind_setting, arguments))
+                self._check_count(node)
                 first, second = operands
                 if function == "list_append":
                     self._all_of_type("L", function, first, second)
@@ -364,23 +364,23 @@ class _Binder:
                 raise self._wrong_type(operator, kind_of(operand.value))
 
     def check_apart(self, paths: tuple[Path, ...]) -> None:
-        found = clash(paths)
+        found = find_clash(paths)
         if found is not None:
             verb, one, two = found
             raise self.invalid(
                 f"Two document paths {verb} with each other; must remove or rewrite one of these paths; "
-                f"path one: {printed(one)}, path two: {printed(two)}"
+                f"path one: {format_path(one)}, path two: {format_path(two)}"
             )
 
 
-def _kind(operand: Operand) -> str | None:
+def _fixed_type(operand: Operand) -> str | None:
     """Return the type of an operand, if it is the same for every item."""
     if isinstance(operand, Const):
         return kind_of(operand.value)
     return "N" if isinstance(operand, Size) else None
 
 
-def _shown(operand: Const) -> str:
+def _format_value(operand: Const) -> str:
     ((kind, content),) = operand.value.items()
     if kind == "B":
         size = len(content) // 4 * 3 - content[-2:].count("=")

@@ -16,7 +16,7 @@ from solotable.errors import ServiceError, invalid
 
 from .bind import bind_condition, bind_projection, bind_update, check_used
 from .grammar import Label, utf8_size
-from .key_conditions import compile_key, key_condition
+from .key_conditions import build_key_condition, compile_key
 from .parse import parse_condition, parse_projection, parse_update
 from .parse_cache import cache_trees
 from .unbound import ParsedCondition, UsedPlaceholders
@@ -53,8 +53,8 @@ def compile_expressions(
     The order of the checks is DynamoDB's: names, values, each expression, unused placeholders, and last
     whether the key condition is one.
     """
-    given_names = _NO_NAMES if names is None else _checked_names(names)
-    given_values = _NO_VALUES if values is None else _checked_values(values)
+    given_names = _NO_NAMES if names is None else _check_names(names)
+    given_values = _NO_VALUES if values is None else _check_values(values)
     if key is not None and condition is filter is projection is update is None:
         return Compiled(key=compile_key(key, given_names, given_values))
     used: list[UsedPlaceholders] = []
@@ -69,7 +69,7 @@ def compile_expressions(
         used.append(parsed.used)
         if parsed.used.names or parsed.used.values:
             return parsed, bind_condition(parsed, label, given_names, given_values)
-        return parsed, _constant(text, label)
+        return parsed, _bind_constant(text, label)
 
     bound_condition = None if condition is None else bound(condition, "ConditionExpression")[1]
     key_pair = None if key is None else bound(key, "KeyConditionExpression")
@@ -83,24 +83,24 @@ def compile_expressions(
     return Compiled(
         condition=bound_condition,
         filter=bound_filter,
-        key=None if key_pair is None else key_condition(key_pair[0].tree, key_pair[1]),
+        key=None if key_pair is None else build_key_condition(key_pair[0].tree, key_pair[1]),
         projection=bound_projection,
         update=bound_update,
     )
 
 
 @cache_trees
-def _constant(text: str, label: Label) -> Condition:
+def _bind_constant(text: str, label: Label) -> Condition:
     return bind_condition(parse_condition(text, label), label, _NO_NAMES, _NO_VALUES)
 
 
-def _checked_names(names: dict[str, str]) -> dict[str, str]:
+def _check_names(names: dict[str, str]) -> dict[str, str]:
     if not names:
         raise invalid("ExpressionAttributeNames must not be empty")
     for key, name in names.items():
         if len(key) > LONGEST_PLACEHOLDER or not _NAME(key):
             tail = f" size of key: {len(key)}" if len(key) > LONGEST_PLACEHOLDER else ""
-            raise _bad_key("Names", key, tail)
+            raise _invalid_key("Names", key, tail)
         if not name or utf8_size(name) > LONGEST_ATTRIBUTE_NAME:
             fault = (
                 f"Attribute name is too large, must be less than {LONGEST_ATTRIBUTE_NAME + 1} bytes"
@@ -111,12 +111,12 @@ def _checked_names(names: dict[str, str]) -> dict[str, str]:
     return names
 
 
-def _checked_values(values: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
+def _check_values(values: dict[str, AttributeValue]) -> dict[str, AttributeValue]:
     if not values:
         raise invalid("ExpressionAttributeValues must not be empty")
     for key in values:
         if len(key) > LONGEST_PLACEHOLDER or not _VALUE(key):
-            raise _bad_key("Values", key, "")
+            raise _invalid_key("Values", key, "")
     checked = {}
     for key, value in values.items():
         try:
@@ -130,7 +130,7 @@ def _checked_values(values: dict[str, AttributeValue]) -> dict[str, AttributeVal
     return checked
 
 
-def _bad_key(kind: str, key: str, tail: str) -> ServiceError:
+def _invalid_key(kind: str, key: str, tail: str) -> ServiceError:
     if not key:
         fault = "The expression attribute map contains an empty key;"
     elif len(key) > LONGEST_PLACEHOLDER:

@@ -12,7 +12,7 @@ from solotable._expressions.ast import Attr
 from solotable._values.limits import DEEPEST_PATH, LARGEST_EXPRESSION, LARGEST_LIST_INDEX, MOST_OPERATORS
 from solotable.errors import ServiceError, invalid
 
-from .lex import Token, complaint, tokens
+from .lex import Token, describe_unexpected, split_tokens
 from .reserved_words import RESERVED
 from .unbound import Alias, Call, NamedPath, UnboundOperand, UnboundPath, UsedPlaceholders, Value
 
@@ -49,7 +49,7 @@ class Reader:
         self.text = text
         self.label = label
         self._check_size()
-        self.tokens = tokens(text)
+        self.tokens = split_tokens(text)
         self.at = 0
         self.operators = 0
         self.deep = False
@@ -81,12 +81,12 @@ class Reader:
     def expect(self, kind: str) -> Token:
         token = self.tokens[self.at]
         if token.kind != kind:
-            self.unexpected()
+            self.raise_unexpected()
         self.at += 1
         return token
 
-    def unexpected(self) -> NoReturn:
-        raise invalid_expression(self.label, complaint(self.text, self.tokens, self.at))
+    def raise_unexpected(self) -> NoReturn:
+        raise invalid_expression(self.label, describe_unexpected(self.text, self.tokens, self.at))
 
     def close(self, opened: int) -> None:
         """Read as many closing parentheses as were opened in a row."""
@@ -102,33 +102,33 @@ class Reader:
         if self.operators > MOST_OPERATORS or self.deep:
             raise invalid_expression(self.label, _TOO_MANY)
 
-    def used(self) -> UsedPlaceholders:
+    def find_placeholders(self) -> UsedPlaceholders:
         return UsedPlaceholders(
             frozenset(token.text for token in self.tokens if token.kind == "alias"),
             frozenset(token.text for token in self.tokens if token.kind == "value"),
         )
 
-    def path(self) -> UnboundPath:
+    def read_path(self) -> UnboundPath:
         if self.kind not in ("name", "alias"):
-            self.unexpected()
-        parts: list[str | int] = [self._name()]
+            self.raise_unexpected()
+        parts: list[str | int] = [self._read_name()]
         while True:
             if self.accept("."):
                 # DynamoDB: the grammar accepts a value's placeholder here, and then finds no such name.
                 if self.kind not in ("name", "alias", "value"):
-                    self.unexpected()
-                parts.append(self._name())
+                    self.raise_unexpected()
+                parts.append(self._read_name())
             elif self.accept("["):
                 token = self.expect("index")
                 self.expect("]")
-                parts.append(self._index(token))
+                parts.append(self._read_index(token))
             else:
                 break
         if len(parts) > DEEPEST_PATH or any(type(part) is Alias for part in parts):
             return NamedPath(tuple(parts))
         return Attr(tuple(parts))
 
-    def _name(self) -> str:
+    def _read_name(self) -> str:
         token = self.tokens[self.at]
         self.at += 1
         if token.kind != "name":
@@ -138,7 +138,7 @@ class Reader:
             self.faults.append((token.start, message))
         return token.text
 
-    def _index(self, token: Token) -> int:
+    def _read_index(self, token: Token) -> int:
         # Eleven digits are enough to know that an index is too large.
         index = int(token.text[:11])
         if index > LARGEST_LIST_INDEX:
@@ -146,7 +146,7 @@ class Reader:
             self.faults.append((token.start, message))
         return index
 
-    def operand(self) -> UnboundOperand:
+    def read_operand(self) -> UnboundOperand:
         """Read a path, a value or a call, with or without parentheses around it."""
         calls: list[tuple[Token, list[UnboundOperand], int]] = []
         while True:
@@ -158,7 +158,7 @@ class Reader:
                 self.deep = self.deep or len(calls) > DEEPEST_CALL
                 self.at += 2
                 continue
-            node: UnboundOperand = Value(self.value()) if self.kind == "value" else self.path()
+            node: UnboundOperand = Value(self.read_value()) if self.kind == "value" else self.read_path()
             while True:
                 self.close(opened)
                 if not calls:
@@ -173,11 +173,11 @@ class Reader:
                 self.check_call(function, inside=bool(calls))
                 node = Call(function.text, tuple(arguments))
 
-    def value(self) -> str:
+    def read_value(self) -> str:
         return self.expect("value").text
 
     def check_call(self, function: Token, *, inside: bool) -> None:
         """Record a call that this kind of expression does not allow."""
 
-    def misused(self, function: Token) -> None:
+    def report_misuse(self, function: Token) -> None:
         self.faults.append((function.start, MISUSED + function.text))

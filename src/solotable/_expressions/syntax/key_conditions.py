@@ -53,23 +53,23 @@ _FLIPPED: Final[dict[str, KeyOperator]] = {"=": "=", "<": ">", "<=": ">=", ">": 
 def compile_key(text: str, names: Mapping[str, str], values: Mapping[str, AttributeValue]) -> KeyCondition:
     """Return the terms of a key condition that is a request's only expression, or raise DynamoDB's error."""
     if len(names) + len(values) <= _MOST_PLACEHOLDERS:
-        outlines = _outlines(
+        outlines = _find_outlines(
             text, tuple(names.items()), tuple([(name, *value) for name, value in values.items()])
         )
         if outlines is not None:
             return tuple([KeyTerm(name, operator, (values[value],)) for name, operator, value in outlines])
-    return _bound(text, names, values)
+    return _bind(text, names, values)
 
 
-def _bound(text: str, names: Mapping[str, str], values: Mapping[str, AttributeValue]) -> KeyCondition:
+def _bind(text: str, names: Mapping[str, str], values: Mapping[str, AttributeValue]) -> KeyCondition:
     parsed = parse_condition(text, "KeyConditionExpression")
     condition = bind_condition(parsed, "KeyConditionExpression", names, values)
     check_used(names, values, [parsed.used])
-    return key_condition(parsed.tree, condition)
+    return build_key_condition(parsed.tree, condition)
 
 
 @cache_trees
-def _outlines(
+def _find_outlines(
     text: str, names: tuple[tuple[str, str], ...], kinds: tuple[tuple[str, ...], ...]
 ) -> tuple[_Outline, ...] | None:
     """Return the outline of every term; None if the check depends on the values."""
@@ -79,13 +79,13 @@ def _outlines(
     # Each value is its own placeholder.
     marked: dict[str, AttributeValue] = {name: {kind: name} for name, kind in kinds}
     try:
-        terms = _bound(text, dict(names), marked)
+        terms = _bind(text, dict(names), marked)
     except ServiceError:
         return None
     return tuple((term.name, term.operator, next(iter(term.values[0].values()))) for term in terms)
 
 
-def key_condition(written: UnboundCondition, bound: Condition) -> KeyCondition:
+def build_key_condition(written: UnboundCondition, bound: Condition) -> KeyCondition:
     """Return the terms of a key condition, or raise DynamoDB's error for it."""
     terms: dict[str, KeyTerm] = {}
     # DynamoDB: allows any grouping of ANDs.
@@ -95,7 +95,7 @@ def key_condition(written: UnboundCondition, bound: Condition) -> KeyCondition:
         if isinstance(wrote, Conjunction) and isinstance(node, And):
             todo.extend(zip(reversed(wrote.terms), reversed(node.terms), strict=True))
             continue
-        term = _term(wrote, node)
+        term = _build_term(wrote, node)
         if term.name in terms:
             raise invalid(
                 "Invalid KeyConditionExpression: "
@@ -105,26 +105,26 @@ def key_condition(written: UnboundCondition, bound: Condition) -> KeyCondition:
     return tuple(terms.values())
 
 
-def _term(wrote: UnboundCondition, node: Condition) -> KeyTerm:
+def _build_term(wrote: UnboundCondition, node: Condition) -> KeyTerm:
     match wrote, node:
         case Comparison(), Compare(comparator, left, right) if comparator != "<>":
-            name = _only_name((wrote.left, left), (wrote.right, right))
+            name = _find_only_name((wrote.left, left), (wrote.right, right))
             if isinstance(left, Attr):
-                return KeyTerm(name, comparator, _contents(right))
-            return KeyTerm(name, _FLIPPED[comparator], _contents(left))
+                return KeyTerm(name, comparator, _values_of(right))
+            return KeyTerm(name, _FLIPPED[comparator], _values_of(left))
         case Range(), Between(operand, low, high):
             _check_first("BETWEEN", wrote.operand)
-            name = _only_name((wrote.operand, operand), (wrote.low, low), (wrote.high, high))
-            return KeyTerm(name, "BETWEEN", _contents(low, high))
+            name = _find_only_name((wrote.operand, operand), (wrote.low, low), (wrote.high, high))
+            return KeyTerm(name, "BETWEEN", _values_of(low, high))
         case Call(), BeginsWith(operand, prefix):
             _check_first("begins_with", wrote.arguments[0])
-            name = _only_name((wrote.arguments[0], operand), (wrote.arguments[1], prefix))
-            return KeyTerm(name, "begins_with", _contents(prefix))
+            name = _find_only_name((wrote.arguments[0], operand), (wrote.arguments[1], prefix))
+            return KeyTerm(name, "begins_with", _values_of(prefix))
         case _:
-            raise invalid(f"Invalid operator used in KeyConditionExpression: {_operator(wrote)}")
+            raise invalid(f"Invalid operator used in KeyConditionExpression: {_operator_name(wrote)}")
 
 
-def _operator(wrote: UnboundCondition) -> str:
+def _operator_name(wrote: UnboundCondition) -> str:
     match wrote:
         case Call(function):
             return function
@@ -142,10 +142,10 @@ def _operator(wrote: UnboundCondition) -> str:
 
 def _check_first(operator: str, operand: UnboundOperand) -> None:
     if isinstance(operand, Value):
-        raise _unfit(f"{operator} operator must have the key attribute as its first operand")
+        raise _invalid_condition(f"{operator} operator must have the key attribute as its first operand")
 
 
-def _only_name(*operands: tuple[UnboundOperand, Operand]) -> str:
+def _find_only_name(*operands: tuple[UnboundOperand, Operand]) -> str:
     """Return the only attribute name among the operands, checked from left to right."""
     name = ""
     for wrote, operand in operands:
@@ -154,7 +154,7 @@ def _only_name(*operands: tuple[UnboundOperand, Operand]) -> str:
         if not isinstance(operand, Attr):
             continue
         if name:
-            raise _unfit("Multiple attribute names used in one condition")
+            raise _invalid_condition("Multiple attribute names used in one condition")
         if len(operand.path) > 1:
             raise invalid(
                 "Invalid KeyConditionExpression: "
@@ -162,13 +162,13 @@ def _only_name(*operands: tuple[UnboundOperand, Operand]) -> str:
             )
         name = str(operand.path[0])
     if not name:
-        raise _unfit("No key attribute specified")
+        raise _invalid_condition("No key attribute specified")
     return name
 
 
-def _unfit(message: str) -> ServiceError:
+def _invalid_condition(message: str) -> ServiceError:
     return invalid(f"Invalid condition in KeyConditionExpression: {message}")
 
 
-def _contents(*operands: Operand) -> tuple[AttributeValue, ...]:
+def _values_of(*operands: Operand) -> tuple[AttributeValue, ...]:
     return tuple(operand.value for operand in operands if isinstance(operand, Const))

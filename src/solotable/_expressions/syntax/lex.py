@@ -33,7 +33,7 @@ class Token(NamedTuple):
     end: int
 
 
-def tokens(text: str) -> list[Token]:
+def split_tokens(text: str) -> list[Token]:
     """Return the tokens of an expression; the last one is the end."""
     found = []
     for match in _TOKEN.finditer(text):
@@ -50,7 +50,7 @@ def tokens(text: str) -> list[Token]:
     return found
 
 
-def complaint(text: str, found: list[Token], at: int) -> str:
+def describe_unexpected(text: str, found: list[Token], at: int) -> str:
     """Return DynamoDB's description of an unexpected token: the token and its neighbours."""
     token = found[at]
     start = found[at - 1].start if at else 0

@@ -46,31 +46,31 @@ _COMPARATORS = frozenset({"=", "<>", "<", "<=", ">", ">="})
 def parse_condition(text: str, label: Label) -> ParsedCondition:
     """Return the tree of a condition, filter or key condition."""
     reader = _Conditions(text, label)
-    tree = reader.condition()
+    tree = reader.read_condition()
     reader.finish()
-    return ParsedCondition(tree, reader.used())
+    return ParsedCondition(tree, reader.find_placeholders())
 
 
 @cache_trees
 def parse_update(text: str) -> ParsedUpdate:
     """Return the actions of an update expression, in written order."""
     reader = _Updates(text, "UpdateExpression")
-    actions = reader.actions()
+    actions = reader.read_actions()
     reader.finish()
     reader.check_sections()
-    return ParsedUpdate(actions, reader.used())
+    return ParsedUpdate(actions, reader.find_placeholders())
 
 
 @cache_trees
 def parse_projection(text: str) -> ParsedProjection:
     """Return the paths of a projection expression, in written order."""
     reader = Reader(text, "ProjectionExpression")
-    paths = [reader.path()]
+    paths = [reader.read_path()]
     while reader.accept(","):
-        paths.append(reader.path())
+        paths.append(reader.read_path())
     reader.expect("end")
     reader.finish()
-    return ParsedProjection(tuple(paths), reader.used())
+    return ParsedProjection(tuple(paths), reader.find_placeholders())
 
 
 class _Group:
@@ -111,12 +111,12 @@ class _Group:
 class _Conditions(Reader):
     """Conditions, filters and key conditions: comparisons and tests joined by NOT, AND and OR."""
 
-    def condition(self) -> UnboundCondition:
+    def read_condition(self) -> UnboundCondition:
         """Read the whole condition, in groups of any depth."""
         groups = [_Group()]
         while True:
-            self._open(groups)
-            self._term(groups)
+            self._read_openings(groups)
+            self._read_term(groups)
             while self.kind == ")" and len(groups) > 1:
                 self.at += 1
                 inner = groups.pop()
@@ -131,9 +131,9 @@ class _Conditions(Reader):
             elif len(groups) == 1 and self.accept("end"):
                 return groups[0].tree()
             else:
-                self.unexpected()
+                self.raise_unexpected()
 
-    def _open(self, groups: list[_Group]) -> None:
+    def _read_openings(self, groups: list[_Group]) -> None:
         while True:
             if self.accept("NOT"):
                 groups[-1].negated += 1
@@ -143,48 +143,48 @@ class _Conditions(Reader):
             else:
                 return
 
-    def _term(self, groups: list[_Group]) -> None:
+    def _read_term(self, groups: list[_Group]) -> None:
         """Read one comparison or test; parentheses before it may belong to its operand."""
         first = self.tokens[self.at]
-        left = self.operand()
+        left = self.read_operand()
         closed = 0
         while self.kind == ")" and len(groups) > 1 and groups[-1].fresh:
             self.at += 1
             groups.pop()
             closed += 1
         if self.kind in _COMPARATORS or self.kind in ("BETWEEN", "IN"):
-            term = self._comparison(first, left)
+            term = self._read_comparison(first, left)
         elif isinstance(left, Call):
             if left.function == "size":
-                self.misused(first)
+                self.report_misuse(first)
             term = left
         else:
-            self.unexpected()
+            self.raise_unexpected()
         if closed > 1:
             raise invalid_expression(self.label, REDUNDANT)
         groups[-1].add(term, grouped=closed == 1 and term is left)
 
-    def _comparison(self, first: Token, left: UnboundOperand) -> UnboundCondition:
+    def _read_comparison(self, first: Token, left: UnboundOperand) -> UnboundCondition:
         self._check_operand(first, left)
         self.operators += 1
         token = self.tokens[self.at]
         self.at += 1
         if token.kind == "BETWEEN":
-            low = self._compared()
+            low = self._read_compared()
             self.expect("AND")
-            return Range(left, low, self._compared())
+            return Range(left, low, self._read_compared())
         if token.kind == "IN":
             self.expect("(")
-            options = [self._compared()]
+            options = [self._read_compared()]
             while self.accept(","):
-                options.append(self._compared())
+                options.append(self._read_compared())
             self.expect(")")
             return OneOf(left, tuple(options))
-        return Comparison(cast(Comparator, token.kind), left, self._compared())
+        return Comparison(cast(Comparator, token.kind), left, self._read_compared())
 
-    def _compared(self) -> UnboundOperand:
+    def _read_compared(self) -> UnboundOperand:
         first = self.tokens[self.at]
-        node = self.operand()
+        node = self.read_operand()
         self._check_operand(first, node)
         return node
 
@@ -200,7 +200,7 @@ class _Conditions(Reader):
         elif name not in _CONDITION_FUNCTIONS:
             self.faults.append((function.start, f"Invalid function name; function: {name}"))
         elif inside and name in _PREDICATES:
-            self.misused(function)
+            self.report_misuse(function)
 
 
 class _Updates(Reader):
@@ -210,17 +210,17 @@ class _Updates(Reader):
         super().__init__(text, label)
         self.sections: list[str] = []
 
-    def actions(self) -> tuple[UnboundAction, ...]:
+    def read_actions(self) -> tuple[UnboundAction, ...]:
         found: list[UnboundAction] = []
         while True:
             section = self.kind
             if section not in ("SET", "REMOVE", "ADD", "DELETE"):
-                self.unexpected()
+                self.raise_unexpected()
             self.at += 1
             self.sections.append(section)
-            found.append(self._action(section))
+            found.append(self._read_action(section))
             while self.accept(","):
-                found.append(self._action(section))
+                found.append(self._read_action(section))
             if self.accept("end"):
                 return tuple(found)
 
@@ -230,21 +230,21 @@ class _Updates(Reader):
                 message = f'The "{section}" section can only be used once in an update expression;'
                 raise invalid_expression(self.label, message)
 
-    def _action(self, section: str) -> UnboundAction:
-        path = self.path()
+    def _read_action(self, section: str) -> UnboundAction:
+        path = self.read_path()
         if section == "SET":
             self.expect("=")
-            return Setting(path, self._setting())
+            return Setting(path, self._read_setting())
         if section == "REMOVE":
             return Removal(path)
         keyword: Literal["ADD", "DELETE"] = "ADD" if section == "ADD" else "DELETE"
-        return SetChange(keyword, path, Value(self.value()))
+        return SetChange(keyword, path, Value(self.read_value()))
 
-    def _setting(self) -> UnboundOperand | Sum:
+    def _read_setting(self) -> UnboundOperand | Sum:
         opened = 0
         while self.accept("("):
             opened += 1
-        left = self._summand()
+        left = self._read_summand()
         closed = 0
         while opened and self.accept(")"):
             opened -= 1
@@ -253,20 +253,20 @@ class _Updates(Reader):
                 raise invalid_expression(self.label, REDUNDANT)
         if self.kind not in ("+", "-"):
             if opened:
-                self.unexpected()
+                self.raise_unexpected()
             return left
         operator: Literal["+", "-"] = "+" if self.kind == "+" else "-"
         self.at += 1
         self.operators += 1
         self._check_summand(left)
-        right = self._summand()
+        right = self._read_summand()
         self._check_summand(right)
         self.close(opened)
         return Sum(operator, left, right)
 
-    def _summand(self) -> UnboundOperand:
+    def _read_summand(self) -> UnboundOperand:
         self.first = self.tokens[self.at]
-        return self.operand()
+        return self.read_operand()
 
     def _check_summand(self, node: UnboundOperand) -> None:
         if isinstance(node, Call) and node.function == "list_append":
@@ -281,4 +281,4 @@ class _Updates(Reader):
             self.faults.append((function.start, f"Invalid function name; function: {name}"))
         elif inside and name == "list_append":
             # DynamoDB: if_not_exists may be an operand of any function, list_append of none.
-            self.misused(function)
+            self.report_misuse(function)

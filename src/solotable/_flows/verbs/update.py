@@ -33,7 +33,7 @@ from solotable._expressions.ast import (
     Update,
 )
 from solotable._expressions.evaluate import evaluate, paths_of
-from solotable._expressions.path_overlap import clash
+from solotable._expressions.path_overlap import find_clash
 from solotable._expressions.update import apply_update
 from solotable._flows.jobs.reencode import difference, is_current, origins, reencoded, update_of
 from solotable._flows.retry import Flow
@@ -368,7 +368,7 @@ def _check_overlap(plan: Plan, paths: list[Path], places: Mapping[Path, Place]) 
     if len(set(paths)) < len(paths):
         twice = next(path for path in paths if paths.count(path) > 1)
         raise DataError(f"{places[twice].owner} is changed twice in one update; once is possible.")
-    found = clash(tuple(paths))
+    found = find_clash(tuple(paths))
     if found is not None:
         _, one, other = found
         raise DataError(

@@ -54,7 +54,7 @@ def not_well_formed(detail: str = "") -> ServiceError:
     return invalid(_NOT_WELL_FORMED + detail)
 
 
-def tokens_of(text: str) -> list[Token]:
+def split_tokens(text: str) -> list[Token]:
     """Split the text into tokens; the last one is the end."""
     found: list[Token] = []
     place = 0

@@ -25,7 +25,7 @@ from solotable._partiql.ast import (
 )
 from solotable.errors import ServiceError, invalid
 
-from .lex import not_well_formed, tokens_of
+from .lex import not_well_formed, split_tokens
 from .terms import Terms
 
 NO_KEY: Final = "Where clause does not contain a mandatory equality on all key attributes"
@@ -51,7 +51,7 @@ def parse_statement(text: str) -> Parsed:
 
 class _Statements(Terms):
     def __init__(self, text: str) -> None:
-        super().__init__(tokens_of(text))
+        super().__init__(split_tokens(text))
 
     def statement(self) -> Parsed:
         token = self.token

@@ -151,7 +151,7 @@ class Terms:
             self.advance()
             operand = self.expression(_SIGN_BINDING)
             if isinstance(operand, Scalar) and "N" in operand.value:
-                return _signed(token, operand)
+                return _apply_sign(token, operand)
             return self._operation(token.text, (operand,), token.spot)
         return self._term()
 
@@ -351,7 +351,7 @@ class Terms:
         return self.advance()
 
     def _path(self, head: Token) -> Reference:
-        steps: list[str | int] = [self._checked(head)]
+        steps: list[str | int] = [self._check_name(head)]
         spot = head.spot
         while True:
             if self.take("symbol", "."):
@@ -360,13 +360,13 @@ class Terms:
                     self.reject(f"Unpivot path component like a.*.b are not supported at {star.spot}")
                     continue
                 step = self.identifier("Invalid path dot component")
-                steps.append(self._checked(step))
+                steps.append(self._check_name(step))
             elif self.take("symbol", "["):
                 self._bracket(steps)
             else:
                 return Reference(tuple(steps), spot)
 
-    def _checked(self, token: Token) -> str:
+    def _check_name(self, token: Token) -> str:
         if not token.text:
             self.reject("Path component cannot be an empty string")
         return token.text
@@ -395,7 +395,7 @@ class Terms:
         return self._path(self.identifier("Expected identifier for simple path")).steps
 
 
-def _signed(sign: Token, operand: Scalar) -> Scalar:
+def _apply_sign(sign: Token, operand: Scalar) -> Scalar:
     text = operand.value["N"]
     if sign.text == "-":
         text = text[1:] if text.startswith("-") else "-" + text

@@ -32,7 +32,7 @@ def broken_constraints(rule: Struct, payload: dict[str, Any]) -> ServiceError:
         # DynamoDB: a request that lacks a member never reaches the newer validator; conformance:
         # member_constraints/UpdateItem: an empty table name and no key.
         failures = [Failure(each.older, each.older) for each in failures]
-    return aggregated(failures)
+    return combine_failures(failures)
 
 
 class Failure(NamedTuple):
@@ -57,7 +57,7 @@ class _Path(NamedTuple):
         return _Path(f"{self.older}{name[0].lower()}{name[1:]}", self.newer + name)
 
 
-def aggregated(failures: list[Failure]) -> ServiceError:
+def combine_failures(failures: list[Failure]) -> ServiceError:
     """Return the error that lists these failures."""
     plural = "s" if len(failures) > 1 else ""
     opening = f"{len(failures)} validation error{plural} detected: "
@@ -72,7 +72,7 @@ def aggregated(failures: list[Failure]) -> ServiceError:
     )
 
 
-def failure(shown: str | None, path: str, constraint: str, *, newer: str | None = None) -> Failure:
+def make_failure(shown: str | None, path: str, constraint: str, *, newer: str | None = None) -> Failure:
     """Return one failure; a missing value shows as null, without quotes.
 
     `newer` is the value as the newer validator shows it, if that differs.
@@ -84,12 +84,12 @@ def failure(shown: str | None, path: str, constraint: str, *, newer: str | None 
 
 def text_failures(rule: Text, text: str, path: str) -> Iterator[Failure]:
     """Yield the broken constraints of a text."""
-    return (failure(text, path, constraint) for constraint in _broken_in_text(rule, text))
+    return (make_failure(text, path, constraint) for constraint in _broken_in_text(rule, text))
 
 
 def _text_failures(rule: Text, text: str, path: _Path) -> Iterator[Failure]:
     for constraint in _broken_in_text(rule, text):
-        older, newer, _ = failure(text, path.older, constraint)
+        older, newer, _ = make_failure(text, path.older, constraint)
         if rule.listed is not None:
             newer = f"Failed to satisfy constraint: {_one_of(rule.listed)}"
         elif rule.terse and constraint == _at_least(1):
@@ -98,8 +98,11 @@ def _text_failures(rule: Text, text: str, path: _Path) -> Iterator[Failure]:
 
 
 def _failure(rule: Whole | ListOf | MapOf, value: Any, path: _Path, constraint: str) -> Failure:
-    found = failure(
-        _shown(rule, value, newer=False), path.older, constraint, newer=_shown(rule, value, newer=True)
+    found = make_failure(
+        _format_value(rule, value, newer=False),
+        path.older,
+        constraint,
+        newer=_format_value(rule, value, newer=True),
     )
     if isinstance(rule, MapOf) or not rule.terse:
         return found
@@ -117,7 +120,7 @@ def _members(rule: Struct, payload: dict[str, Any], path: _Path) -> Iterator[Fai
         if value is not None:
             yield from _failures(member, value, here)
         elif member.required:
-            yield failure(None, here.older, "Member must not be null")
+            yield make_failure(None, here.older, "Member must not be null")
 
 
 def _failures(rule: Constraint, value: Any, path: _Path) -> Iterator[Failure]:
@@ -200,33 +203,35 @@ def _matching(pattern: str) -> str:
     return f"Member must satisfy regular expression pattern: {pattern}"
 
 
-def _shown(rule: Constraint, value: Any, *, newer: bool) -> str:
+def _format_value(rule: Constraint, value: Any, *, newer: bool) -> str:
     """Render a value as Java's toString does; the newer validator shows what is in a structure."""
     match rule:
         case ListOf():
-            return "[" + ", ".join(_shown(rule.member, member, newer=newer) for member in value) + "]"
+            return "[" + ", ".join(_format_value(rule.member, member, newer=newer) for member in value) + "]"
         case MapOf():
-            pairs = (f"{name}={_shown(rule.member, member, newer=newer)}" for name, member in value.items())
+            pairs = (
+                f"{name}={_format_value(rule.member, member, newer=newer)}" for name, member in value.items()
+            )
             return "{" + ", ".join(pairs) + "}"
         case Attributes():
-            pairs = (f"{name}={_object('AttributeValue', member)}" for name, member in value.items())
+            pairs = (f"{name}={_format_object('AttributeValue', member)}" for name, member in value.items())
             return "{" + ", ".join(pairs) + "}"
         case Struct() if newer:
             pairs = (
                 f"{name[0].lower()}{name[1:]}="
-                + (_shown(member, value[name], newer=True) if name in value else "null")
+                + (_format_value(member, value[name], newer=True) if name in value else "null")
                 for name, member in rule.members.items()
             )
             return f"{rule.java}({', '.join(pairs)})"
         case Struct():
-            return _object(rule.java, value)
+            return _format_object(rule.java, value)
         case Value():
-            return _object("AttributeValue", value)
+            return _format_object("AttributeValue", value)
         case _:
             return str(value)
 
 
-def _object(java: str, value: Any) -> str:
+def _format_object(java: str, value: Any) -> str:
     # DynamoDB: shows the class and a hash; any stable number will do. The hash of the members' names is
     # enough, and does not recurse.
     return f"{errors.JAVA}{java}@{crc32(','.join(value).encode(errors='surrogatepass')):x}"

@@ -42,14 +42,14 @@ def parse_policy(text: str) -> Policy:
     try:
         given = loads(text.encode())
     except ValueError:
-        raise _broken("This policy contains invalid Json") from None
+        raise _invalid_document("This policy contains invalid Json") from None
     if not isinstance(given, dict):
-        raise _broken("This policy contains invalid Json")
+        raise _invalid_document("This policy contains invalid Json")
     statements = given.pop("Statement", [])
     if isinstance(statements, dict):
         statements = [statements]
     if not isinstance(statements, list) or not statements:
-        raise _broken("Could not parse the policy: Statement is empty!")
+        raise _invalid_document("Could not parse the policy: Statement is empty!")
     version = given.pop("Version", None)
     policy = {
         **({} if version is None else {"Version": version}),
@@ -70,14 +70,14 @@ def render_policy(policy: Policy) -> str:
 
 def _statement(given: Any) -> Policy:
     if not isinstance(given, dict):
-        raise _broken("Could not parse the policy: Statement is invalid!")
+        raise _invalid_document("Could not parse the policy: Statement is invalid!")
     statement: Policy = {}
     for names in _MEMBERS:
         present = next((name for name in names if name in given), None)
         if present is not None:
             statement[present] = _member(present, given[present])
         elif names[0] not in _OPTIONAL:
-            raise _broken(f"Missing required field {names[0]}")
+            raise _invalid_document(f"Missing required field {names[0]}")
     return statement | {name: value for name, value in given.items() if name not in statement}
 
 
@@ -97,7 +97,7 @@ def _member(name: str, value: Any) -> Any:
             return value
         case _, [_, *_] if all(isinstance(each, str) for each in value):
             return _one_or_many(value)
-    raise _broken(f"Could not parse the policy: {name} is invalid!")
+    raise _invalid_document(f"Could not parse the policy: {name} is invalid!")
 
 
 def _keys(keys: Any) -> Any:
@@ -137,12 +137,12 @@ def _is_unbounded(statement: Policy) -> bool:
 def _check_sids(statements: list[Policy]) -> None:
     sids = [statement["Sid"] for statement in statements if "Sid" in statement]
     if len(set(sids)) < len(sids):
-        raise _broken("The Statement Ids in the policy are not unique")
+        raise _invalid_document("The Statement Ids in the policy are not unique")
 
 
 def _no_principal() -> ServiceError:
     return invalid_parameter("Invalid principal in policy document.")
 
 
-def _broken(fault: str) -> ServiceError:
+def _invalid_document(fault: str) -> ServiceError:
     return invalid_parameter(f"Invalid policy document: {fault}")

@@ -20,7 +20,7 @@ _check_get = expression_check("ProjectionExpression", legacy=("AttributesToGet",
 
 def batch_get_item(members: Members) -> BatchGetItem:
     """Decode BatchGetItem."""
-    requested = _requested(members, "BatchGetItem")
+    requested = _check_requested(members, "BatchGetItem")
     # DynamoDB: either all tables of a request use expressions, or none.
     _check_get({name: part for entry in requested.values() for name, part in entry.items()})
     tables = tuple(_table_keys(name, entry) for name, entry in requested.items())
@@ -31,7 +31,7 @@ def batch_get_item(members: Members) -> BatchGetItem:
 
 def batch_write_item(members: Members) -> BatchWriteItem:
     """Decode BatchWriteItem."""
-    requested = _requested(members, "BatchWriteItem")
+    requested = _check_requested(members, "BatchWriteItem")
     for writes in requested.values():
         # DynamoDB: the text says attribute value, and means the two kinds of write.
         if any(len(write) != 1 for write in writes):
@@ -49,7 +49,7 @@ def batch_write_item(members: Members) -> BatchWriteItem:
     )
 
 
-def _requested(members: Members, operation: str) -> dict[str, Any]:
+def _check_requested(members: Members, operation: str) -> dict[str, Any]:
     if not members["RequestItems"]:
         # paritysuite/dynamodb-conformance 157, 167: BatchGetItem in 32 of 33 regions, BatchWriteItem in few.
         raise invalid(

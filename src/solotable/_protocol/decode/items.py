@@ -42,7 +42,7 @@ def put_item(members: Members) -> PutItem:
     _check_write(members)
     item = canonical_item(members["Item"])
     _check_returns(members)
-    return PutItem(table=table, item=item, condition=condition_of(members), **_reported(members))
+    return PutItem(table=table, item=item, condition=condition_of(members), **_report_members(members))
 
 
 def delete_item(members: Members) -> DeleteItem:
@@ -51,7 +51,7 @@ def delete_item(members: Members) -> DeleteItem:
     _check_write(members)
     key = canonical_item(members["Key"])
     _check_returns(members)
-    return DeleteItem(table=table, key=key, condition=condition_of(members), **_reported(members))
+    return DeleteItem(table=table, key=key, condition=condition_of(members), **_report_members(members))
 
 
 def update_item(members: Members) -> UpdateItem:
@@ -59,11 +59,11 @@ def update_item(members: Members) -> UpdateItem:
     table = table_name(members["TableName"])
     _check_update(members)
     key = canonical_item(members["Key"])
-    update, condition = _update_of(members)
-    return UpdateItem(table=table, key=key, update=update, condition=condition, **_reported(members))
+    update, condition = _decode_update(members)
+    return UpdateItem(table=table, key=key, update=update, condition=condition, **_report_members(members))
 
 
-def _update_of(members: Members) -> tuple[Update, Condition | None]:
+def _decode_update(members: Members) -> tuple[Update, Condition | None]:
     if "AttributeUpdates" in members or "Expected" in members or "ConditionalOperator" in members:
         check_operator(members, "Expected")
         update = update_from_attribute_updates(members.get("AttributeUpdates", {}))
@@ -87,7 +87,7 @@ def _check_returns(members: Members) -> None:
         raise invalid("ReturnValues can only be ALL_OLD or NONE")
 
 
-def _reported(members: Members) -> dict[str, Any]:
+def _report_members(members: Members) -> dict[str, Any]:
     return {
         "returns": members.get("ReturnValues", "NONE"),
         "returns_on_failure": members.get("ReturnValuesOnConditionCheckFailure") == "ALL_OLD",

@@ -42,13 +42,13 @@ def query(members: Members) -> Query:
     check_operator(members, "QueryFilter")
     legacy_filter = _legacy_filter(members, "QueryFilter")
     check_attributes_to_get(members)
-    start = _start(members)
+    start = _decode_start(members)
     if "KeyConditions" not in members and "KeyConditionExpression" not in members:
         raise invalid(
             "Either the KeyConditions or KeyConditionExpression parameter must be specified in the request."
         )
     _check_select(members)
-    key, condition, projection = _expressions(members)
+    key, condition, projection = _compile_expressions(members)
     legacy = "KeyConditionExpression" not in members
     if legacy:
         conditions = members["KeyConditions"]
@@ -64,7 +64,7 @@ def query(members: Members) -> Query:
         start=start,
         forward=members.get("ScanIndexForward", True),
         legacy=legacy,
-        **_paged(members),
+        **_page_members(members),
     )
 
 
@@ -75,10 +75,10 @@ def scan(members: Members) -> Scan:
     check_attributes_to_get(members)
     check_operator(members, "ScanFilter")
     legacy_filter = _legacy_filter(members, "ScanFilter")
-    start = _start(members)
+    start = _decode_start(members)
     _check_segments(members)
     _check_select(members)
-    _, condition, projection = _expressions(members)
+    _, condition, projection = _compile_expressions(members)
     return Scan(
         table=table,
         filter=legacy_filter or condition,
@@ -87,11 +87,11 @@ def scan(members: Members) -> Scan:
         segment=members.get("Segment"),
         segments=members.get("TotalSegments"),
         legacy="ScanFilter" in members,
-        **_paged(members),
+        **_page_members(members),
     )
 
 
-def _paged(members: Members) -> dict[str, Any]:
+def _page_members(members: Members) -> dict[str, Any]:
     return {
         "index": members.get("IndexName"),
         "select": members.get("Select"),
@@ -101,7 +101,7 @@ def _paged(members: Members) -> dict[str, Any]:
     }
 
 
-def _expressions(members: Members) -> tuple[KeyCondition | None, Condition | None, Projection | None]:
+def _compile_expressions(members: Members) -> tuple[KeyCondition | None, Condition | None, Projection | None]:
     projection = None
     if "AttributesToGet" in members:
         projection = projection_from_attributes(members["AttributesToGet"])
@@ -126,7 +126,7 @@ def _legacy_filter(members: Members, parameter: str) -> Condition | None:
     return filter_from_conditions(conditions, members.get("ConditionalOperator"))
 
 
-def _start(members: Members) -> Item | None:
+def _decode_start(members: Members) -> Item | None:
     key = members.get("ExclusiveStartKey")
     if key is None:
         return None

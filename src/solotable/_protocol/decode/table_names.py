@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from solotable._protocol.constraints.kinds import NAME_PATTERN, Text
-from solotable._protocol.constraints.report import aggregated, failure, text_failures
+from solotable._protocol.constraints.report import combine_failures, make_failure, text_failures
 from solotable._protocol.json_codec import plain_dumps
 from solotable._values.limits import LONGEST_TABLE_NAME, SHORTEST_TABLE_NAME
 from solotable.errors import ServiceError, invalid
@@ -26,7 +26,7 @@ def table_name(given: str) -> str:
     if given.startswith("arn:"):
         raise _bad_arn()
     # DynamoDB: checks the name alone, after every other constraint.
-    raise aggregated(list(text_failures(_NAME, given, "tableName")))
+    raise combine_failures(list(text_failures(_NAME, given, "tableName")))
 
 
 def batch_table_name(given: str, requested: dict[str, Any]) -> str:
@@ -41,10 +41,12 @@ def batch_table_name(given: str, requested: dict[str, Any]) -> str:
         f"Member must satisfy regular expression pattern: {NAME_PATTERN}"
     )
     constraint = f"Map keys must satisfy constraint: [{keys}]"
-    raise aggregated([failure("{" + given + "}", "requestItems", constraint, newer=_shown(requested))])
+    raise combine_failures(
+        [make_failure("{" + given + "}", "requestItems", constraint, newer=_format_requested(requested))]
+    )
 
 
-def _shown(requested: dict[str, Any]) -> str | None:
+def _format_requested(requested: dict[str, Any]) -> str | None:
     try:
         return plain_dumps(requested).decode()
     except RecursionError:

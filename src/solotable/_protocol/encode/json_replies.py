@@ -47,62 +47,68 @@ def encode_pieces(reply: Reply) -> list[bytes]:
         case WroteItem(attributes=None, capacity=None, collection=None):
             return [b"{}"]
         case GotItem():
-            return [_object(Item=_spliced_if_any(reply.item), ConsumedCapacity=_dumped(reply.capacity))]
+            return [
+                _encode_object(
+                    Item=_optional_item_bytes(reply.item), ConsumedCapacity=_optional_json(reply.capacity)
+                )
+            ]
         case WroteItem():
             return [
-                _object(
-                    Attributes=_spliced_if_any(reply.attributes),
-                    ConsumedCapacity=_dumped(reply.capacity),
-                    ItemCollectionMetrics=_dumped(reply.collection),
+                _encode_object(
+                    Attributes=_optional_item_bytes(reply.attributes),
+                    ConsumedCapacity=_optional_json(reply.capacity),
+                    ItemCollectionMetrics=_optional_json(reply.collection),
                 )
             ]
         case Page():
-            return _page(reply)
+            return _encode_page(reply)
         case BatchGot():
             pieces = [b'{"Responses":{']
             for place, (table, found) in enumerate(reply.responses.items()):
-                pieces += [b"," if place else b"", dumps(table), b":[", *_listed(found), b"]"]
-            rest = _members(
-                UnprocessedKeys=dumps(reply.unprocessed), ConsumedCapacity=_dumped(reply.capacity)
+                pieces += [b"," if place else b"", dumps(table), b":[", *_join_items(found), b"]"]
+            rest = _encode_members(
+                UnprocessedKeys=dumps(reply.unprocessed), ConsumedCapacity=_optional_json(reply.capacity)
             )
             return [*pieces, b"},", rest, b"}"]
         case TransactGot():
-            wrapped = [_object(Item=_spliced_if_any(item)) for item in reply.items]
-            return _with_list(b"Responses", _separated(wrapped), ConsumedCapacity=_dumped(reply.capacity))
+            wrapped = [_encode_object(Item=_optional_item_bytes(item)) for item in reply.items]
+            return _encode_list(
+                b"Responses", _join_pieces(wrapped), ConsumedCapacity=_optional_json(reply.capacity)
+            )
         case StatementRan():
-            return _with_list(
+            return _encode_list(
                 b"Items",
-                _listed(reply.items),
-                NextToken=_dumped(reply.next_token),
-                LastEvaluatedKey=_dumped(reply.last_key),
-                ConsumedCapacity=_dumped(reply.capacity),
+                _join_items(reply.items),
+                NextToken=_optional_json(reply.next_token),
+                LastEvaluatedKey=_optional_json(reply.last_key),
+                ConsumedCapacity=_optional_json(reply.capacity),
             )
         case _:
             return [dumps(encode_reply(reply))]
 
 
-def _page(reply: Page) -> list[bytes]:
+def _encode_page(reply: Page) -> list[bytes]:
     counts = b'"Count":%d,"ScannedCount":%d' % (reply.count, reply.scanned)
     tail = b"" if reply.last_key is None else b',"LastEvaluatedKey":' + dumps(reply.last_key)
     if reply.capacity is not None:
         tail += b',"ConsumedCapacity":' + dumps(reply.capacity)
     if reply.items is None:
         return [b"{" + counts + tail + b"}"]
-    listed = [_spliced(item) for item in reply.items]
+    listed = [_item_bytes(item) for item in reply.items]
     joined = listed[0] if len(listed) == 1 else b",".join(listed)
     return [b'{"Items":[', joined, b"]," + counts + tail + b"}"]
 
 
-def _with_list(name: bytes, listed: list[bytes], **members: bytes | None) -> list[bytes]:
-    rest = _members(**members)
+def _encode_list(name: bytes, listed: list[bytes], **members: bytes | None) -> list[bytes]:
+    rest = _encode_members(**members)
     return [b'{"' + name + b'":[', *listed, b"]," + rest + b"}" if rest else b"]}"]
 
 
-def _listed(found: Iterable[SomeItem]) -> list[bytes]:
-    return _separated([_spliced(item) for item in found])
+def _join_items(found: Iterable[SomeItem]) -> list[bytes]:
+    return _join_pieces([_item_bytes(item) for item in found])
 
 
-def _separated(pieces: list[bytes]) -> list[bytes]:
+def _join_pieces(pieces: list[bytes]) -> list[bytes]:
     """Return pieces with commas between them, joined unless the copy would be large."""
     if sum(map(len, pieces)) <= _LARGE_COPY:
         return [b",".join(pieces)]
@@ -111,23 +117,23 @@ def _separated(pieces: list[bytes]) -> list[bytes]:
     return separated
 
 
-def _object(**members: bytes | None) -> bytes:
-    return b"{" + _members(**members) + b"}"
+def _encode_object(**members: bytes | None) -> bytes:
+    return b"{" + _encode_members(**members) + b"}"
 
 
-def _members(**members: bytes | None) -> bytes:
+def _encode_members(**members: bytes | None) -> bytes:
     return b",".join(
         b'"%s":%s' % (name.encode(), member) for name, member in members.items() if member is not None
     )
 
 
-def _spliced(item: SomeItem) -> bytes:
+def _item_bytes(item: SomeItem) -> bytes:
     return item if isinstance(item, bytes) else dumps(item)
 
 
-def _spliced_if_any(item: SomeItem | None) -> bytes | None:
-    return None if item is None else _spliced(item)
+def _optional_item_bytes(item: SomeItem | None) -> bytes | None:
+    return None if item is None else _item_bytes(item)
 
 
-def _dumped(member: Mapping[str, Any] | list[Any] | str | None) -> bytes | None:
+def _optional_json(member: Mapping[str, Any] | list[Any] | str | None) -> bytes | None:
     return None if member is None else dumps(member)

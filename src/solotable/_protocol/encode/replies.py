@@ -24,15 +24,15 @@ def encode_reply(reply: Reply) -> dict[str, Any]:
     """Return a reply in wire form, every item decoded."""
     match reply:
         case GotItem():
-            return _present(Item=_item(reply.item), ConsumedCapacity=reply.capacity)
+            return _without_none(Item=_decode_item(reply.item), ConsumedCapacity=reply.capacity)
         case WroteItem():
-            return _present(
-                Attributes=_item(reply.attributes),
+            return _without_none(
+                Attributes=_decode_item(reply.attributes),
                 ConsumedCapacity=reply.capacity,
                 ItemCollectionMetrics=reply.collection,
             )
         case Page():
-            return _present(
+            return _without_none(
                 Items=None if reply.items is None else decode_items(reply.items),
                 Count=reply.count,
                 ScannedCount=reply.scanned,
@@ -40,38 +40,38 @@ def encode_reply(reply: Reply) -> dict[str, Any]:
                 ConsumedCapacity=reply.capacity,
             )
         case BatchGot():
-            return _present(
+            return _without_none(
                 Responses={table: decode_items(found) for table, found in reply.responses.items()},
                 UnprocessedKeys=reply.unprocessed,
                 ConsumedCapacity=reply.capacity,
             )
         case TransactGot():
             found = iter(decode_items(item for item in reply.items if item is not None))
-            return _present(
+            return _without_none(
                 Responses=[{} if item is None else {"Item": next(found)} for item in reply.items],
                 ConsumedCapacity=reply.capacity,
             )
         case StatementRan():
-            return _present(Items=decode_items(reply.items), **_after_items(reply))
+            return _without_none(Items=decode_items(reply.items), **_page_end(reply))
         case _:
-            return _without_items(reply)
+            return _encode_without_items(reply)
 
 
-def _without_items(reply: BatchWrote | TransactWrote | dict[str, Any]) -> dict[str, Any]:
+def _encode_without_items(reply: BatchWrote | TransactWrote | dict[str, Any]) -> dict[str, Any]:
     match reply:
         case BatchWrote():
-            return _present(
+            return _without_none(
                 UnprocessedItems=reply.unprocessed,
                 ItemCollectionMetrics=reply.collections,
                 ConsumedCapacity=reply.capacity,
             )
         case TransactWrote():
-            return _present(ConsumedCapacity=reply.capacity, ItemCollectionMetrics=reply.collections)
+            return _without_none(ConsumedCapacity=reply.capacity, ItemCollectionMetrics=reply.collections)
         case _:
             return reply
 
 
-def _after_items(reply: StatementRan) -> dict[str, Any]:
+def _page_end(reply: StatementRan) -> dict[str, Any]:
     return {
         "NextToken": reply.next_token,
         "LastEvaluatedKey": reply.last_key,
@@ -79,9 +79,9 @@ def _after_items(reply: StatementRan) -> dict[str, Any]:
     }
 
 
-def _present(**members: Any) -> dict[str, Any]:
+def _without_none(**members: Any) -> dict[str, Any]:
     return {name: member for name, member in members.items() if member is not None}
 
 
-def _item(item: SomeItem | None) -> Any:
+def _decode_item(item: SomeItem | None) -> Any:
     return loads(item) if isinstance(item, bytes) else item

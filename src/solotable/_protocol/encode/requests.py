@@ -48,51 +48,55 @@ def encode_request(request: Request[Any]) -> tuple[str, Wire]:
     """Return the name of a request's operation and its members."""
     if isinstance(request, Control):
         return request.operation, request.members
-    return type(request).__name__, _members(request)
+    return type(request).__name__, _encode_members(request)
 
 
-def _members(request: Request[Any]) -> Wire:
+def _encode_members(request: Request[Any]) -> Wire:
     match request:
         case GetItem():
-            return _reported(_get(request), request)
+            return _add_reports(_encode_get(request), request)
         case PutItem() | UpdateItem() | DeleteItem():
-            return _single_write(request)
+            return _encode_single_write(request)
         case Query() | Scan():
-            return _page(request)
+            return _encode_page(request)
         case BatchGetItem():
-            tables = {part.table: _table_keys(part) for part in request.tables}
-            return _reported({"RequestItems": tables}, request)
+            tables = {part.table: _encode_table_keys(part) for part in request.tables}
+            return _add_reports({"RequestItems": tables}, request)
         case BatchWriteItem():
-            writes = {table: [_batch_write(one) for one in writes] for table, writes in request.tables}
-            return _reported({"RequestItems": writes}, request)
+            writes = {table: [_encode_batch_write(one) for one in writes] for table, writes in request.tables}
+            return _add_reports({"RequestItems": writes}, request)
         case TransactGetItems():
-            return _reported({"TransactItems": [{"Get": _get(one)} for one in request.gets]}, request)
+            return _add_reports(
+                {"TransactItems": [{"Get": _encode_get(one)} for one in request.gets]}, request
+            )
         case TransactWriteItems():
-            actions = [_transact_write(action) for action in request.actions]
-            return _reported(_with_token({"TransactItems": actions}, request.token), request)
+            actions = [_encode_transact_write(action) for action in request.actions]
+            return _add_reports(_add_token({"TransactItems": actions}, request.token), request)
         case _:
-            return _partiql(request)
+            return _encode_partiql(request)
 
 
-def _partiql(request: Request[Any]) -> Wire:
+def _encode_partiql(request: Request[Any]) -> Wire:
     match request:
         case ExecuteStatement():
-            members = _statement(request.statement)
+            members = _encode_statement(request.statement)
             if request.limit is not None:
                 members["Limit"] = request.limit
             if request.token is not None:
                 members["NextToken"] = request.token
-            return _reported(members, request)
+            return _add_reports(members, request)
         case BatchExecuteStatement():
-            return _reported({"Statements": [_statement(one) for one in request.statements]}, request)
+            return _add_reports(
+                {"Statements": [_encode_statement(one) for one in request.statements]}, request
+            )
         case ExecuteTransaction():
-            statements = {"TransactStatements": [_statement(one) for one in request.statements]}
-            return _reported(_with_token(statements, request.token), request)
+            statements = {"TransactStatements": [_encode_statement(one) for one in request.statements]}
+            return _add_reports(_add_token(statements, request.token), request)
         case _:
             raise TypeError(f"{type(request).__name__} is not a DynamoDB request.")
 
 
-def _get(request: GetItem | TableKeys) -> Wire:
+def _encode_get(request: GetItem | TableKeys) -> Wire:
     members: Wire = {}
     if isinstance(request, GetItem):
         members["TableName"] = request.table
@@ -101,19 +105,19 @@ def _get(request: GetItem | TableKeys) -> Wire:
         members["ConsistentRead"] = True
     if request.projection is not None:
         tokens = Placeholders()
-        _project(members, request.projection, tokens)
-        tokens.into(members)
+        _add_projection(members, request.projection, tokens)
+        tokens.add_to(members)
     return members
 
 
-def _single_write(request: PutItem | UpdateItem | DeleteItem) -> Wire:
-    members = _write(request)
+def _encode_single_write(request: PutItem | UpdateItem | DeleteItem) -> Wire:
+    members = _encode_write(request)
     if request.returns != "NONE":
         members["ReturnValues"] = request.returns
-    return _reported(members, request)
+    return _add_reports(members, request)
 
 
-def _write(action: WriteAction) -> Wire:
+def _encode_write(action: WriteAction) -> Wire:
     members: Wire = {"TableName": action.table}
     if isinstance(action, PutItem):
         members["Item"] = action.item
@@ -124,15 +128,15 @@ def _write(action: WriteAction) -> Wire:
         text = render_update(action.update, tokens)
         if text is not None:
             members["UpdateExpression"] = text
-    _test(members, "ConditionExpression", action.condition, tokens)
-    tokens.into(members)
+    _add_condition(members, "ConditionExpression", action.condition, tokens)
+    tokens.add_to(members)
     if action.returns_on_failure:
         members["ReturnValuesOnConditionCheckFailure"] = "ALL_OLD"
     return members
 
 
-def _transact_write(action: WriteAction) -> Wire:
-    members = _write(action)
+def _encode_transact_write(action: WriteAction) -> Wire:
+    members = _encode_write(action)
     match action:
         case PutItem():
             return {"Put": members}
@@ -148,7 +152,7 @@ def _transact_write(action: WriteAction) -> Wire:
             return {"ConditionCheck": members}
 
 
-def _page(request: Query | Scan) -> Wire:
+def _encode_page(request: Query | Scan) -> Wire:
     members: Wire = {"TableName": request.table}
     tokens = Placeholders()
     if isinstance(request, Query):
@@ -159,10 +163,10 @@ def _page(request: Query | Scan) -> Wire:
     elif request.segments is not None:
         members["Segment"] = request.segment
         members["TotalSegments"] = request.segments
-    _test(members, "FilterExpression", request.filter, tokens)
+    _add_condition(members, "FilterExpression", request.filter, tokens)
     if request.projection is not None:
-        _project(members, request.projection, tokens)
-    tokens.into(members)
+        _add_projection(members, request.projection, tokens)
+    tokens.add_to(members)
     for name, member in (
         ("IndexName", request.index),
         ("Select", request.select),
@@ -173,20 +177,20 @@ def _page(request: Query | Scan) -> Wire:
             members[name] = member
     if request.consistent:
         members["ConsistentRead"] = True
-    return _reported(members, request)
+    return _add_reports(members, request)
 
 
-def _table_keys(part: TableKeys) -> Wire:
-    return {"Keys": list(part.keys), **_get(part)}
+def _encode_table_keys(part: TableKeys) -> Wire:
+    return {"Keys": list(part.keys), **_encode_get(part)}
 
 
-def _batch_write(write: BatchPut | BatchDelete) -> Wire:
+def _encode_batch_write(write: BatchPut | BatchDelete) -> Wire:
     if isinstance(write, BatchPut):
         return {"PutRequest": {"Item": write.item}}
     return {"DeleteRequest": {"Key": write.key}}
 
 
-def _statement(statement: Statement) -> Wire:
+def _encode_statement(statement: Statement) -> Wire:
     members: Wire = {"Statement": statement.text}
     if statement.parameters:
         members["Parameters"] = list(statement.parameters)
@@ -197,23 +201,23 @@ def _statement(statement: Statement) -> Wire:
     return members
 
 
-def _test(members: Wire, parameter: str, condition: Condition | None, tokens: Placeholders) -> None:
+def _add_condition(members: Wire, parameter: str, condition: Condition | None, tokens: Placeholders) -> None:
     # A condition without terms always holds; the language cannot express it.
     if condition is not None and condition != And(()):
         members[parameter] = render_condition(condition, tokens)
 
 
-def _project(members: Wire, projection: Projection, tokens: Placeholders) -> None:
+def _add_projection(members: Wire, projection: Projection, tokens: Placeholders) -> None:
     members["ProjectionExpression"] = render_projection(projection, tokens)
 
 
-def _with_token(members: Wire, token: str | None) -> Wire:
+def _add_token(members: Wire, token: str | None) -> Wire:
     if token is not None:
         members["ClientRequestToken"] = token
     return members
 
 
-def _reported(members: Wire, request: Any) -> Wire:
+def _add_reports(members: Wire, request: Any) -> Wire:
     """Add the parameters that ask for reports."""
     if request.capacity != "NONE":
         members["ReturnConsumedCapacity"] = request.capacity
