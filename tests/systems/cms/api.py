@@ -1,4 +1,4 @@
-"""The CMS over HTTP for its suite: two tenants full of marked data, a key for every role, the route table.
+"""The CMS over HTTP for its tests: two tenants with marked data, a key for every role, the routes.
 
 Every text of a tenant holds its mark, so a leak is a mark where it must not be.
 """
@@ -26,7 +26,7 @@ GIF = b"GIF89a" + bytes(10)
 
 
 def mark(tenant: str) -> str:
-    """Return what every text of a tenant holds."""
+    """Return the mark that every text of a tenant holds."""
     return f"marked-by-{tenant}-7f3a"
 
 
@@ -71,7 +71,7 @@ class Api(http.Api):
 
 
 def fill(api: Api, tenant: str) -> None:
-    """Make two of everything in a tenant, all marked, and note the ids of the first."""
+    """Create two of everything in a tenant, all marked, and return the ids of the first."""
     text, known = (
         mark(tenant),
         {"tenant": tenant, "path": "", "visitor_id": f"v-{tenant}", "before": "1", "after": "2"},
@@ -105,7 +105,7 @@ def fill(api: Api, tenant: str) -> None:
             decision = {name: said[name] for name in ("page_id", "at", "comment_id")}
             make("/comments", {**decision, "status": "approved"}, method="PUT")
         make("/comments", comment, "RENDERER")
-        # An answer repeats the path that was asked, so slugs are not marked.
+        # Responses repeat the path of the request, so slugs are not marked.
         goods = {"title": text, "slug": f"goods-{tenant}-{count}", "description": text, "status": "active"}
         product = make("/products", goods)
         context = make("/context", {"title": text, "text": text})
@@ -144,7 +144,7 @@ def fill(api: Api, tenant: str) -> None:
 
 
 def problem(answer: httpx2.Response, status: int) -> dict[str, Any]:
-    """Return a problem after a look at its form."""
+    """Check the form of a problem and return it."""
     assert answer.status_code == status, answer.text
     assert answer.headers["content-type"] == "application/problem+json"
     body: dict[str, Any] = answer.json()
@@ -170,5 +170,5 @@ def running(folder: Path, *, limiter_url: str | None = None) -> Iterator[Api]:
         yield api
 
 
-#: For parametrize: the table of an app that was never started.
+#: For parametrize: the routes of an app that is not started.
 OPERATIONS = operations(create_app("sqlite://"))

@@ -1,4 +1,4 @@
-"""The CMS for its suite: in process, through our server and on DynamoDB Local, with every request noted.
+"""The CMS for its tests: in process, through the server and on DynamoDB Local, with recorded requests.
 
 `--target` chooses as it does for the store's suite. Every test has a separate table, and a test in
 which anything scanned has failed (hard rule 1).

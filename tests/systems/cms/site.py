@@ -1,4 +1,4 @@
-"""A CMS over an engine that is watched: its services, its journal, and the items as they are stored."""
+"""A CMS on a recording engine: its services, its journal, and the stored items."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Services:
 
 @dataclass
 class Site:
-    """The whole of it, for one test."""
+    """A CMS for one test."""
 
     engine: Engine
     runner: asyncio.Runner
@@ -123,16 +123,16 @@ class Site:
         return self.of("zeta")
 
     def page(self, slug: str, title: str = "About", **more: Any) -> Content:
-        """Make a published page of acme."""
+        """Create a published page of acme."""
         draft = ContentDraft(title=title, slug=slug, status=more.pop("status", "published"), **more)
         return self.run(self.acme.contents.create(draft))
 
     def deliver(self) -> int:
-        """Deliver what the outbox has, as the job in another process does."""
+        """Deliver the events of the outbox, as the job in another process does."""
         return deliver(self.blocking, [audit_sink()]).events
 
     def raw(self) -> list[Item]:
-        """Return every stored item, behind the store's back."""
+        """Return every stored item, read without the store."""
         found: list[Item] = []
         start = None
         while True:
@@ -176,7 +176,7 @@ class Site:
 
 
 def open_site(engine: Engine, *, clock: Clock, runner: asyncio.Runner, prefix: str) -> Site:
-    """Make the table and the tenants acme and zeta."""
+    """Create the table and the tenants acme and zeta."""
     recording = Watched(engine, sleep=lambda seconds: None)
     address = Url("sqlite", "test", settings={"prefix": prefix})
     found = over(recording, [cms], address, cursor_secrets=(SECRET,), clock=clock)

@@ -71,7 +71,7 @@ def test_c0_13_an_address_is_no_visitors_id(api: Api) -> None:
 
 
 @pytest.mark.parametrize("said", ["yes", "off", 1, 0, None])
-def test_c0_4_a_consent_is_true_or_false_and_nothing_that_reads_like_it(api: Api, said: object) -> None:
+def test_c0_4_a_consent_is_strictly_true_or_false(api: Api, said: object) -> None:
     consent = {"visitor_id": "strict", "choices": {"a": said}, "policy_version": "1"}
     assert api.ask("POST", "/consent", json=consent).status_code == 422
 
@@ -104,7 +104,7 @@ def test_addresses_of_a_site_are_those_that_its_visitors_see() -> None:
         assert "strict-transport-security" not in said.headers
 
 
-def test_c0_14_no_address_comes_into_the_trail_as_the_source_of_a_lead(api: Api) -> None:
+def test_c0_14_the_source_of_a_lead_cannot_be_an_address(api: Api) -> None:
     sent = {"email": "src@x.example", "source": "mail to src@x.example"}
     assert api.ask("POST", "/leads", json=sent).status_code == 422
     assert api.ask("POST", "/leads", json={**sent, "source": "newsletter"}).status_code == 202

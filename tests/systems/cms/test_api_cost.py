@@ -1,4 +1,4 @@
-"""What requests cost: the operations that a request over HTTP sends to the table, on every place."""
+"""The cost of requests: the operations that an HTTP request sends to the table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Ask = Callable[[httpx2.AsyncClient], Awaitable[httpx2.Response]]
 
 
 def sent(site: Site, ask: Ask) -> tuple[httpx2.Response, list[str]]:
-    """Return the answer to a request that was asked before, and the operations of the second time."""
+    """Send a request twice; return the second response and its operations."""
     app = create_app(site.db, auth=auth())
 
     async def twice() -> httpx2.Response:

@@ -41,7 +41,7 @@ def token(
 
 @contextmanager
 def opened(folder: Path, **options: Any) -> Iterator[TestClient]:
-    """Start a CMS that takes tokens of two issuers."""
+    """Start a CMS that accepts tokens of two issuers."""
     tokens = [
         JwtSettings(
             issuer=issuer,
@@ -79,7 +79,7 @@ def allow(client: TestClient, user_id: str, enabled: bool, tenant: str = "acme")
     assert client.put(path, headers=head, json=body).status_code == 200
 
 
-def test_c0_7_who_is_disabled_is_refused_with_the_token_that_they_have(client: TestClient) -> None:
+def test_c0_7_the_token_of_a_disabled_user_is_rejected(client: TestClient) -> None:
     by_address = add(client, email="eve@x.example")
     by_subject = add(client, email="bo@x.example", user_id="sub-2")
     eve = token("sub-1", "EDITOR", email="EVE@x.example")
@@ -93,7 +93,7 @@ def test_c0_7_who_is_disabled_is_refused_with_the_token_that_they_have(client: T
         assert client.post("/content", headers=who, json={"title": "x"}).status_code == 403
         allow(client, user_id, True)
         assert client.get("/content", headers=who).status_code == 200
-    # A key is the operator's own, and is not looked up.
+    # API keys are configuration, and are not looked up.
     own = f"/users/{add(client, email='ops@x.example')}/status"
     root = {**token("root", "GLOBAL_ADMIN"), "x-tenant-id": "acme"}
     assert client.put(own, headers=root, json={"enabled": False}).status_code == 200
@@ -143,7 +143,7 @@ def test_c0_7_each_of_several_tenants_checks_its_own_users(client: TestClient) -
         assert [each["id"] for each in listed] == ["zeta"]
 
 
-def test_who_reaches_all_tenants_is_none_of_theirs_to_keep_out(client: TestClient) -> None:
+def test_a_tenant_cannot_disable_a_principal_of_all_tenants(client: TestClient) -> None:
     allow(client, add(client, email="root@x.example"), False)
     root = token("root", "GLOBAL_ADMIN", email="root@x.example")
     assert client.get("/leads", headers={**root, "x-tenant-id": "acme"}).status_code == 200
@@ -180,7 +180,7 @@ OTHERS = [
 
 
 @pytest.mark.parametrize("email", OTHERS)
-def test_c0_7_who_is_disabled_does_not_come_back_without_the_address_or_with_another(
+def test_c0_7_a_disabled_user_stays_disabled_without_the_address_or_with_another(
     client: TestClient, email: str | None
 ) -> None:
     user = add(client, email="eve@x.example")
@@ -194,7 +194,7 @@ def test_c0_7_who_is_disabled_does_not_come_back_without_the_address_or_with_ano
 
 
 @pytest.mark.parametrize("email", OTHERS)
-def test_c0_7_who_is_demoted_stays_demoted_without_the_address_or_with_another(
+def test_c0_7_a_demoted_user_stays_demoted_without_the_address_or_with_another(
     client: TestClient, email: str | None
 ) -> None:
     add(client, email="ed@x.example", role="EDITOR")
@@ -203,7 +203,7 @@ def test_c0_7_who_is_demoted_stays_demoted_without_the_address_or_with_another(
     assert reads(client, token("sub-1", "TENANT_ADMIN", email=email)) == 200
 
 
-def test_c0_7_who_was_seen_before_the_record_was_made_is_known_by_it(client: TestClient) -> None:
+def test_c0_7_a_record_applies_to_a_subject_that_was_bound_before(client: TestClient) -> None:
     assert reads(client, token("sub-1", "EDITOR", email="eve@x.example")) == 200
     allow(client, add(client, email="eve@x.example"), False)
     for email in (None, "eve@x.example", "new@x.example"):
@@ -224,7 +224,7 @@ def test_c0_7_a_token_that_can_be_anybodys_is_let_in_nowhere(client: TestClient,
     allow(client, add(client, email="eve@x.example"), False)
     for subject in ("never-seen", "s" * 5000):
         assert reads(client, token(subject, "EDITOR", email=email)) == 403
-    # Unless an operator has made a record for its subject.
+    # Unless an operator has created a user with its subject as the id.
     add(client, email="machine@x.example", user_id="never-seen")
     assert reads(client, token("never-seen", "EDITOR", email=email)) == 200
 
@@ -249,7 +249,7 @@ def test_c0_7_a_tenant_admin_does_not_lock_out_a_peer_by_their_subject(client: T
     assert reads(client, peer, "/leads") == 200
     by_address = client.post("/users", headers=mallory, json={"email": "new@x.example"})
     assert by_address.status_code == 201
-    # The subject of one issuer is not that of another, and one tenant's record is not another's.
+    # Subjects belong to one issuer, and records to one tenant.
     assert reads(client, token("peer", "EDITOR", email=None, issuer="https://pool.example")) == 403
     allow(client, add(client, "zeta", email="peer@x.example"), False, "zeta")
     both = token("peer", "TENANT_ADMIN", "acme", "zeta", email=None)
@@ -270,7 +270,7 @@ def test_c0_7_a_token_without_the_address_cannot_change_its_own_users_record(cli
         assert client.delete(f"/users/{own}", headers=admin).status_code == 403
 
 
-def test_c0_7_an_installation_may_let_in_only_who_is_on_record(tmp_path: Path) -> None:
+def test_c0_7_an_installation_can_reject_unknown_users(tmp_path: Path) -> None:
     with opened(tmp_path, unknown_users="refuse") as client:
         add(client, email="eve@x.example")
         assert reads(client, token("sub-1", "EDITOR", email="eve@x.example")) == 200
@@ -317,7 +317,7 @@ def test_c0_11_current_roles_are_two_reads_and_a_binding_is_stored(site: Site) -
     site.sent()
     store = site.acme.store
     found = site.run(current_roles(store, "subject", "Ed@example.org", ["TENANT_ADMIN"]))
-    # The first sight is written down.
+    # The first token writes the binding.
     assert site.sent() == ["GetItem", "PutItem", "BatchGetItem"]
     assert found == frozenset({"EDITOR", "RENDERER"})
     for email in ("Ed@example.org", None):

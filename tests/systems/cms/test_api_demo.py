@@ -1,4 +1,4 @@
-"""The demo: its data is there, its credentials work, and starting it again makes nothing twice."""
+"""The demo: its data and its credentials work, and a second start creates nothing twice."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from solotable.web.bind import bind_port
 from tests.waiting import wait_until
 
 
-def test_the_demo_makes_two_tenants_and_says_what_to_try(
+def test_the_demo_creates_two_tenants_and_prints_commands_to_try(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert demo.main(["--seed-only", "--folder", str(tmp_path)]) == 0
@@ -45,7 +45,7 @@ def test_a_port_that_is_in_use_is_one_sentence(tmp_path: Path, capsys: pytest.Ca
     assert shown.endswith("); choose another with --port.\n")
 
 
-def test_the_five_lines_answer_as_they_say(tmp_path: Path) -> None:
+def test_the_five_commands_of_the_demo_work(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'cms.db'}"
     asyncio.run(demo.prepare(url))
     keys = demo.credentials()
@@ -92,7 +92,7 @@ def test_without_authentication_only_the_public_site_answers(tmp_path: Path) -> 
 
 @pytest.fixture
 def serving(tmp_path: Path) -> Iterator[Callable[[Sequence[str]], str]]:
-    """Start the demo's own server on a free port, with these proxies trusted; return where it is."""
+    """Start the demo's server on a free port with these trusted proxies; return its URL."""
     url = f"sqlite:///{tmp_path / 'cms.db'}"
     asyncio.run(demo.prepare(url))
     stack = ExitStack()
@@ -138,8 +138,8 @@ def test_no_header_makes_one_visitor_many(serving: Callable[[Sequence[str]], str
     assert visits(serving([]), lambda number: f"198.51.100.{number}") == [202] * 30 + [429]
 
 
-def test_a_trusted_proxy_says_who_the_visitor_is(serving: Callable[[Sequence[str]], str]) -> None:
+def test_a_trusted_proxy_names_the_visitors_address(serving: Callable[[Sequence[str]], str]) -> None:
     base = serving(["127.0.0.1"])
     assert visits(base, lambda number: f"198.51.100.{number}") == [202] * 31
-    # What a visitor writes in front of the address that the proxy appends counts for nothing.
+    # Addresses that the visitor sends, before the one that the proxy appends, are ignored.
     assert visits(base, lambda number: f"203.0.113.{number}, 192.0.2.7") == [202] * 30 + [429]

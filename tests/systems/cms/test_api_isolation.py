@@ -1,4 +1,4 @@
-"""Tenants over HTTP: whatever a caller of one sends, nothing of the other is seen or changed (S0.17, C0.7).
+"""Isolation over HTTP: no request of one tenant reads or changes data of another (S0.17, C0.7).
 
 All of it is made from the route table: headers, ids, cursors and bodies of the other tenant, to every route
 with every role. What the other tenant holds is marked, and is compared before and after.
@@ -41,14 +41,14 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
 
 
 def everything(api: Api, tenant: str) -> dict[str, str]:
-    """Return what a tenant's administrator sees, by route."""
+    """Return the responses for a tenant's administrator, by route."""
     reads = [each for each in OPERATIONS if each.method == "GET" and "TENANT_ADMIN" in each.roles]
     answers = {str(each): api.send(each, "TENANT_ADMIN", tenant=tenant) for each in reads}
     return {name: answer.text for name, answer in answers.items() if answer.is_success}
 
 
 def scoped(operation: Operation, role: str) -> bool:
-    """Say whether a role sees one tenant through a route: tenants themselves are shown to who reaches all."""
+    """Return whether a role reads one tenant by a route; GLOBAL_ADMIN and RENDERER list all tenants."""
     return role not in EVERYWHERE or "x-tenant-id" in operation.parameters
 
 
@@ -77,7 +77,7 @@ def test_s0_17_c0_7_ids_of_another_tenant_are_not_there(api: Api, operation: Ope
 
 
 @pytest.mark.parametrize("operation", [each for each in OPERATIONS if each.public], ids=str)
-def test_s0_17_the_host_alone_says_whose_site_it_is(api: Api, operation: Operation) -> None:
+def test_s0_17_the_host_alone_decides_the_site(api: Api, operation: Operation) -> None:
     for spoof in (
         {"x-tenant-id": "zeta"},
         {"x-forwarded-host": "zeta.example"},
@@ -102,7 +102,7 @@ def foreign_cursors(api: Api) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("operation", LISTS, ids=str)
-def test_s0_17_cursors_of_another_tenant_are_refused(
+def test_s0_17_cursors_of_another_tenant_are_rejected(
     api: Api, operation: Operation, foreign_cursors: dict[str, str]
 ) -> None:
     role = "TENANT_ADMIN" if operation.roles else None

@@ -1,4 +1,4 @@
-"""Visitors' forms are limited: by where they come from, and by the address that they name."""
+"""Rate limits of visitors' forms: by network address, and by the e-mail address in the form."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def test_an_address_sends_five_messages_an_hour_and_the_sixth_gets_a_retry_after
     assert api.ask("POST", "/contact", tenant="zeta", json=message("eve@spam.example")).status_code == 202
 
 
-def test_who_names_ever_new_addresses_is_limited_by_where_it_comes_from(api: Api) -> None:
+def test_a_sender_of_ever_new_addresses_is_limited_by_its_network_address(api: Api) -> None:
     answers = [api.ask("POST", "/contact", json=message(f"m{n}@spam.example")).status_code for n in range(40)]
     # Some were sent when the site was filled.
     assert answers.count(202) >= 20
     assert answers[-1] == 429
-    # Other forms, and other sites, are not its.
+    # Other forms and other sites have separate limits.
     consent = {"visitor_id": "v-1", "choices": {"ads": False}, "policy_version": "1"}
     assert api.ask("POST", "/consent", json=consent).status_code == 201
     assert api.ask("POST", "/contact", tenant="zeta", json=message("m@spam.example")).status_code == 202

@@ -1,4 +1,4 @@
-"""Hard rule 2 (S0.16) over the app's own route table: every list route reads with a projection.
+"""Hard rule 2 (S0.16) for every route of the app: a list route reads with a projection.
 
 A list route is one whose answer is a page of rows. A new one is found here by its answer alone; it fails if
 it reads whole items, or if it cannot be asked with what `VARIANTS` and the document say.
@@ -19,7 +19,7 @@ from tests.systems.http import Operation
 
 from .api import OPERATIONS, Api, running
 
-#: Attributes that no list sends: long texts, and what visitors and administrators keep to themselves.
+#: Attributes that no list sends: long texts, and private data of visitors and administrators.
 LONG = {"blocks", "seo", "description", "text", "data", "settings"}
 #: Queries of a route that lead to other reads than the route alone does.
 VARIANTS: dict[str, list[dict[str, str]]] = {
@@ -31,7 +31,7 @@ VARIANTS: dict[str, list[dict[str, str]]] = {
 
 
 def pages_of(operation: Operation) -> bool:
-    """Whether an operation answers with pages of rows."""
+    """Return whether an operation returns pages of a list."""
     schema = operation.document.get("responses", {}).get("200", {}).get("content", {})
     found = schema.get("application/json", {}).get("schema", {})
     refs = [each.get("$ref", "") for each in (found, *found.get("anyOf", ()))]
@@ -57,7 +57,7 @@ def test_s0_16_every_list_route_is_found() -> None:
 
 
 class Noting:
-    """An engine that notes what it is asked."""
+    """An engine that records its requests."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
@@ -105,7 +105,7 @@ def test_s0_16_every_list_reads_with_a_projection(
         assert each.projection, each
         assert not LONG & {path[0] for path in each.projection} or operation.path == "/audit/graph"
     assert not [each for each in noting.requests if isinstance(each, BatchGetItem)]
-    # Whether the tenant is open; and for the graph its menus.
+    # Whether the tenant is active; and for the graph its menus.
     assert sum(isinstance(each, GetItem) for each in noting.requests) <= 1 + (
         operation.path == "/audit/graph"
     )

@@ -1,4 +1,4 @@
-"""The API as editors and browsers meet it: entity tags, cursors, problems, hosts, the site, inert markup."""
+"""The API for editors and browsers: entity tags, cursors, problems, hosts, the site, inert markup."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def test_a_page_that_the_browser_has_is_not_sent_again(api: Api) -> None:
 
 
 class Elements(HTMLParser):
-    """Collects what a browser would make of a page."""
+    """Collects the elements and attributes of an HTML page."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Who may ask for what, over the app's own route table: every route with every role and with none."""
+"""Roles: every route of the app with every role, and without a credential."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ G = {"GLOBAL_ADMIN"}
 A = G | {"TENANT_ADMIN"}
 E = A | {"EDITOR"}
 R = E | {"RENDERER"}
-#: The endpoints of system 0 as they are written in the requirements; RENDERER reads beside them.
+#: The endpoints of system 0 as in the requirements; RENDERER reads too.
 WRITTEN = {
     "GET /content": R,
     "POST /content": E,
@@ -84,14 +84,14 @@ WRITTEN = {
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """A CMS that only refused requests meet."""
+    """A CMS for requests that are rejected."""
     with running(tmp_path_factory.mktemp("refused")) as made:
         yield made
 
 
 @pytest.fixture(scope="module")
 def used(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """A CMS that is changed by every test."""
+    """A CMS that tests change."""
     with running(tmp_path_factory.mktemp("used")) as made:
         yield made
 
@@ -101,7 +101,7 @@ def test_the_written_endpoints_are_there_with_their_roles() -> None:
     assert {name: found.get(name) for name in WRITTEN} == WRITTEN
 
 
-def test_every_route_says_who_may_ask_and_is_documented() -> None:
+def test_every_route_declares_its_roles_and_is_documented() -> None:
     app = create_app("sqlite://")
     documented = {(method.upper(), path) for path, item in app.openapi()["paths"].items() for method in item}
     assert len(documented) == len(OPERATIONS)
@@ -125,23 +125,23 @@ def test_no_page_can_lie_in_the_shadow_of_a_route() -> None:
 
 
 @pytest.mark.parametrize("operation", [each for each in OPERATIONS if not each.public], ids=str)
-def test_who_lacks_the_role_is_refused(api: Api, operation: Operation) -> None:
+def test_a_caller_without_the_role_is_rejected(api: Api, operation: Operation) -> None:
     check_without_the_role(api, operation, ROLES)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=str)
-def test_who_has_the_role_is_let_in(used: Api, operation: Operation) -> None:
+def test_a_caller_with_the_role_is_accepted(used: Api, operation: Operation) -> None:
     check_with_the_role(used, operation, "zeta")
 
 
 @pytest.mark.parametrize("operation", [each for each in OPERATIONS if each.method == "GET"], ids=str)
-def test_reading_succeeds_for_who_may(api: Api, operation: Operation) -> None:
+def test_reading_succeeds_with_the_role(api: Api, operation: Operation) -> None:
     role = next((role for role in ("TENANT_ADMIN", "GLOBAL_ADMIN") if role in operation.roles), None)
     answer = api.send(operation, role)
     assert answer.status_code == 200, answer.text
 
 
-def test_who_reaches_several_tenants_names_one(api: Api) -> None:
+def test_a_caller_with_several_tenants_selects_one(api: Api) -> None:
     for role in ("GLOBAL_ADMIN", "RENDERER"):
         answer = api.client.get("/content", headers={"x-api-key": f"key-of-{role}-all-0123456789"})
         assert answer.status_code == 400
@@ -163,7 +163,7 @@ def test_users_cannot_change_their_own_role_or_manage_a_higher_one(api: Api) -> 
     assert own.status_code == 422  # no role that can be given
 
 
-def test_a_customer_downloads_what_a_lead_may_have_and_nothing_behind_a_purchase(used: Api) -> None:
+def test_a_customer_downloads_resources_for_leads_and_none_for_purchases(used: Api) -> None:
     file = {"name": 'a"\r\n.gif', "mime": "image/gif", "size": 16, "gate": "purchase"}
     gated = used.ask("POST", "/resources/upload", "TENANT_ADMIN", json=file).json()["id"]
     used.ask("PUT", f"/resources/{gated}/bytes", "TENANT_ADMIN", content=b"GIF89a" + bytes(10))

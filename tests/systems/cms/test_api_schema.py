@@ -1,4 +1,4 @@
-"""The OpenAPI document: complete, with examples that are true; and requests made of it never end in a 500.
+"""The OpenAPI document: complete, with valid examples; requests generated from it never cause a 500.
 
 Schemathesis makes the requests, those that fit the document and those that do not. They go to the running
 app as a global administrator's, so that nothing is refused before it is looked at.
@@ -20,7 +20,7 @@ from .api import OPERATIONS, Api, running
 
 DOCUMENT = create_app("sqlite://").openapi()
 FUZZED = fuzzed(DOCUMENT)
-#: Every text is a path, so nothing fails to fit the site itself.
+#: Every text is a path, so no request fails to match the site.
 UNFIT = [
     each for each in FUZZED if (each.body or each.query or each.path_parameters) and each.path != "/{path}"
 ]
@@ -28,7 +28,7 @@ UNFIT = [
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    """A CMS that is asked all kinds of things."""
+    """A CMS for generated requests."""
     with running(tmp_path_factory.mktemp("fuzzed")) as made:
         yield made
 
@@ -47,7 +47,7 @@ def test_the_examples_fit_their_schemas(name: str) -> None:
 
 
 def ask(api: Api, operation: Any, mode: GenerationMode) -> None:
-    # What a tenant is would be changed for all that come after.
+    # A change of the tenant would affect all later requests.
     protected = operation.path == "/tenants/{tenant}" and operation.method == "put"
     fuzz(api, operation, mode, role="GLOBAL_ADMIN", known=None if protected else api.ids["acme"])
 

@@ -1,4 +1,4 @@
-"""The sitemap: read once and remembered, in parts where it is long, and never more than is published."""
+"""The sitemap: cached, in parts if it is long, and with published pages only."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_s0_14_c0_11_the_sitemap_is_read_once_and_remembered(site: Site) -> None
     assert site.sent() == ["Query"]
 
 
-def test_s0_17_the_sitemap_has_what_is_published_of_its_own_tenant_only(site: Site) -> None:
+def test_s0_17_the_sitemap_has_the_published_pages_of_one_tenant_only(site: Site) -> None:
     page = site.page("/shown")
     for status in ("draft", "review", "archived"):
         site.page(f"/{status}-page", status=status)
@@ -89,7 +89,7 @@ def test_exactly_one_file_has_no_index(site: Site) -> None:
     assert "<urlset" in whole
 
 
-def test_what_is_remembered_has_a_limit(site: Site) -> None:
+def test_the_cache_of_sitemaps_has_a_limit(site: Site) -> None:
     sitemaps = Sitemaps(max_characters=10)
     text(site, sitemaps)
     site.sent()

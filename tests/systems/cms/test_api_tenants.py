@@ -1,4 +1,4 @@
-"""Tenants and their visitors over HTTP: closing and erasing, forms, messages, settings, what does not fit."""
+"""Tenants and their visitors over HTTP: closing, erasing, forms, messages, settings, invalid data."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_a_suspended_tenant_is_not_served_and_a_closed_one_gives_its_domain_back
     assert api.ask("GET", "/", tenant="shut").status_code == 200
 
 
-def test_c0_14_a_closed_tenant_is_erased_by_who_confirms_it(api: Api) -> None:
+def test_c0_14_a_closed_tenant_is_erased_after_a_confirmation(api: Api) -> None:
     draft = {"id": "ended", "name": "Ended", "domain": "ended.example"}
     assert api.ask("POST", "/tenants", "GLOBAL_ADMIN", json=draft).status_code == 201
     page = api.ask("POST", "/content", "GLOBAL_ADMIN", "ended", json={"title": "x"})
@@ -90,7 +90,7 @@ def test_stored_data_that_does_not_fit_is_a_500_without_its_values(
     assert "needle" not in problem(refused, 422)["detail"]
 
 
-def test_c0_13_a_strangers_form_tells_nothing_about_who_is_known(api: Api) -> None:
+def test_c0_13_a_visitors_form_does_not_reveal_known_addresses(api: Api) -> None:
     known = api.ask("POST", "/leads", json={"email": "Customer@ACME.example", "name": "Mallory"})
     new = api.ask("POST", "/leads", json={"email": "new@acme.example"})
     assert (known.status_code, known.json()) == (new.status_code, new.json()) == (202, {"received": True})
@@ -129,7 +129,7 @@ def test_c0_7_a_form_needs_the_origin_of_its_own_site(api: Api, path: str, body:
     assert api.client.post(path, json=body, headers=own).is_success
 
 
-def test_messages_are_kept_with_the_lead_and_erased_with_it(api: Api) -> None:
+def test_messages_are_stored_with_the_lead_and_erased_with_it(api: Api) -> None:
     for text in ("First question", "Second question"):
         answer = api.ask("POST", "/contact", json={"email": "writer@x.example", "message": text})
         assert answer.status_code == 202
@@ -171,7 +171,7 @@ def test_b0_3_settings_are_hidden_until_they_are_declared_public(api: Api) -> No
         refused = api.ask("PUT", "/settings/public", "TENANT_ADMIN", json={"paths": [wrong]})
         problem(refused, 422)
     problem(api.ask("PUT", "/settings/public", "TENANT_ADMIN", json={"paths": ["/a"] * 201}), 422)
-    # What is declared public of one tenant is hidden in another, and strangers see none of it.
+    # The public settings of one tenant are hidden in another, and visitors see none of them.
     api.ask("PUT", "/settings", "TENANT_ADMIN", "zeta", json={"pay": {"mode": "live"}})
     assert api.ask("GET", "/settings", "EDITOR", "zeta").json()["pay"] == "********"
     for path in ("/settings", "/settings/public", "/settings/secrets"):

@@ -199,7 +199,7 @@ def test_b0_3_settings_in_a_list_keep_their_secrets_when_they_come_back_hidden(s
         "hooks": [{"secret": "s-a"}, {"secret": "s-b"}, None],
         "nested": [[{"token": "t"}]],
     }
-    # Moved and shortened: each keeps its own, and none gets another's.
+    # Moved and removed entries: each keeps its own secret.
     site.run(settings_.merge({"hooks": [shown["hooks"][1], {"url": "d", "secret": "s-d"}]}))
     assert site.run(settings_.secrets())["hooks"] == [{"secret": "s-b"}, {"secret": "s-d"}]
     for changed in ({"url": "evil", "secret": HIDDEN}, {"inner": [{"secret": HIDDEN}]}):
@@ -266,7 +266,7 @@ def test_bytes_that_are_here_are_not_replaced(site: Site, tmp_path: Path) -> Non
 
 
 class _Bucket:
-    """As much of boto3's S3 client as reading takes."""
+    """The part of boto3's S3 client that reads."""
 
     class meta:  # noqa: N801  # boto3's name
         class config:  # noqa: N801

@@ -68,7 +68,7 @@ def test_s0_24_a_record_names_its_actor_readably(site: Site) -> None:
     assert newest.request_id == "r-1"
 
 
-def test_s0_25_a_record_names_what_was_done_to_by_its_title(site: Site) -> None:
+def test_s0_25_a_record_names_its_target_by_title(site: Site) -> None:
     page = site.page("/a", title="About us")
     site.run(site.acme.comments.post(page.node_id, author_name="Vi", body="Hi"))
     site.run(site.acme.leads.capture("vi@example.org"))
@@ -102,7 +102,7 @@ def test_s0_26_a_record_can_be_read_without_another_query(site: Site) -> None:
     assert "needle" not in repr((deleted, updated, created))
 
 
-def test_c0_12_an_event_that_is_delivered_again_is_kept_once(site: Site) -> None:
+def test_c0_12_an_event_that_is_delivered_twice_is_stored_once(site: Site) -> None:
     site.page("/a")
     site.deliver()
     before = site.keys("AUDIT#")
@@ -125,7 +125,7 @@ def test_c0_12_the_event_is_in_the_transaction_and_a_failed_write_leaves_none(si
     assert sum("_outbox" in repr(action) for action in request.actions) == 1
 
 
-def test_c0_14_the_trail_is_kept_for_400_days(site: Site) -> None:
+def test_c0_14_the_trail_is_stored_for_400_days(site: Site) -> None:
     site.page("/a")
     site.deliver()
     (record, *_) = site.run(site.acme.trail.list())

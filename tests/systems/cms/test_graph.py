@@ -33,7 +33,7 @@ def linking(*paths: str) -> list[dict[str, Any]]:
     return [{"type": "text", "content": [{"marks": [{"type": "link", "href": path}]}]} for path in paths]
 
 
-def test_b0_1_pages_know_what_they_link_to_and_what_links_to_them(site: Site) -> None:
+def test_b0_1_pages_have_outgoing_and_incoming_links(site: Site) -> None:
     about = site.page("/about", blocks=linking("/team", "/About/#top", "/gone", "https://other.example/team"))
     team = site.page("/team", blocks=[{"buttonLink": "http://WWW.acme.example:80/about?x=1"}])
     draft = site.page("/draft", status="draft", blocks=linking("/lonely"))

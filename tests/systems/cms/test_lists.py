@@ -1,4 +1,4 @@
-"""What lists read and cost: S0.6, S0.9, S0.13-S0.16, C0.2, and what a write is predicted to cost."""
+"""The reads and the cost of lists: S0.6, S0.9, S0.13-S0.16, C0.2, and the predicted cost of writes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .site import Site
 LARGE = [{"type": "text", "text": "x" * 40_000}]
 
 
-def test_s0_6_a_product_is_kept_under_its_id(site: Site) -> None:
+def test_s0_6_the_key_of_a_product_has_its_id(site: Site) -> None:
     product = site.run(
         site.acme.products.create(ProductDraft(title="Lamp", price=Decimal("12.50"), description="d" * 9000))
     )
@@ -131,11 +131,11 @@ def test_c0_2_a_list_of_large_pages_costs_no_more_than_their_metadata(site: Site
     assert len(listed) == 50
     metadata = 50 * 400  # bytes, generously
     assert site.journal.rcu <= math.ceil(metadata / 4096) / 2
-    # Nothing is fetched from the table. DynamoDB Local ends pages of an index by the size of whole items.
+    # No item is read from the table. DynamoDB Local ends pages of an index by the size of whole items.
     assert set(site.sent()) == {"Query"}
 
 
-def test_an_update_costs_exactly_what_its_items_do(site: Site) -> None:
+def test_an_update_costs_the_sum_of_its_items(site: Site) -> None:
     page = site.page("/a", blocks=LARGE)
     site.journal.clear()
     site.run(site.acme.contents.update(page.node_id, ContentPatch(title="New"), version=1))

@@ -1,4 +1,4 @@
-"""Products by their slugs (B0.2): unique in a tenant, two reads, redirects that tell nothing hidden."""
+"""Products by their slugs (B0.2): unique in a tenant, two reads, redirects that reveal no hidden product."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every row and every trap of the CMS has a test that bears its number, and the page lists it."""
+"""Every requirement and trap of the CMS has a test with its number, and the page lists it."""
 
 from __future__ import annotations
 
@@ -18,5 +18,5 @@ def test_every_number_has_a_test_and_a_row_on_the_page() -> None:
 
 def test_the_linter_finds_nothing_but_the_partition_of_the_system() -> None:
     found = {(each.code, each.entity) for each in lint(cms) if each.severity != "note"}
-    # S0.2 puts tenants into one partition; C0.11 says what to do about it: answers are kept for a while.
+    # S0.2 puts tenants into one partition; C0.11 requires a cache of their reads.
     assert found == {("ST201", "TenantConfig")}

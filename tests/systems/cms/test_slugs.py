@@ -1,4 +1,4 @@
-"""Paths of pages: what is clean already is found to be so at once, and no page's path is another route's."""
+"""Slugs: the fast path for normal ones, and no page can have the path of another route."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTHING = re.compile("(?!)")
 
 
 @given(st.text(alphabet="abzAZ09-/_. \u00fc\u2170\uff0f", max_size=30).map("/".__add__))
-def test_the_quick_way_gives_what_cleaning_does(path: str) -> None:
+def test_the_fast_path_gives_the_normal_form(path: str) -> None:
     def cleaned(quick: re.Pattern[str]) -> str:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(slugs, "_NORMAL", quick)

@@ -1,4 +1,4 @@
-"""Tenants, their isolation, their settings and people: S0.1, S0.2, S0.12, S0.17, C0.7-C0.11."""
+"""Tenants, their isolation, their settings and users: S0.1, S0.2, S0.12, S0.17, C0.7-C0.11."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from solotable.systems.cms import (
 from .site import Site
 
 
-def test_s0_1_entities_lie_under_their_tenant_or_system_and_others_are_refused(site: Site) -> None:
+def test_s0_1_entities_are_in_a_tenants_partition_or_system_and_others_are_rejected(site: Site) -> None:
     site.page("/about")
     site.run(site.acme.leads.capture("a@example.org"))
     for item in site.raw():
@@ -178,7 +178,7 @@ def test_s0_17_one_tenant_never_reaches_another(site: Site) -> None:
     assert site.run(site.acme.contents.get(page.node_id)) == page
 
 
-def test_c0_7_an_entity_or_cursor_of_another_tenant_is_refused(site: Site) -> None:
+def test_c0_7_an_entity_or_cursor_of_another_tenant_is_rejected(site: Site) -> None:
     page = site.page("/about")
     for number in range(3):
         site.page(f"/more{number}")
@@ -196,7 +196,7 @@ def test_c0_7_an_entity_or_cursor_of_another_tenant_is_refused(site: Site) -> No
         site.run(site.zeta.store.get(TenantConfig, id="acme"))
 
 
-def test_c0_8_who_serves_all_tenants_takes_comments_in_each_of_them(site: Site) -> None:
+def test_c0_8_a_program_for_all_tenants_creates_comments_in_each_of_them(site: Site) -> None:
     for tenant in ("acme", "zeta"):
         services = site.of(tenant)
         home = site.run(services.routes.resolve("/"))
@@ -221,7 +221,7 @@ def test_c0_9_every_partition_of_an_index_has_its_tenant_inside(site: Site) -> N
     assert {"Content", "Product", "Lead", "Signal", "TenantConfig"} <= seen
 
 
-def test_c0_10_of_many_who_want_one_domain_one_gets_it(site: Site) -> None:
+def test_c0_10_one_of_many_concurrent_requests_gets_a_domain(site: Site) -> None:
     async def race() -> list[Any]:
         drafts = [TenantDraft(id=f"t{number}", name="T", domain="Same.example") for number in range(6)]
         return await asyncio.gather(*map(site.tenants.create, drafts), return_exceptions=True)
@@ -271,7 +271,7 @@ def test_c0_14_a_closed_tenant_is_erased_with_everything_and_an_open_one_is_not(
     assert (bounded.done, bounded.removed >= 3) == (False, True)
     whole = site.run(erase_tenant(site.db, "acme"))
     assert (whole.tenant, whole.done) == ("acme", True)
-    # The lock of the user's address goes with the user, and is not counted.
+    # The lock of the user's address is removed with the user, and not counted.
     assert bounded.removed + whole.removed == len(acme) - 1 == 14
     left = site.raw()
     assert [item for item in left if "acme" in item["PK"]["S"]] == []

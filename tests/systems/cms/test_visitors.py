@@ -1,4 +1,4 @@
-"""Comments, leads, consents, and what an erasure leaves: S0.7, S0.8, S0.11, C0.4, C0.13, C0.14."""
+"""Comments, leads, consents, and the results of an erasure: S0.7, S0.8, S0.11, C0.4, C0.13, C0.14."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ def test_s0_7_only_approved_comments_are_shown_and_without_addresses(site: Site)
     assert site.run(site.acme.comments.inbox()).items == []
 
 
-def test_s0_7_there_are_no_comments_on_what_is_not_published(site: Site) -> None:
+def test_s0_7_unpublished_pages_take_no_comments(site: Site) -> None:
     draft = site.page("/soon", status="draft")
     for page_id in (draft.node_id, "nothing"):
         with pytest.raises(NotFound):
             site.run(site.acme.comments.post(page_id, author_name="Vi", body="?"))
 
 
-def test_c0_4_comments_and_consents_of_one_millisecond_are_all_kept(site: Site) -> None:
+def test_c0_4_comments_and_consents_of_one_millisecond_are_all_stored(site: Site) -> None:
     page = site.page("/a")
 
     async def flood() -> None:
@@ -254,7 +254,7 @@ def test_c0_14_a_consent_and_a_comment_know_their_limits(site: Site) -> None:
         Consent(visitor_id="", at=site.now(), choices={}, policy_version="1")
 
 
-def test_what_does_not_fit_is_refused_without_being_repeated(site: Site) -> None:
+def test_invalid_values_are_rejected_without_being_repeated(site: Site) -> None:
     page = site.page("/a")
     acme, long = site.acme, "needle" * 900
     for attempt in (

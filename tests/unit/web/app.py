@@ -1,4 +1,4 @@
-"""A small app over one entity, which the tests of this room ask."""
+"""A small app with one entity, for the tests of solotable.web."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ KEYS = [
 
 
 class Thing(Entity, table=shop):
-    """What is kept."""
+    """A stored entity."""
 
     key = Key("TENANT#{tenant_id}", "THING#{thing_id}")
     events = Outbox(title="name")
@@ -56,12 +56,12 @@ class Thing(Entity, table=shop):
     @pattern
     @classmethod
     def every(cls) -> Query[Thing]:
-        """Return all."""
+        """All things of a tenant."""
         return cls.key.query()
 
 
 class NewThing(BaseModel):
-    """What is sent."""
+    """A request body."""
 
     thing_id: str
     name: str
@@ -73,7 +73,7 @@ async def resolve(database: AsyncDatabase, host: str) -> str | None:
 
 
 def make(**settings: Any) -> FastAPI:
-    """Return the app, fitted with these settings besides the usual."""
+    """Return the app, installed with the usual settings and these."""
     app = FastAPI(lifespan=lifespan("sqlite://", shop))
     usual: dict[str, Any] = {"auth": Auth(api_keys=KEYS), "resolve_host": resolve}
     install(app, **(usual | settings))
@@ -118,7 +118,7 @@ def make(**settings: Any) -> FastAPI:
 
 @contextmanager
 def client(app: FastAPI, key: str | None = None, **headers: str) -> Iterator[TestClient]:
-    """Give a client of an app that runs."""
+    """Yield a client of the running app."""
     given = headers | ({} if key is None else {"x-api-key": key})
     with TestClient(app, headers=given, base_url="http://shop.example") as opened:
         yield opened

@@ -1,4 +1,4 @@
-"""Credentials of a request: one, verified, or none at all."""
+"""Authentication: API keys and tokens, wrong credentials, and requests without one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AUTH = Auth(
 )
 
 
-def test_a_key_and_a_token_say_who_asks() -> None:
+def test_a_key_and_a_token_identify_the_principal() -> None:
     with shop.client(shop.make(auth=AUTH)) as http:
         by_key = http.get("/me", headers={"x-api-key": shop.EDITOR_KEY})
         by_token = http.get("/me", headers={"authorization": f"Bearer {hs()}"})
@@ -51,7 +51,7 @@ def test_a_key_and_a_token_say_who_asks() -> None:
     ],
 )
 @pytest.mark.parametrize("path", ["/me", "/visitor", "/things"])
-def test_a_wrong_credential_is_refused_also_where_none_is_needed(
+def test_a_wrong_credential_is_rejected_even_where_none_is_needed(
     headers: list[tuple[str, str]], path: str
 ) -> None:
     raw = [(name.encode(), value.encode()) for name, value in headers]
@@ -84,7 +84,7 @@ def test_every_key_is_compared_in_constant_time(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(hmac, "compare_digest", compare)
     Auth(api_keys=shop.KEYS).verify_key(shop.EDITOR_KEY)
-    # Also those after the one that fits.
+    # The keys after the matching one are compared too.
     assert len(compared) == len(shop.KEYS)
 
 
@@ -100,7 +100,7 @@ def test_a_role_is_needed_where_it_is_asked_for() -> None:
         requires()
 
 
-def test_keys_that_are_not_safe_are_refused() -> None:
+def test_unsafe_keys_are_rejected() -> None:
     for bad in (
         lambda: ApiKey.of("short", id="k", roles=[], tenants=[]),
         lambda: ApiKey.of("x" * 30, id="k", roles="ADMIN", tenants=[]),
@@ -112,5 +112,5 @@ def test_keys_that_are_not_safe_are_refused() -> None:
             bad()
 
 
-def test_a_key_is_kept_nowhere() -> None:
+def test_a_key_is_not_stored() -> None:
     assert shop.EDITOR_KEY not in repr(shop.KEYS[0])

@@ -24,7 +24,7 @@ TOKENS = JwtSettings(
 
 
 class Records:
-    """What an app knows of its people, by tenant."""
+    """The users of an app, by tenant."""
 
     def __init__(self, **roles: frozenset[str]) -> None:
         self.roles = roles
@@ -85,7 +85,7 @@ def test_roles_are_those_of_the_tenant_and_without_one_those_of_all() -> None:
         assert http.get("/me", headers={**bearer(*many), "x-tenant-id": "t3"}).status_code == 200
 
 
-def test_who_reaches_all_tenants_or_none_is_not_looked_up() -> None:
+def test_principals_of_all_tenants_or_none_are_not_looked_up() -> None:
     records = Records(acme=frozenset())
     with client(app(records)) as http:
         for held in (bearer("acme", role="ROOT"), bearer()):

@@ -1,4 +1,4 @@
-"""Entity tags are versions: 412 for another one, and nothing else matches."""
+"""Entity tags are versions: another version is a 412, and other tags never match."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from solotable.web.http.etags import parse_if_match, require_if_match
 from . import app as shop
 
 
-def test_a_version_goes_both_ways() -> None:
+def test_a_version_survives_the_round_trip() -> None:
     for version in (0, 1, 10**17):
         assert parse_if_match(etag(version)) == version
     assert parse_if_match(" * ") is ANY
@@ -21,14 +21,14 @@ def test_a_version_goes_both_ways() -> None:
 @pytest.mark.parametrize(
     "text", ['W/"1"', '"abc"', '""', '"1.0"', '"-1"', '"' + "9" * 30 + '"', '"١"'.encode().decode("latin-1")]
 )
-def test_a_tag_that_cannot_be_ours_never_matches(text: str) -> None:
+def test_a_tag_that_is_not_a_version_never_matches(text: str) -> None:
     with pytest.raises(HTTPException) as refused:
         parse_if_match(text)
     assert refused.value.status_code == 412
 
 
 @pytest.mark.parametrize("text", ["", "1", '"1', '1"', '"1", "2"', "w/1", '"a"b"', "**"])
-def test_what_is_no_tag_is_refused(text: str) -> None:
+def test_texts_that_are_not_tags_are_rejected(text: str) -> None:
     with pytest.raises(HTTPException) as refused:
         parse_if_match(text)
     assert refused.value.status_code == 400
@@ -77,7 +77,7 @@ def test_a_required_tag_that_is_missing_is_428() -> None:
         ("7", False),
     ],
 )
-def test_what_the_caller_has_already_need_not_be_sent(given: str, fresh: bool) -> None:
+def test_a_known_tag_is_not_modified(given: str, fresh: bool) -> None:
     request = Request({"type": "http", "headers": [(b"if-none-match", given.encode())]})
     assert not_modified(request, etag(7)) is fresh
     assert not not_modified(Request({"type": "http", "headers": []}), etag(7))

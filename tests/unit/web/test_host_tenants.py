@@ -1,4 +1,4 @@
-"""Host names: one form of each, owned or not, remembered within bounds."""
+"""Host names: their canonical form, their owners, and the bounded cache of both."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_the_owner_of_the_host_is_the_tenant() -> None:
         assert _get(http, ("host", "unknown.example")) == 404
         assert _get(http, ("host", "bad host")) == 400
         assert _get(http, ("host", "shop.example"), ("host", "evil.example")) == 400
-        # The header that chooses a tenant does nothing without a credential.
+        # x-tenant-id has no effect without a credential.
         assert _get(http, ("x-tenant-id", "zeta")) == 200
 
 
@@ -101,7 +101,7 @@ def test_a_forwarded_host_is_read_from_trusted_addresses_only() -> None:
             _with_a_thing(app, http)
             assert _get(http, elsewhere, forwarded) == status
             assert _get(http, elsewhere, forwarded, forwarded) in (400, 404)
-            # Who connects decides, not who they say that they are.
+            # The peer's address decides, not its headers.
             assert _get(http, elsewhere, ("x-forwarded-for", "10.0.0.8"), forwarded) == status
 
 
@@ -112,7 +112,7 @@ def test_trusted_hosts_are_addresses() -> None:
 
 
 class Directory:
-    """Owners that the test decides on, and how often they were asked for."""
+    """Owners that the test sets, and the lookups of them."""
 
     def __init__(self, **limits: float) -> None:
         self.owners: dict[str, str] = {"shop.example": "acme"}
@@ -193,7 +193,7 @@ def test_a_failure_is_not_remembered() -> None:
 
 
 def test_a_text_that_is_too_long_for_a_name_is_not_remembered() -> None:
-    # An Origin may have 64 KB, and thousands of them would be kept.
+    # An Origin may have 64 KB, and the cache would hold thousands of them.
     before = hostnames._canonical.cache_info().currsize
     assert canonical_host("a" * 60_000) is None
     assert hostnames._canonical.cache_info().currsize == before
@@ -220,7 +220,9 @@ def test_a_text_that_is_too_long_for_a_name_is_not_remembered() -> None:
         ("192.0.2.9", ["10.0.0.1"], "192.0.2.9"),
     ],
 )
-def test_the_client_is_whom_trusted_proxies_name(peer: str, forwarded: list[str], client: str) -> None:
+def test_the_client_is_the_address_that_trusted_proxies_name(
+    peer: str, forwarded: list[str], client: str
+) -> None:
     headers = [(b"x-forwarded-for", each.encode("latin-1")) for each in forwarded]
     found = TrustedProxies(["10.0.0.0/8"]).client_of(
         {"type": "http", "client": (peer, 5), "headers": headers}

@@ -1,4 +1,4 @@
-"""The door of the room, and the life of an app's database."""
+"""The exports of solotable.web, and the lifespan of an app's database."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from . import app as shop
 
 
 @pytest.mark.parametrize("missing", ["fastapi", "jwt", "cryptography", "idna"])
-def test_what_is_missing_is_named_with_the_way_to_get_it(missing: str) -> None:
+def test_a_missing_package_is_named_with_its_extra(missing: str) -> None:
     program = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         "try:\n    import solotable.web\n"
@@ -80,7 +80,7 @@ def test_page_parameters_have_bounds(query: str) -> None:
 
 
 @pytest.mark.parametrize("cursor", ["x", "é", "../..", "A" * 200, "null", "%00"])
-def test_cursors_that_were_made_up_are_refused(cursor: str) -> None:
+def test_made_up_cursors_are_rejected(cursor: str) -> None:
     with shop.client(shop.make(), key=shop.EDITOR_KEY) as http:
         answer = http.get("/things", params={"cursor": cursor})
         assert answer.status_code == 400

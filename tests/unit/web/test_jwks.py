@@ -1,4 +1,4 @@
-"""Keys of a provider: fetched seldom, kept through outages, rotated, and never by a caller's will."""
+"""JWKS keys: cached, rotated, used through outages, and fetched at a limited rate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def entry(kid: str, key: rsa.RSAPrivateKey = ONE, **changes: Any) -> dict[str, A
 
 
 class Provider:
-    """A provider whose answers, and the time, the test decides on."""
+    """A provider with responses and a clock that the test sets."""
 
     def __init__(self, *kids: str) -> None:
         self.now = 0.0
@@ -65,7 +65,7 @@ def test_unknown_ids_fetch_no_more_often_than_allowed() -> None:
     assert provider.fetches == 2
 
 
-def test_a_new_key_is_found_and_a_withdrawn_one_goes() -> None:
+def test_a_new_key_is_found_and_a_withdrawn_one_ends() -> None:
     provider = Provider("old")
     assert provider.knows("old")
     provider.offer("new")
@@ -85,7 +85,7 @@ def test_a_withdrawn_key_ends_without_a_request_for_another() -> None:
 @pytest.mark.parametrize(
     "answer", [OSError("down"), IncompleteRead(b"{"), b"", b"<html>", b"[]", b'{"keys": []}', b"[" * 100_000]
 )
-def test_keys_are_kept_through_an_outage_but_not_for_ever(answer: bytes | Exception) -> None:
+def test_keys_are_used_through_an_outage_but_not_for_ever(answer: bytes | Exception) -> None:
     provider = Provider("a")
     assert provider.knows("a")
     provider.answer = answer
@@ -99,7 +99,7 @@ def test_keys_are_kept_through_an_outage_but_not_for_ever(answer: bytes | Except
         provider.knows("a")
 
 
-def test_an_outage_from_the_start_is_no_verdict_on_the_token() -> None:
+def test_an_outage_from_the_start_does_not_reject_the_token() -> None:
     provider = Provider("a")
     provider.answer = OSError("down")
     with pytest.raises(TransportError):
@@ -131,13 +131,13 @@ def test_only_rsa_keys_for_signatures_are_taken() -> None:
     assert set(parse_jwks(json.dumps({"keys": entries}).encode())) == {"good"}
 
 
-def test_a_document_that_is_too_large_is_refused() -> None:
+def test_a_document_that_is_too_large_is_rejected() -> None:
     with pytest.raises(ValueError, match="too large"):
         parse_jwks(b" " * 1_000_001)
 
 
 class Elsewhere(BaseHTTPRequestHandler):
-    """A provider that sends callers to another place of this machine, where there are keys."""
+    """A provider that redirects to another path of this machine, which has keys."""
 
     def do_GET(self) -> None:
         there = self.path == "/there"
@@ -147,7 +147,7 @@ class Elsewhere(BaseHTTPRequestHandler):
         self.wfile.write(b"keys" if there else b"")
 
     def log_message(self, *args: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 def test_keys_are_fetched_where_the_settings_say_and_nowhere_else() -> None:

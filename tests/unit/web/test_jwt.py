@@ -1,4 +1,4 @@
-"""Tokens: only those of the issuer, for us, in time, signed by the algorithm and key that we chose."""
+"""Tokens: the issuer, the audience, the times, the algorithm and the key must all be right."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def rs(claims: dict[str, Any] | None = None, key: rsa.RSAPrivateKey = PRIVATE, *
 
 
 def by_hand(header: dict[str, Any], claims: Any, key: bytes = b"") -> str:
-    """Return a token that no library would make."""
+    """Return a token that libraries refuse to make."""
     parts = [base64.urlsafe_b64encode(json.dumps(each).encode()).rstrip(b"=") for each in (header, claims)]
     signature = hmac.new(key, b".".join(parts), hashlib.sha256).digest() if key else b""
     return b".".join([*parts, base64.urlsafe_b64encode(signature).rstrip(b"=")]).decode()
 
 
-def test_a_good_token_says_who_asks() -> None:
+def test_a_good_token_identifies_the_principal() -> None:
     for using, token in ((HS, hs()), (RS, rs()), (BOTH, hs()), (BOTH, rs())):
         assert verified(using, token) == Principal(
             id="u-1",
@@ -108,7 +108,7 @@ def test_a_public_key_is_no_secret() -> None:
             assert verified(using, by_hand({"alg": "HS256", "kid": "k1"}, CLAIMS, key)) is None
 
 
-def test_settings_of_one_algorithm_refuse_the_other() -> None:
+def test_settings_of_one_algorithm_reject_the_other() -> None:
     assert verified(RS, hs()) is None
     assert verified(HS, rs()) is None
 
@@ -133,7 +133,7 @@ def test_headers_that_bring_a_key_are_not_read() -> None:
         assert verified(RS, rs(key=OTHER, **header)) is None
 
 
-def test_critical_headers_refuse_the_token() -> None:
+def test_a_token_with_critical_headers_is_rejected() -> None:
     assert verified(HS, by_hand({"alg": "HS256"}, CLAIMS, SECRET.encode())) is not None
     assert verified(HS, by_hand({"alg": "HS256", "crit": ["x"], "x": 1}, CLAIMS, SECRET.encode())) is None
 
@@ -167,7 +167,7 @@ def test_critical_headers_refuse_the_token() -> None:
         {"tenants": True},
     ],
 )
-def test_a_claim_that_is_wrong_refuses_the_token(changes: dict[str, Any]) -> None:
+def test_a_token_with_a_wrong_claim_is_rejected(changes: dict[str, Any]) -> None:
     claims = {name: value for name, value in (CLAIMS | changes).items() if value is not None}
     assert verified(HS, by_hand({"alg": "HS256"}, claims, SECRET.encode())) is None
 
@@ -219,11 +219,11 @@ def test_clocks_may_differ_a_little(changes: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     "token", ["", ".", "..", "a.b.c", "é.é.é", "{}", hs() + "x", hs()[:-4], hs().replace(".", "..", 1)]
 )
-def test_what_is_no_token_is_refused(token: str) -> None:
+def test_texts_that_are_not_tokens_are_rejected(token: str) -> None:
     assert verified(HS, token) is None
 
 
-def test_bodies_that_are_no_claims_are_refused() -> None:
+def test_bodies_that_are_not_claims_are_rejected() -> None:
     bodies: list[Any] = [[], "text", None, 7, [[[[]]]]]
     for claims in bodies:
         assert verified(HS, by_hand({"alg": "HS256"}, claims, SECRET.encode())) is None
@@ -269,7 +269,7 @@ def test_each_issuer_has_its_own_keys_and_rules() -> None:
     auth = Auth(jwt=[staff, customers])
     theirs = CLAIMS | {"iss": "https://pool.example"}
     assert asyncio.run(auth.verify_token(hs(theirs, OLD_SECRET))).roles == {"CUSTOMER"}
-    # A token of one pool that names the other issuer, and so the other's rules.
+    # A token of one provider that claims the issuer of the other, and so its settings.
     for claims, secret in ((CLAIMS, OLD_SECRET), (theirs, SECRET)):
         with pytest.raises(HTTPException):
             asyncio.run(auth.verify_token(hs(claims, secret)))
@@ -289,18 +289,18 @@ def test_each_issuer_has_its_own_keys_and_rules() -> None:
         {"public_keys": {"k1": "no pem"}},
     ],
 )
-def test_settings_that_are_not_safe_are_refused(changes: dict[str, Any]) -> None:
+def test_unsafe_settings_are_rejected(changes: dict[str, Any]) -> None:
     with pytest.raises(DeclarationError):
         Auth(jwt=settings(**changes))
 
 
-def test_short_rsa_keys_are_refused() -> None:
+def test_short_rsa_keys_are_rejected() -> None:
     weak = rsa.generate_private_key(public_exponent=65537, key_size=1024)  # noqa: S505  # it is to be refused
     with pytest.raises(DeclarationError):
         Auth(jwt=settings(public_keys={"k": pem(weak)}))
 
 
-def test_two_settings_of_one_issuer_are_refused() -> None:
+def test_two_settings_of_one_issuer_are_rejected() -> None:
     with pytest.raises(DeclarationError):
         Auth(jwt=[HS, RS])
 

@@ -1,4 +1,4 @@
-"""The edge: ids of requests, the size of bodies, headers of answers."""
+"""The middleware: request ids, body limits, response headers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_any_other_is_replaced(given: str) -> None:
         assert answer.json()["request_id"] == made
 
 
-def test_line_breaks_never_reach_the_answer_or_the_log() -> None:
+def test_line_breaks_never_reach_the_response_or_the_log() -> None:
     sent = _play(shop.make(), [(b"x-request-id", b"a\r\nset-cookie: x=1")], [b""])
     headers = dict(sent[0]["headers"])
     assert b"\r" not in headers[b"x-request-id"]
@@ -74,7 +74,7 @@ def _play(
     path: str = "/raw",
     **more: Any,
 ) -> list[dict[str, Any]]:
-    """Send a body in chunks, as servers hand it on, and return what is answered."""
+    """Send a body in chunks as servers do, and return the messages of the response."""
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -109,14 +109,14 @@ def _play(
 
 
 @pytest.mark.parametrize("path", ["/raw", "/things"])
-def test_a_body_over_the_limit_is_refused_before_it_is_read(path: str) -> None:
+def test_a_body_over_the_limit_is_rejected_before_it_is_read(path: str) -> None:
     app = shop.make(max_body_bytes=1000)
     sent = _play(app, [(b"content-length", b"1001")], [b"x" * 1001], path)
     assert sent[0]["status"] == 413
     assert sent[-1]["read"] == 0
 
 
-def test_a_streamed_body_is_refused_once_it_is_over() -> None:
+def test_a_streamed_body_is_rejected_above_the_limit() -> None:
     app = shop.make(max_body_bytes=1000)
     chunks = [b"x" * 400] * 100
     for headers in ([(b"transfer-encoding", b"chunked")], [(b"content-length", b"10")]):
@@ -149,12 +149,12 @@ def test_a_body_at_the_limit_passes() -> None:
 
 
 @pytest.mark.parametrize("lengths", [[b"x"], [b"-1"], [b"1e9"], [b"5", b"6"], [b"9" * 30], [b""], [b"+5"]])
-def test_a_length_that_is_none_is_refused(lengths: list[bytes]) -> None:
+def test_an_invalid_length_is_rejected(lengths: list[bytes]) -> None:
     sent = _play(shop.make(), [(b"content-length", each) for each in lengths], [b"xxxxx"])
     assert sent[0]["status"] == 400
 
 
-def test_answers_are_dressed_and_apps_may_choose_otherwise() -> None:
+def test_responses_have_security_headers_that_apps_can_replace() -> None:
     app = shop.make(hsts_seconds=60)
 
     @app.get("/page")
@@ -208,7 +208,7 @@ def test_cors_is_off_unless_origins_are_named() -> None:
     with shop.client(shop.make(cors_origins=["https://a.example"])) as http:
         allowed = http.options("/things", headers=preflight)
         assert allowed.headers["access-control-allow-origin"] == "https://a.example"
-        # Refusals can be read by the page as well.
+        # The page can read error responses as well.
         refused = http.get("/things", headers={"origin": "https://a.example"})
         assert refused.status_code == 401
         assert refused.headers["access-control-allow-origin"] == "https://a.example"
@@ -217,7 +217,7 @@ def test_cors_is_off_unless_origins_are_named() -> None:
         assert "access-control-allow-credentials" not in allowed.headers
 
 
-def test_one_text_is_no_list_of_origins() -> None:
+def test_one_string_is_rejected_as_a_list_of_origins() -> None:
     with pytest.raises(DeclarationError):
         install(FastAPI(), cors_origins="https://a.example")
 

@@ -1,4 +1,4 @@
-"""The document describes what comes: credentials, the tenant's header, and every problem."""
+"""The OpenAPI document has credentials, the tenant header, and every problem."""
 
 from __future__ import annotations
 

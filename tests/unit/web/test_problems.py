@@ -1,4 +1,4 @@
-"""Every error is a problem of one kind: the right status, nothing of ours in the body."""
+"""Every error has a problem type: the right status, and no internals in the body."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from solotable.web.http.problems import PROBLEM_TYPES, problem_type_of
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECRET = "internal-detail-4711"
 
-#: One of each error, and its status; a new error must be put in here and in PROBLEM_TYPES.
+#: One of each error, and its status; add a new error here and to PROBLEM_TYPES.
 CASES: list[tuple[errors.SolotableError, int]] = [
     (errors.SolotableError(SECRET), 500),
     (errors.DeclarationError(SECRET), 500),
@@ -58,7 +58,7 @@ CASES: list[tuple[errors.SolotableError, int]] = [
 
 
 class Body(BaseModel):
-    """What is sent."""
+    """A request body."""
 
     name: str
     card: int
@@ -100,18 +100,18 @@ def test_an_error_is_a_problem(error: errors.SolotableError, status: int) -> Non
     assert "Traceback" not in answer.text
 
 
-def test_what_will_pass_says_when_to_try_again() -> None:
+def test_temporary_errors_have_a_retry_after() -> None:
     for error in (errors.Throttled("ThrottlingException", "x"), errors.TransportError("x")):
         assert ask(error).headers["retry-after"] == "1"
-    # A write that may have been done is not to be repeated blindly.
+    # The write may have been done, so the client must read first.
     assert "retry-after" not in ask(errors.OutcomeUnknown("x")).headers
 
 
-def test_a_version_conflict_is_412_for_those_who_sent_if_match() -> None:
+def test_a_version_conflict_is_412_for_a_request_with_if_match() -> None:
     conflict = errors.VersionConflict("x", item=None, mine=None, theirs=None)
     assert ask(conflict).status_code == 409
     assert ask(conflict, {"if-match": '"3"'}).status_code == 412
-    # Only that: a name that is taken is a conflict whatever was sent.
+    # Only version conflicts: a taken name is a 409 with If-Match too.
     assert ask(errors.AlreadyExists("x"), {"if-match": '"3"'}).status_code == 409
 
 
@@ -139,7 +139,7 @@ def test_a_transaction_fails_as_its_first_failure_does() -> None:
         ("ValidationError", 500),
     ],
 )
-def test_a_cancelled_transaction_is_what_its_reasons_say(code: str, status: int) -> None:
+def test_a_cancelled_transaction_has_the_status_of_its_reasons(code: str, status: int) -> None:
     assert ask(errors.TransactionCancelled([{"Code": "None"}, {"Code": code}])).status_code == status
 
 
@@ -158,7 +158,7 @@ def test_an_unexpected_error_is_500_without_internals(caplog: pytest.LogCaptureF
     assert answer.json()["request_id"] in caplog.text
 
 
-def test_http_refusals_are_problems() -> None:
+def test_http_errors_are_problems() -> None:
     answer = ask(HTTPException(418, "No coffee.", headers={"x-tea": "yes"}))
     assert (answer.status_code, answer.json()["detail"]) == (418, "No coffee.")
     assert answer.headers["x-tea"] == "yes"
@@ -222,7 +222,7 @@ def test_texts_that_json_cannot_hold_do_no_harm() -> None:
     assert len(ask(errors.DataError("x", public_message="x" * 100_000)).json()["detail"]) == 500
 
 
-def test_bad_data_tells_the_field_and_never_the_value() -> None:
+def test_bad_data_names_the_field_and_never_the_value() -> None:
     shown = ask(errors.DataError(f"Thing.name = {SECRET!r} is wrong.", public_message="Thing.name is wrong."))
     assert shown.json()["detail"] == "Thing.name is wrong."
     assert ask(errors.DataError(SECRET)).json()["detail"] == "The data cannot be stored."

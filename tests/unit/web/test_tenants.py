@@ -1,4 +1,4 @@
-"""The tenant of a request is one that its credential reaches, whatever else the request says."""
+"""The tenant of a request is one that its credential reaches, whatever the request holds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_a_request_never_reaches_a_tenant_outside_the_principals(
         chosen = choose_tenant(principal, wanted)
     except HTTPException as refused:
         assert refused.status_code in (400, 403)
-        # What is named and reached is never refused to one that lists its tenants.
+        # A credential that lists its tenants is never rejected for one of them.
         assert reach is None or wanted not in reach
         assert not (wanted is None and reach is not None and len(reach) == 1)
     else:
@@ -85,7 +85,7 @@ def _two(http: TestClient) -> int:
     return int(http.get("/things", headers=pairs).status_code)
 
 
-def test_two_tenant_headers_are_refused() -> None:
+def test_two_tenant_headers_are_rejected() -> None:
     with shop.client(shop.make()) as http:
         assert _two(http) == 400
 
@@ -110,11 +110,11 @@ def test_a_cursor_may_be_as_long_as_the_longest_key_makes_it() -> None:
     with shop.client(shop.make(), key=shop.EDITOR_KEY) as http:
         sizes = (10_923, 16_384, 16_385)
         answers = [http.get("/things", params={"cursor": "A" * size}) for size in sizes]
-    # None of them is ours; the last one is not even looked at.
+    # None of them is a sealed cursor; the last one is too long to be decoded.
     assert [answer.status_code for answer in answers] == [400, 400, 422]
 
 
-def test_a_cursor_of_one_tenant_is_refused_in_another() -> None:
+def test_a_cursor_of_one_tenant_is_rejected_in_another() -> None:
     with shop.client(shop.make(), key=shop.BOTH_KEY) as http:
         for number in range(3):
             sent = {"thing_id": str(number), "name": "x"}
