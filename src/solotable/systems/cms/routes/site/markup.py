@@ -18,6 +18,7 @@ from .site_info import SiteInfo
 
 _ELEMENTS = {"heading": "h2", "subheading": "h3", "quote": "blockquote", "code": "pre"}
 _TEXTS = ("text", "content", "body", "title", "caption")
+_CHILDREN = ("items", "blocks", "children")
 _MAX_DEPTH = 8
 #: Characters that XML 1.0 cannot hold, even escaped.
 _NOT_XML = dict.fromkeys([*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF])
@@ -65,7 +66,7 @@ def _block(block: Any, depth: int) -> Iterator[str]:
             text = block.get(name)
             if isinstance(text, str) and text:
                 yield f"<{element}>{escape(text)}</{element}>"
-        inner = [each for name in ("items", "blocks", "children") for each in _list(block.get(name))]
+        inner = [each for name in _CHILDREN if isinstance(some := block.get(name), list) for each in some]
         if kind == "list" and inner:
             yield "<ul>"
             for each in inner:
@@ -78,10 +79,6 @@ def _block(block: Any, depth: int) -> Iterator[str]:
 
 def _item(block: Any, depth: int) -> str:
     return f"<li>{''.join(_block(block, depth))}</li>"
-
-
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
 
 
 def sitemap_xml(pages: Iterable[ContentSummary], *, base: str) -> str:

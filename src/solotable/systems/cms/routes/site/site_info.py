@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from fastapi import Request
@@ -24,11 +24,12 @@ class SiteInfo:
 
     name: str
     language: str
+    #: A short text that differs for other names and languages, for entity tags.
+    tag: str = field(init=False)
 
-    @property
-    def tag(self) -> str:
-        """A short text that differs for other names and languages, for entity tags."""
-        return f"{zlib.crc32(f'{self.language}|{self.name}'.encode()):08x}"
+    def __post_init__(self) -> None:
+        tag = f"{zlib.crc32(f'{self.language}|{self.name}'.encode()):08x}"
+        object.__setattr__(self, "tag", tag)
 
 
 class SiteInfoCache:
