@@ -22,6 +22,7 @@ from solotable.errors import ConditionFailed, DeclarationError, ServiceError
 from .counts import recount
 from .counts.pending_counts import PendingCounts
 from .file.connection import LOCK_SECONDS, Connect, Database, Durability, StaleDefinition, connect
+from .file.forks import block_forks
 from .file.group_commit import Outcome
 from .file.presence import PresenceLock
 from .items.storage import Writer
@@ -75,6 +76,7 @@ class SqliteEngine:
         self.pending_counts = PendingCounts(self.database)
         self.presence = PresenceLock(self.database)
         self._clock = clock
+        self._call: Callable[..., dict[str, Any]] | None = None
         self.thread = _ThreadSettings()
         try:
             if not read_only:
@@ -89,10 +91,12 @@ class SqliteEngine:
 
     def call(self, operation: str, payload: dict[str, Any]) -> dict[str, Any]:
         """Answer a request in wire form, as `client.get_item(...)` would send it."""
-        # Imported here: a store sends records, and needs neither the parser nor the constraints.
-        from solotable._protocol.wire import call
-
-        return call(self, operation, payload, texts=self._error_texts)
+        if self._call is None:
+            # Imported here: a store sends records, and needs neither the parser nor the constraints.
+            with block_forks():
+                from solotable._protocol.wire import call
+            self._call = call
+        return self._call(self, operation, payload, texts=self._error_texts)
 
     @property
     def capabilities(self) -> Capabilities:

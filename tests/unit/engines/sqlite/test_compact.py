@@ -145,7 +145,7 @@ def test_a_kill_in_the_middle_leaves_the_file_sound(loose: Path, moment: str) ->
 
 
 def test_there_must_be_a_file(tmp_path: Path) -> None:
-    with pytest.raises(EngineError, match="no file"):
+    with pytest.raises(EngineError, match="does not exist"):
         compact(str(tmp_path / "none.db"))
     assert list(tmp_path.iterdir()) == []
 

@@ -1,6 +1,6 @@
-"""Items and bytes of tables and indexes, as the file has them and as a reading of every item finds them.
+"""Items and bytes of tables and indexes: the stored counts, and a count of every item.
 
-The file's are exact but for what writers that still have it open have not added yet: see `pending_counts`.
+The stored counts lack only what open writers have not added yet: see `pending_counts`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _CHUNK = 5_000
 
 
 class Count(NamedTuple):
-    """How many items there are, and how many bytes they have."""
+    """A number of items, and their size in bytes."""
 
     items: int = 0
     bytes: int = 0
@@ -33,9 +33,9 @@ CountDeltas = dict[CountOwner, list[int]]
 
 
 def read(connection: sqlite3.Connection, table: Table) -> Counts:
-    """Return the counts of a table and its indexes as the file has them."""
+    """Return the stored counts of a table and its indexes."""
     if layout.layout_of(connection) == 1:
-        # Only a file that is opened read-only keeps that layout.
+        # Only a file that is opened read-only still has that layout.
         found = Catalog().load(connection, table.name)
         return {} if found is None or found.id != table.id else recount(connection, found)
     rows = connection.execute("SELECT index_id, items, bytes FROM counts WHERE table_id = ?", (table.id,))
@@ -43,12 +43,12 @@ def read(connection: sqlite3.Connection, table: Table) -> Counts:
 
 
 def since(connection: sqlite3.Connection, table: Table) -> dict[int, int]:
-    """Return the generation, by index id, before which deltas are in the counts already."""
+    """Return, by index id, the first generation whose deltas are not in the counts yet."""
     return dict(connection.execute("SELECT index_id, since FROM counts WHERE table_id = ?", (table.id,)))
 
 
 def add(connection: sqlite3.Connection, deltas: CountDeltas) -> None:
-    """Add deltas to the file's counts, but for those that a recount has seen."""
+    """Add deltas to the stored counts, except those that a recount has counted."""
     connection.executemany(
         "UPDATE counts SET items = items + ?, bytes = bytes + ? "
         "WHERE table_id = ? AND since <= ? AND index_id = ?",
@@ -68,7 +68,7 @@ def merge(into: CountDeltas, more: CountDeltas) -> None:
 
 
 def store(connection: sqlite3.Connection, table: Table, counts: Counts) -> None:
-    """Replace the file's counts of a table."""
+    """Replace the stored counts of a table."""
     connection.executemany(
         "INSERT OR REPLACE INTO counts VALUES (?, ?, ?, ?, ?)",
         [(table.id, index_id, table.generation, *count) for index_id, count in counts.items()],
@@ -76,38 +76,38 @@ def store(connection: sqlite3.Connection, table: Table, counts: Counts) -> None:
 
 
 def recount(connection: sqlite3.Connection, table: Table, pause: Callable[[], None] = lambda: None) -> Counts:
-    """Count by reading every item and every index entry, in one snapshot; `pause` is called now and then."""
-    items = f"SELECT id AS place, size, NULL FROM {table.items} WHERE id > ? ORDER BY id LIMIT {_CHUNK}"
-    counted = {0: _add_up(connection, items, 0, None, pause)}
+    """Count every item and every index entry in one snapshot; call `pause` between chunks."""
+    items = f"SELECT id, size, NULL FROM {table.items} WHERE id > ? ORDER BY id LIMIT {_CHUNK}"
+    counted = {0: _count(connection, items, 0, None, pause)}
     for index in table.indexes:
         item = "NULL" if index.projected is None else "i.item"
         entries = (
             f"SELECT x.key, i.size, {item} FROM x{index.id} AS x LEFT JOIN {table.items} AS i "
             f"ON i.id = x.row WHERE x.key > ? ORDER BY x.key LIMIT {_CHUNK}"
         )
-        counted[index.id] = _add_up(connection, entries, b"", index, pause)
+        counted[index.id] = _count(connection, entries, b"", index, pause)
     return counted
 
 
-def _add_up(
+def _count(
     connection: sqlite3.Connection,
     sql: str,
-    place: Any,
+    after: Any,
     index: Index | None,
     pause: Callable[[], None],
 ) -> Count:
     items = size = 0
-    while rows := connection.execute(sql, (place,)).fetchall():
+    while rows := connection.execute(sql, (after,)).fetchall():
         items += len(rows)
-        # Of rows that are not as they were stored, the bytes are not known; a file must open all the same.
+        # The size of a damaged row is unknown. It must not prevent the file from opening.
         with contextlib.suppress(TypeError, ValueError):
             if index is None or index.projected is None:
                 size += sum(whole for _, whole, _ in rows)
             else:
                 size += sum(index.size(loads(raw), 0) for _, _, raw in rows)
         last = rows[-1][0]
-        if last.__class__ is not place.__class__ or last <= place:
+        if last.__class__ is not after.__class__ or last <= after:
             break
-        place = last
+        after = last
         pause()
     return Count(items, size)

@@ -51,7 +51,7 @@ _LOOKS = 5
 
 
 class _Fold:
-    """Deltas that a transaction adds to the file: those of its own write, and earlier ones."""
+    """Deltas that a transaction adds to the file: its own and earlier ones."""
 
     __slots__ = ("earlier", "everything", "session")
 
@@ -200,7 +200,7 @@ class PendingCounts:
         return outcomes
 
     def read(self, table: Table) -> Counts:
-        """Return the counts of a table and its indexes, with what this process has not added yet."""
+        """Return the counts of a table and its indexes, with the pending deltas of this process."""
         found: Counts = {}
         since: dict[int, int] = {}
         mine: CountDeltas = {}
@@ -215,12 +215,12 @@ class PendingCounts:
                 if mine or under_way:
                     since = counts.since(connection, table)
                 added = self._folds_in(connection) - folds
-            # Fewer than before: a recount took this session for a dead one.
+            # Fewer than before: a recount removed this session as a dead one.
             if added <= 0:
                 return _sum(found, since, mine, under_way)
             if added == 1 and folding is not None:
                 return _sum(found, since, mine)
-            # Another fold was committed in between.
+            # Another fold was committed between the two looks.
         return _sum(found, since, mine)
 
     def flush(self) -> None:
@@ -229,7 +229,7 @@ class PendingCounts:
             self._flush(ends=False)
 
     def close(self) -> None:
-        """Add what is left and end the session; what fails is put right by a recount."""
+        """Add the rest and end the session; if that fails, a recount corrects the counts."""
         if self._database.in_memory or not (self._folds or self._new or self._pending):
             return
         with contextlib.suppress(EngineError):
@@ -255,8 +255,8 @@ class PendingCounts:
         self._end(fold, committed=True)
 
     def _start_session(self) -> bool:
-        """Start a session for writes to come; False if the last one may have more to add."""
-        # Threads may go on to write. One that begins now adds its deltas at once, under the new session.
+        """Start a session for later writes; return False if the current one may have more to add."""
+        # A thread that begins to write now adds its deltas at once, under the new session.
         self._due_at = float("-inf")
         if self._writing or self._doubtful or self._due_at > 0:
             return False
@@ -274,7 +274,7 @@ class PendingCounts:
             counts.merge(self._pending, self._new.popleft())
 
     def _fold(self, connection: sqlite3.Connection, own: CountDeltas) -> _Fold | None:
-        """Add all deltas to the file, those of this transaction with them; None if there are none."""
+        """Add all deltas, with those of this transaction, to the file; return None if there are none."""
         with self._mutex:
             self._drain()
             if self._folding is not None or not (own or self._pending):
@@ -321,7 +321,7 @@ def _sum(found: Counts, since: dict[int, int], *more: CountDeltas) -> Counts:
     for deltas in more:
         for (_, generation, index_id), (items, size) in deltas.items():
             count = total.get(index_id)
-            # A recount has seen what is of an earlier generation.
+            # A recount has counted the deltas of earlier generations.
             if count is not None and since.get(index_id, 0) <= generation:
                 total[index_id] = Count(count.items + items, count.bytes + size)
     return total
@@ -331,22 +331,22 @@ _instances: WeakSet[PendingCounts] = WeakSet()
 
 
 def _forget_after_fork() -> None:
-    # What the parent has not added yet, the parent adds.
+    # The parent adds the deltas of the parent.
     for each in tuple(_instances):
         each.forget()
     util = sys.modules.get("multiprocessing.util")
     if util is not None:
-        # It drops the finalizers of the parent before it runs this.
+        # multiprocessing drops the finalizers of the parent before it calls this.
         util.register_after_fork(_instances, _close_with_multiprocessing)
 
 
 def _close_with_multiprocessing(_: object) -> None:
-    # Its children end without the handlers of atexit.
+    # Children of multiprocessing end without the handlers of atexit.
     sys.modules["multiprocessing.util"].Finalize(None, _close_at_exit, exitpriority=0)
 
 
 def _close_at_exit() -> None:
-    # Many programs never close a store; without this the next one would have to recount.
+    # Many programs never close a store. Without this, the next program would have to recount.
     for each in tuple(_instances):
         with contextlib.suppress(OSError):
             each.close()

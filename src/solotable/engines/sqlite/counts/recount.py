@@ -1,7 +1,7 @@
-"""Put the counts right after a process died with deltas that it had not added.
+"""Correct the stored counts after a process died with pending deltas.
 
-The items are counted in a snapshot, beside writers. It is taken in a transaction that moves the table to its
-next generation: deltas of earlier generations are in the snapshot, and later ones are not.
+A thread counts the items in a snapshot while writers continue. The transaction that takes the snapshot moves
+the table to its next generation: deltas of earlier generations are in the snapshot, later ones are not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _running: WeakKeyDictionary[SqliteEngine, _RecountThread] = WeakKeyDictionary()
 
 
 class _ForkPending(EngineError):
-    """The process is about to fork, and no read may be open then; begin again after it."""
+    """The process is about to fork and needs all reads closed; begin again after the fork."""
 
 
 class _RecountThread(threading.Thread):
@@ -40,13 +40,13 @@ class _RecountThread(threading.Thread):
         self._died = died
 
     def run(self) -> None:
-        """Recount each table, then forget the sessions that died; an error leaves them to the next engine."""
+        """Recount each table, then delete the dead sessions; after an error the next engine does it."""
         engine = self._engine
         try:
             with contextlib.suppress(EngineError):
                 self._recount(engine)
         finally:
-            # An engine that is dropped without close() must not live on in here.
+            # This thread must not keep an engine alive that is dropped without close().
             del self._engine
             _running.pop(engine, None)
 
@@ -69,7 +69,7 @@ class _RecountThread(threading.Thread):
 
 
 def repair(engine: SqliteEngine) -> None:
-    """Recount in a thread if a session has died; only the first to open the file can tell."""
+    """Recount in a thread if a session has died; only the first engine on the file can know."""
     if not engine.presence.is_first:
         return
     with engine.database.read() as connection:
@@ -81,14 +81,14 @@ def repair(engine: SqliteEngine) -> None:
 
 
 def wait(engine: SqliteEngine, timeout_seconds: float | None = None) -> None:
-    """Wait for a recount that this engine has under way."""
+    """Wait for the recount of this engine, if one runs."""
     thread = _running.get(engine)
     if thread is not None:
         thread.join(timeout_seconds)
 
 
 def stop(engine: SqliteEngine) -> None:
-    """End a recount, before the engine is closed; the next engine starts over."""
+    """Stop a recount before the engine is closed; the next engine starts again."""
     thread = _running.get(engine)
     if thread is not None and thread is not threading.current_thread():
         thread.stopped.set()
@@ -96,7 +96,7 @@ def stop(engine: SqliteEngine) -> None:
 
 
 def recount_table(engine: SqliteEngine, name: str, stopped: threading.Event | None = None) -> None:
-    """Count a table's items and correct the file's counts by what was wrong with them."""
+    """Count a table's items and add the difference to the stored counts."""
     database = engine.database
     reader = database.acquire_reader()
     sound = False
@@ -144,7 +144,7 @@ def _correct(connection: sqlite3.Connection, table: catalog.Table, counted: Coun
         )
         for index_id, count in counted.items()
     ]
-    # A later recount makes this one void.
+    # A later recount replaces this one.
     connection.executemany(
         "UPDATE counts SET items = items + ?, bytes = bytes + ? "
         "WHERE table_id = ? AND index_id = ? AND since = ?",

@@ -10,10 +10,14 @@ from __future__ import annotations
 
 import contextlib
 import gc
+
+# Hooks before a fork run in reverse order: ours must run before logging's, as an import may take that lock.
+import logging  # noqa: F401
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
 from weakref import WeakSet
 
@@ -89,6 +93,14 @@ def unregister(database: Forkable) -> None:
     """Remove a closed database from the hooks."""
     with _lock:
         _open.discard(database)
+
+
+def block_forks() -> AbstractContextManager[object]:
+    """Return a context in which fork() of another thread waits.
+
+    A first import belongs in it: a child that was forked during the import would wait for it for ever.
+    """
+    return _lock
 
 
 def leak(objects: Iterable[object]) -> None:

@@ -83,7 +83,7 @@ class GroupCommit:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        #: In memory there is no fsync to share, so writes do not queue.
+        #: Writes in memory do not queue: they have no fsync to share.
         self._queues = not database.in_memory
         self._queue: deque[_QueuedWrite] = deque()
         self.lock = threading.RLock()

@@ -121,7 +121,7 @@ class DatabaseFile:
 
 
 def identity_of(path: str) -> Identity | None:
-    """Return the device and inode of a path; None if there is no such file."""
+    """Return the device and inode of a path; None if it does not exist."""
     try:
         found = os.stat(path)  # noqa: PTH116 - called for commits; Path doubles its time
     except OSError:

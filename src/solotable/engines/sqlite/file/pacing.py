@@ -8,7 +8,7 @@ import time
 from .connection import Database
 
 _FEWEST, _MOST = 50, 500
-#: In memory there is no queue that shows waiting writers, and readers wait too.
+#: In memory, waiting writers cannot be seen, and readers wait too.
 _MOST_IN_MEMORY = 100
 #: Python's locks are not fair: without a pause, a waiting writer might never get the lock.
 _PAUSE_SECONDS = 0.002

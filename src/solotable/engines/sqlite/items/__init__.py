@@ -1,1 +1,1 @@
-"""Stored items: rows, key bytes, streams and expiry times."""
+"""Stored items: rows, keys, change records and expiry times."""

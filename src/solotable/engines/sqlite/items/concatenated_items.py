@@ -1,7 +1,7 @@
-"""Runs of items, joined by SQLite itself into what a reply will hold; for databases in memory alone.
+"""Ranges of items that SQLite concatenates into the JSON of a reply, for databases in memory.
 
-No row becomes a Python object: the engine answers a query of 50 items in 40 µs and not in 106. Nothing is
-held against its checksum either: only what lay on a disk can have changed there.
+No row becomes a Python object: the engine answers a query of 50 items in 40 µs instead of 106. Checksums are
+not checked: only a disk can damage a row.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .storage import range_sql
 
 @dataclass(slots=True)
 class ConcatenatedItems:
-    """Neighbours in a table or index: their number, their sizes' sum, and their JSON with commas between."""
+    """The number of consecutive items, their total size, and their JSON separated by commas."""
 
     count: int
     size: int
@@ -32,7 +32,7 @@ def read_concatenated_items(
     forward: bool,
     limit: int,
 ) -> ConcatenatedItems:
-    """Return the first items whose key in the table or index lies within the bounds, in order."""
+    """Return the first items whose key in the table or index is within the bounds, in order."""
     sql = table.statement(concatenation_sql, index, forward=forward)
     count, size, raw = connection.execute(sql, (*bounds, limit)).fetchone()
     return ConcatenatedItems(count, size or 0, raw or b"")
@@ -47,17 +47,17 @@ def read_last_item(
     forward: bool,
     count: int,
 ) -> tuple[bytes, bytes]:
-    """Return the last item of so many, and its place in the table or index."""
+    """Return the last of the first `count` items, and its key in the table or index."""
     sql = table.statement(last_item_sql, index, forward=forward)
-    raw, place = connection.execute(sql, (*bounds, count - 1)).fetchone()
-    return raw, place
+    raw, position = connection.execute(sql, (*bounds, count - 1)).fetchone()
+    return raw, position
 
 
 def last_item_sql(table: Table, index: Index | None, *, forward: bool) -> str:
-    """Return the text behind `read_last_item`, which looks up no item that it passes over."""
+    """Return the statement of `read_last_item`, which does not look up the items before the last."""
     order = "ASC" if forward else "DESC"
-    places = table.items if index is None else f"x{index.id}"
-    behind = f"FROM {places} WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT 1 OFFSET ?"
+    source = table.items if index is None else f"x{index.id}"
+    behind = f"FROM {source} WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT 1 OFFSET ?"
     if index is None:
         return f"SELECT item, key {behind}"
     return (
@@ -67,7 +67,7 @@ def last_item_sql(table: Table, index: Index | None, *, forward: bool) -> str:
 
 
 def concatenation_sql(table: Table, index: Index | None, *, forward: bool) -> str:
-    """Return the text behind `read_concatenated_items`."""
-    # group_concat is fed in the order of a subquery that has a LIMIT; JSON has no zero bytes to end it.
+    """Return the statement of `read_concatenated_items`."""
+    # group_concat keeps the order of a subquery with a LIMIT. A zero byte would end it; JSON has none.
     inner = range_sql(table, index, "i.size AS size, i.item AS item", forward=forward)
     return f"SELECT count(*), sum(size), CAST(group_concat(item) AS BLOB) FROM ({inner})"

@@ -1,7 +1,7 @@
 """The expiry index: the items of a table with time to live, by the second they expire.
 
-Writers keep it in the item's own transaction, as they keep any index. It finds candidates only: a sweep
-looks at the item itself before it removes anything.
+A write updates it in its own transaction, as it does any index. The index finds candidates: a sweep checks
+the item before it removes it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Entry = tuple[int, int]
 
 
 def is_expired(item: Item, attribute: str, now_seconds: float) -> bool:
-    """Say whether the attribute is a time in seconds that has passed, though not five years ago."""
+    """Say whether the attribute is a time in seconds in the past, but not over five years ago."""
     number = item.get(attribute, {}).get("N")
     if number is None:
         return False
@@ -31,7 +31,7 @@ def is_expired(item: Item, attribute: str, now_seconds: float) -> bool:
 
 
 def expiry_second(item: Item | None, attribute: str) -> int | None:
-    """Return the second in which an item expires: None when it never does."""
+    """Return the second in which an item expires; None if it does not expire."""
     number = None if item is None else item.get(attribute, {}).get("N")
     if number is None:
         return None
@@ -44,7 +44,7 @@ def expiry_second(item: Item | None, attribute: str) -> int | None:
 def move_entry(
     connection: sqlite3.Connection, expiry: ExpiryIndex, row: int, old: Item | None, new: Item | None
 ) -> None:
-    """Move an item's entry from where the old item had it to where the new one has it."""
+    """Move an item's entry from the old item's second to the new one's."""
     before, after = expiry_second(old, expiry.attribute), expiry_second(new, expiry.attribute)
     if before == after:
         return
@@ -55,16 +55,16 @@ def move_entry(
 
 
 def add_entries(connection: sqlite3.Connection, expiry: ExpiryIndex, entries: list[Entry]) -> None:
-    """Add entries; one that is there already stays."""
+    """Add entries; ignore those that exist."""
     connection.executemany(f"INSERT OR IGNORE INTO e{expiry.id} VALUES (?, ?)", entries)
 
 
 def find_due(
     connection: sqlite3.Connection, expiry: ExpiryIndex, *, after: Entry, now_seconds: float, limit: int
 ) -> list[Entry]:
-    """Return the next entries, behind `after`, of items that may have expired by now."""
+    """Return the next entries, after `after`, of items that may have expired."""
     rows = connection.execute(due_sql(expiry), (*after, int(now_seconds), limit))
-    # Of a damaged page, entries may come out of order or as something else; a sweep must end all the same.
+    # A damaged page may give entries out of order or of another type. A sweep must end all the same.
     return [
         (second, row)
         for second, row in rows
@@ -73,7 +73,7 @@ def find_due(
 
 
 def due_sql(expiry: ExpiryIndex) -> str:
-    """Return the text behind `find_due`; a test explains its plan."""
+    """Return the statement of `find_due`; a test explains its plan."""
     return (
         f"SELECT second, row FROM e{expiry.id} WHERE (second, row) > (?, ?) AND second <= ? "
         "ORDER BY second, row LIMIT ?"
@@ -81,5 +81,5 @@ def due_sql(expiry: ExpiryIndex) -> str:
 
 
 def oldest_entry(now_seconds: float) -> Entry:
-    """Return the place behind which entries are young enough to expire."""
+    """Return the entry after which entries are young enough to expire."""
     return int(now_seconds - OLDEST_SECONDS) - 1, 0

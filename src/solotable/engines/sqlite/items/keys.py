@@ -1,9 +1,8 @@
-"""Items' keys as bytes that sort as DynamoDB sorts, and its refusals of keys that do not fit.
+"""Keys of items as bytes that sort as DynamoDB sorts, and the checks of key attributes.
 
-A key is: four bytes of the partition's hash, the partition attributes, the sort attributes. So the
-items of a partition lie together in sort order, a Scan goes from partition to partition in no
-useful order (as on AWS), and a segment of a parallel Scan is a range. In an index the item's own
-key follows, which makes every entry distinct.
+A key is: four bytes of the partition's hash, the partition attributes, the sort attributes. So the items of a
+partition are neighbours in sort order, a Scan reads partitions in no useful order (as on AWS), and a segment
+of a parallel Scan is a range. In an index, the item's own key follows, which makes every entry distinct.
 """
 
 from __future__ import annotations
@@ -15,9 +14,9 @@ from solotable.engines.sqlite.tables.catalog import Index, KeyAttribute, Schema,
 from solotable.errors import ServiceError, invalid, invalid_parameter
 
 HASHES = 1 << 32
-#: Sorts after every key: longer than the longest run of 0xFF that a key can begin with.
+#: Sorts after every key: longer than the longest sequence of 0xFF at the start of a key.
 BEYOND = b"\xff" * (4 + LONGEST_PARTITION_KEY + 1)
-#: So many characters fit any key: four bytes is the most that one takes; base64 is longer than its bytes.
+#: Contents of up to this many characters are valid in any key: a character takes at most four bytes.
 _SHORT_KEY = LONGEST_SORT_KEY // 4
 _NOTHING: AttributeValue = {}
 _MISMATCH = "The provided key element does not match the schema"
@@ -28,7 +27,7 @@ EMPTY_KEY = {
 
 
 def encode_partition_key(schema: Schema, item: Item) -> bytes:
-    """Return what every key of the item's partition begins with."""
+    """Return the common prefix of all keys in the item's partition."""
     raw = b""
     for part in schema.partition:
         raw += ordered_bytes(part.kind, item[part.name][part.kind])
@@ -36,7 +35,7 @@ def encode_partition_key(schema: Schema, item: Item) -> bytes:
 
 
 def encode_key(schema: Schema, item: Item) -> bytes:
-    """Return the bytes of the key that an item, or a key alone, has under this schema."""
+    """Return the key bytes of an item, or of a key, under this schema."""
     result = encode_partition_key(schema, item)
     for part in schema.sort:
         result += ordered_bytes(part.kind, item[part.name][part.kind])
@@ -66,31 +65,31 @@ def _encode_short_texts(names: tuple[str, ...], item: Item) -> bytes | None:
 
 
 def has_index_key(index: Index, item: Item) -> bool:
-    """Say whether an item has every part of the index's key."""
-    for part in index.schema.attributes:  # noqa: SIM110 - every write passes here, and a generator is slow
+    """Say whether an item has every key attribute of the index."""
+    for part in index.schema.attributes:  # noqa: SIM110 - runs in every write; a generator is slow
         if part.kind not in item.get(part.name, ()):
             return False
     return True
 
 
 def end_of_prefix(prefix: bytes) -> bytes:
-    """Return the least bytes that sort after everything beginning with the prefix."""
+    """Return the smallest bytes that sort after all keys with the prefix."""
     trimmed = prefix.rstrip(b"\xff")
     return trimmed[:-1] + bytes((trimmed[-1] + 1,))
 
 
 def segment_bounds(segment: int, segments: int) -> tuple[bytes, bytes]:
-    """Return the range of keys that a segment of a parallel Scan reads: from, and before."""
+    """Return the range of keys that a segment of a parallel Scan reads: first, and end."""
 
-    def bound(place: int) -> bytes:
-        first = -(-HASHES * place // segments)
+    def bound(number: int) -> bytes:
+        first = -(-HASHES * number // segments)
         return BEYOND if first >= HASHES else first.to_bytes(4, "big")
 
     return bound(segment), bound(segment + 1)
 
 
 def check_not_empty(table: Table, item: Item) -> None:
-    """Refuse an empty key attribute, and nothing else."""
+    """Reject an empty key attribute; check nothing else."""
     for part in table.schema.attributes:
         if item.get(part.name, {}).get(part.kind) == "":
             raise _empty(part)
@@ -101,11 +100,11 @@ def _empty(part: KeyAttribute) -> ServiceError:
 
 
 def check_key(table: Table, key: Item) -> None:
-    """Refuse a key that is not exactly the table's key attributes with their types."""
+    """Reject a key that is not exactly the table's key attributes with their types."""
     attributes = table.schema.attributes
     if len(key) != len(attributes):
         raise invalid(_MISMATCH)
-    for place, part in enumerate(attributes):
+    for position, part in enumerate(attributes):
         value = key.get(part.name)
         if value is None or part.kind not in value:
             raise invalid(_MISMATCH)
@@ -113,7 +112,7 @@ def check_key(table: Table, key: Item) -> None:
         if not content:
             raise _empty(part)
         if len(content) > _SHORT_KEY:
-            _check_length(value, is_partition=place == 0)
+            _check_length(value, is_partition=position == 0)
 
 
 def check_and_encode_key(table: Table, key: Item) -> bytes:
@@ -139,8 +138,8 @@ def check_and_encode_item_key(table: Table, item: Item) -> bytes:
 
 
 def check_item(table: Table, item: Item) -> None:
-    """Refuse an item whose key attributes, of the table or of an index, do not fit."""
-    for place, part in enumerate(table.schema.attributes):
+    """Reject an item with an invalid key attribute, of the table or of an index."""
+    for position, part in enumerate(table.schema.attributes):
         value = item.get(part.name)
         if value is None:
             raise invalid_parameter(f"Missing the key {part.name} in the item")
@@ -152,15 +151,15 @@ def check_item(table: Table, item: Item) -> None:
         if not content:
             raise _empty(part)
         if len(content) > _SHORT_KEY:
-            _check_length(value, is_partition=place == 0)
+            _check_length(value, is_partition=position == 0)
     check_index_keys(table, item)
 
 
 def check_index_keys(table: Table, item: Item) -> None:
-    """Refuse an item that has a wrong value where an index has its key; a missing one is fine."""
+    """Reject an item with an invalid index key attribute; a missing one is valid."""
     for index in table.indexes:
         partitions = len(index.schema.partition)
-        for place, part in enumerate(index.schema.attributes):
+        for position, part in enumerate(index.schema.attributes):
             value = item.get(part.name)
             if value is None:
                 continue
@@ -174,11 +173,11 @@ def check_index_keys(table: Table, item: Item) -> None:
                     f"IndexName: {index.name}, IndexKey: {part.name}"
                 )
             if len(content) > _SHORT_KEY:
-                _check_length(value, is_partition=place < partitions)
+                _check_length(value, is_partition=position < partitions)
 
 
 def index_mismatch(index: Index, part: KeyAttribute, value: AttributeValue) -> ServiceError:
-    """Return the refusal of a value whose type the index's key cannot have."""
+    """Return the error for an index key attribute of the wrong type."""
     return invalid_parameter(
         f"Type mismatch for Index Key {part.name} Expected: {part.kind} "
         f"Actual: {kind_of(value)} IndexName: {index.name}"

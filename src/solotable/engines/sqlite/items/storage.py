@@ -1,8 +1,8 @@
-"""Rows of items: found, written and removed with their index entries and their recorded change.
+"""Rows of items: read, written and removed with their index entries and change records.
 
-A row is the item's DynamoDB JSON beside its size and a checksum of key and item; an index entry has
-one of its own key and the item's. What does not match its checksum is an error, never an item.
-Nothing here knows conditions or expressions.
+A row holds the item's DynamoDB JSON, its size, and a checksum of key and item. An index entry has a checksum
+of the entry's key and the item's key. A row or entry with a wrong checksum raises Corrupt. This module does
+not know conditions or expressions.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from solotable.errors import Corrupt
 from . import expiry_index
 from .keys import encode_index_key, has_index_key
 
-#: A row of a range: size, item, checksum, its place in the range; in an index also the item's own key,
-#: which is the place in the table, and the checksum of the place.
+#: A row of a range: size, item, checksum, and key in the range. A row of an index also has the item's own
+#: key and the checksum of the entry.
 RangeRow = tuple[int, bytes, int, bytes] | tuple[int, bytes, int, bytes, bytes, int]
-#: How many rows are fetched at once: few, until they have proved to be small.
+#: How many rows are fetched at once: few at first, as they may be large.
 FIRST_CHUNK = 16
 CHUNK = 64
-#: Chunks are as large as this many bytes allow.
+#: The most bytes of a chunk, by the size of the last row.
 CHUNK_BYTES = 256 * 1024
 
 
 class StoredItem:
-    """A stored item: its JSON as it is, and decoded once somebody looks."""
+    """A stored item: its JSON, which `item` decodes on first use."""
 
     __slots__ = ("_item", "id", "raw", "size")
 
@@ -85,7 +85,7 @@ def read_chunks(
     forward: bool = True,
     limit: int | None = None,
 ) -> Generator[list[RangeRow], None, None]:
-    """Yield the rows whose key in the table or index lies in [low, high), in order, some at a time."""
+    """Yield chunks of the rows whose key in the table or index is in [low, high), in order."""
     cursor = connection.execute(
         table.statement(rows_sql, index, forward=forward), (low, high, -1 if limit is None else limit)
     )
@@ -100,22 +100,22 @@ def read_chunks(
             yield found
             count = next_chunk(found[-1][1])
     except TypeError:
-        # A damaged header makes SQLite read bytes as something else.
+        # A damaged header makes SQLite read bytes as another type.
         raise _corrupt(table) from None
     finally:
-        # A statement that is not done holds on to its snapshot, and with it whoever reads next.
+        # An open statement would keep its snapshot, also for the next read of the connection.
         cursor.close()
 
 
 def next_chunk(raw: bytes) -> int:
-    """Return how many rows to fetch after a row: a page of the largest items has three."""
+    """Return how many rows to fetch after a row of this size."""
     return max(1, min(CHUNK, CHUNK_BYTES // (len(raw) + 1)))
 
 
-# The checks are written out: a page has many rows, and a call costs as much as a checksum. Each row must
-# also lie behind the last: a page of the file that was written to the wrong place is sound in itself.
+# The checks are inline: a page has many rows, and a call costs as much as a checksum. Keys must also be in
+# order: a file page that was written to the wrong offset has valid checksums.
 def _check_item_rows(rows: list[Any], low: bytes, high: bytes, forward: bool) -> tuple[bytes, bytes] | None:
-    """Return the bounds of what comes after these rows of a table; None when one is not as it was stored."""
+    """Return the bounds of the range after these rows of a table; None if a row is damaged."""
     for size, raw, crc, key in rows:
         if crc32(raw, crc32(key)) != crc or not low <= key < high or size.__class__ is not int:
             return None
@@ -127,35 +127,35 @@ def _check_item_rows(rows: list[Any], low: bytes, high: bytes, forward: bool) ->
 
 
 def _check_entry_rows(rows: list[Any], low: bytes, high: bytes, forward: bool) -> tuple[bytes, bytes] | None:
-    """The same for rows of an index: they must also be those that its entries lead to."""
-    for size, raw, crc, place, key, place_crc in rows:
+    """Return the same for rows of an index, whose entries must also belong to their items."""
+    for size, raw, crc, entry, key, entry_crc in rows:
         start = crc32(key)
-        if crc32(raw, start) != crc or not low <= place < high or size.__class__ is not int:
+        if crc32(raw, start) != crc or not low <= entry < high or size.__class__ is not int:
             return None
-        if crc32(place, start) != place_crc:
+        if crc32(entry, start) != entry_crc:
             return None
         if forward:
-            low = place + b"\0"
+            low = entry + b"\0"
         else:
-            high = place
+            high = entry
     return low, high
 
 
 def rows_sql(table: Table, index: Index | None, *, forward: bool) -> str:
-    """Return the text behind `read_chunks`; a test explains its plan."""
+    """Return the statement of `read_chunks`; a test explains its plan."""
     entry = "" if index is None else ", i.key, x.crc"
     return range_sql(table, index, f"i.size, i.item, i.crc, x.key{entry}", forward=forward)
 
 
 def range_sql(table: Table, index: Index | None, columns: str, *, forward: bool) -> str:
-    """Return the text that reads a range in order: of the items `i`, at their places `x`."""
+    """Return a statement that reads a range in order, from items `i` and index entries `x`."""
     order = "ASC" if forward else "DESC"
     if index is None:
         return (
             f"SELECT {columns.replace('x.', 'i.')} FROM {table.items} AS i "
             f"WHERE key >= ? AND key < ? ORDER BY key {order} LIMIT ?"
         )
-    # LEFT JOIN fixes the order of the loops, the index first, and shows an entry that leads to no item.
+    # LEFT JOIN makes SQLite read the index first, and shows entries without an item.
     return (
         f"SELECT {columns} FROM x{index.id} AS x LEFT JOIN {table.items} AS i "
         f"ON i.id = x.row WHERE x.key >= ? AND x.key < ? ORDER BY x.key {order} LIMIT ?"
@@ -163,18 +163,18 @@ def range_sql(table: Table, index: Index | None, columns: str, *, forward: bool)
 
 
 def add_entry(connection: sqlite3.Connection, index: Index, entry: bytes, key: bytes, row_id: int) -> bool:
-    """Add an index entry that leads to an item; say whether it was not there yet."""
+    """Add the index entry of an item; say whether it is new."""
     added = connection.execute(index.insert_sql, (entry, row_id, entry_checksum(entry, key)))
     return added.rowcount > 0
 
 
 def entry_checksum(entry: bytes, key: bytes) -> int:
-    """Return the checksum of an index entry: of its key, and of the key of the item it leads to."""
+    """Return the checksum of an index entry: of its key and the key of its item."""
     return crc32(entry, crc32(key))
 
 
 def is_entry_sound(entry: bytes, key: bytes, crc: int) -> bool:
-    """Say whether an index entry is as it was stored and leads to the item of this key."""
+    """Say whether an index entry matches its checksum and belongs to the item of this key."""
     try:
         return crc32(entry, crc32(key)) == crc
     except TypeError:
@@ -182,7 +182,7 @@ def is_entry_sound(entry: bytes, key: bytes, crc: int) -> bool:
 
 
 def is_row_sound(key: bytes, size: int, crc: int, raw: bytes) -> bool:
-    """Say whether a row is as it was stored."""
+    """Say whether a row matches its checksum."""
     try:
         return crc32(raw, crc32(key)) == crc and size.__class__ is int
     except TypeError:
@@ -190,7 +190,7 @@ def is_row_sound(key: bytes, size: int, crc: int, raw: bytes) -> bool:
 
 
 def _corrupt(table: Table) -> Corrupt:
-    return Corrupt(f"An item of table {table.name} does not match its checksum; it was not served.")
+    return Corrupt(f"An item of table {table.name} does not match its checksum; it was not returned.")
 
 
 class Writer:
@@ -231,7 +231,7 @@ class Writer:
         return decode_row(table, key, self.connection.execute(table.select_sql, (key,)).fetchone())
 
     def save(self, table: Table, key: bytes, old: StoredItem | None, new: Item, size: int) -> None:
-        """Write an item in the place of what was there, if anything."""
+        """Insert an item, or replace the stored one."""
         raw = dumps(new)
         if old is not None and (old.raw == raw or (table.stream is not None and old.item == new)):
             # DynamoDB: a write that changes nothing leaves no record of a change.
@@ -255,7 +255,7 @@ class Writer:
             self._record_change(table.stream, key, old, raw)
 
     def remove(self, table: Table, key: bytes, old: StoredItem) -> None:
-        """Remove an item that is there."""
+        """Remove a stored item."""
         self.connection.execute(table.delete_sql, (old.id,))
         self._count(table.own_count, -1, -old.size)
         if table.indexes:
@@ -308,7 +308,7 @@ class Writer:
     def _count_growth(self, table: Table, index: Index, old: StoredItem, new: Item, size: int) -> None:
         """Count the growth of an item whose index entry does not move."""
         growth = index.growth(old.item, new, size - old.size)
-        # Where both items lack an index key attribute there is no entry.
+        # Items without an index key attribute have no entry.
         if growth and has_index_key(index, new):
             self._count(table.count_owner(index.id), 0, growth)
 
@@ -323,25 +323,25 @@ class Writer:
 
 def _has_same_index_key(index: Index, one: Item, other: Item) -> bool:
     """Say whether two items have the same key in an index."""
-    for name in index.schema.names:  # noqa: SIM110 - every write passes here, and a generator is slow
+    for name in index.schema.names:  # noqa: SIM110 - runs in every write; a generator is slow
         if one.get(name) != other.get(name):
             return False
     return True
 
 
 def change_checksum(old: bytes | None, new: bytes | None) -> int:
-    """Return the checksum of a recorded change."""
+    """Return the checksum of a change record."""
     return crc32(new or b"", crc32(old or b""))
 
 
 def check_change(old: bytes | None, new: bytes | None, crc: int) -> None:
-    """Refuse a recorded change that is not as it was stored."""
+    """Raise Corrupt if a change record does not match its checksum."""
     try:
         sound = change_checksum(old, new) == crc
     except TypeError:
         sound = False
     if not sound:
-        raise Corrupt("A recorded change does not match its checksum; it was not served.")
+        raise Corrupt("A change record does not match its checksum; it was not returned.")
 
 
 def meter_write(
@@ -353,7 +353,7 @@ def meter_write(
     *,
     transactional: bool = False,
 ) -> None:
-    """Count what a write costs: the larger of both items, and every index entry that it changes."""
+    """Count the capacity of a write: the larger of both items, and every index entry that changes."""
     before = 0 if old is None else old.size
     meter.table(write_units(max(before, size), transactional))
     for index in table.indexes:
@@ -367,14 +367,16 @@ def _index_units(
 ) -> float:
     before = None if old is None else encode_index_key(index, old, b"")
     after = None if new is None else encode_index_key(index, new, b"")
-    held_before = index.project(old) if old is not None and before is not None else None
-    held_after = index.project(new) if new is not None and after is not None else None
+    projected_before = index.project(old) if old is not None and before is not None else None
+    projected_after = index.project(new) if new is not None and after is not None else None
     if before is not None and before == after:
-        if held_before == held_after:
+        if projected_before == projected_after:
             return 0.0
-        largest = max(item_size(held_before or {}), item_size(held_after or {}))
+        largest = max(item_size(projected_before or {}), item_size(projected_after or {}))
         return write_units(largest, transactional)
-    # DynamoDB: a changed index key costs the removal of one entry and the making of another.
+    # DynamoDB: a changed index key costs the removal of one entry and the insertion of another.
     return sum(
-        write_units(item_size(held), transactional) for held in (held_before, held_after) if held is not None
+        write_units(item_size(entry), transactional)
+        for entry in (projected_before, projected_after)
+        if entry is not None
     )

@@ -1,8 +1,7 @@
-"""Streams: which stretch of the record changes each one shows, and the records in it.
+"""Streams: which change records each stream contains.
 
-A stream is one shard. It shows changes from the moment it was enabled to the moment it was
-disabled, and none that is older than a day; a disabled stream is itself forgotten after a day.
-Nothing here knows requests.
+A stream is one shard. It contains the changes between its enabling and its disabling, each for a day. A
+disabled stream disappears after a day. This module does not know requests.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from solotable.errors import Corrupt
 from .storage import check_change
 
 DAY_MICROS = 24 * 3600 * 1_000_000
-#: How long a stream shows a change.
+#: How long a stream contains a change.
 RETENTION_MICROS = DAY_MICROS
 _MEMBERS = (
     "arn, label, table_name, stream, view, key_schema, crc, "
@@ -34,7 +33,7 @@ _MEMBERS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Stream:
-    """A stream as the file has it; `first`, `last` and `trimmed` are sequence numbers of changes."""
+    """A stored stream; `first`, `last` and `trimmed` are sequence numbers of changes."""
 
     arn: str
     label: str
@@ -45,7 +44,7 @@ class Stream:
     first: int
     #: None while the stream is enabled.
     last: int | None
-    #: The last change that is known to be too old to be read; 0 when none is.
+    #: The last change that is too old to be read; 0 without one.
     trimmed: int
     enabled_micros: int
     disabled_micros: int | None
@@ -53,8 +52,8 @@ class Stream:
     @cached_property
     def shard(self) -> str:
         """The id of the stream's only shard."""
-        mark = blake2b(self.arn.encode(), digest_size=4).hexdigest()
-        return f"shardId-{self.enabled_micros // 1000:020d}-{mark}"
+        suffix = blake2b(self.arn.encode(), digest_size=4).hexdigest()
+        return f"shardId-{self.enabled_micros // 1000:020d}-{suffix}"
 
     @cached_property
     def key_names(self) -> tuple[str, ...]:
@@ -63,7 +62,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeRecord:
-    """One change of an item; `old` and `new` are its JSON, None where there was or is no item."""
+    """One change of an item; `old` and `new` are its JSON, or None without an item."""
 
     sequence: int
     at_micros: int
@@ -73,7 +72,7 @@ class ChangeRecord:
 
 
 def enable(connection: sqlite3.Connection, definition: Definition, now_micros: int) -> None:
-    """Begin a stream on the table of this definition, which gets the stream's label."""
+    """Start a stream on the table of this definition, and store the stream's label in it."""
     name = definition["TableName"]
     millis = now_micros // 1000
     while True:
@@ -82,7 +81,7 @@ def enable(connection: sqlite3.Connection, definition: Definition, now_micros: i
         arn = f"{table_arn(name)}/stream/{label}"
         if not connection.execute("SELECT 1 FROM streams WHERE arn = ?", (arn,)).fetchone():
             break
-        # Two streams of one table within a millisecond need labels of their own.
+        # Two streams of one table within a millisecond need different labels.
         millis += 1
     definition["LatestStreamLabel"] = label
     texts = (
@@ -108,10 +107,10 @@ def disable(connection: sqlite3.Connection, definition: Definition, now_micros: 
 
 
 def newest_sequence(connection: sqlite3.Connection) -> int:
-    """Return the sequence number that was given out last.
+    """Return the last sequence number.
 
-    Its change is always there: trimming leaves the last one, so that no number is given out twice. SQLite's
-    own way to see to that costs a page more in every write; files that were made with it still have it.
+    Trimming leaves the last change, so that no number is used twice. AUTOINCREMENT would do the same and cost
+    one more page in every write; files of older versions use it.
     """
     (last,) = connection.execute(
         "SELECT max((SELECT coalesce(max(sequence), 0) FROM changes), "
@@ -129,7 +128,7 @@ def find(connection: sqlite3.Connection, arn: str, now_micros: int) -> Stream | 
 def list_page(
     connection: sqlite3.Connection, *, table_name: str | None, after: str, limit: int, now_micros: int
 ) -> list[Stream]:
-    """Return streams in the order of their ARNs, those behind `after` first."""
+    """Return streams in the order of their ARNs, after `after`."""
     rows = connection.execute(
         f"SELECT {_MEMBERS} FROM streams WHERE arn > ? AND (? IS NULL OR table_name = ?) "
         "AND (disabled_micros IS NULL OR disabled_micros >= ?) ORDER BY arn LIMIT ?",
@@ -141,7 +140,7 @@ def list_page(
 def read_records(
     connection: sqlite3.Connection, stream: Stream, start: int, limit: int
 ) -> Iterator[ChangeRecord]:
-    """Yield the stream's changes from a sequence number on, trimmed ones included while they are there."""
+    """Yield the stream's changes from a sequence number on, with trimmed ones that are not deleted yet."""
     rows = connection.execute(
         "SELECT sequence, at_micros, by_service, old, new, crc FROM changes "
         "WHERE stream = ? AND sequence >= ? AND sequence <= ? ORDER BY sequence LIMIT ?",
@@ -160,7 +159,7 @@ def read_records(
 
 
 def find_horizon(connection: sqlite3.Connection, stream: Stream, now_micros: int) -> int:
-    """Return the sequence number of the oldest change that may be read, or of the next one to come."""
+    """Return the sequence number of the oldest change that may be read, or of the next one."""
     row = connection.execute(
         "SELECT sequence FROM changes WHERE stream = ? AND sequence >= ? AND at_micros >= ? "
         "ORDER BY sequence LIMIT 1",
@@ -179,7 +178,7 @@ def is_trimmed(connection: sqlite3.Connection, stream: Stream, start: int, now_m
 
 
 def find_trimmed(connection: sqlite3.Connection, oldest_micros: int) -> list[tuple[int, str]]:
-    """Return, for each stream that has got further, its last change that is too old, and its ARN."""
+    """Return the last change that is too old and the ARN of each stream that has new ones."""
     found: list[tuple[int, str]] = []
     for row in connection.execute(f"SELECT {_MEMBERS} FROM streams").fetchall():
         stream = _stream(row)

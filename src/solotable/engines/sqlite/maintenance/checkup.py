@@ -1,6 +1,6 @@
-"""What can be said of a database file: versions, settings, integrity, and what to do about it.
+"""Check a database file: version, settings, integrity, and advice.
 
-It reads; it repairs nothing.
+It only reads.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from solotable.errors import EngineError
 
 from .index_backfill import has_valid_index_key
 
-#: The WAL-reset fault was mended in these versions.
+#: The versions that fixed the WAL-reset bug, by branch.
 _FIXED_VERSIONS = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
-#: Fewer free bytes than this are no reason to advise anything.
+#: From this many free bytes on, `compact` is worth advising.
 _WORTH_COMPACTING = 16 * 2**20
 #: Items between two reports of progress.
 _PROGRESS_ITEMS = 1_000
@@ -34,7 +34,7 @@ _PROGRESS_ITEMS = 1_000
 
 @dataclass(slots=True)
 class Checkup:
-    """The findings on one file; `problems` is empty when it is sound."""
+    """The findings on one file; `problems` is empty when it is healthy."""
 
     path: str
     sqlite: str = sqlite3.sqlite_version
@@ -49,14 +49,14 @@ def wal_reset_is_fixed(version: tuple[int, ...]) -> bool:
     """Say whether this SQLite cannot lose commits to a concurrent checkpoint."""
     if version >= _FIXED_VERSIONS[-1]:
         return True
-    return any(version[:2] == mended[:2] and version >= mended for mended in _FIXED_VERSIONS)
+    return any(version[:2] == fixed[:2] and version >= fixed for fixed in _FIXED_VERSIONS)
 
 
 def examine(path: str, progress: Callable[[int], None] = lambda items: None) -> Checkup:
-    """Look a file over; what cannot be read becomes a problem, not an error."""
+    """Check a file; an unreadable part becomes a problem, not an error."""
     found = Checkup(path)
     if not Path(path).exists():
-        found.problems.append("There is no such file.")
+        found.problems.append("The file does not exist.")
         return found
     try:
         database = Database(path, read_only=True)
@@ -98,18 +98,18 @@ def _size(path: str) -> int:
 
 
 def _integrity(connection: sqlite3.Connection) -> list[str]:
-    # Not quick_check: only this one finds keys that have lost their item, or items their key.
+    # Not quick_check, which does not compare keys with items.
     rows = connection.execute("PRAGMA integrity_check(20)").fetchall()
     return [f"SQLite: {text}" for (text,) in rows if text != "ok"]
 
 
 def _items(connection: sqlite3.Connection, found: Checkup, progress: Callable[[int], None]) -> None:
-    known = catalog.Catalog()
+    tables = catalog.Catalog()
     for name in catalog.list_names(connection):
-        table = known.table(connection, name)
+        table = tables.table(connection, name)
         active = [index for index in table.indexes if index.status == "ACTIVE"]
         missing = dict.fromkeys((index.name for index in active), 0)
-        damaged = count = untimed = 0
+        damaged = count = without_expiry = 0
         rows = connection.execute(f"SELECT id, key, size, crc, item FROM {table.items}")
         for row_id, key, size, crc, raw in rows:
             count += 1
@@ -119,9 +119,9 @@ def _items(connection: sqlite3.Connection, found: Checkup, progress: Callable[[i
                 damaged += 1
                 continue
             for index in active:
-                missing[index.name] += not _is_listed(connection, index, loads(raw), key)
+                missing[index.name] += not _has_entry(connection, index, loads(raw), key)
             if table.expiry is not None and table.expiry.status == "ACTIVE":
-                untimed += not _is_timed(connection, table.expiry, loads(raw), row_id)
+                without_expiry += not _has_expiry_entry(connection, table.expiry, loads(raw), row_id)
         found.tables[name] = count
         if damaged:
             found.problems.append(f"Table {name}: {damaged} items do not match their checksums.")
@@ -130,15 +130,15 @@ def _items(connection: sqlite3.Connection, found: Checkup, progress: Callable[[i
             for index, items in missing.items()
             if items
         ]
-        if untimed:
-            found.problems.append(f"Table {name}, expiry index: {untimed} items have no entry.")
+        if without_expiry:
+            found.problems.append(f"Table {name}, expiry index: {without_expiry} items have no entry.")
         found.problems += _entries(connection, table)
         found.problems += _times(connection, table)
         if found.layout > 1 and not damaged:
             found.problems += _counts(connection, table, open_sessions=bool(found.settings["open_sessions"]))
 
 
-def _is_listed(connection: sqlite3.Connection, index: catalog.Index, item: Item, key: bytes) -> bool:
+def _has_entry(connection: sqlite3.Connection, index: catalog.Index, item: Item, key: bytes) -> bool:
     if not has_valid_index_key(index, item):
         return True
     entry = encode_index_key(index, item, key)
@@ -151,12 +151,14 @@ def _entries(connection: sqlite3.Connection, table: catalog.Table) -> Iterator[s
         rows = connection.execute(
             f"SELECT x.key, x.crc, i.key FROM x{index.id} AS x LEFT JOIN {table.items} AS i ON i.id = x.row"
         )
-        astray = sum(not is_entry_sound(entry, key, crc) for entry, crc, key in rows)
-        if astray:
-            yield f"Table {table.name}, index {index.name}: {astray} entries do not lead to their item."
+        wrong = sum(not is_entry_sound(entry, key, crc) for entry, crc, key in rows)
+        if wrong:
+            yield f"Table {table.name}, index {index.name}: {wrong} entries do not lead to their item."
 
 
-def _is_timed(connection: sqlite3.Connection, index: catalog.ExpiryIndex, item: Item, row_id: int) -> bool:
+def _has_expiry_entry(
+    connection: sqlite3.Connection, index: catalog.ExpiryIndex, item: Item, row_id: int
+) -> bool:
     second = expiry_index.expiry_second(item, index.attribute)
     entry = f"SELECT 1 FROM e{index.id} WHERE second = ? AND row = ?"
     return second is None or connection.execute(entry, (second, row_id)).fetchone() is not None
@@ -169,17 +171,17 @@ def _times(connection: sqlite3.Connection, table: catalog.Table) -> Iterator[str
         f"SELECT e.second, i.key, i.size, i.crc, i.item FROM e{table.expiry.id} AS e "
         f"LEFT JOIN {table.items} AS i ON i.id = e.row"
     )
-    astray = sum(
+    wrong = sum(
         not is_row_sound(*row) or expiry_index.expiry_second(loads(row[-1]), table.expiry.attribute) != second
         for second, *row in rows
     )
-    if astray:
-        yield f"Table {table.name}, expiry index: {astray} entries do not lead to an item of that time."
+    if wrong:
+        yield f"Table {table.name}, expiry index: {wrong} entries do not lead to an item of that time."
 
 
 def _counts(connection: sqlite3.Connection, table: catalog.Table, *, open_sessions: bool) -> Iterator[str]:
     if open_sessions:
-        # Of these, writes of the last second may not be counted yet.
+        # Their writes of the last second may not be counted yet.
         return
     if counts.read(connection, table) != counts.recount(connection, table):
         yield f"Table {table.name}: counts of items and bytes are wrong; run solotable compact to recount."
@@ -189,16 +191,16 @@ def _advice(found: Checkup) -> Iterator[str]:
     if not wal_reset_is_fixed(sqlite3.sqlite_version_info):
         yield (
             f"SQLite {found.sqlite} can lose commits when connections commit and checkpoint at once. "
-            "solotable keeps that out by its lock; let no other program write to the file."
+            "solotable's lock prevents that; do not let other programs write to the file."
         )
     if found.layout and found.layout < ddl.VERSION:
-        yield "The file has an older layout; it is brought up to date when it is next written to."
+        yield "The file has an older layout; opening it for writing upgrades it."
     if os.name == "posix" and Path(found.path).exists() and Path(found.path).stat().st_mode & 0o077:
-        yield f"Others on this machine can read the file: chmod 600 {found.path}"
+        yield f"Other users of this machine can read the file: chmod 600 {found.path}"
     if int(found.settings.get("wal_bytes", 0)) > 256 * 2**20:
-        yield "The write-ahead log is large: a reader has held its snapshot for long."
+        yield "The write-ahead log is large: a reader has had a snapshot open for a long time."
     free, pages = int(found.settings.get("free_pages", 0)), int(found.settings.get("page_count", 1))
     if free > pages // 2 and free * ddl.PAGE_BYTES > _WORTH_COMPACTING:
-        yield f"{free * 100 // pages} % of the file is free: solotable compact {found.path} gives it back."
+        yield f"{free * 100 // pages} % of the file is free: run solotable compact {found.path}."
     if any("checksums" in problem or "SQLite" in problem for problem in found.problems):
-        yield "Restore a backup. Copy the file, its -wal and its -shm away first."
+        yield "Copy the file, its -wal and its -shm to a safe place, then restore a backup."

@@ -1,8 +1,8 @@
-"""Give the free pages of a file back to the file system.
+"""Return the free pages of a file to the file system.
 
-SQLite copies what is in use to a temporary file beside the database and back through its log, in one
-transaction: a process that is killed, or a full disk, leaves the file as it was. Readers go on; writers of
-all processes wait, for a time that grows with what is in use and not with what is given back.
+SQLite copies the used pages to a temporary file beside the database and back through its log, in one
+transaction: a killed process or a full disk leaves the file unchanged. Readers continue. Writers of all
+processes wait; the wait grows with the used pages, not with the free ones.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from solotable.engines.sqlite.engine import SqliteEngine
 from solotable.engines.sqlite.tables import catalog
 from solotable.errors import EngineError, StorageFull
 
-#: What is done now, and about which part of it is.
+#: The current step, and the part of it that is done (0 to 1).
 Progress = Callable[[str, float], None]
 
-#: How many steps SQLite's machine takes to copy one entry of a B-tree, and after how many it tells.
+#: Steps of SQLite's virtual machine to copy one B-tree entry, and between two calls of the handler.
 _STEPS_PER_ENTRY, _STEPS_PER_TICK = 4.3, 1_000
-#: How long to wait for readers of the old pages before the file is cut.
+#: How long to wait for readers of the old pages before the file is truncated.
 _READER_MILLIS = 2_000
 _BUSY_MILLIS = 30_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionResult:
-    """The bytes of a file and its log before and after, and how long it took."""
+    """The bytes of a file and its log before and after, and the time that it took."""
 
     path: str
     bytes_before: int
@@ -45,10 +45,10 @@ class CompactionResult:
 def compact(path: str, progress: Progress = lambda what, part: None) -> CompactionResult:
     """Compact a database file, and recount its items."""
     if not Path(path).exists():
-        raise EngineError(f"There is no file {path}.")
+        raise EngineError(f"{path} does not exist.")
     started = time.monotonic()
     with SqliteEngine(path) as engine:
-        # A link may lead to another folder, or another disk.
+        # A link may lead to another folder or disk.
         file = engine.database.path
         before = _bytes(file)
         with engine.database.read() as connection:
@@ -69,7 +69,7 @@ def compact(path: str, progress: Progress = lambda what, part: None) -> Compacti
 
 
 def _vacuum(connection: sqlite3.Connection, path: str, progress: Progress) -> bool:
-    """Compact the file; return whether readers keep it from being cut."""
+    """Compact the file; return whether readers prevent its truncation."""
     steps = 0
     # Items are in two B-trees, by row and by key; index entries in one.
     entries = connection.execute(
@@ -82,7 +82,7 @@ def _vacuum(connection: sqlite3.Connection, path: str, progress: Progress) -> bo
         progress("copy pages", min(steps / (1 + entries * _STEPS_PER_ENTRY), 1.0))
         return 0
 
-    # The system's folder for temporary files may be small, or memory.
+    # The system's folder for temporary files may be small or in memory.
     folder = str(Path(path).absolute().parent).replace("'", "''")
     connection.execute(f"PRAGMA temp_store_directory = '{folder}'")
     connection.set_progress_handler(tick, _STEPS_PER_TICK)
@@ -111,8 +111,8 @@ def _check_room(connection: sqlite3.Connection, path: str) -> None:
     room = shutil.disk_usage(Path(path).absolute().parent).free
     if room < needed:
         raise StorageFull(
-            f"Compacting {path} needs about {needed:,} bytes beside it for a while, and there are {room:,}; "
-            "nothing was changed."
+            f"Compacting {path} needs about {needed:,} bytes of temporary space, and {room:,} bytes are "
+            "free; nothing was changed."
         )
 
 

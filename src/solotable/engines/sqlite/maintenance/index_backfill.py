@@ -1,9 +1,9 @@
-"""Fill an index that was added to a table with items, global or of expiry times, while the table is in use.
+"""Backfill a global index or an expiry index that was added to a table in use.
 
-Writes keep the index from the moment it is defined; this adds the items that were there before, in
-short transactions so that writers never wait for long (`pacing`). Items that do not fit the index's key
-are left out. A filling that was cut short starts again: adding an entry twice changes nothing, and the
-entries of removed items are removed with them.
+Writes update the index from the moment it is defined. The backfill adds the older items, in short
+transactions so that writers do not wait for long (`pacing`). It skips items without a valid index key. A
+backfill that was interrupted starts again: adding an entry twice changes nothing, and removing an item
+removes its entries.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from solotable.fork_safe import new_lock
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
 
-#: A table of more items is filled behind the caller's back.
+#: The index of a table with more items is filled in a thread.
 SMALL_TABLE = 1_000
 _BATCH_BYTES = 4_000_000
 
@@ -54,14 +54,14 @@ _Row = tuple[int, bytes, int, int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class _FillProgress:
-    """How far a batch got: the last row it saw, or that there is no more to do."""
+    """The last row of a batch, and whether the backfill is done."""
 
     row: int
     done: bool
 
 
 def start(engine: SqliteEngine, table_name: str, index_id: int) -> None:
-    """Fill a new index: at once when the table is small, in a thread when it is not."""
+    """Fill a new index: at once if the table is small, otherwise in a thread."""
     with engine.database.snapshot() as connection:
         items_table = read_table(connection, table_name).items
         (items,) = connection.execute(
@@ -74,7 +74,7 @@ def start(engine: SqliteEngine, table_name: str, index_id: int) -> None:
 
 
 def resume_all(engine: SqliteEngine) -> None:
-    """Go on filling whatever was being filled when the file was last closed."""
+    """Resume every backfill that was not done when the file was last closed."""
     with engine.database.snapshot() as connection:
         names = connection.execute(
             "SELECT name FROM catalog WHERE instr(definition, '\"CREATING\"')"
@@ -85,7 +85,7 @@ def resume_all(engine: SqliteEngine) -> None:
 
 
 def resume(engine: SqliteEngine, table: Table) -> None:
-    """Go on filling the table's unfinished indexes, unless this engine is at it already."""
+    """Resume the backfills of a table, unless this engine runs them already."""
     if engine.database.read_only:
         return
     for target in _targets(table):
@@ -94,7 +94,7 @@ def resume(engine: SqliteEngine, table: Table) -> None:
 
 
 def wait(engine: SqliteEngine, timeout_seconds: float | None = None) -> None:
-    """Wait for the fillings that this engine has under way."""
+    """Wait for the backfills of this engine."""
     with _lock:
         threads = list(_running.get(engine, {}).values())
     for thread in threads:
@@ -130,7 +130,7 @@ def _launch(engine: SqliteEngine, table_name: str, index_id: int) -> None:
 
 def _run(engine: SqliteEngine, table_name: str, index_id: int) -> None:
     try:
-        # The engine was closed, or the disk is full: the next DescribeTable starts anew.
+        # The engine was closed, or the disk is full: the next DescribeTable starts the backfill again.
         with contextlib.suppress(EngineError, TableNotFound):
             fill(engine, table_name, index_id)
     finally:
@@ -148,7 +148,7 @@ def _batch(
     table = read_table(connection, table_name)
     target = next((one for one in _targets(table) if one.id == index_id), None)
     if target is None or target.status != "CREATING":
-        # Somebody else has dropped it, or has finished first.
+        # Another process has dropped it, or has finished first.
         return _FillProgress(after, done=True)
     rows, last = _rows(connection, table, target, after, pace.items)
     if isinstance(target, Index):
@@ -165,8 +165,8 @@ def _batch(
 def _rows(
     connection: sqlite3.Connection, table: Table, target: Index | ExpiryIndex, after: int, limit: int
 ) -> tuple[list[_Row], int | None]:
-    """Return the next rows that the index may have a use for, and the last row seen if more may follow."""
-    # SQLite passes over items without a time by their bytes; they need not be decoded.
+    """Return the next rows that may have an index entry, and the last row seen if more may follow."""
+    # SQLite skips items without the expiry attribute by their bytes, so they are not decoded.
     wanted = b"" if isinstance(target, Index) else dumps(target.attribute) + b':{"N":'
     found = connection.execute(
         f"SELECT id, key, size, crc, CASE WHEN instr(item, ?) THEN item END FROM {table.items} "
@@ -229,7 +229,7 @@ def _activate(connection: sqlite3.Connection, table: Table, index_id: int) -> No
 
 
 def has_valid_index_key(index: Index, item: Item) -> bool:
-    """Say whether an item has every key attribute of the index, with its type, and none too long."""
+    """Say whether an item has every key attribute of the index, of its type and not too long."""
     return _has_valid_attributes(
         index.schema.partition, item, LONGEST_PARTITION_KEY
     ) and _has_valid_attributes(index.schema.sort, item, LONGEST_SORT_KEY)

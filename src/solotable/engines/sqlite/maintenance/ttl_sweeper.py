@@ -1,8 +1,8 @@
-"""The sweeper: removes expired items, and stream records past their time.
+"""The sweeper: removes expired items and old change records.
 
-A sweep reads the expiry index of each table with time to live, so it costs what expires and not what is
-there. Each item is looked at again inside the transaction that removes it, because it may have been given
-more time since. Nothing here runs by itself: the caller calls `sweep`.
+A sweep reads the expiry index of each table with time to live, so its cost grows with the expired items. The
+transaction that removes an item checks it again, because its expiry time may have changed. The caller decides
+when to call `sweep`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TRIM = 1_000
 
 
 def sweep(engine: SqliteEngine) -> int:
-    """Remove what has expired, and return how many items that were."""
+    """Remove what has expired, and return the number of items."""
     with engine.database.read() as connection:
         definitions = read_definitions(connection)
     index_backfill.resume_all(engine)
@@ -43,7 +43,7 @@ def sweep(engine: SqliteEngine) -> int:
     _advance(engine)
     _trim_changes(engine, recovery_days)
     _trim_rest(engine)
-    # Other processes see the last second of an idle writer only after this, or after it closes.
+    # Otherwise, other processes would see the last writes of an idle engine only after it closes.
     engine.pending_counts.flush()
     return removed
 
@@ -71,7 +71,7 @@ def _due(
     connection: sqlite3.Connection, table: Table, after: expiry_index.Entry, now_seconds: float, limit: int
 ) -> list[expiry_index.Entry]:
     if table.expiry is None:
-        # It was disabled a moment ago.
+        # Time to live was disabled during the sweep.
         return []
     return expiry_index.find_due(connection, table.expiry, after=after, now_seconds=now_seconds, limit=limit)
 
@@ -96,7 +96,7 @@ def _remove(engine: SqliteEngine, name: str, entries: list[expiry_index.Entry], 
 
 
 def _find(connection: sqlite3.Connection, table: Table, row_id: int) -> tuple[bytes, StoredItem] | None:
-    """Return the item of a row and its key; None when it is gone, or is not as it was stored."""
+    """Return the item of a row and its key; None if it was removed or is damaged."""
     found = connection.execute(
         f"SELECT key, size, crc, item FROM {table.items} WHERE id = ?", (row_id,)
     ).fetchone()
@@ -112,13 +112,13 @@ def _now(engine: SqliteEngine) -> float:
 
 
 def _advance(engine: SqliteEngine) -> None:
-    """Note for each stream which of its changes are too old for it, whoever else still needs them."""
+    """Store for each stream which of its changes are too old; backups may still need them."""
     oldest_micros = engine.now_micros() - streams.RETENTION_MICROS
     with engine.database.snapshot() as connection:
-        passed = streams.find_trimmed(connection, oldest_micros)
-    if passed:
+        trimmed = streams.find_trimmed(connection, oldest_micros)
+    if trimmed:
         engine.database.write(
-            lambda connection: connection.executemany("UPDATE streams SET trimmed = ? WHERE arn = ?", passed)
+            lambda connection: connection.executemany("UPDATE streams SET trimmed = ? WHERE arn = ?", trimmed)
         )
 
 
@@ -132,13 +132,13 @@ def _trim_changes(engine: SqliteEngine, recovery_days: dict[str, int]) -> None:
         if following is None:
             return
         stream = following
-        kept = max(streams.RETENTION_MICROS, recovery_days.get(stream, 0) * streams.DAY_MICROS)
-        while _trim_stream(engine, stream, engine.now_micros() - kept):
+        retention = max(streams.RETENTION_MICROS, recovery_days.get(stream, 0) * streams.DAY_MICROS)
+        while _trim_stream(engine, stream, engine.now_micros() - retention):
             pass
 
 
 def _trim_stream(engine: SqliteEngine, stream: str, oldest_micros: int) -> bool:
-    """Remove a batch of a stream's oldest changes; say whether there may be more."""
+    """Remove a batch of a stream's oldest changes; say whether there may be more of them."""
     with engine.database.read() as connection:
         rows = connection.execute(
             "SELECT sequence, at_micros, old IS NULL AND new IS NULL FROM changes "
@@ -147,7 +147,7 @@ def _trim_stream(engine: SqliteEngine, stream: str, oldest_micros: int) -> bool:
         ).fetchall()
         last = streams.newest_sequence(connection)
     old = list(takewhile(lambda row: row[1] < oldest_micros, rows))
-    # The last of all stays, without what it was about: see `streams.newest_sequence`.
+    # The last change stays, without its images: see `streams.newest_sequence`.
     if not old or (len(old) == 1 and old[0][0] == last and old[0][2]):
         return False
 
@@ -167,7 +167,7 @@ def _trim_stream(engine: SqliteEngine, stream: str, oldest_micros: int) -> bool:
 
 
 def _trim_rest(engine: SqliteEngine) -> None:
-    """Forget streams that were disabled over a day ago, and tokens that protect nothing any more."""
+    """Delete streams that were disabled over a day ago, and expired tokens."""
     now = engine.now_micros()
     statements = (
         ("streams", "disabled_micros < ?", now - streams.RETENTION_MICROS),

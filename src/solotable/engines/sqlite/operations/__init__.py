@@ -1,4 +1,4 @@
-"""One function per operation: what it checks against the table, what it reads and writes."""
+"""One function per operation: its checks against the table, its reads and writes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .items.transact import transact_get_items, transact_write_items
 from .items.writes import write_item
 from .partiql import batch_execute_statement, execute_statement, execute_transaction
 
-#: Which function answers which request; the first argument is the engine.
+#: The function that answers each type of request; its first argument is the engine.
 OPERATIONS: dict[type[requests.Request[Any]], Callable[[Any, Any], Any]] = {
     requests.BatchExecuteStatement: batch_execute_statement,
     requests.BatchGetItem: batch_get_item,

@@ -1,4 +1,4 @@
-"""Every operation that is not about items: which function answers it."""
+"""The functions that answer control operations, by name."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""ListStreams, DescribeStream, GetShardIterator and GetRecords, over the recorded changes.
+"""ListStreams, DescribeStream, GetShardIterator and GetRecords.
 
-An iterator is the ARN, the next sequence number and the time it was given out; it holds for fifteen
-minutes and nothing is kept for it.
+An iterator consists of the ARN, the next sequence number and its creation time. It is valid for fifteen
+minutes and is not stored.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BY_SERVICE = {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardIterator:
-    """Where in a stream an iterator stands, and since when it does."""
+    """A shard iterator: the next sequence number of a stream, and the time of its creation."""
 
     arn: str
     start: int
@@ -50,7 +50,7 @@ class ShardIterator:
             start, at_micros = loads(base64.b64decode(rest, validate=True))
         except (ValueError, TypeError):
             raise invalid("Invalid ShardIterator") from None
-        # Anyone can write an iterator: what SQLite cannot count is none of ours.
+        # A client can forge an iterator. A number beyond SQLite's integers is forged.
         if type(start) is not int or type(at_micros) is not int or start > _LARGEST_SEQUENCE:
             raise invalid("Invalid ShardIterator")
         return cls(arn=arn, start=start, at_micros=at_micros)
@@ -89,7 +89,7 @@ def describe_stream(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, 
     if stream.last is not None:
         numbers["EndingSequenceNumber"] = _number(max(stream.last, stream.first))
     shards = [{"ShardId": stream.shard, "SequenceNumberRange": numbers}]
-    # The only shard is nobody's child, and comes behind no other.
+    # There is one shard: it has no parent and no other shard follows it.
     if members.get("ExclusiveStartShardId", "") >= stream.shard or "ShardFilter" in members:
         shards = []
     return {
@@ -107,7 +107,7 @@ def describe_stream(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, 
 
 
 def get_shard_iterator(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """Give an iterator at one of four places in a shard."""
+    """Return an iterator at one of four positions in a shard."""
     kind: str = members["ShardIteratorType"]
     number: str = members.get("SequenceNumber", "")
     by_number = kind in ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
@@ -136,25 +136,25 @@ def get_shard_iterator(engine: SqliteEngine, members: dict[str, Any]) -> dict[st
 
 
 def get_records(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """Read the next records, and give the iterator behind them unless the stream has ended."""
-    position = ShardIterator.parse(members["ShardIterator"])
+    """Return the next records, and the iterator after them unless the stream has ended."""
+    iterator = ShardIterator.parse(members["ShardIterator"])
     now = engine.now_micros()
-    if now - position.at_micros > _ITERATOR_MICROS:
+    if now - iterator.at_micros > _ITERATOR_MICROS:
         raise ServiceError("ExpiredIteratorException", "Shard iterator has expired")
     answer: list[dict[str, Any]] = []
-    size, start = 0, position.start
+    size, start = 0, iterator.start
     with engine.database.snapshot() as connection:
-        stream = _find(engine, connection, position.arn)
+        stream = _find(engine, connection, iterator.arn)
         _check_not_trimmed(connection, stream, start, now)
-        for recorded in streams.read_records(
+        for change_record in streams.read_records(
             connection, stream, start, members.get("Limit", MOST_STREAM_RECORDS)
         ):
-            record = _record(stream, recorded)
+            record = _record(stream, change_record)
             size += record["dynamodb"]["SizeBytes"]
             if answer and size > LARGEST_PAGE:
                 break
             answer.append(record)
-            start = recorded.sequence + 1
+            start = change_record.sequence + 1
         ended = stream.last is not None and not any(streams.read_records(connection, stream, start, 1))
     reply: dict[str, Any] = {"Records": answer}
     if not ended:
@@ -183,12 +183,12 @@ def _number(sequence: int) -> str:
     return f"{sequence:021d}"
 
 
-def _record(stream: Stream, recorded: ChangeRecord) -> dict[str, Any]:
-    old: Item | None = None if recorded.old is None else loads(recorded.old)
-    new: Item | None = None if recorded.new is None else loads(recorded.new)
+def _record(stream: Stream, change_record: ChangeRecord) -> dict[str, Any]:
+    old: Item | None = None if change_record.old is None else loads(change_record.old)
+    new: Item | None = None if change_record.new is None else loads(change_record.new)
     item = new if new is not None else old or {}
     change: dict[str, Any] = {
-        "ApproximateCreationDateTime": recorded.at_micros // 1_000_000,
+        "ApproximateCreationDateTime": change_record.at_micros // 1_000_000,
         "Keys": {name: item[name] for name in stream.key_names},
     }
     if new is not None and stream.view in ("NEW_IMAGE", "NEW_AND_OLD_IMAGES"):
@@ -197,18 +197,18 @@ def _record(stream: Stream, recorded: ChangeRecord) -> dict[str, Any]:
         change["OldImage"] = old
     size = sum(item_size(change[member]) for member in ("Keys", "NewImage", "OldImage") if member in change)
     record: dict[str, Any] = {
-        "eventID": blake2b(f"{stream.arn} {recorded.sequence}".encode(), digest_size=16).hexdigest(),
+        "eventID": blake2b(f"{stream.arn} {change_record.sequence}".encode(), digest_size=16).hexdigest(),
         "eventName": "INSERT" if old is None else "REMOVE" if new is None else "MODIFY",
         "eventVersion": "1.1",
         "eventSource": "aws:dynamodb",
         "awsRegion": REGION,
         "dynamodb": {
             **change,
-            "SequenceNumber": _number(recorded.sequence),
+            "SequenceNumber": _number(change_record.sequence),
             "SizeBytes": size,
             "StreamViewType": stream.view,
         },
     }
-    if recorded.by_service:
+    if change_record.by_service:
         record["userIdentity"] = _BY_SERVICE
     return record

@@ -1,7 +1,7 @@
-"""The tables of a file: their definitions, read once and kept until they change.
+"""The definitions of a file's tables, cached until they change.
 
-A definition is stored as JSON in DynamoDB's own member names; `Table` is the same, prepared for the
-operations. A `Table` never changes: every change of a definition makes a new one.
+A definition is stored as JSON with DynamoDB's own member names. `Table` is a definition prepared for the
+operations. A `Table` is immutable: every change of a definition creates a new one.
 """
 
 from __future__ import annotations
@@ -60,11 +60,11 @@ class Index:
     is_global: bool
     schema: Schema
     projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
-    #: Everything that is in the index: None for all attributes.
+    #: The attributes in the index; None for all.
     projected: frozenset[str] | None
-    #: CREATING while it is filled; it takes writes from the start and reads only once ACTIVE.
+    #: CREATING during the backfill; writes update it from the start, reads need ACTIVE.
     status: str
-    #: Key attributes of the index, then those of the table that it lacks: a LastEvaluatedKey.
+    #: Key attributes of the index, then the other ones of the table: a LastEvaluatedKey.
     position: tuple[KeyAttribute, ...]
 
     @cached_property
@@ -76,7 +76,7 @@ class Index:
         return f"DELETE FROM x{self.id} WHERE key = ?"
 
     def project(self, item: Item) -> Item:
-        """Return the part of an item that the index holds."""
+        """Return the attributes of an item that the index contains."""
         if self.projected is None:
             return item
         return {name: value for name, value in item.items() if name in self.projected}
@@ -86,7 +86,7 @@ class Index:
         return whole if self.projected is None else item_size(self.project(item))
 
     def growth(self, old: Item, new: Item, whole: int) -> int:
-        """Return how many bytes an entry whose key stays grows by; `whole` is how many the item does."""
+        """Return the growth in bytes of an entry with an unchanged key; `whole` is the growth of the item."""
         if self.projected is None:
             return whole
         return 0 if self.projection == "KEYS_ONLY" else growth(self.projected, old, new)
@@ -98,13 +98,13 @@ class ExpiryIndex:
 
     id: int
     attribute: str
-    #: CREATING while it is filled; it takes writes from the start.
+    #: CREATING during the backfill; writes update it from the start.
     status: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A table as the operations need it."""
+    """A table definition, prepared for the operations."""
 
     id: int
     name: str
@@ -120,7 +120,7 @@ class Table:
 
     @cached_property
     def stream(self) -> str | None:
-        """Under which name changes are recorded: None when neither stream nor backups want them."""
+        """The name under which changes are recorded; None without a stream and backups."""
         if not (self.stream_enabled or self.recoverable):
             return None
         return str(self.definition["TableId"])
@@ -136,7 +136,7 @@ class Table:
 
     @cached_property
     def expiry(self) -> ExpiryIndex | None:
-        """The expiry index: None without time to live, and in a file of layout 1."""
+        """The expiry index; None without time to live, and in a file of layout 1."""
         setting = self.definition.get("TimeToLive", {})
         if "Id" not in setting:
             return None
@@ -150,12 +150,12 @@ class Table:
 
     @cached_property
     def index_key_names(self) -> frozenset[str]:
-        """The names of the attributes that are part of the key of an index."""
+        """The names of the key attributes of all indexes."""
         return frozenset(name for index in self.indexes for name in index.schema.names)
 
     @cached_property
     def key_names(self) -> frozenset[str]:
-        """The names of the attributes that are part of the table's key or of the key of an index."""
+        """The names of the key attributes of the table and all indexes."""
         return self.index_key_names.union(self.schema.names)
 
     @cached_property
@@ -187,16 +187,16 @@ class Table:
     def _statements(self) -> dict[tuple[StatementBuilder, int | None, bool], str]:
         return {}
 
-    def statement(self, text: StatementBuilder, index: Index | None, *, forward: bool) -> str:
-        """Return a statement on a range of this table, whose text is made once."""
-        known = (text, None if index is None else index.id, forward)
-        found = self._statements.get(known)
+    def statement(self, build: StatementBuilder, index: Index | None, *, forward: bool) -> str:
+        """Return a statement on a range of this table, from a cache."""
+        cache_key = (build, None if index is None else index.id, forward)
+        found = self._statements.get(cache_key)
         if found is None:
-            found = self._statements[known] = text(self, index, forward=forward)
+            found = self._statements[cache_key] = build(self, index, forward=forward)
         return found
 
     def index(self, name: str) -> Index:
-        """Return the index of this name, or refuse as DynamoDB does."""
+        """Return the index of this name, or raise DynamoDB's error."""
         for index in self.indexes:
             if index.name == name:
                 return index
@@ -204,26 +204,26 @@ class Table:
 
 
 class StatementBuilder(Protocol):
-    """Writes a statement that reads a range of a table or index, in either direction."""
+    """Builds a statement that reads a range of a table or index, forward or backward."""
 
     def __call__(self, table: Table, index: Index | None, /, *, forward: bool) -> str: ...
 
 
 class Catalog:
-    """The definitions as last read; `forget` makes the next look-up read them again."""
+    """A cache of definitions; `forget` makes the next look-up read them again."""
 
     def __init__(self) -> None:
         self.tables: dict[str, Table] = {}
 
     def forget(self, name: str | None = None) -> None:
-        """Drop what is known of one table, or of all."""
+        """Drop the definition of one table, or of all."""
         if name is None:
             self.tables = {}
         else:
             self.tables.pop(name, None)
 
     def forget_changed(self, connection: sqlite3.Connection) -> bool:
-        """Drop what is known of tables that have changed since; say whether there were any."""
+        """Drop the definitions that have changed in the file; say whether there are any."""
         changed = False
         for name, table in tuple(self.tables.items()):
             row = connection.execute("SELECT id, generation FROM catalog WHERE name = ?", (name,)).fetchone()
@@ -240,7 +240,7 @@ class Catalog:
         return found
 
     def load(self, connection: sqlite3.Connection, name: str) -> Table | None:
-        """Read the definition of a table anew."""
+        """Read the definition of a table from the file."""
         row = connection.execute(
             "SELECT id, name, generation, definition, crc FROM catalog WHERE name = ?", (name,)
         ).fetchone()
@@ -255,13 +255,13 @@ class Catalog:
 
 
 def list_names(connection: sqlite3.Connection, *, after: str = "", limit: int = -1) -> list[str]:
-    """Return table names in order, those behind `after` first."""
+    """Return table names in order, after `after`."""
     rows = connection.execute("SELECT name FROM catalog WHERE name > ? ORDER BY name LIMIT ?", (after, limit))
     return [name for (name,) in rows]
 
 
 def add(connection: sqlite3.Connection, name: str, definition: Definition) -> Table:
-    """Record a new table and make its SQLite tables; ids of its indexes are given out here."""
+    """Add a table and create its SQLite tables; its indexes get their ids here."""
     added = _create_indexes(connection, definition)
     text = json.dumps(definition)
     row = connection.execute(
@@ -275,13 +275,13 @@ def add(connection: sqlite3.Connection, name: str, definition: Definition) -> Ta
 
 
 def replace(connection: sqlite3.Connection, table: Table, definition: Definition) -> Table:
-    """Record a changed definition, and move the items to the next generation's name.
+    """Store a changed definition, and rename the items' table to the next generation.
 
-    Indexes without an Id are made; indexes that are gone are dropped. So is the expiry index.
+    It creates indexes without an Id, and drops those that the definition lacks; also the expiry index.
     """
-    kept = {index["Id"] for index in indexes_of(definition) if "Id" in index}
+    existing = {index["Id"] for index in indexes_of(definition) if "Id" in index}
     for old in table.indexes:
-        if old.id not in kept:
+        if old.id not in existing:
             layout.drop_index(connection, old.id)
             connection.execute("DELETE FROM counts WHERE table_id = ? AND index_id = ?", (table.id, old.id))
     _start_counts(connection, table.id, _create_indexes(connection, definition))
@@ -297,7 +297,7 @@ def replace(connection: sqlite3.Connection, table: Table, definition: Definition
 
 
 def drop(connection: sqlite3.Connection, table: Table) -> None:
-    """Remove a table, its items and its indexes; its recorded changes stay."""
+    """Remove a table, its items and its indexes; its change records stay."""
     for index in table.indexes:
         layout.drop_index(connection, index.id)
     if table.expiry is not None:
@@ -323,7 +323,7 @@ def _start_counts(connection: sqlite3.Connection, table_id: int, index_ids: list
 
 
 def _replace_expiry(connection: sqlite3.Connection, table: Table, setting: dict[str, Any]) -> None:
-    """Drop an expiry index that the new setting no longer has, and create one that it lacks."""
+    """Drop the expiry index if the new setting lacks it, or create one that the setting needs."""
     if table.expiry is not None and table.expiry.id != setting.get("Id"):
         layout.drop_expiry(connection, table.expiry.id)
     if setting and "Id" not in setting:
@@ -332,7 +332,7 @@ def _replace_expiry(connection: sqlite3.Connection, table: Table, setting: dict[
 
 
 def check_definition(name: str, text: object, crc: object) -> None:
-    """Refuse a definition that is not as it was stored."""
+    """Raise Corrupt if a definition does not match its checksum."""
     if not isinstance(text, str) or _checksum(name, text) != crc:
         raise Corrupt(f"The definition of table {name} does not match its checksum.")
 

@@ -1,6 +1,6 @@
-"""Definitions of tables, read anew and changed in one transaction each, and the names that AWS gives them.
+"""Definitions of tables: read from the file, or changed in one transaction; and ARNs.
 
-Control operations never trust what an engine remembers: another process may have changed it.
+Control operations do not use the engine's cache: another process may have changed a definition.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 
-#: Changes a copy of a definition in place; raising leaves everything as it was.
+#: Changes a copy of a definition in place; an error changes nothing.
 Change = Callable[[sqlite3.Connection, Table, Definition], None]
 
 
@@ -32,13 +32,13 @@ def table_arn(name: str) -> str:
 
 
 def table_not_found(name: str) -> TableNotFound:
-    """Return the error of control operations on a table that is not there."""
-    # DynamoDB: operations on items say less.
+    """Return the error of control operations on a table that does not exist."""
+    # DynamoDB: operations on items have a shorter text.
     return TableNotFound(f"Requested resource not found: Table: {name} not found")
 
 
 def load_current_table(engine: SqliteEngine, name: str) -> Table:
-    """Return the table as the file has it now."""
+    """Return the table as it is in the file."""
     with engine.database.read() as connection:
         found = engine.catalog.load(connection, name)
     if found is None:
@@ -48,7 +48,7 @@ def load_current_table(engine: SqliteEngine, name: str) -> Table:
 
 def read_table(connection: sqlite3.Connection, name: str) -> Table:
     """Return the table as this transaction sees it."""
-    # The engine's own catalog must not learn what may yet be rolled back.
+    # The engine's cache must not contain a definition that may be rolled back.
     found = Catalog().load(connection, name)
     if found is None:
         raise table_not_found(name)
@@ -56,7 +56,7 @@ def read_table(connection: sqlite3.Connection, name: str) -> Table:
 
 
 def change_definition(engine: SqliteEngine, name: str, action: Change) -> Table:
-    """Change a table's definition; one that comes out the same is not written."""
+    """Change a table's definition; an unchanged one is not written."""
 
     def run(connection: sqlite3.Connection) -> Table:
         table = read_table(connection, name)

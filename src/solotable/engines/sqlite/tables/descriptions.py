@@ -1,6 +1,6 @@
-"""A table as DescribeTable and its kin show it: the stored definition, its ARNs, and counts of its items.
+"""TableDescription: the stored definition of a table, its ARNs, and its counts.
 
-The counts are those of the file (`counts`): exact, at any size, and read without a look at the items.
+The counts are exact, and reading them does not read items: see `counts`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .definitions import table_arn
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
 
-#: What an on-demand table can serve from its first second, in units per second.
+#: The warm throughput of a new on-demand table, in units per second.
 _WARM_READS, _WARM_WRITES = 12_000, 4_000
 
 
@@ -52,8 +52,8 @@ def describe(engine: SqliteEngine, table: Table) -> dict[str, Any]:
 
 
 def describe_deleted(engine: SqliteEngine, table: Table) -> dict[str, Any]:
-    """Return the little that AWS tells of a table that is being deleted."""
-    kept = (
+    """Return the TableDescription of a table that is being deleted, which has fewer members."""
+    members = (
         "TableName",
         "ProvisionedThroughput",
         "TableSizeBytes",
@@ -68,7 +68,9 @@ def describe_deleted(engine: SqliteEngine, table: Table) -> dict[str, Any]:
         "LatestStreamArn",
     )
     described = describe(engine, table)
-    return {member: described[member] for member in kept if member in described} | {"TableStatus": "DELETING"}
+    return {member: described[member] for member in members if member in described} | {
+        "TableStatus": "DELETING"
+    }
 
 
 _AS_STORED = (

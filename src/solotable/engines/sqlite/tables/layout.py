@@ -1,20 +1,20 @@
-"""The layout of the file: what SQLite tables there are, and which version of them.
+"""The SQLite tables of a file, and the version of their layout.
 
-One row of `catalog` per DynamoDB table. Its items lie in `t<id>_<generation>` and each index in
-`x<id>`, with keys as bytes that sort as DynamoDB sorts. Every change of a table's definition moves
-the items' table to the next generation: another process that still has the old definition then
-finds no such table, reads the catalog again and tries anew, so no write can go by a stale one.
+`catalog` has one row for each DynamoDB table. Its items are in `t<id>_<generation>` and each index in
+`x<id>`, with keys as bytes that sort as DynamoDB sorts. Every change of a table's definition renames the
+items' table to the next generation. Another process with the old definition then finds no such table, reads
+the catalog again and retries, so no write uses a stale definition.
 
-`changes` holds every change of the tables with a stream or continuous backups: old and new image,
-in the item's own transaction. It is enough to bring a table back to any of its transactions.
-`streams` remembers which stretch of them a stream shows, also after its table is gone.
+`changes` has every change of tables with a stream or continuous backups: old and new image, written in the
+item's own transaction. It can restore a table to any of its transactions. `streams` has the range of changes
+of each stream, also after its table is deleted.
 
-`counts` holds the items and bytes of each table and index, so that DescribeTable never reads items; each
+`counts` has the items and bytes of each table and index, so that DescribeTable does not read items; each
 writer adds its deltas about once a second (`pending_counts`). `sessions` names the writers that have not yet
-closed the file. `e<id>` lists the items of a table with time to live by expiry second.
+closed the file. `e<id>` lists the items of a table with time to live by expiry second. Layout 1 lacks these
+three; `upgrade` adds them.
 
-Items, index entries, definitions, changes and streams have checksums, as SQLite's pages have none.
-Layout 1 had none of these three; `upgrade` adds them to such a file.
+Items, index entries, definitions, changes and streams have checksums, because SQLite's pages have none.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ CREATE TABLE sessions (
 
 
 def is_ours(connection: sqlite3.Connection, path: str) -> bool:
-    """Say whether the file has our layout; False when it is empty, NotOurFile when it is another's."""
+    """Say whether the file has our layout; False if it is empty, NotOurFile if it has another."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     version = layout_of(connection)
     if application == APPLICATION_ID:
@@ -111,7 +111,7 @@ def layout_of(connection: sqlite3.Connection) -> int:
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Lay out an empty file; of several processes that try at once, one does it."""
+    """Create the layout in an empty file; if several processes try at once, one of them does it."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
@@ -127,7 +127,7 @@ def create(connection: sqlite3.Connection) -> None:
 
 
 def create_counts(connection: sqlite3.Connection) -> None:
-    """Create what layout 2 has and layout 1 had not."""
+    """Create the tables that layout 2 added."""
     _execute(connection, _LAYOUT_2)
 
 
@@ -139,13 +139,13 @@ def _execute(connection: sqlite3.Connection, script: str) -> None:
 
 
 def items_table(table_id: int, generation: int) -> str:
-    """Name the SQLite table of a DynamoDB table's items."""
+    """Return the name of the SQLite table of a DynamoDB table's items."""
     return f"t{table_id}_{generation}"
 
 
 def create_items(connection: sqlite3.Connection, name: str) -> None:
-    """Make the SQLite table of a DynamoDB table's items."""
-    # Rows have an id of their own so that index entries stay small and an item's B-tree stays wide.
+    """Create the SQLite table of a DynamoDB table's items."""
+    # With a separate row id, index entries are small, and the B-tree of items is wide.
     connection.execute(
         f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, "
         "size INTEGER NOT NULL, crc INTEGER NOT NULL, item BLOB NOT NULL)"
@@ -153,7 +153,7 @@ def create_items(connection: sqlite3.Connection, name: str) -> None:
 
 
 def create_index(connection: sqlite3.Connection, index_id: int) -> None:
-    """Make the SQLite table of a DynamoDB index: its keys in order, each with its item's row."""
+    """Create the SQLite table of a DynamoDB index: its keys in order, each with its item's row."""
     connection.execute(
         f"CREATE TABLE x{index_id} (key BLOB PRIMARY KEY, row INTEGER NOT NULL, crc INTEGER NOT NULL) "
         "WITHOUT ROWID"
@@ -180,7 +180,7 @@ def drop_expiry(connection: sqlite3.Connection, expiry_id: int) -> None:
 
 
 def next_index(connection: sqlite3.Connection) -> int:
-    """Return an index id that was never used in this file."""
+    """Return a new index id; no id is used twice in a file."""
     row = connection.execute(
         "UPDATE identity SET last_index = last_index + 1 RETURNING last_index"
     ).fetchall()

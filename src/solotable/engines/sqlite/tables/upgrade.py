@@ -1,7 +1,7 @@
-"""Bring a file of layout 1 up to date: counts of its items, and expiry indexes to be filled.
+"""Upgrade a file of layout 1: count its items, and create expiry indexes for the backfill.
 
-One transaction: a process that is killed in it leaves the file as it was, and of two processes that try
-at once the second finds the work done. It reads every item once.
+The upgrade is one transaction: a killed process leaves the file unchanged, and the second of two processes
+finds the work done. It reads every item once.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def upgrade(connection: sqlite3.Connection) -> None:
 
 def _upgrade(connection: sqlite3.Connection) -> None:
     layout.create_counts(connection)
-    known = catalog.Catalog()
+    tables = catalog.Catalog()
     for name in catalog.list_names(connection):
-        table = known.table(connection, name)
+        table = tables.table(connection, name)
         counts.store(connection, table, counts.recount(connection, table))
         if "TimeToLive" in table.definition:
             definition = copy.deepcopy(table.definition)
             definition["TimeToLive"]["Status"] = "CREATING"
-            # Opening the file goes on with whatever is CREATING.
+            # Opening the file starts the backfill of an index that is CREATING.
             catalog.replace(connection, table, definition)
     connection.execute(f"PRAGMA user_version = {layout.VERSION}")

@@ -1,7 +1,6 @@
 """BatchGetItem and BatchWriteItem: many items of many tables in one request.
 
-As on AWS a batch promises no atomicity. Ours happens to be written in one transaction, which no
-caller can tell from luck.
+As on AWS, a batch is not atomic. This engine writes it in one transaction, which callers must not rely on.
 """
 
 from __future__ import annotations
@@ -38,31 +37,31 @@ _DUPLICATES = "Provided list of item keys contains duplicates"
 
 
 def batch_get_item(engine: SqliteEngine, request: BatchGetItem) -> BatchGot:
-    """Return the items that there are, up to 16 MB of them; the rest is handed back as unprocessed."""
+    """Return the items that exist, up to 16 MB of them; the other keys are unprocessed."""
     plan: list[tuple[TableKeys, Table, list[bytes]]] = []
     for part in request.tables:
         table = engine.table(part.table)
-        plan.append((part, table, _distinct(table, part.keys)))
+        plan.append((part, table, _encode_distinct_keys(table, part.keys)))
         check_key_paths(table, part.projection or ())
     responses: dict[str, list[SomeItem]] = {}
     unprocessed: dict[str, Any] = {}
     meters: list[CapacityMeter] = []
-    room = LARGEST_BATCH_REPLY
-    with _finding(engine) as look_up:
+    bytes_left = LARGEST_BATCH_REPLY
+    with _open_finder(engine) as look_up:
         for part, table, keys in plan:
             found = responses.setdefault(part.table, [])
             meter = CapacityMeter(part.table)
             meters.append(meter)
-            for place, key in enumerate(keys):
+            for position, key in enumerate(keys):
                 row = look_up(table, key)
                 size = 0 if row is None else row.size
-                if size > room:
-                    left: list[Item] = list(part.keys[place:])
+                if size > bytes_left:
+                    left: list[Item] = list(part.keys[position:])
                     unprocessed[part.table] = {**part.wire, "Keys": left}
-                    room = -1
+                    bytes_left = -1
                     break
-                room -= size
-                # DynamoDB: each item is rounded up on its own, a missing one costs the least.
+                bytes_left -= size
+                # DynamoDB: each item is rounded up separately; a missing one costs the minimum.
                 meter.table(read_units(size, part.consistent))
                 item = project_row(engine, row, part.projection)
                 if item is not None:
@@ -72,8 +71,8 @@ def batch_get_item(engine: SqliteEngine, request: BatchGetItem) -> BatchGot:
 
 
 @contextmanager
-def _finding(engine: SqliteEngine) -> Iterator[Callable[[Table, bytes], StoredItem | None]]:
-    """Give what finds rows, all of one moment; in memory not when others shall have their turn between."""
+def _open_finder(engine: SqliteEngine) -> Iterator[Callable[[Table, bytes], StoredItem | None]]:
+    """Yield a function that finds rows in one snapshot; a sliced request in memory has no snapshot."""
     if engine.database.in_memory and engine.sliced:
         yield lambda table, key: decode_row(table, key, engine.database.fetch_one(table.select_sql, (key,)))
     else:
@@ -81,7 +80,7 @@ def _finding(engine: SqliteEngine) -> Iterator[Callable[[Table, bytes], StoredIt
             yield partial(find, connection)
 
 
-def _distinct(table: Table, keys: tuple[Item, ...]) -> list[bytes]:
+def _encode_distinct_keys(table: Table, keys: tuple[Item, ...]) -> list[bytes]:
     for key in keys:
         check_key(table, key)
     encoded = [encode_key(table.schema, key) for key in keys]
@@ -91,7 +90,7 @@ def _distinct(table: Table, keys: tuple[Item, ...]) -> list[bytes]:
 
 
 def batch_write_item(engine: SqliteEngine, request: BatchWriteItem) -> BatchWrote:
-    """Put and delete up to 25 items; nothing is written when one of them cannot be right."""
+    """Put and delete up to 25 items; an invalid one rejects the whole batch."""
     actions: list[tuple[Table, bytes, PutItem | DeleteItem]] = []
     seen: set[tuple[str, bytes]] = set()
     for name, entries in request.tables:
@@ -126,7 +125,7 @@ def batch_write_item(engine: SqliteEngine, request: BatchWriteItem) -> BatchWrot
 def _prepare(table: Table, action: PutItem | DeleteItem) -> bytes:
     check_item_size(action)
     if isinstance(action, PutItem):
-        # DynamoDB: a batch tells a missing or mistyped key as it tells a key alone.
+        # DynamoDB: a batch reports a missing or mistyped key of an item like a wrong key.
         check_key(table, {name: action.item[name] for name in table.schema.names if name in action.item})
     return prepare(table, action)
 
@@ -144,7 +143,7 @@ def _write_reports(
 
 
 def reports(meters: list[CapacityMeter], kind: Any, transactional: Any = None) -> list[dict[str, Any]] | None:
-    """Return the ConsumedCapacity of several tables, or None when it was not asked for."""
+    """Return the ConsumedCapacity of several tables, or None if the request does not ask for it."""
     if kind == "NONE":
         return None
     found = (meter.report(kind, transactional) for meter in meters)
@@ -154,7 +153,7 @@ def reports(meters: list[CapacityMeter], kind: Any, transactional: Any = None) -
 def collect_metrics(
     writer: Writer, writes: list[ItemWrite], names: list[str]
 ) -> dict[str, list[dict[str, Any]]] | None:
-    """Return the metrics of every item collection that was written, by the table's name or ARN."""
+    """Return the metrics of every item collection that was written, by table name or ARN."""
     found: dict[str, list[dict[str, Any]]] = {}
     for one, name in zip(writes, names, strict=True):
         metrics = collection_metrics(writer, one)

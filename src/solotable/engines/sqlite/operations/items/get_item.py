@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def get_item(engine: SqliteEngine, request: GetItem) -> GotItem:
-    """Return the item, or nothing when there is none."""
+    """Return the item, if it exists."""
     table = engine.table(request.table)
     key = check_and_encode_key(table, request.key)
     if request.projection is not None:
@@ -38,7 +38,7 @@ def get_item(engine: SqliteEngine, request: GetItem) -> GotItem:
 def project_row(
     engine: SqliteEngine, row: StoredItem | None, projection: Projection | None
 ) -> SomeItem | None:
-    """Return what a request wants to see of a row: the stored bytes when that is everything."""
+    """Return the projection of a row; without one, the stored bytes."""
     if row is None:
         return None
     if projection is None:
@@ -48,7 +48,7 @@ def project_row(
 
 
 def check_key_paths(table: Table, paths: Iterable[Path]) -> None:
-    """Refuse a path that goes into a key attribute, as if it were a list or a map."""
+    """Reject a path into a key attribute, which is neither a list nor a map."""
     for path in paths:
         if len(path) == 1:
             continue

@@ -1,6 +1,6 @@
-"""What Query and Scan have in common: what they may show, and how a page is read and ends.
+"""The common part of Query and Scan: checks of the request, and reading a page.
 
-A page ends when Limit items were read or 1 MB was; the filter comes after, so a page may be empty.
+A page ends after Limit items or 1 MB. The filter is applied afterwards, so a page may be empty.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from solotable.errors import ServiceError, invalid, invalid_parameter
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
 
-#: How many rows are joined at once: as many of the largest items as a server has room for.
+#: How many items are concatenated at once; even the largest ones must fit in memory.
 _RUN = 64
 INVALID_START = "The provided starting key is invalid"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyRange:
-    """Where a page is read: the table or one of its indexes, and a range of its keys."""
+    """The source of a page: a range of keys of the table or of one of its indexes."""
 
     table: Table
     index: Index | None
     low: bytes
     high: bytes
     forward: bool = True
-    #: A local index that lacks what was asked for: its items are fetched from the table.
+    #: Whether items are fetched from the table, because the local index lacks requested attributes.
     fetches: bool = False
 
     @property
@@ -53,13 +53,13 @@ class KeyRange:
         """The attributes of a LastEvaluatedKey."""
         return self.table.schema.attributes if self.index is None else self.index.position
 
-    def behind(self, place: bytes) -> KeyRange:
-        """Return what is left of the source behind a key of it."""
-        return replace(self, low=place + b"\0") if self.forward else replace(self, high=place)
+    def after(self, position: bytes) -> KeyRange:
+        """Return the rest of the range after a key in it."""
+        return replace(self, low=position + b"\0") if self.forward else replace(self, high=position)
 
 
 def find_index(table: Table, request: Query | Scan) -> Index | None:
-    """Return the index that the request names, when it may be read that way."""
+    """Return the index of the request, or reject one that cannot be read."""
     if request.index is None:
         return None
     index = table.index(request.index)
@@ -73,7 +73,7 @@ def find_index(table: Table, request: Query | Scan) -> Index | None:
 
 
 def check_selection(table: Table, index: Index | None, request: Query | Scan) -> bool:
-    """Refuse what a global index cannot show; say whether a local one must fetch from the table."""
+    """Reject attributes that a global index lacks; say whether a local one must fetch from the table."""
     if index is None or index.projected is None:
         return False
     projected = index.projected
@@ -84,7 +84,7 @@ def check_selection(table: Table, index: Index | None, request: Query | Scan) ->
             f"Select type ALL_ATTRIBUTES is not supported for global secondary index {index.name} "
             "because its projection type is not ALL"
         )
-    # DynamoDB: only Query minds; to the filter of a Scan such attributes are missing ones.
+    # DynamoDB: only Query rejects these; for the filter of a Scan they are missing attributes.
     if isinstance(request, Query) and request.filter is not None:
         unfiltered = [str(path[0]) for path in paths_of(request.filter) if path[0] not in projected]
         if unfiltered:
@@ -100,7 +100,7 @@ def check_selection(table: Table, index: Index | None, request: Query | Scan) ->
 
 
 def encode_start_key(table: Table, index: Index | None, start: Item) -> bytes:
-    """Return the key, in the table or index, that a page starts behind."""
+    """Return the key, in the table or index, after which a page starts."""
     own = encode_key(table.schema, start)
     if index is None:
         return own
@@ -111,18 +111,18 @@ def encode_start_key(table: Table, index: Index | None, start: Item) -> bytes:
 
 
 def check_table_key(table: Table, start: Item) -> None:
-    """Refuse a start key whose part of the table's key does not fit."""
+    """Reject a start key with an invalid key of the table."""
     try:
         check_key(table, {name: start[name] for name in table.schema.names if name in start})
-    except ServiceError as refused:
-        raise invalid(f"{INVALID_START}: {refused.message}") from refused
+    except ServiceError as error:
+        raise invalid(f"{INVALID_START}: {error.message}") from error
 
 
 def read_page(engine: SqliteEngine, source: KeyRange, request: Query | Scan) -> Page:
-    """Read one page and answer as the request wants it.
+    """Read one page.
 
-    A page is of one moment, with one exception: a database in memory has one connection for everybody, so
-    a page that is read in slices there lets writes in between.
+    A page is one snapshot, except for a sliced request in memory: all threads share the connection there, so
+    other threads may write between two slices.
     """
     if engine.database.in_memory:
         # Held for the whole page, unless other threads may run between its slices.
@@ -160,13 +160,13 @@ class _PageState:
     scanned: int = 0
     size: int = 0
     fetched_units: float = 0
-    #: The item that was read last, as it is stored.
+    #: The stored JSON of the last item.
     last: bytes | None = None
     full: bool = False
 
 
 def _shows_whole(source: KeyRange, request: Query | Scan) -> bool:
-    """Say whether items are shown as they are stored."""
+    """Say whether the page returns items unchanged."""
     index = source.index
     return (
         request.filter is None and request.projection is None and (index is None or index.projected is None)
@@ -190,7 +190,7 @@ def _read_rows(
 def _read_rows_in_memory(
     engine: SqliteEngine, source: KeyRange, limit: int | None
 ) -> Generator[list[RangeRow], None, None]:
-    """Yield the rows of a source, some at a time; others may use the connection between two yields."""
+    """Yield chunks of rows; other threads may use the connection between two chunks."""
     count = FIRST_CHUNK
     while limit is None or limit > 0:
         count = count if limit is None else min(count, limit)
@@ -201,7 +201,7 @@ def _read_rows_in_memory(
         if len(rows) < count:
             return
         limit = None if limit is None else limit - count
-        source = source.behind(rows[-1][3])
+        source = source.after(rows[-1][3])
         count = next_chunk(rows[-1][1])
 
 
@@ -223,7 +223,7 @@ def _read(
             entry = index.project(item)
             found.size += item_size(entry)
             if source.fetches:
-                # DynamoDB: each item that is fetched for a local index costs a read of its own.
+                # DynamoDB: each item that is fetched for a local index costs a separate read.
                 found.fetched_units += read_units(size, request.consistent)
             else:
                 item = entry
@@ -240,24 +240,24 @@ def _read(
 
 
 def _read_concatenated(engine: SqliteEngine, source: KeyRange, request: Query | Scan) -> _PageState:
-    """Read a page whose items are shown as they are stored, without a look at any of them."""
+    """Read a page of unchanged items, concatenated by SQLite."""
     found = _PageState([])
     table, index, forward = source.table, source.index, source.forward
     while True:
         left = None if request.limit is None else request.limit - found.scanned
         limit = _RUN if left is None else min(_RUN, left)
         bounds = (source.low, source.high)
-        place = b""
+        position = b""
         with engine.database.read() as connection:
             run = read_concatenated_items(
                 connection, table, index, bounds=bounds, forward=forward, limit=limit
             )
             if run.count == limit:
-                found.last, place = read_last_item(
+                found.last, position = read_last_item(
                     connection, table, index, bounds=bounds, forward=forward, count=limit
                 )
         if found.size + run.size >= LARGEST_PAGE:
-            # The page ends within this run.
+            # The page ends within these items.
             return _read_whole(engine, _read_rows_in_memory(engine, source, left), found, request)
         if run.count:
             found.items.append(run.raw)
@@ -269,20 +269,20 @@ def _read_concatenated(engine: SqliteEngine, source: KeyRange, request: Query | 
             found.full = True
             return found
         engine.pause(len(run.raw))
-        source = source.behind(place)
+        source = source.after(position)
 
 
 def _read_whole(
     engine: SqliteEngine, stored: Iterable[list[RangeRow]], found: _PageState, request: Query | Scan
 ) -> _PageState:
-    """Read the rest of a page whose items are shown as they are stored, without looking into them."""
+    """Read the rest of a page of unchanged items, without decoding them."""
     for chunk in stored:
-        kept = _take_until_full(chunk, LARGEST_PAGE - found.size)
-        size = sum([row[0] for row in kept])
+        taken = _take_until_full(chunk, LARGEST_PAGE - found.size)
+        size = sum([row[0] for row in taken])
         found.size += size
-        found.items += [row[1] for row in kept]
-        found.scanned += len(kept)
-        found.last = kept[-1][1]
+        found.items += [row[1] for row in taken]
+        found.scanned += len(taken)
+        found.last = taken[-1][1]
         if found.size >= LARGEST_PAGE or found.scanned == request.limit:
             found.full = True
             break
@@ -291,21 +291,21 @@ def _read_whole(
     return found
 
 
-def _take_until_full(chunk: list[RangeRow], room: int) -> list[RangeRow]:
-    """Return the rows up to the one that fills the room, that one included."""
-    if sum([row[0] for row in chunk]) < room:
+def _take_until_full(chunk: list[RangeRow], bytes_left: int) -> list[RangeRow]:
+    """Return the rows up to and including the one that fills the page."""
+    if sum([row[0] for row in chunk]) < bytes_left:
         return chunk
-    for place, row in enumerate(chunk, 1):
-        room -= row[0]
-        if room <= 0:
-            return chunk[:place]
+    for count, row in enumerate(chunk, 1):
+        bytes_left -= row[0]
+        if bytes_left <= 0:
+            return chunk[:count]
     return chunk
 
 
 def _encode_shown(
     item: Item, raw: bytes, whole: bool, projection: Projection | None, sliced: bool
 ) -> SomeItem:
-    """Return what a page shows of an item; in slices it is encoded here, as the whole page takes long."""
+    """Return an item of the page. A sliced request encodes it here, because a whole page takes long."""
     if not sliced:
         return item if projection is None else project(projection, item)
     if whole and projection is None:

@@ -56,7 +56,7 @@ def query(engine: SqliteEngine, request: Query) -> Page:
             high = min(high, start)
     source = KeyRange(table=table, index=index, low=low, high=high, forward=request.forward, fetches=fetches)
     page = read_page(engine, source, request)
-    # DynamoDB: it takes no starting key here (see _check_boundaries), so it has no last key to give.
+    # DynamoDB: a table without a sort key rejects a start key, so its pages have no last key.
     return page if index is not None or schema.sort else replace(page, last_key=None)
 
 
@@ -81,7 +81,7 @@ def _check_rest(table: Table, index: Index | None, schema: Schema, request: Quer
 
 
 def _arrange(schema: Schema, request: Query) -> list[KeyTerm]:
-    """Put the terms into the order of the schema, or refuse what the schema cannot serve."""
+    """Return the terms in the order of the schema, or reject terms that do not match it."""
     terms = {term.name: term for term in request.key}
     if len(schema.partition) > 1 or len(schema.sort) > 1:
         return _arrange_many(schema, terms)
@@ -109,7 +109,7 @@ def _arrange(schema: Schema, request: Query) -> list[KeyTerm]:
 
 
 def _arrange_many(schema: Schema, terms: dict[str, KeyTerm]) -> list[KeyTerm]:
-    """The same for an index with several partition or sort attributes, whose refusals read otherwise."""
+    """Do the same for an index with several partition or sort attributes, which has other errors."""
     unequal = [p.name for p in schema.partition if p.name not in terms or terms[p.name].operator != "="]
     if unequal:
         names = ", ".join(unequal)
@@ -189,11 +189,11 @@ def _check_start(table: Table, index: Index | None, start: Item) -> None:
 
 def _check_boundaries(schema: Schema, terms: list[KeyTerm], start: Item) -> None:
     kinds = {part.name: part.kind for part in schema.attributes}
-    held = [_holds(kinds[term.name], term, start[term.name][kinds[term.name]]) for term in terms]
+    matches = [_matches(kinds[term.name], term, start[term.name][kinds[term.name]]) for term in terms]
     count = len(schema.partition)
-    if not all(held[count:]):
+    if not all(matches[count:]):
         raise invalid("The provided starting key does not match the range key predicate")
-    if not all(held[:count]):
+    if not all(matches[:count]):
         raise invalid(
             _ONE_ROW
             if len(terms) > count
@@ -201,7 +201,7 @@ def _check_boundaries(schema: Schema, terms: list[KeyTerm], start: Item) -> None
         )
 
 
-def _holds(kind: str, term: KeyTerm, content: str) -> bool:
+def _matches(kind: str, term: KeyTerm, content: str) -> bool:
     have = sort_key(kind, content)
     wanted = [sort_key(kind, value[kind]) for value in term.values]
     match term.operator:

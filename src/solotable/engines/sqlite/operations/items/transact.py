@@ -1,7 +1,7 @@
 """TransactGetItems and TransactWriteItems: all or nothing, over several items and tables.
 
-Every action is writes before any is written, so the reasons of a cancelled transaction are complete
-and in the caller's order. A token's outcome is stored in the same transaction as the writes.
+Every action is checked before any is written, so the reasons of a cancelled transaction are complete and in
+the order of the request. The token is stored in the same transaction as the writes.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ActionT = TypeVar("ActionT")
 
-#: How long a token stands for its transaction.
+#: How long a token makes its transaction idempotent.
 TOKEN_MICROS = 10 * 60 * 1_000_000
 
 _TWICE = "Transaction request cannot include multiple operations on one item"
@@ -36,17 +36,17 @@ _TOO_LARGE = "Aggregated size of items in a transaction cannot exceed 4 MB"
 
 
 def transact_get_items(engine: SqliteEngine, request: TransactGetItems) -> TransactGot:
-    """Return the items as they all were at one moment."""
+    """Return the items of one snapshot."""
     tables = [engine.table(get.table) for get in request.gets]
     for table, get in zip(tables, request.gets, strict=True):
         check_not_empty(table, get.key)
 
-    def prepared(table: Table, get: GetItem) -> bytes:
+    def prepare_get(table: Table, get: GetItem) -> bytes:
         check_key(table, get.key)
         check_key_paths(table, get.projection or ())
         return encode_key(table.schema, get.key)
 
-    plan = _prepare(tables, request.gets, prepared)
+    plan = _prepare(tables, request.gets, prepare_get)
     _check_distinct(plan)
     with engine.database.snapshot() as connection:
         found = [find(connection, table, key) for table, key in plan]
@@ -62,7 +62,7 @@ def transact_get_items(engine: SqliteEngine, request: TransactGetItems) -> Trans
 
 
 def transact_write_items(engine: SqliteEngine, request: TransactWriteItems) -> TransactWrote:
-    """Do every action, or none and say why."""
+    """Do every action, or none and raise the reasons."""
     sizes = [check_item_size(action) for action in request.actions]
     names = [action.table for action in request.actions]
     tables = [engine.table(name) for name in names]
@@ -73,7 +73,7 @@ def transact_write_items(engine: SqliteEngine, request: TransactWriteItems) -> T
         plan = _prepare(tables, request.actions, prepare)
         _check_distinct(plan)
         if request.token is not None and _seen(writer, request.token, request.fingerprint):
-            # DynamoDB: a repeated transaction is answered from what it reads, and billed for that.
+            # DynamoDB: a repeated transaction is answered and billed as a read.
             rows = [writer.find(table, key) for table, key in plan]
             return TransactWrote(capacity=_read_reports(names, rows, request.capacity))
         writes = _check_writes(writer, plan, request.actions, sizes)
@@ -93,17 +93,17 @@ _NONE: dict[str, Any] = {"Code": "None"}
 
 
 def _prepare(
-    tables: list[Table], actions: tuple[ActionT, ...], prepared: Callable[[Table, ActionT], bytes]
+    tables: list[Table], actions: tuple[ActionT, ...], prepare_action: Callable[[Table, ActionT], bytes]
 ) -> list[tuple[Table, bytes]]:
     plan: list[tuple[Table, bytes]] = []
-    for place, (table, action) in enumerate(zip(tables, actions, strict=True)):
+    for position, (table, action) in enumerate(zip(tables, actions, strict=True)):
         try:
-            plan.append((table, prepared(table, action)))
-        except ServiceError as refused:
-            # DynamoDB: the first action that does not fit its table is the only one named.
+            plan.append((table, prepare_action(table, action)))
+        except ServiceError as error:
+            # DynamoDB: only the first action that is invalid for its table has a reason.
             reasons = [_NONE] * len(actions)
-            reasons[place] = _reason(refused)
-            raise TransactionCancelled(reasons) from refused
+            reasons[position] = _reason(error)
+            raise TransactionCancelled(reasons) from error
     return plan
 
 
@@ -116,17 +116,17 @@ def _check_writes(
         try:
             writes.append(check_write(writer, table, key, action, size))
             reasons.append(_NONE)
-        except ServiceError as refused:
-            reasons.append(_reason(refused))
+        except ServiceError as error:
+            reasons.append(_reason(error))
     if len(writes) < len(actions):
         raise TransactionCancelled(reasons)
     return writes
 
 
-def _reason(refused: ServiceError) -> dict[str, Any]:
-    if isinstance(refused, ConditionFailed):
-        return {"Code": "ConditionalCheckFailed", "Message": refused.message, **refused.members}
-    return {"Code": "ValidationError", "Message": refused.message}
+def _reason(error: ServiceError) -> dict[str, Any]:
+    if isinstance(error, ConditionFailed):
+        return {"Code": "ConditionalCheckFailed", "Message": error.message, **error.members}
+    return {"Code": "ValidationError", "Message": error.message}
 
 
 def _check_distinct(plan: list[tuple[Table, bytes]]) -> None:
@@ -135,7 +135,7 @@ def _check_distinct(plan: list[tuple[Table, bytes]]) -> None:
 
 
 def _seen(writer: Writer, token: str, fingerprint: bytes) -> bool:
-    """Say whether the transaction of this token is done; refuse the token for another one."""
+    """Say whether the transaction of this token is done; reject the token of another transaction."""
     row = writer.connection.execute(
         "SELECT fingerprint, until_micros FROM tokens WHERE token = ?", (token,)
     ).fetchone()

@@ -1,7 +1,7 @@
-"""What PutItem, UpdateItem, DeleteItem and the actions of a transaction have in common.
+"""PutItem, UpdateItem, DeleteItem, and the actions of a transaction.
 
-A write is checked in two steps: `prepare`, which needs the table's definition alone, and `check_write`,
-which needs the item that is there. Only then is anything written.
+A write is checked in two steps: `prepare` needs only the table's definition, and `check_write` needs the
+stored item. Nothing is written before both.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _GIGABYTE = 1 << 30
 
 @dataclass(slots=True)
 class ItemWrite:
-    """A write that may go ahead: what is there, and what shall be."""
+    """A write that passed its checks: the stored row, and the item to store (None removes it)."""
 
     table: Table
     key: bytes
@@ -94,7 +94,7 @@ def _check_ahead(
 
 
 def check_item_size(action: WriteAction) -> int:
-    """Return the size of an item to be put, or refuse it; that needs no table."""
+    """Return the size of an item to put, or reject it; this needs no table."""
     if not isinstance(action, PutItem):
         return 0
     size = item_size(action.item)
@@ -114,7 +114,7 @@ def prepare(table: Table, action: WriteAction) -> bytes:
 
 
 def check_write(writer: Writer, table: Table, key: bytes, action: WriteAction, size: int = 0) -> ItemWrite:
-    """Check the condition against the item that is there and work out the item that shall be."""
+    """Check the condition against the stored item, and return the write."""
     return _check_row(table, key, writer.find(table, key), action, size)
 
 
@@ -159,7 +159,7 @@ def _check_update_result(table: Table, key: bytes, old: StoredItem | None, actio
 
 
 def store(writer: Writer, write: ItemWrite, action: WriteAction) -> None:
-    """Write a checked item, or remove the stored one."""
+    """Store the new item, or remove the stored one."""
     if isinstance(action, ConditionCheck):
         return
     if write.new is not None:
@@ -174,7 +174,7 @@ def _check_update(table: Table, update: Update) -> None:
         if action.path[0] in keys or (isinstance(action, Assign) and not isinstance(action.operand, Const)):
             break
     else:
-        # Most updates neither write nor read what is part of a key, and so have nothing to be refused for.
+        # Most updates neither write nor read a key attribute, so they need no further checks.
         return
     for name in table.schema.names:
         for action in update.actions:
@@ -190,7 +190,7 @@ def _check_update(table: Table, update: Update) -> None:
 
 
 def _constant(action: Action) -> AttributeValue | None:
-    """Return the value that an action gives to its attribute, where the request alone tells."""
+    """Return the value that an action assigns, if it does not depend on the stored item."""
     match action:
         case Assign(_, Const(value)) | Add(_, value) | Delete(_, value):
             return value
@@ -199,7 +199,7 @@ def _constant(action: Action) -> AttributeValue | None:
 
 
 def _check_updated_keys(table: Table, new: Item) -> None:
-    """Refuse an update that gives the key of an index a value it cannot have."""
+    """Reject an update that gives an index key attribute an invalid value."""
     if new.keys().isdisjoint(table.index_key_names):
         return
     for index in table.indexes:

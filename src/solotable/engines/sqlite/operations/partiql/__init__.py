@@ -1,7 +1,7 @@
 """ExecuteStatement, BatchExecuteStatement and ExecuteTransaction, on top of the other operations.
 
-A statement is planned into the requests that DynamoDB's own API has, and those are run. Nothing
-here reads or writes the file.
+A statement becomes requests of DynamoDB's other operations, which the engine answers. These modules do not
+read or write the file.
 """
 
 from __future__ import annotations

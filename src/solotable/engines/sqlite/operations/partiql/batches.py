@@ -1,4 +1,4 @@
-"""BatchExecuteStatement: statements about one item each, all reads or all writes, run one by one."""
+"""BatchExecuteStatement: statements on one item each, all reads or all writes, run one by one."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from solotable._protocol.requests import (
 from solotable._values import Item, canonical
 from solotable.errors import ServiceError, invalid
 
-from .results import as_item, in_columns, merged
+from .results import as_item, in_columns, merge_by_table
 from .statements import ONLY_IN_TRANSACTIONS, index_schema, schema, write
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
 
-#: DynamoDB's codes in a batch's reply, where they are not the exception's name without its ending.
+#: DynamoDB's error codes in the reply of a batch, where they differ from the exception's name.
 _BATCH_CODES: Final = {
     "ConditionalCheckFailedException": "ConditionalCheckFailed",
     "DuplicateItemException": "DuplicateItem",
@@ -37,35 +37,35 @@ _BATCH_CODES: Final = {
 
 def batch_execute_statement(engine: SqliteEngine, request: BatchExecuteStatement) -> Answer:
     """Run each statement by itself; one that fails does not stop the others."""
-    slots = [_plan_statement(engine, statement, request.capacity) for statement in request.statements]
-    kinds = {slot.parsed.kind == "SELECT" for slot in slots if slot.parsed is not None}
+    plans = [_plan_statement(engine, statement, request.capacity) for statement in request.statements]
+    kinds = {planned.parsed.kind == "SELECT" for planned in plans if planned.parsed is not None}
     if len(kinds) > 1:
         raise invalid("Read and write requests together in the same batch is not supported.")
-    keys = [slot.target for slot in slots if slot.action is not None]
-    if any(key in keys[:place] for place, key in enumerate(keys)):
+    keys = [planned.target for planned in plans if planned.action is not None]
+    if any(key in keys[:position] for position, key in enumerate(keys)):
         raise invalid("Provided list of item keys contains duplicates")
     capacities: list[Capacity] = []
-    answer: Answer = {"Responses": [slot.run(engine, capacities) for slot in slots]}
+    answer: Answer = {"Responses": [planned.run(engine, capacities) for planned in plans]}
     if request.capacity != "NONE":
-        answer["ConsumedCapacity"] = merged(capacities)
+        answer["ConsumedCapacity"] = merge_by_table(capacities)
     return answer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _PlannedStatement:
-    """One statement of a batch: what to run, or why it cannot be run."""
+    """One statement of a batch: its request, or the error that rejects it."""
 
     parsed: Parsed | None = None
     action: GetItem | PutItem | UpdateItem | DeleteItem | None = None
     columns: tuple[Column, ...] | None = None
-    #: The table and the key of the item that it is about.
+    #: The table and the key of its item.
     target: tuple[str, Item] = ("", {})
-    refused: ServiceError | None = None
+    error: ServiceError | None = None
 
     def run(self, engine: SqliteEngine, capacities: list[Capacity]) -> dict[str, Any]:
         if self.action is None:
-            assert self.refused is not None
-            return {"Error": _error(self.refused)}
+            assert self.error is not None
+            return {"Error": _error(self.error)}
         item: SomeItem | None
         try:
             if isinstance(self.action, GetItem):
@@ -75,7 +75,7 @@ class _PlannedStatement:
                 wrote = write(engine, self.action)
                 item, capacity = wrote.attributes or None, wrote.capacity
         except ServiceError as failed:
-            # DynamoDB: the table is named only when the statement came as far as its table.
+            # DynamoDB: the reply names the table only if the statement was run.
             return {"Error": _error(failed), "TableName": self.action.table}
         if capacity is not None:
             capacities.append(capacity)
@@ -109,8 +109,8 @@ def _plan_statement(
         # DynamoDB: ReturnValuesOnConditionCheckFailure does nothing in a batch.
         statement = replace(statement, returns_on_failure=False)
         action = plan(parsed, statement, table=table, capacity=capacity)
-    except ServiceError as refused:
-        return _PlannedStatement(parsed=parsed, refused=refused)
+    except ServiceError as error:
+        return _PlannedStatement(parsed=parsed, error=error)
     assert not isinstance(action, Reads)
     if isinstance(action, PutItem):
         key = {name: action.item[name] for name in table.names}

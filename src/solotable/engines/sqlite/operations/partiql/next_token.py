@@ -1,7 +1,7 @@
-"""Where the next page of a SELECT starts, as a text that the caller brings back.
+"""NextToken: the start of the next page of a SELECT.
 
-A token is bound to its statement. It is not signed: whoever makes one up gets what the same key
-would have given as an ExclusiveStartKey.
+A token is bound to its statement. It is not signed: a forged token gives the same page as its key would give
+as an ExclusiveStartKey.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from solotable.errors import ServiceError, invalid
 
 
 def bind(statement: Statement) -> str:
-    """Return what a token is bound to: the statement and its parameters, not the limit."""
+    """Return a hash of the statement and its parameters, without the limit, to bind a token to."""
     text = json.dumps([statement.text, statement.parameters], sort_keys=True)
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
-def make_token(binding: str, place: int, key: Item | None) -> str:
-    """Return the token of a page that starts after the key, in the read at this place of the plan."""
-    return urlsafe_b64encode(json.dumps([binding, place, key]).encode()).decode("ascii")
+def make_token(binding: str, position: int, key: Item | None) -> str:
+    """Return the token of a page that starts after the key, in the read at this position of the plan."""
+    return urlsafe_b64encode(json.dumps([binding, position, key]).encode()).decode("ascii")
 
 
 def open_token(token: str, binding: str, count: int) -> tuple[int, Item | None]:
-    """Return the place and the key of a token; `count` is how many reads the plan has."""
-    # Anyone can write a token, so its key is judged as one that came with the request.
+    """Return the position and the key of a token; `count` is the number of reads in the plan."""
+    # A client can forge a token, so its key is checked like the key of a request.
     try:
-        bound, place, key = loads(urlsafe_b64decode(token.encode()))
+        bound, position, key = loads(urlsafe_b64decode(token.encode()))
         start = None if key is None else canonical_item(check_attributes(key))
     except (ValueError, TypeError, ServiceError) as error:
         raise invalid("Invalid NextToken") from error
-    if not isinstance(bound, str) or type(place) is not int:
+    if not isinstance(bound, str) or type(position) is not int:
         raise invalid("Invalid NextToken")
-    if bound != binding or not 0 <= place < count:
+    if bound != binding or not 0 <= position < count:
         raise invalid("NextToken does not match request")
-    return place, start
+    return position, start

@@ -1,4 +1,4 @@
-"""What statements answer: items in the shape that their columns ask for, and the capacity of all reads."""
+"""Replies of statements: items with the selected columns, and the total capacity."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from solotable._protocol.replies import Capacity, SomeItem, decode_items
 from solotable._values import Item
 
 
-def shape(found: Sequence[SomeItem], reads: Reads, pause: Pause) -> list[SomeItem]:
-    """Return those of the items that the statement asks for, each with its columns alone."""
+def select_columns(found: Sequence[SomeItem], reads: Reads, pause: Pause) -> list[SomeItem]:
+    """Return the items that match the statement, with its columns only."""
     if reads.residue is None and reads.columns is None:
         return list(found)
-    shaped: list[SomeItem] = []
+    selected: list[SomeItem] = []
     for some in found:
         pause(len(some))
-        shaped += [
+        selected += [
             in_columns(item, reads.columns)
             for item in decode_items((some,))
             if reads.residue is None or evaluate(reads.residue, item, pause)
         ]
-    return shaped
+    return selected
 
 
 def in_columns(item: Item, columns: tuple[Column, ...] | None) -> Item:
-    """Return the item with these columns; None are all."""
+    """Return the item with these columns; None selects all."""
     if columns is None:
         return item
     values = ((column.name, fetch(column.path, item)) for column in columns)
@@ -37,15 +37,15 @@ def in_columns(item: Item, columns: tuple[Column, ...] | None) -> Item:
 
 
 def as_item(raw: SomeItem) -> Item:
-    """Return an item decoded, if it is not yet."""
+    """Return an item, decoded if it is raw JSON."""
     if isinstance(raw, bytes):
         item: Item = loads(raw)
         return item
     return raw
 
 
-def merged(capacities: list[Capacity]) -> list[Capacity]:
-    """Return one report for each table, in the order the tables came up."""
+def merge_by_table(capacities: list[Capacity]) -> list[Capacity]:
+    """Return one report for each table, in the order of first use."""
     tables: dict[str, Capacity] = {}
     for capacity in capacities:
         name = capacity["TableName"]
@@ -55,7 +55,7 @@ def merged(capacities: list[Capacity]) -> list[Capacity]:
 
 def total(capacities: list[Capacity]) -> Capacity | None:
     """Return the report on reads of one table."""
-    return merged(capacities)[0] if capacities else None
+    return merge_by_table(capacities)[0] if capacities else None
 
 
 def _sum(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:

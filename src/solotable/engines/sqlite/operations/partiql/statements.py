@@ -1,4 +1,4 @@
-"""One statement: the requests that it becomes, and their replies in its own form."""
+"""ExecuteStatement: the requests of one statement, and its reply."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from solotable._protocol.requests import DeleteItem, ExecuteStatement, PutItem, 
 from solotable.errors import ConditionFailed, ServiceError, TableNotFound, invalid
 
 from .next_token import bind, make_token, open_token
-from .results import shape, total
+from .results import select_columns, total
 
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
@@ -21,7 +21,7 @@ ONLY_IN_TRANSACTIONS: Final = "EXISTS can only be used in ExecuteTransaction wri
 
 
 def execute_statement(engine: SqliteEngine, request: ExecuteStatement) -> StatementRan:
-    """Run one statement; a SELECT gives one page."""
+    """Run one statement; a SELECT returns one page."""
     statement = request.statement
     parsed = parse_statement(statement.text)
     if parsed.exists:
@@ -29,7 +29,7 @@ def execute_statement(engine: SqliteEngine, request: ExecuteStatement) -> Statem
     try:
         table = schema(engine, parsed.table)
     except TableNotFound:
-        # DynamoDB: operands are judged before the table is looked up.
+        # DynamoDB: operands are checked before the table is looked up.
         check_where(parsed, statement)
         raise
     planned = plan(
@@ -56,7 +56,7 @@ def schema(engine: SqliteEngine, table_name: str, index: str | None = None) -> S
 
 
 def index_schema(engine: SqliteEngine, parsed: Parsed, statement: Statement) -> Schema | None:
-    """Return the keys of the index that a statement reads; its refusals are in PartiQL's own words."""
+    """Return the keys of the index of a statement; PartiQL has its own error texts for it."""
     if parsed.index is None:
         return None
     found = [index for index in engine.table(parsed.table).indexes if index.name == parsed.index]
@@ -68,7 +68,7 @@ def index_schema(engine: SqliteEngine, parsed: Parsed, statement: Statement) -> 
 
 
 def write(engine: SqliteEngine, action: PutItem | UpdateItem | DeleteItem) -> WroteItem:
-    """Run a write; that of an INSERT is refused in PartiQL's own words."""
+    """Run a write; an INSERT has its own error if the item exists."""
     try:
         wrote: WroteItem = engine.handle(action)
     except ConditionFailed as failed:
@@ -86,16 +86,16 @@ def _read(engine: SqliteEngine, reads: Reads, request: ExecuteStatement) -> Stat
     items: list[SomeItem] = []
     capacities: list[Capacity] = []
     left = request.limit
-    for place in range(first, len(reads.requests)):
-        page: Page = engine.handle(replace(reads.requests[place], limit=left, start=start))
+    for position in range(first, len(reads.requests)):
+        page: Page = engine.handle(replace(reads.requests[position], limit=left, start=start))
         start = None
-        items += shape(page.items or [], reads, engine.pause)
+        items += select_columns(page.items or [], reads, engine.pause)
         if page.capacity is not None:
             capacities.append(page.capacity)
         left = None if left is None else left - page.scanned
-        more = place + 1 < len(reads.requests)
+        more = position + 1 < len(reads.requests)
         if page.last_key is not None or (left == 0 and more):
-            resume = place if page.last_key is not None else place + 1
+            resume = position if page.last_key is not None else position + 1
             return StatementRan(
                 items=items,
                 next_token=make_token(binding, resume, page.last_key),

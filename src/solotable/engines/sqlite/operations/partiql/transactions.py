@@ -1,4 +1,4 @@
-"""ExecuteTransaction: statements about one item each, run as one TransactGetItems or TransactWriteItems."""
+"""ExecuteTransaction: statements on one item each, run as TransactGetItems or TransactWriteItems."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 def execute_transaction(engine: SqliteEngine, request: ExecuteTransaction) -> Answer:
     """Run all statements or none: all reads, or all writes."""
-    # DynamoDB: a parameter that is no value is refused without the number of its statement.
+    # DynamoDB: the error for an invalid parameter does not have the number of its statement.
     statements = [
         replace(statement, parameters=tuple(map(canonical, statement.parameters)))
         for statement in request.statements
     ]
     parsed: list[Parsed] = []
-    for place, statement in enumerate(statements):
-        with _numbered(place):
+    for position, statement in enumerate(statements):
+        with _numbered(position):
             parsed.append(parse_statement(statement.text))
     reads = [each.kind == "SELECT" and not each.exists for each in parsed]
     if any(reads) and not all(reads):
@@ -51,32 +51,32 @@ def execute_transaction(engine: SqliteEngine, request: ExecuteTransaction) -> An
 
 
 @contextmanager
-def _numbered(place: int) -> Iterator[None]:
-    """Say in a refusal which statement it is about."""
+def _numbered(position: int) -> Iterator[None]:
+    """Add the number of the statement to a validation error."""
     try:
         yield
-    except ServiceError as refused:
-        if refused.code != "ValidationException":
+    except ServiceError as error:
+        if error.code != "ValidationException":
             raise
-        raise invalid(f"Validation failed in TransactStatements[{place}]: {refused.message}") from refused
+        raise invalid(f"Validation failed in TransactStatements[{position}]: {error.message}") from error
 
 
 def _transact_reads(
     engine: SqliteEngine, parsed: list[Parsed], statements: list[Statement], capacity: CapacityReport
 ) -> Answer:
     gets: list[GetItem] = []
-    shapes: list[tuple[Column, ...] | None] = []
-    for place, (each, statement) in enumerate(zip(parsed, statements, strict=True)):
-        with _numbered(place):
+    columns_by_get: list[tuple[Column, ...] | None] = []
+    for position, (each, statement) in enumerate(zip(parsed, statements, strict=True)):
+        with _numbered(position):
             table = schema(engine, each.table)
             get, columns = plan_get(each, statement, table=table, within="ExecuteTransaction")
         gets.append(get)
-        shapes.append(columns)
+        columns_by_get.append(columns)
     got: TransactGot = engine.handle(TransactGetItems(gets=tuple(gets), capacity=capacity))
     answer: Answer = {
         "Responses": [
             {} if item is None else {"Item": in_columns(as_item(item), columns)}
-            for item, columns in zip(got.items, shapes, strict=True)
+            for item, columns in zip(got.items, columns_by_get, strict=True)
         ]
     }
     if got.capacity is not None:
@@ -88,8 +88,8 @@ def _transact_writes(
     engine: SqliteEngine, parsed: list[Parsed], statements: list[Statement], request: ExecuteTransaction
 ) -> Answer:
     actions: list[WriteAction] = []
-    for place, (each, statement) in enumerate(zip(parsed, statements, strict=True)):
-        with _numbered(place):
+    for position, (each, statement) in enumerate(zip(parsed, statements, strict=True)):
+        with _numbered(position):
             actions.append(_transact_action(engine, each, statement))
     write = TransactWriteItems(
         actions=tuple(actions),

@@ -1,4 +1,4 @@
-"""DescribeLimits and DescribeEndpoints: what an account is told of the service as a whole."""
+"""DescribeLimits and DescribeEndpoints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def describe_limits(_engine: SqliteEngine, _members: dict[str, Any]) -> dict[str, Any]:
-    """Tell the quotas that a new account has; nothing here enforces them."""
+    """Return the quotas of a new account, which this engine does not enforce."""
     return {
         "AccountMaxReadCapacityUnits": 80_000,
         "AccountMaxWriteCapacityUnits": 80_000,
@@ -21,5 +21,5 @@ def describe_limits(_engine: SqliteEngine, _members: dict[str, Any]) -> dict[str
 
 
 def describe_endpoints(_engine: SqliteEngine, _members: dict[str, Any]) -> dict[str, Any]:
-    """Tell the address of the region's endpoint, as AWS would."""
+    """Return the address of the region's endpoint, as AWS does."""
     return {"Endpoints": [{"Address": f"dynamodb.{REGION}.amazonaws.com", "CachePeriodInMinutes": 1440}]}

@@ -1,6 +1,6 @@
-"""DescribeContinuousBackups and UpdateContinuousBackups: whether a table can be brought back to a time.
+"""DescribeContinuousBackups and UpdateContinuousBackups: the setting.
 
-The switch alone: what it records lies in `changes`, and nothing here restores anything.
+The change records are in `changes`. These operations do not restore a table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LONGEST_RECOVERY_DAYS = 35
 
 
 def describe_continuous_backups(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """Tell whether a table can be brought back, and to which times."""
+    """Return whether a table can be restored, and to which times."""
     try:
         table = load_current_table(engine, members["TableName"])
     except TableNotFound:
@@ -29,7 +29,7 @@ def describe_continuous_backups(engine: SqliteEngine, members: dict[str, Any]) -
 
 
 def update_continuous_backups(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """Start or stop recording what brings a table back."""
+    """Start or stop recording changes for a restore."""
     wanted = members["PointInTimeRecoverySpecification"]
     enabled, days = wanted["PointInTimeRecoveryEnabled"], wanted.get("RecoveryPeriodInDays")
     if not enabled and days is not None:
@@ -57,7 +57,7 @@ def update_continuous_backups(engine: SqliteEngine, members: dict[str, Any]) -> 
 
 
 def _missing(name: str) -> ServiceError:
-    # DynamoDB: backups have an error of their own for this.
+    # DynamoDB: operations on backups have a separate error for this.
     return ServiceError("TableNotFoundException", f"Table not found: {name}")
 
 

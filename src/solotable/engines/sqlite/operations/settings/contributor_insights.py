@@ -1,7 +1,7 @@
-"""DescribeContributorInsights, UpdateContributorInsights and ListContributorInsights: the setting alone.
+"""DescribeContributorInsights, UpdateContributorInsights, ListContributorInsights: the setting.
 
-It is stored in the table's definition, under "" or under the name of a global index, and goes with both.
-The rules that a description names are CloudWatch's on AWS; here nothing counts keys for them yet.
+It is stored in the table's definition, under "" or under the name of a global index. On AWS, CloudWatch
+evaluates the rules of a description; this engine does not count keys.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 _ALL_KEYS: Final = "ACCESSED_AND_THROTTLED_KEYS"
 
-#: What is stored for a table or index: Status, Mode, when it changed, and when its rules were made.
+#: The setting of a table or index: Status, Mode, and the times of its last change and of its rules.
 Setting = dict[str, Any]
 
 
 def describe_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """Tell whether a table or index has insights, and by which rules."""
+    """Return whether a table or index has insights, and its rules."""
     table = load_current_table(engine, members["TableName"])
     index = _index(table, members)
     setting = _settings(table.definition).get(index)
@@ -42,7 +42,7 @@ def describe_contributor_insights(engine: SqliteEngine, members: dict[str, Any])
 def update_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
     """Enable or disable the insights of a table or index, in effect at once."""
     enables = members["ContributorInsightsAction"] == "ENABLE"
-    # DynamoDB: a mode that is not given is the default, whatever it was before.
+    # DynamoDB: a missing mode is the default, not the current mode.
     mode = members.get("ContributorInsightsMode", _ALL_KEYS)
     now = engine.now_micros()
 
@@ -64,16 +64,16 @@ def update_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -
 
 
 def list_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """List what has insights enabled: each table before its indexes."""
+    """List tables and indexes with insights: each table before its indexes."""
     name, limit = members.get("TableName"), members.get("MaxResults", MOST_LISTED_INSIGHTS)
     if name is None:
         with engine.database.read() as connection:
             tables = definitions.read_definitions(connection)
     else:
         tables = [(name, load_current_table(engine, name).definition)]
-    after = _position(members["NextToken"]) if "NextToken" in members else ("", "")
+    after = _parse_token(members["NextToken"]) if "NextToken" in members else ("", "")
     found = [
-        (place, _named(*place) | _shown(setting)) for place, setting in _enabled_ones(tables) if place > after
+        (owner, _named(*owner) | _shown(setting)) for owner, setting in _enabled_ones(tables) if owner > after
     ]
     page = found[:limit]
     answer: dict[str, Any] = {"ContributorInsightsSummaries": [entry for _, entry in page]}
@@ -123,7 +123,7 @@ def _shown(setting: Setting | None) -> dict[str, Any]:
 
 
 def _rules(table: Table, index: str, setting: Setting) -> Iterator[str]:
-    """Yield the rules that AWS would make: of partition and sort keys, those consumed and throttled."""
+    """Yield the rules that AWS would create: of partition and sort keys, consumed and throttled."""
     schema = table.index(index).schema if index else table.schema
     resource = f"{table.name}-{index}" if index else table.name
     for keys in ("PK", "SK") if schema.sort else ("PK",):
@@ -138,11 +138,11 @@ def _enabled_ones(tables: list[tuple[str, Definition]]) -> Iterator[tuple[tuple[
                 yield (name, index), setting
 
 
-def _token(place: tuple[str, str]) -> str:
-    return base64.urlsafe_b64encode("/".join(place).encode()).decode()
+def _token(owner: tuple[str, str]) -> str:
+    return base64.urlsafe_b64encode("/".join(owner).encode()).decode()
 
 
-def _position(token: str) -> tuple[str, str]:
+def _parse_token(token: str) -> tuple[str, str]:
     try:
         table, index = base64.urlsafe_b64decode(token.encode()).decode().split("/")
     except ValueError:

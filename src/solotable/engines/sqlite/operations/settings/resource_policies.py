@@ -1,7 +1,7 @@
 """PutResourcePolicy, GetResourcePolicy and DeleteResourcePolicy, on tables and streams.
 
-A policy is stored in the table's definition, under "" or under the label of a stream, and goes with the
-table. No operation evaluates it. AWS takes one change in 15 seconds; here a change is in effect at once.
+A policy is stored in the table's definition, under "" or under the label of a stream, and is deleted with the
+table. No operation evaluates it. AWS allows one change in 15 seconds; here a change is in effect at once.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _RESOURCE = re.compile(
 _NO_POLICY: Final = "NO_POLICY"
 _NOT_FOUND: Final = "Resource-based policy not found for the provided ResourceArn: "
 
-#: What is stored for one resource: RevisionId, and Policy unless the policy was deleted.
-Slot = dict[str, Any]
+#: The stored policy of one resource: RevisionId, and Policy unless it was deleted.
+StoredPolicy = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +53,10 @@ def put_resource_policy(engine: SqliteEngine, members: dict[str, Any]) -> dict[s
     policy = parse_policy(members["Policy"])
 
     def action(connection: sqlite3.Connection, _table: Table, definition: Definition) -> None:
-        slot = _slot(engine, connection, resource, definition)
-        _check_revision(members.get("ExpectedRevisionId"), slot, resource.table)
-        if slot.get("Policy") != policy:
-            _store(definition, resource, new_slot(engine.now_micros(), policy, slot))
+        stored = _read_policy(engine, connection, resource, definition)
+        _check_revision(members.get("ExpectedRevisionId"), stored, resource.table)
+        if stored.get("Policy") != policy:
+            _store(definition, resource, new_policy(engine.now_micros(), policy, stored))
 
     return {"RevisionId": _changed(engine, resource, action)["RevisionId"]}
 
@@ -72,10 +72,10 @@ def get_resource_policy(engine: SqliteEngine, members: dict[str, Any]) -> dict[s
             raise _not_found(resource.arn) from None
         raise
     with engine.database.read() as connection:
-        slot = _slot(engine, connection, resource, table.definition)
-    if "Policy" not in slot:
+        stored = _read_policy(engine, connection, resource, table.definition)
+    if "Policy" not in stored:
         raise _not_found(resource.arn)
-    return {"Policy": render_policy(slot["Policy"]), "RevisionId": slot["RevisionId"]}
+    return {"Policy": render_policy(stored["Policy"]), "RevisionId": stored["RevisionId"]}
 
 
 def delete_resource_policy(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
@@ -84,19 +84,19 @@ def delete_resource_policy(engine: SqliteEngine, members: dict[str, Any]) -> dic
     removed: list[str] = []
 
     def action(connection: sqlite3.Connection, _table: Table, definition: Definition) -> None:
-        slot = _slot(engine, connection, resource, definition)
-        _check_revision(members.get("ExpectedRevisionId"), slot, resource.table)
-        removed[:] = [slot["RevisionId"]] if slot else []
-        if "Policy" in slot:
-            # DynamoDB: the deletion has a revision too, which a second one tells.
-            _store(definition, resource, new_slot(engine.now_micros(), None, slot))
+        stored = _read_policy(engine, connection, resource, definition)
+        _check_revision(members.get("ExpectedRevisionId"), stored, resource.table)
+        removed[:] = [stored["RevisionId"]] if stored else []
+        if "Policy" in stored:
+            # DynamoDB: the deletion has a revision too, which a second deletion returns.
+            _store(definition, resource, new_policy(engine.now_micros(), None, stored))
 
     _changed(engine, resource, action)
     return {"RevisionId": removed[0]} if removed else {}
 
 
-def new_slot(now_micros: int, policy: Policy | None, before: Slot | None = None) -> Slot:
-    """Return what is stored for a policy; a revision is the time of its change in milliseconds."""
+def new_policy(now_micros: int, policy: Policy | None, before: StoredPolicy | None = None) -> StoredPolicy:
+    """Return a policy to store; its revision is the time of the change in milliseconds."""
     revision = max(now_micros // 1000, int((before or {}).get("RevisionId", 0)) + 1)
     return {"RevisionId": str(revision), **({} if policy is None else {"Policy": policy})}
 
@@ -110,9 +110,9 @@ def _resource(members: dict[str, Any]) -> Resource:
     return Resource(arn=arn, table=found[1], label=found[2] or "")
 
 
-def _slot(
+def _read_policy(
     engine: SqliteEngine, connection: sqlite3.Connection, resource: Resource, definition: Definition
-) -> Slot:
+) -> StoredPolicy:
     if resource.label:
         arn = f"{table_arn(resource.table)}/stream/{resource.label}"
         if streams.find(connection, arn, engine.now_micros()) is None:
@@ -120,39 +120,39 @@ def _slot(
                 f"Requested resource not found: Stream: {resource.label} not found for "
                 f"Table: {resource.table}"
             )
-    found: Slot = definition.get("ResourcePolicies", {}).get(resource.label, {})
+    found: StoredPolicy = definition.get("ResourcePolicies", {}).get(resource.label, {})
     return found
 
 
-def _store(definition: Definition, resource: Resource, slot: Slot) -> None:
-    definition.setdefault("ResourcePolicies", {})[resource.label] = slot
+def _store(definition: Definition, resource: Resource, stored: StoredPolicy) -> None:
+    definition.setdefault("ResourcePolicies", {})[resource.label] = stored
 
 
-def _changed(engine: SqliteEngine, resource: Resource, action: Change) -> Slot:
+def _changed(engine: SqliteEngine, resource: Resource, action: Change) -> StoredPolicy:
     table = change_definition(engine, resource.table, action)
-    found: Slot = table.definition.get("ResourcePolicies", {}).get(resource.label, {})
+    found: StoredPolicy = table.definition.get("ResourcePolicies", {}).get(resource.label, {})
     return found
 
 
-def _check_revision(expected: str | None, slot: Slot, table: str) -> None:
+def _check_revision(expected: str | None, stored: StoredPolicy, table: str) -> None:
     if expected is None:
         return
     if expected == _NO_POLICY:
-        if "Policy" in slot:
+        if "Policy" in stored:
             raise _not_found(
                 f"Requested policy update expecting none to be present for table {table}, but a policy "
-                f"exists with revision id {slot['RevisionId']}."
+                f"exists with revision id {stored['RevisionId']}."
             )
         return
-    if not slot:
+    if not stored:
         raise _not_found(
             f"Requested update for policy with revision id {expected}, but table {table} has no associated "
             "policy."
         )
-    if expected != slot["RevisionId"]:
+    if expected != stored["RevisionId"]:
         raise _not_found(
             f"Requested update for policy with revision id {expected}, but the policy associated to target "
-            f"table {table} has revision id {slot['RevisionId']}."
+            f"table {table} has revision id {stored['RevisionId']}."
         )
 
 

@@ -20,7 +20,7 @@ _NULL = (
     "1 validation error detected: Value null at '{}' failed to satisfy constraint: Member must not be null"
 )
 _TABLE = re.compile(r"arn:[^:]+:dynamodb:[^:]+:\d+:table/([a-zA-Z0-9_.-]{3,255})").fullmatch
-# Letters and digits of any script, white space, and these signs.
+# Letters and digits of any script, white space, and these characters.
 _ALLOWED = re.compile(r"[\w\s+\-=.:/@]*").fullmatch
 
 
@@ -49,7 +49,7 @@ def tag_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any
 
 
 def untag_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """Take tags off a table; those it does not have are no matter."""
+    """Remove tags from a table; ignore those that it does not have."""
     name = _table(members)
     if members.get("TagKeys") is None:
         raise invalid(_NULL.format("tagKeys"))
@@ -80,7 +80,7 @@ def list_tags_of_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict
 
 
 def check_tags(tags: list[dict[str, str]]) -> None:
-    """Refuse tags that no table can have."""
+    """Reject invalid tags."""
     seen: set[str] = set()
     for tag in tags:
         key, value = tag["Key"], tag["Value"]

@@ -1,6 +1,7 @@
-"""UpdateTimeToLive and DescribeTimeToLive: the setting and its expiry index; `..ttl` removes items.
+"""UpdateTimeToLive and DescribeTimeToLive: the setting and its expiry index.
 
-AWS refuses a second change within the hour; here a change is in effect at once and may be undone.
+`ttl_sweeper` removes expired items. AWS rejects a second change within the hour; here a change is in effect
+at once and can be reversed at once.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def describe_time_to_live(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """Tell whether items expire, and by which attribute."""
+    """Return whether items expire, and by which attribute."""
     setting = load_current_table(engine, members["TableName"]).definition.get("TimeToLive")
     if setting is None:
         return {"TimeToLiveDescription": {"TimeToLiveStatus": "DISABLED"}}
@@ -31,7 +32,7 @@ def describe_time_to_live(engine: SqliteEngine, members: dict[str, Any]) -> dict
 
 
 def update_time_to_live(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """Let items expire by an attribute, or stop that."""
+    """Enable or disable time to live."""
     wanted = members["TimeToLiveSpecification"]
 
     def action(_connection: sqlite3.Connection, _table: Table, definition: Definition) -> None:

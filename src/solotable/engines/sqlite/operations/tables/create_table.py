@@ -1,4 +1,4 @@
-"""CreateTable: every refusal in AWS's order, then the definition; the table is ACTIVE at once."""
+"""CreateTable: the checks in AWS's order, then the definition; the table is ACTIVE at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from solotable._protocol.constraints.resource_policies import parse_policy
 from solotable.engines.sqlite.items import streams
 from solotable.engines.sqlite.operations.settings import tags
-from solotable.engines.sqlite.operations.settings.resource_policies import new_slot
+from solotable.engines.sqlite.operations.settings.resource_policies import new_policy
 from solotable.engines.sqlite.tables import catalog
 from solotable.engines.sqlite.tables.catalog import Catalog, Definition, Table
 from solotable.engines.sqlite.tables.definitions import ACCOUNT, REGION
@@ -98,9 +98,9 @@ def _check_stream(stream: dict[str, Any] | None) -> None:
 
 
 def check_class(table_class: str | None) -> None:
-    """Refuse a class of tables that there is none of."""
+    """Reject an unknown table class."""
     if table_class is not None and table_class not in _CLASSES:
-        # DynamoDB: told apart from the other enums.
+        # DynamoDB: this error differs from that of other enums.
         raise invalid(
             "Invalid table-class parameter provided. Please try again with a valid table-class value: "
             f"[{', '.join(_CLASSES)}]."
@@ -108,7 +108,7 @@ def check_class(table_class: str | None) -> None:
 
 
 def check_encryption(encryption: dict[str, Any] | None) -> None:
-    """Refuse a key or a type that goes with no encryption of one's own."""
+    """Reject a key or a type without customer-managed encryption."""
     if encryption is None:
         return
     if not encryption.get("Enabled", "SSEType" in encryption):
@@ -120,7 +120,7 @@ def check_encryption(encryption: dict[str, Any] | None) -> None:
 
 
 def encryption_description(encryption: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Describe encryption with a key of one's own; None for AWS's default. Nothing is encrypted here."""
+    """Describe encryption with a customer's key; None for AWS's default. This engine does not encrypt."""
     if not (encryption or {}).get("Enabled", "SSEType" in (encryption or {})):
         return None
     key = (encryption or {}).get("KMSMasterKeyId", "alias/aws/dynamodb")
@@ -169,24 +169,24 @@ def _definition(members: dict[str, Any], now_micros: int) -> Definition:
         if member in members:
             definition[member] = members[member]
     if "ResourcePolicy" in members:
-        definition["ResourcePolicies"] = {"": new_slot(now_micros, parse_policy(members["ResourcePolicy"]))}
+        definition["ResourcePolicies"] = {"": new_policy(now_micros, parse_policy(members["ResourcePolicy"]))}
     return definition
 
 
 def by_name(definitions: list[dict[str, str]]) -> list[dict[str, str]]:
-    """Return definitions of attributes in the order in which DynamoDB describes them."""
+    """Return attribute definitions in the order of DynamoDB's descriptions."""
     return sorted(definitions, key=itemgetter("AttributeName"))
 
 
 def _projection(projection: dict[str, Any]) -> dict[str, Any]:
-    # DynamoDB: described in the order of their names, however they were asked for.
+    # DynamoDB: described in the order of their names, not of the request.
     if "NonKeyAttributes" not in projection:
         return projection
     return projection | {"NonKeyAttributes": sorted(projection["NonKeyAttributes"])}
 
 
 def global_index(index: dict[str, Any], *, status: str) -> dict[str, Any]:
-    """Return what is stored of a global index that a request asks for."""
+    """Return the definition of a global index of a request."""
     entry = {
         "IndexName": index["IndexName"],
         "KeySchema": index["KeySchema"],

@@ -1,4 +1,4 @@
-"""DeleteTable: the table is gone when this answers; its stream stays readable for a day."""
+"""DeleteTable: the table is deleted at once; its stream stays readable for a day."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeTable; a global index whose filling was cut short goes on being filled from here."""
+"""DescribeTable; it also resumes the backfill of an index that was interrupted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of UpdateTable that is about global indexes: created, dropped, or given other throughput."""
+"""UpdateTable's changes of global indexes: create, delete, and throughput."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ACTIONS = ("Update", "Create", "Delete")
 
 
 def check(members: dict[str, Any]) -> None:
-    """Refuse updates that no table could take."""
+    """Reject updates that are invalid for any table."""
     seen: set[str] = set()
     for update in members.get("GlobalSecondaryIndexUpdates", ()):
         actions = [action for action in _ACTIONS if action in update]
@@ -43,7 +43,7 @@ def check(members: dict[str, Any]) -> None:
 
 
 def apply(definition: Definition, members: dict[str, Any]) -> None:
-    """Add or drop an index, and with it the definitions of the attributes that only it has as keys."""
+    """Add or drop an index, with the definitions of attributes that only its key uses."""
     updates = [one for one in members.get("GlobalSecondaryIndexUpdates", ()) if "Update" not in one]
     if len(updates) > 1:
         raise _busy()
@@ -57,7 +57,7 @@ def apply(definition: Definition, members: dict[str, Any]) -> None:
 def apply_throughput(
     definition: Definition, members: dict[str, Any], *, before: str, after: str, now_micros: int
 ) -> None:
-    """Change the throughput of indexes; a table that becomes provisioned needs it for each."""
+    """Change the throughput of indexes; a table that becomes provisioned needs it for all."""
     indexes = {index["IndexName"]: index for index in definition.get("GlobalSecondaryIndexes", ())}
     waiting = dict.fromkeys(indexes)
     for update in members.get("GlobalSecondaryIndexUpdates", ()):
@@ -69,17 +69,18 @@ def apply_throughput(
         if name not in indexes:
             raise _missing(definition, name, "update")
         waiting.pop(name)
-        _check_update(wanted, on_demand=after == "PAY_PER_REQUEST", told="BillingMode" in members)
-        _update(indexes[name], wanted, on_demand=after == "PAY_PER_REQUEST", now_micros=now_micros)
+        on_demand = after == "PAY_PER_REQUEST"
+        _check_update(wanted, on_demand=on_demand, billing_mode_given="BillingMode" in members)
+        _update(indexes[name], wanted, on_demand=on_demand, now_micros=now_micros)
     if after == "PROVISIONED" and before != after and waiting:
         raise invalid_parameter(f"ProvisionedThroughput must be specified for index: {','.join(waiting)}")
 
 
 def apply_units(current: dict[str, Any], wanted: dict[str, int], whose: str, now_micros: int) -> None:
-    """Change throughput, and note when it rose or fell."""
+    """Change throughput, and store the time of an increase or decrease."""
     members = ("ReadCapacityUnits", "WriteCapacityUnits")
     if all(current[member] == wanted[member] for member in members):
-        # DynamoDB: an index is named here, without the article that a table has.
+        # DynamoDB: an index has no article here, a table has one.
         counted = whose if whose.startswith("index") else f"the {whose}"
         compared = " ".join(
             f"Current {member} provisioned for {counted}: {current[member]}. "
@@ -100,9 +101,9 @@ def apply_units(current: dict[str, Any], wanted: dict[str, int], whose: str, now
     current.update({member: wanted[member] for member in members})
 
 
-def _check_update(wanted: dict[str, Any], *, on_demand: bool, told: bool) -> None:
-    """Refuse a change of an index that an on-demand table has no use for."""
-    if on_demand and told and "ProvisionedThroughput" in wanted:
+def _check_update(wanted: dict[str, Any], *, on_demand: bool, billing_mode_given: bool) -> None:
+    """Reject a change of an index that is invalid for an on-demand table."""
+    if on_demand and billing_mode_given and "ProvisionedThroughput" in wanted:
         raise invalid_parameter(
             "Neither ReadCapacityUnits nor WriteCapacityUnits can be specified "
             f"for index: {wanted['IndexName']} when BillingMode is PAY_PER_REQUEST"
@@ -134,7 +135,7 @@ def _update(index: dict[str, Any], wanted: dict[str, Any], *, on_demand: bool, n
 def _create(definition: Definition, wanted: dict[str, Any], defined: list[dict[str, str]] | None) -> None:
     indexes = definition.setdefault("GlobalSecondaryIndexes", [])
     name = wanted["IndexName"]
-    # DynamoDB: the name is judged before the keys.
+    # DynamoDB: the name is checked before the keys.
     if name in _index_names(definition):
         raise invalid("Attempting to create an index which already exists")
     key_schemas.check_new_index(
@@ -152,7 +153,7 @@ def _create(definition: Definition, wanted: dict[str, Any], defined: list[dict[s
     kinds = {entry["AttributeName"]: entry["AttributeType"] for entry in defined or ()}
     _check_types(definition, wanted, kinds)
     known = {entry["AttributeName"] for entry in definition["AttributeDefinitions"]}
-    # DynamoDB: definitions that the new index has no use for are ignored.
+    # DynamoDB: definitions that the new index does not use are ignored.
     added = [
         {"AttributeName": attribute, "AttributeType": kinds[attribute]}
         for attribute in dict.fromkeys(key_schemas.names(wanted["KeySchema"]))
@@ -180,7 +181,7 @@ def _check_throughput(definition: Definition, wanted: dict[str, Any]) -> None:
 
 
 def _check_types(definition: Definition, wanted: dict[str, Any], kinds: dict[str, str]) -> None:
-    """Refuse another type for an attribute that the table or an index has as a key already."""
+    """Reject another type for a key attribute of the table or of an index."""
     known = {entry["AttributeName"]: entry["AttributeType"] for entry in definition["AttributeDefinitions"]}
     for attribute in key_schemas.names(wanted["KeySchema"]):
         if known.get(attribute, kinds[attribute]) == kinds[attribute]:
@@ -204,11 +205,11 @@ def _schema(key_schema: key_schemas.KeySchema, kinds: dict[str, str]) -> str:
 
 def _drop(definition: Definition, name: str) -> None:
     indexes = definition.get("GlobalSecondaryIndexes", [])
-    kept = [index for index in indexes if index["IndexName"] != name]
-    if len(kept) == len(indexes):
+    remaining = [index for index in indexes if index["IndexName"] != name]
+    if len(remaining) == len(indexes):
         raise _missing(definition, name, "delete")
-    definition["GlobalSecondaryIndexes"] = kept
-    if not kept:
+    definition["GlobalSecondaryIndexes"] = remaining
+    if not remaining:
         del definition["GlobalSecondaryIndexes"]
     forget_index(definition, name)
     used = set(key_schemas.names(definition["KeySchema"]))

@@ -1,6 +1,6 @@
-"""DynamoDB's judgement of keys, indexes, projections and throughput in CreateTable and UpdateTable.
+"""Checks of keys, indexes, projections and throughput in CreateTable and UpdateTable.
 
-Each function refuses what cannot be and returns nothing; the order of checks is AWS's.
+Each function raises DynamoDB's error or returns nothing. The order of the checks is AWS's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def names(key_schema: KeySchema) -> list[str]:
 
 
 def first_repeated(texts: Iterable[str]) -> str | None:
-    """Return the first text that was there before, or None."""
+    """Return the first text that occurs twice, or None."""
     seen: set[str] = set()
     for text in texts:
         if text in seen:
@@ -36,7 +36,7 @@ def first_repeated(texts: Iterable[str]) -> str | None:
 
 
 def check_table_keys(members: dict[str, Any]) -> None:
-    """Refuse a table's own key schema, or definitions that do not go with it."""
+    """Check a table's own key schema and its attribute definitions."""
     defined = [entry["AttributeName"] for entry in members["AttributeDefinitions"]]
     key_schema: KeySchema = members["KeySchema"]
     if len(key_schema) > len(defined):
@@ -55,7 +55,7 @@ def check_table_keys(members: dict[str, Any]) -> None:
 
 
 def check_local_indexes(members: dict[str, Any]) -> None:
-    """Refuse local indexes: they share the table's partition key and need a sort key."""
+    """Check local indexes: they share the table's partition key and need a sort key."""
     indexes: list[dict[str, Any]] = members["LocalSecondaryIndexes"]
     table: KeySchema = members["KeySchema"]
     defined = _defined(members)
@@ -89,7 +89,7 @@ def check_local_indexes(members: dict[str, Any]) -> None:
 
 
 def check_global_indexes(members: dict[str, Any]) -> None:
-    """Refuse global indexes of a new table."""
+    """Check global indexes of a new table."""
     indexes: list[dict[str, Any]] = members["GlobalSecondaryIndexes"]
     defined = _defined(members)
     on_demand = members.get("BillingMode") == "PAY_PER_REQUEST"
@@ -120,7 +120,7 @@ def check_global_indexes(members: dict[str, Any]) -> None:
 
 
 def check_definitions_used(members: dict[str, Any]) -> None:
-    """Refuse definitions that neither the table nor an index has a use for."""
+    """Reject definitions that neither the table nor an index uses."""
     defined = [entry["AttributeName"] for entry in members["AttributeDefinitions"]]
     schemas: list[KeySchema] = [
         members["KeySchema"],
@@ -136,7 +136,7 @@ def check_definitions_used(members: dict[str, Any]) -> None:
 
 
 def check_projected(indexes: Iterable[dict[str, Any]]) -> None:
-    """Refuse indexes that together name too many attributes to project."""
+    """Reject indexes that project too many attributes in total."""
     total = sum(len(index["Projection"].get("NonKeyAttributes", ())) for index in indexes)
     if total > MOST_PROJECTED_ATTRIBUTES:
         raise invalid_parameter(
@@ -146,7 +146,7 @@ def check_projected(indexes: Iterable[dict[str, Any]]) -> None:
 
 
 def check_new_index(index: dict[str, Any], defined: list[str] | None) -> None:
-    """Refuse an index that is added to a table, whose request defines these attributes."""
+    """Check an index that is added to a table; the request defines these attributes."""
     if defined is None:
         raise invalid_parameter(f"AttributeDefinitions is not specified for index: {index['IndexName']}")
     if len(index["KeySchema"]) > len(defined):
@@ -157,7 +157,7 @@ def check_new_index(index: dict[str, Any], defined: list[str] | None) -> None:
 
 
 def check_index_keys(key_schema: KeySchema) -> None:
-    """Refuse the keys of a global index: up to four partition and then up to four sort attributes."""
+    """Check the keys of a global index: up to four partition, then up to four sort attributes."""
     kinds = [element["KeyType"] for element in key_schema]
     if len(key_schema) == 2 and kinds == ["HASH", "RANGE"]:
         _check_pair(key_schema)
@@ -176,7 +176,7 @@ def check_index_keys(key_schema: KeySchema) -> None:
 
 
 def check_projection(projection: dict[str, Any]) -> None:
-    """Refuse a projection whose attributes do not go with its type."""
+    """Reject a projection whose attributes do not match its type."""
     kind = projection.get("ProjectionType")
     included = projection.get("NonKeyAttributes")
     if kind is None:
@@ -191,7 +191,7 @@ def check_projection(projection: dict[str, Any]) -> None:
 
 
 def check_units(throughput: dict[str, int], whose: str = "") -> None:
-    """Refuse more capacity than there can be."""
+    """Reject more capacity than the maximum."""
     for member in ("ReadCapacityUnits", "WriteCapacityUnits"):
         if throughput[member] > MOST_PROVISIONED_UNITS:
             raise invalid(f"Given value {throughput[member]} for {member} is out of bounds{whose}")
@@ -203,19 +203,19 @@ _PROVISIONED = "the table BillingMode is PROVISIONED"
 def check_on_demand(
     maximum: dict[str, int] | None, whose: str, *, on_demand: bool, new: bool = False
 ) -> None:
-    """Refuse bounds of on-demand capacity that are none, or that the billing mode does not have."""
+    """Reject invalid limits of on-demand capacity, and limits of a provisioned table."""
     for member in ("MaxReadRequestUnits", "MaxWriteRequestUnits"):
         value = (maximum or {}).get(member)
         if value is None:
             continue
         if not on_demand:
             whose_index = "" if whose == "table" else f" for {whose}"
-            # DynamoDB: CreateTable has its own words for a table; nubo-db/dynoxide 159.
+            # DynamoDB: CreateTable has another text for a table; nubo-db/dynoxide 159.
             mode = "table BillingMode is PROVISIONED." if new and not whose_index else _PROVISIONED
             raise invalid_parameter(
                 f"{member} for OnDemandThroughput{whose_index} cannot be specified when {mode}"
             )
-        # DynamoDB: -1 lifts a bound, so it is for what has one already.
+        # DynamoDB: -1 removes a limit, so it is invalid for a new table.
         if value < 1 and (new or value != -1):
             raise invalid_parameter(
                 f"Requested {member} for OnDemandThroughput for {whose} is outside of valid range"
@@ -223,7 +223,7 @@ def check_on_demand(
 
 
 def _defined(members: dict[str, Any]) -> dict[str, None]:
-    """Return the names that are defined, in order; a dict because every index looks its keys up."""
+    """Return the defined names in order; a dict for fast look-ups."""
     return dict.fromkeys(entry["AttributeName"] for entry in members["AttributeDefinitions"])
 
 

@@ -1,4 +1,4 @@
-"""ListTables: names in the order of their bytes, in pages."""
+"""ListTables: pages of names in byte order."""
 
 from __future__ import annotations
 

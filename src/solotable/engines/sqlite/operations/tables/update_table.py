@@ -1,7 +1,7 @@
-"""UpdateTable: what AWS lets go together in one request, and each change of the definition.
+"""UpdateTable: the checks of a request, and each change of the definition.
 
-The request is judged by itself first, then against the table, and nothing of a refused one is
-applied. Every change is in effect at once, but for the filling of a new index.
+The request is checked first alone, then against the table. A rejected request changes nothing. Every change
+is in effect at once, except for the backfill of a new index.
 """
 
 from __future__ import annotations
@@ -71,10 +71,10 @@ def update_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any
             _apply_encryption(definition, members["SSESpecification"])
 
     table = change_definition(engine, members["TableName"], action)
-    # Described as it is now: once filled, the index is ACTIVE and the answer would not say CREATING.
+    # Before the backfill: afterwards the index is ACTIVE, and the reply must say CREATING.
     description = describe(engine, table)
     if "OnDemandThroughput" in members:
-        # DynamoDB: the reply still shows the -1 that has lifted a bound.
+        # DynamoDB: the reply still shows the -1 that removed a limit.
         description["OnDemandThroughput"] = (
             description.get("OnDemandThroughput", {}) | members["OnDemandThroughput"]
         )
@@ -85,7 +85,7 @@ def update_table(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any
 
 
 def _check(members: dict[str, Any]) -> None:
-    """Refuse what is wrong with any table."""
+    """Reject a request that is invalid for any table."""
     asked = {member for member in _CHANGES if members.get(member) not in (None, [])}
     if not asked:
         raise invalid(_NOTHING)
