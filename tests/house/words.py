@@ -42,8 +42,13 @@ FORBIDDEN = {
     "had back": "restored",
 }
 
+#: `is None` is Python, `is none` is not English.
+_AS_WRITTEN = {"is none"}
 _WORDS = re.compile(
-    "|".join(rf"(?<![A-Za-z]){re.escape(word)}(?![A-Za-z])" for word in FORBIDDEN), re.IGNORECASE
+    "|".join(
+        rf"(?<![A-Za-z])(?{'-i' if word in _AS_WRITTEN else 'i'}:{re.escape(word)})(?![A-Za-z])"
+        for word in FORBIDDEN
+    )
 )
 
 
