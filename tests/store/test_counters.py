@@ -224,7 +224,9 @@ def _spoil(opening: Opening, group: str, values: dict[str, str]) -> None:
 
 
 def test_a_counter_is_declared_on_both_sides() -> None:
-    with pytest.raises(DeclarationError, match=r"Group.title, which is no counter; write title: Annotated"):
+    with pytest.raises(
+        DeclarationError, match=r"Group.title, which is not a counter; write title: Annotated"
+    ):
 
         class Bad(Entity, table=Table("Bad")):
             key = Key("A#{a}", "B")

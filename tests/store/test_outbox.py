@@ -309,7 +309,7 @@ def test_after_a_loss_the_outbox_itself_is_delivered(
 @pytest.mark.parametrize(
     "settings, outbox, text",
     [
-        ({}, Outbox(title="headline"), "no field"),
+        ({}, Outbox(title="headline"), "not a field"),
         ({"stream": False}, Outbox(), "stream=True"),
         ({"ttl": None}, Outbox(), "days=None"),
         ({}, Outbox(days=1), "2 days"),

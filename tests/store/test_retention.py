@@ -146,11 +146,11 @@ def test_an_end_of_ones_own_is_not_touched(db: Store, opening: Opening) -> None:
 Moment = Annotated[datetime | None, Created()]
 End = Annotated[datetime | None, TTL(), Attr("ttl")]
 REFUSED: dict[str, tuple[Retention, dict[str, Any], str]] = {
-    "no end": (Retention(timedelta(1)), {"created_at": Moment}, "which it does not have"),
-    "no beginning": (Retention(timedelta(1)), {"ends": End}, "'created_at', which is no field"),
-    "no moment": (Retention(timedelta(1), since="a"), {"ends": End}, "'a', which is no datetime"),
-    "no time": (Retention(timedelta(0)), {"ends": End}, "nothing is kept for"),
-    "for good": (Retention(None), {"ends": End}, "is a time to live; leave one of them out"),
+    "no end": (Retention(timedelta(1)), {"created_at": Moment}, "which has none"),
+    "no beginning": (Retention(timedelta(1)), {"ends": End}, "'created_at', which is not a field"),
+    "no moment": (Retention(timedelta(1), since="a"), {"ends": End}, "'a', which is not a datetime"),
+    "no time": (Retention(timedelta(0)), {"ends": End}, "is too short"),
+    "for good": (Retention(None), {"ends": End}, "is a time to live; remove one of them"),
 }
 
 

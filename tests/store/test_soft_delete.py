@@ -390,7 +390,7 @@ def test_declarations_that_are_refused(case: str) -> None:
 
 
 def test_a_table_that_could_not_list_its_tickets_is_refused() -> None:
-    with pytest.raises(DeclarationError, match="needs a partition key and a sort key that are texts"):
+    with pytest.raises(DeclarationError, match="needs a partition key and a sort key of type S"):
 
         class Alone(Entity, table=Table("Alone", sort=None)):
             key = Key("A#{a}")

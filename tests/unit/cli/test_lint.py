@@ -169,7 +169,7 @@ def test_select_ignore_and_exit_codes(lint: Any, options: list[str], left: list[
 def test_reserved_words_are_a_warning_if_selected(lint: Any) -> None:
     code, out, _ = lint("sound_models.py", "--select", "ST401")
     assert code == 1
-    assert "ST401 warning: Order keeps owner, status" in out
+    assert "ST401 warning: Order stores owner, status" in out
 
 
 def test_an_unknown_code_is_a_usage_error(lint: Any) -> None:

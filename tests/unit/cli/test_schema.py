@@ -112,7 +112,7 @@ def test_diff_says_which_differences_need_a_new_table(run: Run, tmp_path: Path) 
     del wanted["GlobalSecondaryIndexes"], wanted["LocalSecondaryIndexes"]
     handle(tmp_path / "survey.db", "CreateTable", **wanted)
     ran = run("schema", "diff", *ONE)
-    assert "the key is PK; the model says PK, SK (only a new table can have it otherwise)" in ran.out
+    assert "the key is PK; the model says PK, SK (only a new table can change it)" in ran.out
     assert "the type of PK is N; the model says S" in ran.out
     assert "local index LSI1 is missing" in ran.out
     assert run("schema", "apply", *ONE).code == 1

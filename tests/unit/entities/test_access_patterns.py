@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field, TypeAdapter
 
 from solotable import Entity, Index, Key, Query, Table, pattern
 from solotable._entities.patterns.access_patterns import access_patterns
-from solotable._entities.patterns.samples import stand_in
+from solotable._entities.patterns.samples import sample
 from solotable.errors import DataError
 
 
@@ -50,8 +50,8 @@ class Unknown(BaseModel):
         Annotated[str, Field(max_length=3)],
     ],
 )
-def test_a_stand_in_is_of_its_type_and_has_another(kind: Any) -> None:
-    one, two = stand_in(kind, "name"), stand_in(kind, "name", other=True)
+def test_a_sample_is_of_its_type_and_has_another(kind: Any) -> None:
+    one, two = sample(kind, "name"), sample(kind, "name", other=True)
     adapter: TypeAdapter[Any] = TypeAdapter(kind)
     assert adapter.validate_python(one, strict=True) == one
     assert adapter.validate_python(two, strict=True) == two
@@ -61,7 +61,7 @@ def test_a_stand_in_is_of_its_type_and_has_another(kind: Any) -> None:
 
 def test_what_cannot_be_stood_in_for_is_said() -> None:
     with pytest.raises(DataError, match="give its value"):
-        stand_in(Unknown, "x")
+        sample(Unknown, "x")
 
 
 things = Table("Things", indexes=[Index("GSI1")])

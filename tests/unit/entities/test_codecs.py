@@ -82,7 +82,7 @@ def test_a_lone_surrogate_is_refused() -> None:
     with pytest.raises(DataError) as refused:
         escape("a\ud800")
     assert "lone surrogate U+D800" in str(refused.value)
-    assert data_refusal(codec(str), "a\udfff").startswith(r"Section.x = 'a\udfff' holds a lone surrogate")
+    assert data_refusal(codec(str), "a\udfff").startswith(r"Section.x = 'a\udfff' has a lone surrogate")
 
 
 CASES: list[tuple[Any, str, Any, str]] = [
@@ -214,17 +214,17 @@ def test_a_part_is_not_optional_without_none() -> None:
         (Decimal, "03.2f", "declare a greater width"),
         (Decimal, "+04.2f", "declare a greater width"),
         (datetime, "d", "use x:s, x:ms or x:us"),
-        (NaiveDatetime, "", "has no place in a key"),
+        (NaiveDatetime, "", "cannot be part of a key"),
         (str, "06d", "write {x}"),
         (Status, ">6", "write {x}"),
-        (list[str], "", "is a list[str], which has no place in a key"),
-        (dict[str, str], "", "has no place in a key"),
-        (Address, "", "is a Address, which has no place in a key"),
-        (str | int, "", "has no place in a key"),
-        (str | int | None, "", "has no place in a key"),
-        (Any, "", "has no place in a key"),
-        (None, "", "has no place in a key"),
-        (Rights, "", "has no place in a key"),
+        (list[str], "", "is a list[str], which cannot be part of a key"),
+        (dict[str, str], "", "cannot be part of a key"),
+        (Address, "", "is a Address, which cannot be part of a key"),
+        (str | int, "", "cannot be part of a key"),
+        (str | int | None, "", "cannot be part of a key"),
+        (Any, "", "cannot be part of a key"),
+        (None, "", "cannot be part of a key"),
+        (Rights, "", "cannot be part of a key"),
         (Numbered, "", "not all strings"),
         (Literal[1, 2], "", "not all strings"),
         (Literal["a", 1], "", "not all strings"),
@@ -244,38 +244,38 @@ NEW_YEAR = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1)))
 @pytest.mark.parametrize(
     "annotation, spec, value, reason",
     [
-        (str, "", 1, "is no str"),
-        (str, "", b"a", "is no str"),
-        (Literal["a", "b"], "", "c", "is none of 'a', 'b'"),
-        (Literal["a", "b"], "", ["a"], "is none of 'a', 'b'"),
-        (Status, "", "gone", "is none of 'draft', '100% done'"),
-        (Status, "", Numbered.ONE, "is none of"),
-        (UUID, "", "00000000-0000-0000-0000-00000000000a", "is no UUID"),
+        (str, "", 1, "needs str"),
+        (str, "", b"a", "needs str"),
+        (Literal["a", "b"], "", "c", "is not one of 'a', 'b'"),
+        (Literal["a", "b"], "", ["a"], "is not one of 'a', 'b'"),
+        (Status, "", "gone", "is not one of 'draft', '100% done'"),
+        (Status, "", Numbered.ONE, "is not one of"),
+        (UUID, "", "00000000-0000-0000-0000-00000000000a", "needs UUID"),
         (int, "06d", -1, "a + before the width declares negative numbers"),
-        (int, "+06d", -100_000, "does not fit {x:+06d}; that holds -99999 to 999999"),
-        (int, "06d", True, "is no int"),
-        (int, "06d", "1", "is no int"),
-        (int, "06d", 1.0, "is no int"),
+        (int, "+06d", -100_000, "does not fit {x:+06d}; it holds -99999 to 999999"),
+        (int, "06d", True, "needs int"),
+        (int, "06d", "1", "needs int"),
+        (int, "06d", 1.0, "needs int"),
         (int, "06d", 10**5000, "int of too many digits does not fit"),
-        (Level, "02d", 2, "is no member of Level"),
+        (Level, "02d", 2, "is not a member of Level"),
         (Decimal, "06.2f", Decimal("1.001"), "has more than the 2 decimals"),
         (Decimal, "06.2f", Decimal("1E-2000"), "has more than the 2 decimals"),
         (Decimal, "06.2f", Decimal(1000), "does not fit {x:06.2f}"),
         (Decimal, "06.2f", Decimal("1E+999999"), "does not fit {x:06.2f}"),
         (Decimal, "06.2f", Decimal(-1), "a + before the width"),
         (Decimal, "+06.2f", Decimal(-100), "does not fit {x:+06.2f}"),
-        (Decimal, "06.2f", Decimal("NaN"), "is no finite number"),
-        (Decimal, "06.2f", Decimal("sNaN"), "is no finite number"),
-        (Decimal, "06.2f", Decimal("-Infinity"), "is no finite number"),
-        (Decimal, "06.2f", 1.5, "is no Decimal"),
-        (Decimal, "06.2f", True, "is no Decimal"),
+        (Decimal, "06.2f", Decimal("NaN"), "is not finite"),
+        (Decimal, "06.2f", Decimal("sNaN"), "is not finite"),
+        (Decimal, "06.2f", Decimal("-Infinity"), "is not finite"),
+        (Decimal, "06.2f", 1.5, "needs Decimal"),
+        (Decimal, "06.2f", True, "needs Decimal"),
         (datetime, "", datetime(2026, 1, 1), "has no time zone"),
-        (datetime, "", date(2026, 1, 1), "is no datetime"),
-        (datetime, "", NEW_YEAR, "is outside of the years 0001 to 9999"),
+        (datetime, "", date(2026, 1, 1), "needs datetime"),
+        (datetime, "", NEW_YEAR, "is outside the years 0001 to 9999"),
         (datetime, "s", datetime(2026, 1, 1, 0, 0, 0, 1, UTC), "is finer than the seconds of {x:s}"),
         (datetime, "ms", datetime(2026, 1, 1, 0, 0, 0, 1, UTC), "is finer than the milliseconds"),
-        (date, "", datetime(2026, 1, 1, tzinfo=UTC), "is no date"),
-        (bytes, "", "00", "is no bytes"),
+        (date, "", datetime(2026, 1, 1, tzinfo=UTC), "needs date"),
+        (bytes, "", "00", "needs bytes"),
     ],
     ids=lambda each: str(each)[:40] if not isinstance(each, int) else "",
 )
@@ -288,7 +288,7 @@ def test_a_value_that_does_not_fit_is_refused(annotation: Any, spec: str, value:
 def test_an_overflow_names_the_field_the_value_and_the_template() -> None:
     order = choose_codec(int, "06d", where="Section.by_order", field="order")
     assert data_refusal(order, 1_000_000) == (
-        "Section.order = 1000000 does not fit {order:06d}; that holds 0 to 999999, "
+        "Section.order = 1000000 does not fit {order:06d}; it holds 0 to 999999, "
         "so use a smaller value or declare a greater width"
     )
 

@@ -92,7 +92,7 @@ def test_dollars() -> None:
 )
 def test_a_price_table_that_cannot_be_read_is_refused(table: Any) -> None:
     with pytest.raises(DataError):
-        Prices.read(table, "r")
+        Prices.parse(table, "r")
 
 
 @settings(max_examples=40)

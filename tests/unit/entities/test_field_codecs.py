@@ -317,10 +317,10 @@ REFUSED_VALUES: list[tuple[Any, Any, str]] = [
     (datetime, datetime(2026, 1, 1), "no time zone"),
     (Annotated[datetime, TTL()], datetime(2026, 1, 1), "no time zone"),
     (datetime, datetime.min.replace(tzinfo=timezone(timedelta(hours=1))), "range"),
-    (float, math.nan, "no such number"),
-    (float, -math.inf, "no such number"),
+    (float, math.nan, "DynamoDB has no"),
+    (float, -math.inf, "DynamoDB has no"),
     (float, 1e126, "overflow"),
-    (Decimal, Decimal("NaN"), "no such number"),
+    (Decimal, Decimal("NaN"), "DynamoDB has no"),
     (Decimal, Decimal("1." + "1" * 38), "38 significant digits"),
     (int, 10**38 + 1, "38 significant digits"),
     (int, True, "it is a bool"),
@@ -332,21 +332,21 @@ REFUSED_VALUES: list[tuple[Any, Any, str]] = [
     (bytes, "a", "it is str"),
     (date, NOON, "it is a datetime"),
     (Color, "green", "not a valid Color"),
-    (Literal["a"], "b", "none of 'a'"),
+    (Literal["a"], "b", "not one of 'a'"),
     (set[str], "abc", "it is str"),
     (set[int], {"a"}, "it is str"),
     (list[int], "abc", "it is str"),
     (list[int], ["a"], "it is str"),
-    (tuple[int, str], (1,), "no tuple of 2"),
+    (tuple[int, str], (1,), "not a tuple of 2"),
     (dict[str, int], {"": 1}, "no empty name"),
     (dict[str, int], [1], "no attribute 'items'"),
     (Street, {"name": "a"}, "it is dict"),
-    (Open, Open.model_validate({"name": "a", "b": math.nan}), "no such number"),
+    (Open, Open.model_validate({"name": "a", "b": math.nan}), "DynamoDB has no"),
     (int | str, 1.5, "Expected"),
-    (bytes | SecretBytes, SecretBytes(b"a"), "it would come back as b'a'"),
-    (Any, {"a": math.nan}, "no such number"),
+    (bytes | SecretBytes, SecretBytes(b"a"), "it would be decoded as b'a'"),
+    (Any, {"a": math.nan}, "DynamoDB has no"),
     (Any, {"": 1}, "not empty"),
-    (Annotated[dict[str, float], Json()], {"a": math.nan}, "no such number"),
+    (Annotated[dict[str, float], Json()], {"a": math.nan}, "DynamoDB has no"),
     (Annotated[list[datetime], Json()], [datetime(2026, 1, 1)], "no time zone"),
     (Annotated[list[bytes], Json()], [b"\xff"], "utf-8"),
 ]
@@ -373,30 +373,34 @@ def test_a_secret_is_not_told_in_an_error() -> None:
 
 
 REFUSED_STORED: list[tuple[Any, AttributeValue, str]] = [
-    (int, {"S": "1"}, "Section.value holds S, the model says N; change"),
-    (str, {"N": "1"}, "Section.value holds N, the model says S; change"),
-    (str, {"NULL": True}, "Section.value holds NULL, the model says S; declare the field optional"),
-    (bool, {"N": "1"}, "holds N, the model says BOOL"),
-    (set[str], {"L": []}, "holds L, the model says SS"),
-    (list[int], {"M": {}}, "holds M, the model says L"),
-    (list[int], {"L": [{"S": "1"}]}, "holds S, the model says N"),
-    (tuple[int, str], {"L": []}, "no list of 2"),
-    (dict[str, int], {"L": []}, "holds L, the model says M"),
-    (Street, {"S": "a"}, "holds S, the model says M"),
-    (Street, {"M": {"name": {"N": "1"}}}, "Section.value.name holds N, the model says S"),
+    (int, {"S": "1"}, "Section.value is stored as S, but the model expects N; change"),
+    (str, {"N": "1"}, "Section.value is stored as N, but the model expects S; change"),
+    (
+        str,
+        {"NULL": True},
+        "Section.value is stored as NULL, but the model expects S; declare the field optional",
+    ),
+    (bool, {"N": "1"}, "is stored as N, but the model expects BOOL"),
+    (set[str], {"L": []}, "is stored as L, but the model expects SS"),
+    (list[int], {"M": {}}, "is stored as M, but the model expects L"),
+    (list[int], {"L": [{"S": "1"}]}, "is stored as S, but the model expects N"),
+    (tuple[int, str], {"L": []}, "not a list of 2"),
+    (dict[str, int], {"L": []}, "is stored as L, but the model expects M"),
+    (Street, {"S": "a"}, "is stored as S, but the model expects M"),
+    (Street, {"M": {"name": {"N": "1"}}}, "Section.value.name is stored as N, but the model expects S"),
     (Street, {"M": {}}, "name: Field required"),
-    (Annotated[list[int], Json()], {"L": []}, "holds L, the model says S"),
+    (Annotated[list[int], Json()], {"L": []}, "is stored as L, but the model expects S"),
     (Annotated[list[int], Json()], {"S": "{"}, "Invalid JSON"),
-    (int, {"N": "1.5"}, "no whole number"),
-    (datetime, {"S": "yesterday"}, "cannot read the stored 'yesterday'"),
+    (int, {"N": "1.5"}, "not a whole number"),
+    (datetime, {"S": "yesterday"}, "cannot decode the stored 'yesterday'"),
     (datetime, {"S": "2026-01-01T00:00:00"}, "no time zone"),
-    (Annotated[datetime, TTL()], {"N": "9" * 30}, "cannot read the stored"),
+    (Annotated[datetime, TTL()], {"N": "9" * 30}, "cannot decode the stored"),
     (timedelta, {"N": "0.0000001"}, "finer than a microsecond"),
-    (timedelta, {"N": "9" * 38}, "cannot read the stored"),
+    (timedelta, {"N": "9" * 38}, "cannot decode the stored"),
     (Color, {"S": "green"}, "not a valid Color"),
-    (Literal["a"], {"S": "b"}, "none of 'a'"),
-    (UUID, {"S": "x"}, "cannot read the stored 'x'"),
-    (int | bool, {"S": "x"}, "cannot read the stored"),
+    (Literal["a"], {"S": "b"}, "not one of 'a'"),
+    (UUID, {"S": "x"}, "cannot decode the stored 'x'"),
+    (int | bool, {"S": "x"}, "cannot decode the stored"),
 ]
 
 
@@ -429,10 +433,10 @@ REFUSED_TYPES: list[tuple[Any, str]] = [
     (Callable[[], int], "no DynamoDB form"),
     (list[_Odd], "no DynamoDB form"),
     (pydantic.NaiveDatetime, "time zone"),
-    (set, "say a set of"),
-    (set[bool], "say a set of"),
-    (set[tuple[int, int]], "say a set of"),
-    (set[str | None], "say a set of"),
+    (set, "use a set of"),
+    (set[bool], "use a set of"),
+    (set[tuple[int, int]], "use a set of"),
+    (set[str | None], "use a set of"),
     (dict[bytes, int], "use str for a map's names"),
     (dict[bool, int], "use str for a map's names"),
     (pydantic.Json[list[int]], "solotable's"),
@@ -446,10 +450,10 @@ REFUSED_TYPES: list[tuple[Any, str]] = [
     (Annotated[int, Updated()], "declare it as datetime"),
     (Annotated[datetime, Created(), Updated()], "a field for each"),
     (Annotated[int, Version(), TTL()], "a field for each"),
-    (Annotated[str, Attr("a"), Attr("b")], "leave one"),
+    (Annotated[str, Attr("a"), Attr("b")], "remove one"),
     (Annotated[int, Version], "write Version(...)"),
-    (UUID | str, "cannot be told apart"),
-    (datetime | str | None, "cannot be told apart"),
+    (UUID | str, "stored, they look the same"),
+    (datetime | str | None, "stored, they look the same"),
     (list[Annotated[str, Attr("a")]], "mark the field itself"),
     (dict[str, Annotated[list[int], Json()] | None], "mark the field itself"),
     (Annotated[str, TTL()] | None, "declare it as datetime or int"),
@@ -505,13 +509,13 @@ def test_flat_mode_keeps_scalars_and_sets(annotation: Any, value: Any) -> None:
 @pytest.mark.parametrize("stored", [{"M": {"a": {"S": "b"}}}, {"L": []}], ids=["map", "list"])
 def test_flat_mode_reads_no_map_and_no_list(annotation: Any, stored: AttributeValue) -> None:
     attribute, _ = compile_field(annotation, flat=True)
-    with pytest.raises(DataError, match="flat mode reads no list and no map"):
+    with pytest.raises(DataError, match="flat mode stores no lists and no maps"):
         attribute.decode(stored)
 
 
 @pytest.mark.parametrize("value", [{"a": 1}, [1]], ids=str)
 def test_flat_mode_writes_no_map_and_no_list_from_any(value: Any) -> None:
-    with pytest.raises(DataError, match="flat mode stores no list and no map"):
+    with pytest.raises(DataError, match="flat mode stores no lists and no maps"):
         encode(Any, value, flat=True)
 
 

@@ -9,7 +9,7 @@ import pytest
 from solotable import FROM_SCOPE, Entity, History, Index, Key, Names, Table, Version
 from solotable._entities.keys.templates import Template
 from solotable._entities.lint import lint
-from solotable._entities.traits.history import could_equal
+from solotable._entities.traits.history import may_overlap
 from solotable.errors import DeclarationError
 
 
@@ -41,27 +41,30 @@ def declare(trait: Any, *, sort: Any = "C#{node_id}#LATEST", versioned: bool = T
     ("trait", "text"),
     [
         (History("C#{node_id}#v{version}"), "width|06d"),
-        (History("C#{node_id}#v{version:+06d}"), r"needs a width, or v10 comes before v9.*\{version:06d\}"),
-        (History("C#v{version:06d}"), r"has no \{node_id\} of the entity's own key"),
-        (History("C#v{version:06d}#{node_id}"), "ends with the version"),
-        (History("C#{node_id}#LATEST"), "ends with the version"),
+        (
+            History("C#{node_id}#v{version:+06d}"),
+            r"needs a width, or v10 would sort before v9.*\{version:06d\}",
+        ),
+        (History("C#v{version:06d}"), r"has no \{node_id\} of the primary key"),
+        (History("C#v{version:06d}#{node_id}"), "must end with the version"),
+        (History("C#{node_id}#LATEST"), "must end with the version"),
         (
             History("C#{node_id}#{number:04d}#v{version:06d}"),
-            r"\{number\} .* is no part of the entity's own key",
+            r"\{number\} .* is not part of the primary key",
         ),
         (History("C#{nodeid}#v{version:06d}"), "did you mean node_id"),
         (History("C#{node_id}#v{version:06d}", keep=0), "keep=0 keeps nothing"),
-        (History("C#{node_id}#v{version:06d}", on_delete="purge"), "takes keep= of at most 90"),
-        (History("C#{node_id}#v{version:06d}", on_delete="purge", keep=91), "takes keep= of at most 90"),
+        (History("C#{node_id}#v{version:06d}", on_delete="purge"), "needs keep= of at most 90"),
+        (History("C#{node_id}#v{version:06d}", on_delete="purge", keep=91), "needs keep= of at most 90"),
         (History("C#{node_id}#v{version:06d}", on_delete="drop"), "'drop'"),  # type: ignore[arg-type]
         (History("C#{node_id}#v{version:06d}", restored_from="orign"), "did you mean"),
         (History("C#{node_id}#v{version:06d}", restored_from="number"), "int | None = None"),
         (History("C#{node_id}#v{version:06d}", restored_from="version"), "int | None = None"),
-        (Names("nodeid"), "there is no field 'nodeid'"),
-        (Names("number"), "is no part of Versioned.key"),
-        (Names("tenant_id"), "is no part of Versioned.key"),
+        (Names("nodeid"), "'nodeid' is not a field"),
+        (Names("number"), "is not part of Versioned.key"),
+        (Names("tenant_id"), "is not part of Versioned.key"),
         (Names("node_id", most=0), "most=0"),
-        (Names("node_id", most=96), "which has room for 95"),
+        (Names("node_id", most=96), "which holds at most 95"),
     ],
 )
 def test_what_cannot_work_is_refused(trait: Any, text: str) -> None:
@@ -119,8 +122,8 @@ def test_a_snapshot_never_lies_on_the_entity_itself() -> None:
 def test_which_templates_can_give_the_same_key(one: str, other: str, equal: bool) -> None:
     types = {"a": str, "b": str, "n": int}
     first, second = (Template.compile(text, types, where="x") for text in (one, other))
-    assert could_equal(first, second) is equal
-    assert could_equal(second, first) is equal
+    assert may_overlap(first, second) is equal
+    assert may_overlap(second, first) is equal
 
 
 def test_the_linter_is_told_of_the_snapshots_keys() -> None:
@@ -145,4 +148,4 @@ def test_the_linter_finds_an_entity_that_can_lie_on_a_snapshot() -> None:
         slot: str
 
     told = [each.message for each in lint(table) if each.code == "ST101"]
-    assert any("What Page.history keeps can have the same key as Note" in each for each in told)
+    assert any("Items of Page.history can have the same key as Note" in each for each in told)

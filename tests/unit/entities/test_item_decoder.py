@@ -92,10 +92,10 @@ def test_what_is_set_is_what_was_stored() -> None:
 @pytest.mark.parametrize(
     ("wire", "value", "words"),
     [
-        ("kind", {"S": "c"}, r"Thing\.kind.*none of 'a', 'b'"),
+        ("kind", {"S": "c"}, r"Thing\.kind.*not one of 'a', 'b'"),
         ("kind", {"N": "1"}, r"Thing\.kind"),
         ("at", {"S": "soon"}, r"Thing\.at.*soon"),
-        ("version", {"N": "1.5"}, r"Thing\.version.*no whole number"),
+        ("version", {"N": "1.5"}, r"Thing\.version.*not a whole number"),
         ("n", {"BOOL": True}, r"Thing\.note"),
         ("tree", {"S": "[1"}, r"Thing\.tree"),
     ],

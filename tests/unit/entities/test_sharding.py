@@ -84,7 +84,7 @@ def test_a_bucket_is_the_time_in_utc_and_reads_back(size: str, value: datetime, 
 def test_a_bucket_of_a_ulid_is_that_of_its_time() -> None:
     codec = bucket_codec(str, "day", where="Thing.key", field="ulid")
     assert codec.encode("01ARZ3NDEKTSV4RRFFQ69G5FAV") == "2016-07-30"
-    with pytest.raises(DataError, match="is no ULID of 26 upper-case characters"):
+    with pytest.raises(DataError, match="needs ULID of 26 upper-case characters"):
         codec.encode("01arz3ndektsv4rrffq69g5fav")
 
 
@@ -158,7 +158,7 @@ def test_a_walk_without_an_end_is_refused(bound: tuple[Any, ...], said: str) -> 
         ({"key": Key("T#{at:day}", "{id}")}, r"add \{at\} to the sort key"),
         ({"key": Key("T", "{at:day}#{id}")}, "would lose the exact time"),
         ({"key": Key("T#{at:day}#{day:month}", "{at}#{day}")}, "two time buckets"),
-        ({"key": Key("T#{n:day}", "{n:06d}")}, "holds none"),
+        ({"key": Key("T#{n:day}", "{n:06d}")}, "has no time"),
         ({"key": Key("T#{day:hour}", "{day}")}, "a date has no hours"),
         ({"key": Key("T#{at:day}", "{at}", most_buckets=-1)}, "at least one"),
         (

@@ -112,10 +112,10 @@ def test_a_key_of_another_form_does_not_parse(text: str) -> None:
     "text, reason",
     [
         ("", "the template is empty"),
-        ("A#{}", "{} in 'A#{}' is no place for a field"),
-        ("A#{order:}", "is no place for a field"),
-        ("A#{order!r}", "is no place for a field"),
-        ("A#{day.year}", "is no place for a field"),
+        ("A#{}", "{} in 'A#{}' is not a field"),
+        ("A#{order:}", "is not a field"),
+        ("A#{order!r}", "is not a field"),
+        ("A#{day.year}", "is not a field"),
         ("A#{{survey_id}}", "doubled or not"),
         ("A#{survey_id", "has a { that is not part of a {field}"),
         ("A#survey_id}", "has a } that is not part of a {field}"),
@@ -181,7 +181,7 @@ def test_the_next_field_is_the_first_open_one() -> None:
 def test_one_field_encodes_as_in_the_key() -> None:
     assert SECTION.encode("order", 7) == "000007"
     assert SECTION.encode("survey_id", "a b") == "a%20b"
-    with pytest.raises(DataError, match="tenant_id is no part of"):
+    with pytest.raises(DataError, match="tenant_id is not part of"):
         SECTION.encode("tenant_id", "t")
 
 

@@ -1,7 +1,6 @@
-"""Codecs of sets, lists, maps and models, made of the codecs of their members.
+"""Codecs of sets, lists, maps and models, and the errors of all codecs.
 
-Which type gets which is for `attributes` to say, and so is flat mode; here are also the sentences in
-which every codec refuses a value. Nothing is left out quietly: what has no DynamoDB form is an error.
+`field_codecs` chooses the codec of a type. A value without a DynamoDB form is an error, never left out.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from .scalars import Scalar, plain
 if TYPE_CHECKING:
     from .field_codecs import Attribute
 
-#: What refuses a value on its way in or out; each becomes a DataError that names the field.
+#: Errors of encoding and decoding; each becomes a DataError that names the field.
 CODEC_ERRORS: Final = (ArithmeticError, ServiceError, TypeError, ValueError, PydanticSerializationError)
 _LONGEST_SHOWN = 60
 
@@ -34,20 +33,20 @@ Decode = Callable[[AttributeValue], Any]
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """How values of one type are encoded and loaded; what None is, the attribute decides."""
+    """The codec of one type; the attribute handles None."""
 
     kind: str | None
     encode: Encode
     decode: Decode
     missing: Callable[[], Any] | None = None
     optional: bool = False
-    #: Set for what can be a member of a set or a name in a map.
+    #: Set for types that can be members of a set or names of a map.
     scalar: Scalar | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSite:
-    """Where a codec is compiled for: named in errors, with the models that it lies in."""
+    """The field that a codec is compiled for: its name for errors, and the models around it."""
 
     where: str
     flat: bool
@@ -55,7 +54,7 @@ class FieldSite:
 
 
 def set_codec(site: FieldSite, made: type, scalar: Scalar) -> Codec:
-    """Return the codec of a set of scalars; the empty one is an absent attribute."""
+    """Return the codec of a set of scalars; the empty set is an absent attribute."""
     kind, text, read, where = scalar.kind + "S", scalar.encode, scalar.decode, site.where
 
     def encode(value: Any) -> AttributeValue | None:
@@ -64,10 +63,10 @@ def set_codec(site: FieldSite, made: type, scalar: Scalar) -> Codec:
         try:
             if isinstance(value, (str, bytes)):
                 raise TypeError(f"it is {type(value).__name__}, not a set")
-            # As a set: datetimes of two zones may be one instant and yet differ, in an hour told twice.
+            # As a set: two unequal datetimes may be one instant, in an hour that daylight saving repeats.
             contents = {text(member) for member in value}
-        except CODEC_ERRORS as refused:
-            raise cannot_store(where, value, refused) from refused
+        except CODEC_ERRORS as error:
+            raise cannot_store(where, value, error) from error
         return {kind: sorted(contents) if kind == "SS" else sort_members(kind, list(contents))}
 
     def decode(value: AttributeValue) -> Any:
@@ -76,9 +75,9 @@ def set_codec(site: FieldSite, made: type, scalar: Scalar) -> Codec:
         except KeyError:
             if "NULL" in value:
                 return made()
-            raise other(site, value, kind) from None
-        except CODEC_ERRORS as refused:
-            raise cannot_decode(where, value[kind], refused) from refused
+            raise wrong_type(site, value, kind) from None
+        except CODEC_ERRORS as error:
+            raise cannot_decode(where, value[kind], error) from error
 
     return Codec(kind, encode, decode, missing=made)
 
@@ -97,7 +96,7 @@ def list_codec(site: FieldSite, member: Codec, *, made: type) -> Codec:
         try:
             members = value["L"]
         except KeyError:
-            raise other(site, value, "L") from None
+            raise wrong_type(site, value, "L") from None
         return [decode_member(member) for member in members]
 
     if made is tuple:
@@ -112,22 +111,22 @@ def tuple_codec(site: FieldSite, parts: Sequence[Codec]) -> Codec:
 
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, (tuple, list)) or len(value) != len(members):
-            raise cannot_store(where, value, ValueError(f"it is no tuple of {len(members)}"))
+            raise cannot_store(where, value, ValueError(f"it is not a tuple of {len(members)}"))
         return {"L": [codec.encode(member) for codec, member in zip(members, value, strict=True)]}
 
     def decode(value: AttributeValue) -> Any:
         if "L" not in value:
-            raise other(site, value, "L")
+            raise wrong_type(site, value, "L")
         stored = value["L"]
         if len(stored) != len(members):
-            raise cannot_decode(where, stored, ValueError(f"it is no list of {len(members)}"))
+            raise cannot_decode(where, stored, ValueError(f"it is not a list of {len(members)}"))
         return tuple(codec.decode(member) for codec, member in zip(members, stored, strict=True))
 
     return Codec("L", encode, decode)
 
 
 def map_codec(site: FieldSite, name: Scalar, member: Codec) -> Codec:
-    """Return the codec of a dict; names that are no texts are written as texts."""
+    """Return the codec of a dict; its keys are stored as strings."""
     member = in_list(member)
     text, read, encode_member, decode_member, where = (
         name.encode,
@@ -140,25 +139,25 @@ def map_codec(site: FieldSite, name: Scalar, member: Codec) -> Codec:
     def encode(value: Any) -> AttributeValue:
         try:
             members = {text(key): encode_member(member) for key, member in value.items()}
-        except (*CODEC_ERRORS, AttributeError) as refused:
-            raise cannot_store(where, value, refused) from refused
+        except (*CODEC_ERRORS, AttributeError) as error:
+            raise cannot_store(where, value, error) from error
         if "" in members:
-            raise cannot_store(where, value, ValueError("DynamoDB has no empty name in a map"))
+            raise cannot_store(where, value, ValueError("DynamoDB has no empty names in maps"))
         return {"M": members}
 
     def decode(value: AttributeValue) -> Any:
         if "M" not in value:
-            raise other(site, value, "M")
+            raise wrong_type(site, value, "M")
         try:
             return {read(key): decode_member(member) for key, member in value["M"].items()}
-        except CODEC_ERRORS as refused:
-            raise cannot_decode(where, value["M"], refused) from refused
+        except CODEC_ERRORS as error:
+            raise cannot_decode(where, value["M"], error) from error
 
     return Codec("M", encode, decode)
 
 
-def _given_as(model: type[pydantic.BaseModel], name: str) -> str:
-    """Return what the model's constructor calls a field."""
+def _input_name(model: type[pydantic.BaseModel], name: str) -> str:
+    """Return the name of a field for the model's constructor."""
     alias = model.model_fields[name].validation_alias
     if isinstance(alias, pydantic.AliasChoices):
         alias = next((choice for choice in alias.choices if isinstance(choice, str)), None)
@@ -168,7 +167,7 @@ def _given_as(model: type[pydantic.BaseModel], name: str) -> str:
 def model_codec(site: FieldSite, model: type[pydantic.BaseModel], attributes: Sequence[Attribute]) -> Codec:
     """Return the codec of a nested model, whose members are encoded as an entity's attributes are."""
     steps = [(attribute.field, attribute.wire, attribute.encode) for attribute in attributes]
-    names = {a.field: _given_as(model, a.field) for a in attributes}
+    names = {a.field: _input_name(model, a.field) for a in attributes}
     wires = {attribute.wire for attribute in attributes}
     extra = model.model_config.get("extra") == "allow"
     where = site.where
@@ -186,13 +185,13 @@ def model_codec(site: FieldSite, model: type[pydantic.BaseModel], attributes: Se
         try:
             for name, member in (value.model_extra or {}).items():
                 members.setdefault(name, _values.dump(plain(member)))
-        except (*CODEC_ERRORS, DataError) as refused:
-            raise cannot_store(where, value, refused) from refused
+        except (*CODEC_ERRORS, DataError) as error:
+            raise cannot_store(where, value, error) from error
         return {"M": members}
 
     def decode(value: AttributeValue) -> Any:
         if "M" not in value:
-            raise other(site, value, "M")
+            raise wrong_type(site, value, "M")
         stored = value["M"]
         given: dict[str, Any] = {}
         for attribute in attributes:
@@ -204,14 +203,14 @@ def model_codec(site: FieldSite, model: type[pydantic.BaseModel], attributes: Se
             given |= {name: _values.load(stored[name]) for name in stored.keys() - wires}
         try:
             return model.model_validate(given)
-        except pydantic.ValidationError as refused:
-            raise cannot_decode(where, stored, refused) from refused
+        except pydantic.ValidationError as error:
+            raise cannot_decode(where, stored, error) from error
 
     return Codec("M", encode, decode)
 
 
 def in_list(codec: Codec) -> Codec:
-    """Return the codec of a member of a list or map, whose place NULL keeps when it is None."""
+    """Return the codec of a member of a list or map; None is stored as NULL."""
     encode = or_none(codec.encode, null=True) if codec.optional else codec.encode
     decode = or_null(codec.decode) if codec.optional else codec.decode
     if codec.missing is None:
@@ -225,41 +224,41 @@ def in_list(codec: Codec) -> Codec:
 
 
 def or_none(encode: Encode, *, null: bool) -> Encode:
-    """Wrap a encode: None is absent, or NULL."""
+    """Wrap an encoder: None is absent, or NULL."""
     if null:
         return lambda value: {"NULL": True} if value is None else encode(value)
     return lambda value: None if value is None else encode(value)
 
 
 def or_null(decode: Decode) -> Decode:
-    """Wrap a decode: NULL is None."""
+    """Wrap a decoder: NULL is None."""
     return lambda value: None if "NULL" in value else decode(value)
 
 
 def type_name(annotation: Any) -> str:
-    """Return a type as its user wrote it."""
+    """Return a type as it is written in code."""
     plain_type = isinstance(annotation, type) and not get_args(annotation)
     return cast(str, annotation.__name__) if plain_type else str(annotation).replace("typing.", "")
 
 
-def declared(site: FieldSite, what: str, way_out: str) -> DeclarationError:
-    """Return the error of a declaration that cannot work."""
+def declaration_error(site: FieldSite, what: str, way_out: str) -> DeclarationError:
+    """Return the error for a wrong declaration."""
     return DeclarationError(f"{site.where} {what}; {way_out}.")
 
 
 def reject(site: FieldSite, what: str, way_out: str) -> NoReturn:
-    """Refuse a declaration."""
-    raise declared(site, what, way_out)
+    """Reject a declaration."""
+    raise declaration_error(site, what, way_out)
 
 
-def _reason(refused: Exception) -> str:
-    if isinstance(refused, pydantic.ValidationError):
-        error = refused.errors(include_url=False)[0]
-        place = ".".join(map(str, error["loc"]))
-        return f"{place}: {error['msg']}" if place else error["msg"]
-    text = refused.message if isinstance(refused, ServiceError) else str(refused)
+def _reason(error: Exception) -> str:
+    if isinstance(error, pydantic.ValidationError):
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        return f"{where}: {first['msg']}" if where else first["msg"]
+    text = error.message if isinstance(error, ServiceError) else str(error)
     lines = [line.strip() for line in text.splitlines() if not line.endswith(":")]
-    return lines[0].removesuffix(".") if lines else type(refused).__name__
+    return lines[0].removesuffix(".") if lines else type(error).__name__
 
 
 def _shown(value: Any) -> str:
@@ -267,31 +266,31 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _LONGEST_SHOWN else text[: _LONGEST_SHOWN - 3] + "..."
 
 
-def cannot_store(where: str, value: Any, refused: Exception) -> DataError:
-    """Return the error of a value that cannot be stored."""
-    # Only Pydantic's reasons are known not to repeat the value.
-    told = f": {_reason(refused)}" if isinstance(refused, pydantic.ValidationError) else ""
+def cannot_store(where: str, value: Any, error: Exception) -> DataError:
+    """Return the error for a value that cannot be stored."""
+    # Only Pydantic's reasons never repeat the value.
+    reason = f": {_reason(error)}" if isinstance(error, pydantic.ValidationError) else ""
     return DataError(
-        f"{where} cannot store {_shown(value)}: {_reason(refused)}.",
-        public_message=f"{where} cannot store what was given{told}.",
+        f"{where} cannot store {_shown(value)}: {_reason(error)}.",
+        public_message=f"{where} cannot store the given value{reason}.",
     )
 
 
-def cannot_decode(where: str, stored: Any, refused: Exception) -> StoredDataError:
-    """Return the error of a stored content that cannot be read."""
+def cannot_decode(where: str, stored: Any, error: Exception) -> StoredDataError:
+    """Return the error for a stored value that cannot be decoded."""
     return StoredDataError(
-        f"{where} cannot read the stored {_shown(stored)}: {_reason(refused)}; "
+        f"{where} cannot decode the stored {_shown(stored)}: {_reason(error)}; "
         "correct the item or the field's type."
     )
 
 
-def other(site: FieldSite, value: AttributeValue, kind: str) -> StoredDataError:
-    """Return the error of a stored value of another DynamoDB type."""
+def wrong_type(site: FieldSite, value: AttributeValue, kind: str) -> StoredDataError:
+    """Return the error for a stored value of another DynamoDB type."""
     held = next(iter(value), "nothing")
     if site.flat and held in ("M", "L"):
-        way_out = "flat mode reads no list and no map, so rewrite the item flat or mark the field Json()"
+        way_out = "flat mode stores no lists and no maps; rewrite the item flat or mark the field Json()"
     elif held == "NULL":
         way_out = "declare the field optional or remove the attribute"
     else:
         way_out = "change the field's type or migrate the stored items"
-    return StoredDataError(f"{site.where} holds {held}, the model says {kind}; {way_out}.")
+    return StoredDataError(f"{site.where} is stored as {held}, but the model expects {kind}; {way_out}.")

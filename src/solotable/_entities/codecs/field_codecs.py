@@ -1,12 +1,12 @@
-"""Each field of a model compiled into a codec: Python value <-> canonical DynamoDB value.
+"""Compile each field of a model to a codec between Python values and canonical DynamoDB values.
 
-What a type becomes is decided once, when the class is defined; a type without a DynamoDB form is
-refused there. What `decode` gives has the field's own type, so that Pydantic has only constraints left
-to judge. Unions, Any and types that only Pydantic knows go the slow way through its TypeAdapter; a
-union's value that would come back as another is refused, and Any comes back as DynamoDB's own types.
+The codec is chosen when the class is defined; a type without a DynamoDB form is rejected there. `decode`
+returns values of the field's own type. Unions, Any and types that only Pydantic knows use its slower
+TypeAdapter; a value of a union that would be decoded as another member is rejected, and Any is decoded to
+DynamoDB's own types.
 
-None and the empty set are absent attributes. Where absence would come back as another default, None is
-written as NULL; a set that is absent is always the empty set, because DELETE leaves it so.
+None and the empty set are absent attributes. Where absence would be decoded as another default, None is
+stored as NULL. An absent set is always the empty set, because DELETE leaves it so.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ from .containers import (
     model_codec,
     or_none,
     or_null,
-    other,
     reject,
     set_codec,
     tuple_codec,
     type_name,
+    wrong_type,
 )
 from .scalars import EPOCH, SCALARS, Scalar, enum_scalar, literal_scalar, scalar_of
 
@@ -68,7 +68,7 @@ class Attribute:
     """One field as an attribute of the stored item."""
 
     field: str
-    #: The attribute's name on the wire.
+    #: The attribute's name in the stored item.
     wire: str
     #: The DynamoDB type when it is always the same one, NULL aside.
     kind: str | None
@@ -76,7 +76,7 @@ class Attribute:
     #: None means that the attribute is absent.
     encode: Encode
     decode: Decode
-    #: Gives the value of an absent attribute, before the field's default is asked.
+    #: Returns the value of an absent attribute, in place of the field's default.
     missing: Callable[[], Any] | None = None
     version: bool = False
     ttl: bool = False
@@ -85,12 +85,12 @@ class Attribute:
     updated: bool = False
     counter: bool = False
     unique: Unique | None = None
-    #: How its content is read, where that is one text; `decode` says more about what it cannot read.
+    #: The codec of its content, where that is a scalar; `decode` has better errors.
     scalar: Scalar | None = None
 
 
 def attribute_of(owner: str, field: str, info: FieldInfo, *, flat: bool) -> Attribute:
-    """Compile one field of a model; `flat` refuses lists, maps and models unless they are `Json()`."""
+    """Compile one field of a model; `flat` rejects lists, maps and models that are not `Json()`."""
     return _attribute(FieldSite(f"{owner}.{field}", flat), field, info)
 
 
@@ -107,7 +107,7 @@ def _attribute(site: FieldSite, field: str, info: FieldInfo) -> Attribute:
             codec = replace(_scalar(site, EPOCH), optional=codec.optional)
     encode, decode, missing = codec.encode, codec.decode, codec.missing
     if codec.optional:
-        # Absent reads as the default, so None is absent only where the default is None.
+        # An absent attribute is decoded as the default, so None is absent only if the default is None.
         null = not info.is_required() and (info.default is not None or info.default_factory is not None)
         encode, decode = or_none(codec.encode, null=null), or_null(codec.decode)
         missing = _nothing if info.is_required() else None
@@ -140,7 +140,7 @@ def _markers(site: FieldSite, info: FieldInfo) -> dict[type, Any]:
             reject(site, "is pydantic's Json", "write Annotated[..., Json()] with solotable's")
         if isinstance(meta, MARKERS):
             if type(meta) in found:
-                reject(site, f"is marked {type(meta).__name__} twice", "leave one of the two out")
+                reject(site, f"is marked {type(meta).__name__} twice", "remove one of them")
             found[type(meta)] = meta
     roles = [marker.__name__ for marker in found if marker not in (Attr, Unique)]
     if len(roles) > 1:
@@ -186,7 +186,9 @@ def _compile(site: FieldSite, annotation: Any, metadata: Sequence[Any] = ()) -> 
         return _set(site, _SETS[origin], annotation)
     if site.flat and nests(origin):
         reject(
-            site, f"is {type_name(annotation)}, which flat mode does not store", "mark it Json() or spread it"
+            site,
+            f"is {type_name(annotation)}, which flat mode does not store",
+            "mark it Json() or split it into fields",
         )
     args = get_args(annotation)
     if origin in _LISTS or (origin is tuple and (not args or args[-1] is Ellipsis)):
@@ -202,7 +204,7 @@ def _compile(site: FieldSite, annotation: Any, metadata: Sequence[Any] = ()) -> 
 
 
 def _adapted(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
-    # Few entities have such a field; the others do not decode Pydantic's TypeAdapter.
+    # Few entities have such a field; the others do not load Pydantic's TypeAdapter.
     from .pydantic_codecs import adapted
 
     return adapted(site, annotation, metadata)
@@ -234,20 +236,20 @@ def _scalar(site: FieldSite, scalar: Scalar) -> Codec:
     def encode(value: Any) -> AttributeValue:
         try:
             return {kind: text(value)}
-        except CODEC_ERRORS as refused:
-            raise cannot_store(where, value, refused) from refused
+        except CODEC_ERRORS as error:
+            raise cannot_store(where, value, error) from error
 
     def encode_str(value: Any) -> AttributeValue:
-        # Most fields are plain text: 80 ns instead of 110.
+        # Most fields are plain strings: 80 ns instead of 110.
         return {"S": value} if value.__class__ is str and value.isascii() else encode(value)
 
     def decode(value: AttributeValue) -> Any:
         try:
             return read(value[kind])
         except KeyError:
-            raise other(site, value, kind) from None
-        except CODEC_ERRORS as refused:
-            raise cannot_decode(where, value[kind], refused) from refused
+            raise wrong_type(site, value, kind) from None
+        except CODEC_ERRORS as error:
+            raise cannot_decode(where, value[kind], error) from error
 
     plain_str = scalar is SCALARS[str]
     return Codec(kind, encode_str if plain_str else encode, decode, scalar=scalar)
@@ -263,7 +265,7 @@ def _bool(site: FieldSite) -> Codec:
         try:
             return value["BOOL"]
         except KeyError:
-            raise other(site, value, "BOOL") from None
+            raise wrong_type(site, value, "BOOL") from None
 
     return Codec("BOOL", encode, decode)
 
@@ -272,7 +274,7 @@ def _set(site: FieldSite, made: type, annotation: Any) -> Codec:
     args = get_args(annotation)
     member = _member(site, args[0]) if args else None
     if member is None or member.scalar is None or member.optional:
-        way_out = "say a set of texts, of numbers or of bytes, or mark it Json()"
+        way_out = "use a set of str, numbers or bytes, or mark it Json()"
         reject(site, f"is {type_name(annotation)}", way_out)
     return set_codec(site, made, member.scalar)
 
@@ -288,7 +290,7 @@ def _map(site: FieldSite, annotation: Any) -> Codec:
 def _model(site: FieldSite, model: type[pydantic.BaseModel]) -> Codec:
     made = site.models.get(model)
     if made is not None:
-        # A model inside itself: its codec is there by the time that a value comes.
+        # A recursive model: its codec exists when the first value is encoded.
         return _recursive(made)
     made = site.models[model] = []
     made.append(model_codec(site, model, _members(site, model)))
@@ -321,7 +323,7 @@ def _members(site: FieldSite, model: type[pydantic.BaseModel]) -> list[Attribute
     for attribute in attributes:
         if attribute.version or attribute.created or attribute.updated:
             inner = replace(site, where=f"{site.where}.{attribute.field}")
-            reject(inner, "is marked for the store to write", "mark a field of the entity itself")
+            reject(inner, "is marked for the store to write", "mark a field of the entity instead")
         first = taken.setdefault(attribute.wire, attribute.field)
         if first != attribute.field:
             both = f"stores {first} and {attribute.field} as {attribute.wire!r}"

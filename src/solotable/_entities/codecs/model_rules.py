@@ -1,7 +1,7 @@
-"""Which changes of an entity have results that only its model can judge.
+"""Find the fields that an update must read, because the model has rules for the result.
 
-A value that is set is checked by itself. What is added to, appended to or changed inside is known only
-once it is read; where the model has a rule about it, it has to be. Nothing is judged here.
+A value that is set is validated by itself. The result of an addition, an append or a change inside a field
+is known only after a read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import BaseModel
 
 from solotable._entities.declare.annotations import bare, parts
-from solotable._entities.patterns.paths import Place, is_fixed, resolve
+from solotable._entities.patterns.paths import FieldPath, is_fixed, resolve
 
 from .field_codecs import MARKERS
 
@@ -25,38 +25,38 @@ _NUMBERS = (int, float, Decimal)
 
 
 class RequestedChanges(Protocol):
-    """What a caller wants changed, by dotted names."""
+    """The changes of an update, by dotted names."""
 
     @property
     def set(self) -> Mapping[str, Any]:
-        """Values that are given."""
+        """Values to set."""
         ...
 
     @property
     def remove(self) -> Iterable[str]:
-        """What is taken away."""
+        """Fields to remove."""
         ...
 
     @property
     def add(self) -> Mapping[str, Any]:
-        """Numbers and members that are added."""
+        """Numbers and set members to add."""
         ...
 
     @property
     def append(self) -> Mapping[str, Any]:
-        """What is put at the end of lists."""
+        """Elements to append to lists."""
         ...
 
     @property
     def delete(self) -> Mapping[str, Any]:
-        """Members that are taken out of sets."""
+        """Members to delete from sets."""
         ...
 
 
 def fields_to_read(plan: Plan, changes: RequestedChanges) -> frozenset[str]:
-    """Return the fields whose stored values must be read to know whether a change fits the model."""
+    """Return the fields whose stored values decide whether an update fits the model."""
     if plan.entity.__pydantic_decorators__.model_validators:
-        # They may look at every field; the version stands for all of them.
+        # They may read every field; the version changes with any of them.
         return frozenset(plan.attributes if plan.version is None else (plan.version,))
     texts = (*changes.set, *changes.remove, *changes.add, *changes.append, *changes.delete)
     ruled = {text for text in texts if _is_ruled_around(plan, text)}
@@ -67,20 +67,20 @@ def fields_to_read(plan: Plan, changes: RequestedChanges) -> frozenset[str]:
 
 
 def _steps(text: str) -> list[str]:
-    """Return a path's beginnings and itself: `a`, `a.b`, `a.b[0]`."""
+    """Return the prefixes of a path and itself: `a`, `a.b`, `a.b[0]`."""
     ends = [at for at, character in enumerate(text) if at and character in ".["]
     return [*(text[:end] for end in ends), text]
 
 
 def _is_ruled_around(plan: Plan, text: str) -> bool:
-    """Whether there is a rule about the whole in which a change is made, or a function for its field."""
+    """Say whether a rule concerns a container around a change, or a validator its field."""
     steps = _steps(text)
     if _has_function(plan.entity, steps[0]):
         return True
     return any(_is_container_ruled(resolve(plan, step)) for step in steps[:-1])
 
 
-def _is_container_ruled(place: Place) -> bool:
+def _is_container_ruled(place: FieldPath) -> bool:
     if _rules(place.constraints):
         return True
     for part in parts(place.annotation):
@@ -91,7 +91,7 @@ def _is_container_ruled(place: Place) -> bool:
 
 
 def _is_required(plan: Plan, text: str) -> bool:
-    """Whether a part of a nested model is to be removed that the model requires."""
+    """Say whether a change removes a required field of a nested model."""
     *around, _ = _steps(text)
     if not around:
         return False
@@ -100,19 +100,19 @@ def _is_required(plan: Plan, text: str) -> bool:
     return any(_is_model(kind) and kind.model_fields[name].is_required() for kind in kinds)
 
 
-def _adds_freely(place: Place, value: Any) -> bool:
-    """Whether adding breaks no rule: there is none, or it leads away from all bounds."""
+def _adds_freely(place: FieldPath, value: Any) -> bool:
+    """Say whether an addition breaks no rule: the field has none, or the value moves away from all bounds."""
     if place.attribute.kind != "N":
         return not _is_ruled(place)
     arms = [bare(arm, place.constraints) for arm in parts(place.annotation) if arm is not type(None)]
     if len(arms) != 1 or arms[0][0] not in _NUMBERS:
         return False
     rules = [rule for rule in arms[0][1] if not isinstance(rule, MARKERS)]
-    # DynamoDB: what is added to an absent number is added to 0, so the addition itself is in bounds too.
-    return all(_leads_away(rule, value) for rule in rules)
+    # DynamoDB adds to 0 where the number is absent, so the addition itself must be within the bounds.
+    return all(_moves_away(rule, value) for rule in rules)
 
 
-def _leads_away(rule: Any, value: Any) -> bool:
+def _moves_away(rule: Any, value: Any) -> bool:
     match rule:
         case Ge(ge=bound):
             return bool(value >= 0 and value >= bound)
@@ -125,8 +125,8 @@ def _leads_away(rule: Any, value: Any) -> bool:
     return False
 
 
-def _is_ruled(place: Place) -> bool:
-    """Whether there is a rule about a list or set, or about what it holds."""
+def _is_ruled(place: FieldPath) -> bool:
+    """Say whether a rule concerns a list or set, or its members."""
     return _rules(place.constraints) or any(_inner_rules(place.annotation))
 
 
@@ -144,7 +144,7 @@ def _is_model(kind: Any) -> bool:
 
 
 def _has_function(model: type[BaseModel], field: str | None = None) -> bool:
-    """Whether functions of a model's own judge a field of it, or anything."""
+    """Say whether a model has validators for a field, or any."""
     written = model.__pydantic_decorators__
     if field is None:
         return bool(written.model_validators or written.field_validators or written.validators)

@@ -1,6 +1,6 @@
-"""Codecs by way of Pydantic: unions, Any, types that only it can write, and fields kept as JSON text.
+"""Codecs that use Pydantic's TypeAdapter: unions, Any, custom types, and fields stored as JSON.
 
-What Pydantic validates but cannot write is refused when the class is defined.
+A type that Pydantic validates but cannot serialize is rejected when the class is defined.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from .containers import (
     FieldSite,
     cannot_decode,
     cannot_store,
-    declared,
-    other,
+    declaration_error,
     reject,
     type_name,
+    wrong_type,
 )
 from .scalars import plain, scalar_of
 
-#: So many brackets may be nested in one another and still be read.
+#: A JSON text with more brackets than this is parsed before it is stored.
 _DEEPEST_JSON: Final = 100
 
 
 class _Quiet(GenerateJsonSchema):
-    """Judges types only; a default that is no JSON is no fault here."""
+    """Checks types only; a default without a JSON form is accepted."""
 
     ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 -- pydantic's own
 
@@ -49,26 +49,26 @@ def _adapter(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> pydan
     whole: Any = Annotated[(annotation, *metadata)] if metadata else annotation
     try:
         adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(whole)
-        # Pydantic can validate more than it can write: Callable, for one. Its JSON schema knows.
+        # Pydantic validates more than it can serialize, such as Callable; its JSON schema shows that.
         adapter.json_schema(mode="serialization", schema_generator=_Quiet)
     except (
         PydanticSchemaGenerationError,
         PydanticUserError,
         PydanticUndefinedAnnotation,
         TypeError,
-    ) as refused:
+    ) as error:
         what = f"is {type_name(annotation)}, which has no DynamoDB form"
-        raise declared(site, what, "use a type that Pydantic can write as JSON") from refused
+        raise declaration_error(site, what, "use a type that Pydantic can serialize to JSON") from error
     return adapter
 
 
 def adapted(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
-    """Compile what only Pydantic knows how to write: unions, Any, dataclasses, custom types."""
+    """Compile a type that only Pydantic can serialize: unions, Any, dataclasses, custom types."""
     for arm in arms_of(annotation):
         origin = get_origin(arm) or arm
         if site.flat and (nests(origin) and not any(isinstance(m, PlainSerializer) for m in metadata)):
             what = f"is {type_name(annotation)}, which flat mode does not store"
-            reject(site, what, "mark it Json() or spread it")
+            reject(site, what, "mark it Json() or split it into fields")
     free = annotation in (Any, object)
     adapter = _adapter(site, annotation, metadata)
     where, flat = site.where, site.flat
@@ -77,35 +77,36 @@ def adapted(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
         try:
             given = adapter.dump_python(value, by_alias=True, round_trip=True, warnings="error")
             encoded = _values.dump(plain(given))
-        except (*CODEC_ERRORS, DataError) as refused:
-            raise cannot_store(where, value, refused) from refused
+        except (*CODEC_ERRORS, DataError) as error:
+            raise cannot_store(where, value, error) from error
         if flat and ("M" in encoded or "L" in encoded):
             raise cannot_store(
-                where, value, ValueError("flat mode stores no list and no map; mark it Json()")
+                where, value, ValueError("flat mode stores no lists and no maps; mark it Json()")
             )
         return encoded
 
     def decode(value: AttributeValue) -> Any:
         if flat and ("M" in value or "L" in value):
-            raise other(site, value, "no list and no map")
+            raise wrong_type(site, value, "neither a list nor a map")
         try:
             stored = _values.load(value)
             return stored if free else adapter.validate_python(stored)
-        except CODEC_ERRORS as refused:
-            raise cannot_decode(where, value, refused) from refused
+        except CODEC_ERRORS as error:
+            raise cannot_decode(where, value, error) from error
 
     nested = is_typeddict(annotation) or is_dataclass(annotation)
     return Codec("M" if nested else None, encode, decode, optional=free)
 
 
 def union(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
-    """Compile a union, whose values must come back as what they were."""
+    """Compile a union; each value must be decoded as the type that it had."""
     kinds = [
         arm for arm in arms_of(annotation) if (scalar := scalar_of(arm)) is not None and scalar.kind == "S"
     ]
     if str in kinds and len(kinds) > 1:
-        what = f"is {type_name(annotation)}, and each of {', '.join(map(type_name, kinds))} is stored as text"
-        reject(site, what, "keep one of them, as they cannot be told apart when read")
+        each = ", ".join(map(type_name, kinds))
+        what = f"is {type_name(annotation)}, and each of {each} is stored as a string"
+        reject(site, what, "use one of them: stored, they look the same")
     codec = adapted(site, annotation, metadata)
 
     def encode(value: Any) -> AttributeValue | None:
@@ -113,11 +114,11 @@ def union(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
         if encoded is None:
             return None
         try:
-            read = codec.decode(encoded)
-        except StoredDataError as refused:  # nothing is stored yet: it is the value that does not fit
-            raise cannot_store(site.where, value, refused) from refused
-        if read != value:
-            reason = f"it would come back as {read!r}, for the union's types are stored alike"
+            decoded = codec.decode(encoded)
+        except StoredDataError as error:  # not stored yet: the value does not fit
+            raise cannot_store(site.where, value, error) from error
+        if decoded != value:
+            reason = f"it would be decoded as {decoded!r}, because the union's types are stored alike"
             raise cannot_store(site.where, value, ValueError(reason))
         return encoded
 
@@ -127,7 +128,7 @@ def union(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
 def json_text(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
     """Compile what is kept as one text of JSON."""
     adapter = _adapter(site, annotation, metadata)
-    # The model judges what was read: its last rules are asked there, and not twice.
+    # The model validates decoded values: leave its last validators to it, or they would run twice.
     ends = len(metadata)
     while ends and isinstance(metadata[ends - 1], pydantic.AfterValidator):
         ends -= 1
@@ -139,22 +140,24 @@ def json_text(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Code
         try:
             given = plain(adapter.dump_python(value, by_alias=True, round_trip=True, warnings="error"))
             text = json.dumps(given, default=_json_leaf, ensure_ascii=False, separators=(",", ":"))
-            # Pydantic's reader ends at some 200 levels: what it could not read back is not written.
+            # Pydantic parses about 200 levels; a text that it could not parse is not stored.
             if text.count("[") + text.count("{") > _DEEPEST_JSON:
                 adapter.validate_json(text)
         except RecursionError:
-            raise DataError(f"{where} is nested too deeply to be read back from JSON; flatten it.") from None
-        except CODEC_ERRORS as refused:
-            raise cannot_store(where, value, refused) from refused
+            raise DataError(
+                f"{where} is nested too deeply to be parsed from JSON again; flatten it."
+            ) from None
+        except CODEC_ERRORS as error:
+            raise cannot_store(where, value, error) from error
         return {"S": text}
 
     def decode(value: AttributeValue) -> Any:
         try:
             return read(value["S"])
         except KeyError:
-            raise other(site, value, "S") from None
-        except CODEC_ERRORS as refused:
-            raise cannot_decode(where, value["S"], refused) from refused
+            raise wrong_type(site, value, "S") from None
+        except CODEC_ERRORS as error:
+            raise cannot_decode(where, value["S"], error) from error
 
     return Codec("S", encode, decode, optional=type(None) in arms_of(annotation))
 
@@ -166,7 +169,7 @@ def _json_leaf(value: Any) -> Any:
         case Decimal():
             return str(value)
         case bytes():
-            # As Pydantic reads bytes from JSON; others than UTF-8 are refused here.
+            # As Pydantic parses bytes from JSON; bytes that are not UTF-8 are rejected.
             return value.decode()
         case _:
             raise TypeError(f"JSON has no {type(value).__name__}")

@@ -1,7 +1,6 @@
-"""Python's scalar types as the content of S, N and B, in canonical form, and back.
+"""Codecs of Python's scalar types: the canonical content of S, N and B.
 
-A `Scalar` knows no field: what it cannot take it refuses with ValueError, and `attributes` says where
-that was. Nothing is rounded, no time zone is guessed.
+A value that does not fit raises ValueError. Nothing is rounded, and no time zone is guessed.
 """
 
 from __future__ import annotations
@@ -42,12 +41,12 @@ class Scalar:
 
 
 def utc_text(moment: datetime) -> str:
-    """Return an aware datetime as fixed-width UTC text, whose order is the order of time.
+    """Return an aware datetime as fixed-width UTC text, which sorts by time.
 
     >>> utc_text(datetime(2026, 11, 15, 13, 11, 10, 123456, UTC))
     '2026-11-15T13:11:10.123456Z'
     """
-    # astimezone() takes a naive datetime for local time, so it must not see one.
+    # astimezone() takes a naive datetime for local time.
     offset = moment.utcoffset()
     if offset is None:
         raise ValueError("it has no time zone; give it one, such as datetime.now(UTC)")
@@ -57,7 +56,7 @@ def utc_text(moment: datetime) -> str:
 
 
 def read_utc(text: str) -> datetime:
-    """Return the aware datetime of a text, in UTC; other ISO 8601 texts with an offset are read too."""
+    """Parse an aware datetime, in UTC; accepts any ISO 8601 text with an offset."""
     moment = datetime.fromisoformat(text)
     if moment.tzinfo is UTC:
         return moment
@@ -78,10 +77,10 @@ def _read_epoch(text: str) -> datetime:
 
 
 def str_text(value: Any) -> str:
-    """Return a str's own text; a subclass is made plain."""
+    """Return a plain str, also for a subclass."""
     if value.__class__ is str:
         if not value.isascii():
-            # Half of a surrogate pair is no Unicode; Pydantic lets it pass.
+            # Raises for a lone surrogate, which Pydantic accepts.
             value.encode()
         return value
     if is_from_scope(value):
@@ -99,21 +98,21 @@ def int_text(value: Any) -> str:
 
 
 def read_int(text: str) -> int:
-    """Return the int of a DynamoDB number, which must be whole."""
+    """Parse a DynamoDB number that must be whole."""
     try:
         return int(text)
     except ValueError:
         number = Decimal(text)
         if number != number.to_integral_value():
-            raise ValueError("it is no whole number") from None
+            raise ValueError("it is not a whole number") from None
         return int(number)
 
 
 def float_text(value: Any) -> str:
-    """Return a float as the shortest number that reads back as the same float."""
+    """Return the shortest number that parses to the same float."""
     text = repr(value) if value.__class__ is float else repr(float(_need(value, (float, int))))
     if "." in text and "e" not in text:
-        # Canonical as it stands, but for the zero after a whole number and the sign of zero.
+        # Already canonical, except for the zero after a whole number and the sign of zero.
         return text if not text.endswith(".0") else text[:-2] if value else "0"
     if text in ("nan", "inf", "-inf"):
         raise ValueError("DynamoDB has no such number; leave the field out or use None")
@@ -121,7 +120,7 @@ def float_text(value: Any) -> str:
 
 
 def decimal_text(value: Any) -> str:
-    """Return a Decimal in canonical digits; more than 38 are refused, never rounded."""
+    """Return a Decimal in canonical digits; more than 38 are rejected, never rounded."""
     if not isinstance(value, Decimal):
         value = Decimal(int_text(value))
     if not value.is_finite():
@@ -185,7 +184,7 @@ _STR: Final = Scalar("S", str_text, _same)
 _DATETIME: Final = Scalar("S", utc_text, read_utc)
 _DATE: Final = Scalar("S", _date_text, date.fromisoformat)
 
-#: Epoch seconds, the only form in which DynamoDB's expiry reads a time.
+#: Epoch seconds, the format of DynamoDB's time to live.
 EPOCH: Final = Scalar("N", epoch_text, _read_epoch)
 
 SCALARS: Final[Mapping[Any, Scalar]] = {
@@ -230,7 +229,7 @@ def enum_scalar(enum: type[Enum]) -> Scalar | None:
 
     def read(stored: str) -> Enum:
         member = members.get(stored)
-        # Flags combined and `_missing_` are known to the Enum alone.
+        # Only the Enum knows combined flags and `_missing_`.
         return enum(value_read(stored)) if member is None else member
 
     return Scalar(under.kind, text, read)
@@ -247,12 +246,12 @@ def literal_scalar(choices: Sequence[Any]) -> Scalar | None:
     def text(value: Any) -> str:
         found = texts.get(value)
         if found is None:
-            raise ValueError(f"it is none of {', '.join(map(repr, choices))}")
+            raise ValueError(f"it is not one of {', '.join(map(repr, choices))}")
         return found
 
     def read(stored: str) -> Any:
         if stored not in values:
-            raise ValueError(f"it is none of {', '.join(map(repr, choices))}")
+            raise ValueError(f"it is not one of {', '.join(map(repr, choices))}")
         return values[stored]
 
     return Scalar(under.kind, text, read)
@@ -271,7 +270,7 @@ _SET_MEMBERS: Final[Mapping[type, str]] = {str: "S", int: "N", float: "N", Decim
 
 
 def plain(value: Any) -> Any:
-    """Return what Pydantic encoded with every leaf a str, int, float, Decimal, bool, bytes or None."""
+    """Convert Pydantic's output so that every leaf is a str, int, float, Decimal, bool, bytes or None."""
     match value:
         case None | bool():
             return value
@@ -280,7 +279,7 @@ def plain(value: Any) -> Any:
         case str():
             return str_text(value)
         case float() if not isfinite(value):
-            raise ValueError("there is no such number as NaN or infinity; leave the field out or use None")
+            raise ValueError("DynamoDB has no NaN and no infinity; leave the field out or use None")
         case int() | float() | Decimal() | bytes():
             return value
         case Mapping():
@@ -290,7 +289,7 @@ def plain(value: Any) -> Any:
         case datetime():
             return utc_text(value)
         case timedelta():
-            # As Pydantic writes it, because it may have to tell it from other types of the union.
+            # In Pydantic's own format, so that it can tell it from other types of a union.
             return pydantic_core.to_jsonable_python(value)
         case _:
             scalar = SCALARS.get(type(value))
@@ -300,7 +299,7 @@ def plain(value: Any) -> Any:
 def _plain_members(value: AbstractSet[Any] | Sequence[Any]) -> Any:
     members = [plain(member) for member in value]
     kinds = {_SET_MEMBERS.get(type(member)) for member in members}
-    # Other sets, the empty one too, have no form of their own; Pydantic reads a list as a set.
+    # DynamoDB has no other sets and no empty set; Pydantic accepts a list for a set.
     if isinstance(value, AbstractSet) and len(kinds) == 1 and None not in kinds:
         return set(members)
     return members
@@ -312,8 +311,8 @@ def _content(scalar: Scalar, value: Any) -> Any:
 
 
 def plain_name(name: Any) -> str:
-    """Return the key of a mapping as the name of a map's member."""
+    """Return a mapping's key as the name of a map's member."""
     text = plain(name)
     if isinstance(text, (str, int, Decimal)) and not isinstance(text, bool) and text != "":
         return str(text)
-    raise ValueError(f"a map's names are texts that are not empty, not {name!r}")
+    raise ValueError(f"a map's names are strings that are not empty, not {name!r}")

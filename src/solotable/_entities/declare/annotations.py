@@ -1,7 +1,4 @@
-"""Type annotations taken apart: unions into arms, Annotated into type and metadata.
-
-Only looks: what a type becomes in DynamoDB is for `attributes` to say.
-"""
+"""Take type annotations apart: unions into members, Annotated into type and metadata."""
 
 from __future__ import annotations
 
@@ -32,7 +29,7 @@ def bare(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
 
 
 def parts(annotation: Any) -> tuple[Any, ...]:
-    """Return the arms of a union, or the type itself; each keeps what it is annotated with."""
+    """Return the members of a union, or the type itself, each with its Annotated."""
     inner, _ = bare(annotation, ())
     if get_origin(inner) in (Union, types.UnionType):
         return tuple(part for arm in get_args(inner) for part in parts(arm))
@@ -47,7 +44,7 @@ def arms_of(annotation: Any) -> tuple[Any, ...]:
 
 
 def inner_metadata(annotation: Any) -> list[Any]:
-    """Return what the arms of a type are annotated with: `Annotated[int, TTL()] | None` is a TTL too."""
+    """Return the metadata of all union members: `Annotated[int, TTL()] | None` is a TTL too."""
     return [meta for part in parts(annotation) for meta in bare(part, ())[1]]
 
 
@@ -60,7 +57,7 @@ def nests(origin: Any) -> bool:
 
 
 def is_plain_model(origin: Any) -> bool:
-    """Say whether a type is a model that Pydantic dumps field by field, without a serializer of its own."""
+    """Say whether a type is a model that Pydantic dumps field by field, without a custom serializer."""
     if not isinstance(origin, type) or not issubclass(origin, pydantic.BaseModel):
         return False
     written = origin.__pydantic_decorators__

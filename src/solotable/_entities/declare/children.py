@@ -1,4 +1,4 @@
-"""How the children of an entity are found: which of a child's keys is one query for one parent."""
+"""Find the key of a child entity that queries the children of one parent."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from .plan import Plan
 
 
 def path_to(child: Plan, known: Iterable[str], parent: str) -> AccessPath:
-    """Return the child's key by which the children of one parent are one query.
+    """Return the child's key for a single query of the children of one parent.
 
-    `known` are the child's fields that the parent's key gives.
+    `known` names the child's fields that the parent's key gives.
     """
     fields = set(known)
     fitting = [path for path in child.keys.values() if set(path.partition.fields) <= fields]
     if not fitting:
         raise DeclarationError(
-            f"{child.name} has no key by which the children of one {parent} can be queried; "
-            f"add an index whose partition is made of {', '.join(sorted(fields))}."
+            f"{child.name} has no key to query the children of one {parent}; "
+            f"add an index with a partition key of {', '.join(sorted(fields))}."
         )
-    # The table's own key reads consistently; of several the one that narrows most.
+    # Prefer the primary key, which allows consistent reads, then the key with the most known parts.
     return max(fitting, key=lambda path: (path.index is None, len(set(path.parts) & fields)))

@@ -1,7 +1,6 @@
-"""What a field is besides its type: the markers written in `Annotated[...]`, the tenant's default, ULIDs.
+"""Markers for fields in `Annotated[...]`, the default of a tenant field, and ULIDs.
 
-Markers only state facts; attributes, stores and the linter act on them. No clock and no randomness is
-read here: whoever makes a `Ulids` hands both in, and a lock.
+Reads no clock and no randomness: the caller passes both to `Ulids`.
 """
 
 from __future__ import annotations
@@ -28,38 +27,41 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class TTL:
-    """Make a datetime or int field the time of expiry, kept as a number of epoch seconds.
+    """Make a datetime or int field the time to live, stored as epoch seconds.
 
-    A datetime is cut to the whole second, as DynamoDB's expiry knows no fractions.
+    A datetime is cut to the whole second: DynamoDB's time to live has no fractions.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """Keep the field as one string of JSON text, whatever its type."""
+    """Store the field as one string of JSON, whatever its type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """Let the store stamp a datetime field when the item is first written."""
+    """Let the store set a datetime field when the item is first written.
+
+    A field that is part of a key has the key's precision: `{created:s}` cuts it to the second.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """Let the store stamp a datetime field on every write."""
+    """Let the store set a datetime field on every write; its precision is that of `Created`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Make a number a counter that the store keeps: only children marked `Counted` change it."""
+    """Make a number a counter: only children with a `Counted` trait change it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """Keep the field's value unique among the entities of a tenant, by a lock item in the same transaction.
+    """Require unique values among the entities of a tenant, by a lock item in the same transaction.
 
-    `within` names fields inside which it is unique (a parent's id); `normalise` says which texts are
-    the same: "exact" bytes, "nfc" (the default: one spelling of each character) or "casefold".
+    `within` names fields inside which the value is unique, such as a parent's id. `normalise` decides which
+    strings are equal: "exact" bytes, "nfc" (Unicode's composed form, the default) or "casefold".
     """
 
     within: tuple[str, ...] = ()
@@ -68,7 +70,7 @@ class Unique:
 
 @dataclass(frozen=True, slots=True)
 class Attr:
-    """Give the field another attribute name on the wire.
+    """Give the field another attribute name in the stored item.
 
     >>> Attr("n").name
     'n'
@@ -78,9 +80,7 @@ class Attr:
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise DeclarationError(
-                f"Attr({self.name!r}) names no attribute; give it a text that is not empty."
-            )
+            raise DeclarationError(f"Attr({self.name!r}) needs an attribute name that is not empty.")
         size = len(self.name.encode("utf-8", "surrogatepass"))
         if size > LONGEST_ATTRIBUTE_NAME:
             raise DeclarationError(
@@ -89,7 +89,7 @@ class Attr:
 
 
 class _FromScope(str):
-    """The text that stands for "the scope's tenant" until a store fills it in; there is one instance."""
+    """The placeholder for the scope's tenant until a store fills it in; there is one instance."""
 
     __slots__ = ()
 
@@ -97,12 +97,12 @@ class _FromScope(str):
         return "FROM_SCOPE"
 
     def __reduce__(self) -> str:
-        # By name, so that copies and pickles are the one instance again.
+        # By name, so that copies and pickles return the one instance.
         return "FROM_SCOPE"
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        # A JSON schema of the entity, as in OpenAPI, writes the default by its own type: a text.
+        # A JSON schema of the entity, as in OpenAPI, shows the default as a str.
         return handler(str)
 
 
@@ -111,7 +111,7 @@ FROM_SCOPE: Final[Any] = _FromScope()
 
 
 def is_from_scope(value: object) -> bool:
-    """Say whether this is the placeholder for the scope's tenant, not merely an empty text."""
+    """Say whether a value is the placeholder for the scope's tenant, not just an empty str."""
     return isinstance(value, _FromScope)
 
 
@@ -129,15 +129,15 @@ def new_ulid(now_ms: int, entropy: bytes) -> str:
 
 
 def _text(number: int) -> str:
-    # Two letters at a time: 13 steps of ten bits.
+    # Two characters at a time: 13 steps of ten bits.
     return "".join([_PAIRS[number >> shift & 1023] for shift in range(120, -1, -10)])
 
 
 class Ulids:
-    """Make ULIDs that ascend, also within one millisecond and when the clock is set back.
+    """Generate ascending ULIDs, also within one millisecond and when the clock is set back.
 
-    `clock` gives seconds since the epoch, `entropy` so many random bytes; `lock` guards the last one
-    made, so that threads may share this object. It is called without arguments, as a default factory is.
+    `clock` returns seconds since the epoch, `entropy(n)` n random bytes. `lock` guards the last ULID, so that
+    threads can share this object. Call it without arguments, as a default factory.
     """
 
     __slots__ = ("_clock", "_entropy", "_last_ms", "_lock", "_random")
@@ -160,7 +160,7 @@ class Ulids:
             if now_ms > self._last_ms:
                 self._start(now_ms)
             else:
-                # A random step, not one: ids stay hard to guess, and forked processes part ways.
+                # A random step, not 1: ids stay hard to guess, and forked processes differ.
                 self._random += 1 + int.from_bytes(self._entropy(4), "big")
                 if self._random > _LARGEST_RANDOM:
                     self._start(self._last_ms + 1)

@@ -240,7 +240,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     close = difflib.get_close_matches(name, names, n=1)
     if close:
         return f"did you mean {close[0]!r}?"
-    return f"there is {', '.join(names)}." if names else "there is none."
+    return f"declared: {', '.join(names)}." if names else "none is declared."
 
 
 def _same_name(one: type, other: type) -> bool:

@@ -1,12 +1,8 @@
-"""Values as parts of a key: text that is injective, keeps order byte by byte, and reads back exactly.
+"""Codecs of key parts: texts that are unique, sort as their values do, and parse back exactly.
 
-Text is escaped so that no value holds a character up to and including `%`, other than the `%` of an
-escape. So the delimiter `#` never occurs in a value, and `$` occurs in no key at all: `X$` is an exact
-upper bound of `X` and of everything below `X#`. Numbers and times have a fixed width.
-
-Nothing is rounded, cut or guessed: a type without such a text is refused when it is declared, a value
-that does not fit is refused when it is written, and text that `encode` never gives is refused by
-`decode`.
+Strings are escaped: no value contains a character up to and including `%`, except the `%` of an escape. So
+`#` never occurs in a value and `$` in no key: `X$` is an exact upper bound of `X` and of all `X#...`.
+Numbers and times have a fixed width. Nothing is rounded, cut or guessed.
 """
 
 from __future__ import annotations
@@ -30,12 +26,12 @@ _ESCAPED = re.compile("%([01][0-9A-F]|2[0-5])")
 _ESCAPED_TEXT = re.compile("(?:[^\x00-%\ud800-\udfff]|%(?:[01][0-9A-F]|2[0-5]))*")
 _ESCAPES = {code: f"%{code:02X}" for code in range(0x26)}
 _NINES = str.maketrans("0123456789", "9876543210")
-#: What a timestamp of each precision must be a multiple of, in microseconds, and how long its text is.
+#: Precision of timestamps: the unit in microseconds, and the length of the text.
 TIMES = {"seconds": (1_000_000, 20), "milliseconds": (1_000, 24), "microseconds": (1, 27)}
 
 
 def escape(text: str) -> str:
-    """Percent-encode every character from U+0000 through `%`; order by UTF-8 bytes is kept.
+    """Percent-encode every character from U+0000 through `%`; keeps the order of UTF-8 bytes.
 
     >>> escape("50% of #7")
     '50%25%20of%20%237'
@@ -44,14 +40,14 @@ def escape(text: str) -> str:
         return text
     if (found := _SURROGATE.search(text)) is not None:
         raise DataError(
-            f"{_shown(text)} holds the lone surrogate U+{ord(found[0]):04X}, which UTF-8 cannot store; "
-            "decode the text properly before it gets here"
+            f"{_shown(text)} has the lone surrogate U+{ord(found[0]):04X}, which UTF-8 cannot store; "
+            "decode the text properly first"
         )
     return text.translate(_ESCAPES)
 
 
 def unescape(text: str) -> str:
-    """Reverse `escape`; ValueError on text that `escape` never gives."""
+    """Reverse `escape`; raise ValueError for a text that `escape` never returns."""
     if _ODD.search(text) is None:
         return text
     if _ESCAPED_TEXT.fullmatch(text) is None:
@@ -69,33 +65,33 @@ def _shown(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartCodec(ABC):
-    """One field's way into a key and back."""
+    """The codec of one field in a key."""
 
-    #: A word for the linter: text, digits, decimal, timestamp, date, uuid, hex or choice.
+    #: The kind for the linter: text, digits, decimal, timestamp, date, uuid, hex or choice.
     kind: ClassVar[str]
-    #: The entity and field, as messages name them: `Section.order`.
+    #: The entity and field for messages: `Section.order`.
     name: str
-    #: The place in the template, as messages quote it: `{order:06d}`.
+    #: The field in the template for messages: `{order:06d}`.
     slot: str
-    #: Whether the field may be None, which leaves the whole key out.
+    #: Whether the field may be None; then the item has no such key.
     optional: bool = False
-    #: How many characters each encoded value has, or None when that varies.
+    #: The number of characters of each encoded value; None when it varies.
     width: int | None = None
-    #: Every text that `encode` can give, when that is a declared set.
+    #: Every text that `encode` can return, for a declared set.
     choices: tuple[str, ...] | None = None
 
     @abstractmethod
     def encode(self, value: Any) -> str:
-        """Give the value's text; DataError when it has none."""
+        """Return the value's text, or raise DataError."""
 
     @abstractmethod
-    def read(self, text: str) -> Any:
-        """Give the value that a well-formed text stands for; ValueError when there is none."""
+    def parse(self, text: str) -> Any:
+        """Return the value of a well-formed text, or raise ValueError."""
 
     def decode(self, text: str) -> Any:
-        """Give the value of which this is the text; ValueError on text that `encode` never gives."""
+        """Return the value of a text; raise ValueError for a text that `encode` never returns."""
         try:
-            value = self.read(text)
+            value = self.parse(text)
             exact = self.encode(value) == text
         except (ValueError, ArithmeticError, DataError):  # Decimal's is arithmetic
             exact, value = False, None
@@ -103,16 +99,17 @@ class PartCodec(ABC):
             raise ValueError(f"{_shown(text)} is not a text of {self.slot}")
         return value
 
-    def refusal(self, value: object, reason: str) -> DataError:
-        """Word an error about a value."""
+    def error(self, value: object, reason: str) -> DataError:
+        """Return the error for a value."""
         return DataError(
-            f"{self.name} = {_shown(value)} {reason}",
-            public_message=f"{self.name} cannot be part of a key as it is.",
+            f"{self.name} = {_shown(value)} {reason}", public_message=f"{self.name} cannot be part of a key."
         )
 
-    def misfit(self, value: object, wanted: str) -> DataError:
-        """Word an error about a value of another type."""
-        return self.refusal(value, f"is no {wanted}, so it does not fit {self.slot}; convert it first")
+    def type_error(self, value: object, wanted: str) -> DataError:
+        """Return the error for a value of another type."""
+        return self.error(
+            value, f"is {type(value).__name__}, but {self.slot} needs {wanted}; convert it first"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,18 +120,17 @@ class TextCodec(PartCodec):
 
     def encode(self, value: Any) -> str:
         if not isinstance(value, str):
-            raise self.misfit(value, "str")
+            raise self.type_error(value, "str")
         if _ODD.search(value) is None:
             return str.__str__(value)  # a str that is also an Enum must not leak out as the member
         if _SURROGATE.search(value) is not None:
-            raise self.refusal(
+            raise self.error(
                 value,
-                "holds a lone surrogate, which UTF-8 cannot store; decode the text properly before it "
-                "gets here",
+                "has a lone surrogate, which UTF-8 cannot store; decode the text properly first",
             )
         return value.translate(_ESCAPES)
 
-    def read(self, text: str) -> str:
+    def parse(self, text: str) -> str:
         return unescape(text)
 
     def decode(self, text: str) -> str:
@@ -145,20 +141,20 @@ class TextCodec(PartCodec):
 class ChoiceCodec(PartCodec):
     """One of a declared set of texts: a Literal, or an Enum of str values."""
 
-    # No width even when all texts are equally long: a further choice must not break the template.
+    # No width even when all texts have one length: a further choice must not break the template.
     kind: ClassVar[str] = "choice"
     texts: Mapping[str, str] = field(hash=False)
     values: Mapping[str, Any] = field(hash=False)
 
     def encode(self, value: Any) -> str:
-        # The plain value of an Enum's member is as good: Pydantic stores it under `use_enum_values`.
+        # Also the plain value of an Enum's member: Pydantic stores it with `use_enum_values`.
         plain = value.value if isinstance(value, Enum) else value
         text = self.texts.get(plain) if isinstance(plain, str) else None
         if text is None or (isinstance(value, Enum) and self.values[text] != value):
-            raise self.refusal(value, f"is none of {_listed(self.texts)}; use one of these")
+            raise self.error(value, f"is not one of {_listed(self.texts)}; use one of these")
         return text
 
-    def read(self, text: str) -> Any:
+    def parse(self, text: str) -> Any:
         if text not in self.values:
             raise ValueError(text)
         return self.values[text]
@@ -177,24 +173,24 @@ class DigitsCodec(PartCodec):
 
     def encode(self, value: Any) -> str:
         if type(value) is int and 0 <= value < self.limit and self.enum is None:
-            return str(value).zfill(self.digits)  # the usual case, at half the price
+            return str(value).zfill(self.digits)  # the usual case, twice as fast
         if not isinstance(value, int) or isinstance(value, bool):
-            raise self.misfit(value, "int")
+            raise self.type_error(value, "int")
         if self.enum is not None and value not in self.enum.__members__.values():
-            raise self.refusal(value, f"is no member of {self.enum.__name__}; use one")
+            raise self.error(value, f"is not a member of {self.enum.__name__}; use one")
         number = int(value)
         if 0 <= number < self.limit:
             return str(number).zfill(self.digits)
         if self.signed and -(10 ** (self.digits - 1)) < number < 0:
             return "-" + f"{-number:0{self.digits - 1}d}".translate(_NINES)
         least = f"-{'9' * (self.digits - 1)}" if self.signed else "0"
-        raise self.refusal(
+        raise self.error(
             value,
-            f"does not fit {self.slot}; that holds {least} to {'9' * self.digits}, "
+            f"does not fit {self.slot}; it holds {least} to {'9' * self.digits}, "
             f"so {_wider(self.signed, number < 0)}",
         )
 
-    def read(self, text: str) -> int:
+    def parse(self, text: str) -> int:
         number = -int(text[1:].translate(_NINES)) if text.startswith("-") else int(text)
         return number if self.enum is None else self.enum(number)
 
@@ -204,21 +200,21 @@ class DecimalCodec(PartCodec):
     """A Decimal of a declared width and number of decimals, its sign as in DigitsCodec."""
 
     kind: ClassVar[str] = "decimal"
-    digits: int  # of both sides of the point together
+    digits: int  # before and after the point together
     decimals: int
     signed: bool
 
     def encode(self, value: Any) -> str:
         if not isinstance(value, Decimal | int) or isinstance(value, bool):
-            raise self.misfit(value, "Decimal")
+            raise self.type_error(value, "Decimal")
         number = Decimal(value)
         if not number.is_finite():
-            raise self.refusal(value, "is no finite number, so it has no place in a key")
+            raise self.error(value, "is not finite, so it cannot be part of a key")
         negative = number < 0
         digits = self.digits - negative
-        # Judged before any arithmetic, as 1E+999999 would take a million digits.
+        # Before any arithmetic: 1E+999999 would take a million digits.
         if (negative and not self.signed) or (number and number.adjusted() >= digits - self.decimals):
-            raise self.refusal(value, f"does not fit {self.slot}; {_wider(self.signed, negative)}")
+            raise self.error(value, f"does not fit {self.slot}; {_wider(self.signed, negative)}")
         text = f"{self._scaled(number, value):0{digits}d}"
         if self.decimals:
             text = f"{text[: -self.decimals]}.{text[-self.decimals :]}"
@@ -231,14 +227,14 @@ class DecimalCodec(PartCodec):
         if not number:
             return 0
         if shift < 0 and any(digits[shift:]):
-            raise self.refusal(
+            raise self.error(
                 value,
                 f"has more than the {self.decimals} decimals of {self.slot}; round it first or declare more",
             )
         kept = digits[:shift] if shift < 0 else digits + (0,) * shift
         return int("".join(map(str, kept)))
 
-    def read(self, text: str) -> Decimal:
+    def parse(self, text: str) -> Decimal:
         return Decimal("-" + text[1:].translate(_NINES) if text.startswith("-") else text)
 
 
@@ -251,23 +247,23 @@ class TimestampCodec(PartCodec):
 
     def encode(self, value: Any) -> str:
         if not isinstance(value, datetime):
-            raise self.misfit(value, "datetime")
+            raise self.type_error(value, "datetime")
         moment = value if value.tzinfo is UTC else self._in_utc(value)
         if moment.microsecond % TIMES[self.precision][0]:
-            raise self.refusal(
+            raise self.error(
                 value, f"is finer than the {self.precision} of {self.slot}; round it first or declare finer"
             )
         return moment.isoformat(timespec=self.precision)[:-6] + "Z"
 
     def _in_utc(self, value: datetime) -> datetime:
         if value.utcoffset() is None:
-            raise self.refusal(value, "has no time zone, so its place in time is unknown; add one, say UTC")
+            raise self.error(value, "has no time zone; add one, such as UTC")
         try:
             return value.astimezone(UTC)
         except OverflowError:
-            raise self.refusal(value, "is outside of the years 0001 to 9999 in UTC; clamp it") from None
+            raise self.error(value, "is outside the years 0001 to 9999 in UTC; use a time within") from None
 
-    def read(self, text: str) -> datetime:
+    def parse(self, text: str) -> datetime:
         return datetime.fromisoformat(text)
 
 
@@ -279,10 +275,10 @@ class DateCodec(PartCodec):
 
     def encode(self, value: Any) -> str:
         if not isinstance(value, date) or isinstance(value, datetime):
-            raise self.misfit(value, "date")
+            raise self.type_error(value, "date")
         return value.isoformat()
 
-    def read(self, text: str) -> date:
+    def parse(self, text: str) -> date:
         return date.fromisoformat(text)
 
 
@@ -294,10 +290,10 @@ class UuidCodec(PartCodec):
 
     def encode(self, value: Any) -> str:
         if not isinstance(value, UUID):
-            raise self.misfit(value, "UUID")
+            raise self.type_error(value, "UUID")
         return str(value)
 
-    def read(self, text: str) -> UUID:
+    def parse(self, text: str) -> UUID:
         return UUID(text)
 
 
@@ -309,10 +305,10 @@ class HexCodec(PartCodec):
 
     def encode(self, value: Any) -> str:
         if not isinstance(value, bytes):
-            raise self.misfit(value, "bytes")
+            raise self.type_error(value, "bytes")
         return value.hex()
 
-    def read(self, text: str) -> bytes:
+    def parse(self, text: str) -> bytes:
         return bytes.fromhex(text)
 
 

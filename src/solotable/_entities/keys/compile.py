@@ -62,7 +62,7 @@ def _attribute_layout(
     for field, attribute in zip(fields, end, strict=True):
         known = attributes.get(field)
         if known is None:
-            raise DeclarationError(f"{where}: there is no field {field!r}; {suggestion(field, attributes)}")
+            raise DeclarationError(f"{where}: {field!r} is not a field; {suggestion(field, attributes)}")
         if known.wire != attribute.name:
             raise DeclarationError(
                 f"{where}: the field {field!r} is stored as {known.wire!r}, the key attribute is "

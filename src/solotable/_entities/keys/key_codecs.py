@@ -1,4 +1,4 @@
-"""Which codec a field's type has in a key; a type without one is refused when the class is defined."""
+"""Choose the codec of a field in a key by its type; reject a type that has none."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .codecs import (
 _INTEGER = re.compile(r"(\+?)0([1-9][0-9]?)d")
 _FRACTION = re.compile(r"(\+?)0([1-9][0-9]?)\.([0-9][0-9]?)f")
 _TIMESPECS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds"}
-#: Pydantic's constrained types that are classes of their own, by the type of their values.
+#: The value types of Pydantic's constrained types.
 _PLAIN: dict[Any, type] = {
     AwareDatetime: datetime,
     PastDatetime: datetime,
@@ -44,7 +44,7 @@ _PLAIN: dict[Any, type] = {
 
 
 def choose_codec(annotation: Any, spec: str = "", *, where: str, field: str = "") -> PartCodec:
-    """Choose the codec of a field in a template, or say why it cannot be in a key.
+    """Return the codec of a field in a template, or raise the DeclarationError that says why it has none.
 
     `where` names the key (`Section.by_order`); its part before the dot names the entity in messages.
     """
@@ -57,27 +57,29 @@ def choose_codec(annotation: Any, spec: str = "", *, where: str, field: str = ""
         "optional": optional,
     }
 
-    def refusal(reason: str) -> DeclarationError:
+    def rejection(reason: str) -> DeclarationError:
         return DeclarationError(f"{where}: {slot} {reason}")
 
     if isinstance(plain, type) and issubclass(plain, IntEnum):
-        return _enumerated_digits(plain, _digits(spec, field, facts, refusal), refusal)
+        return _enumerated_digits(plain, _digits(spec, field, facts, rejection), rejection)
     if plain is int:
-        return _digits(spec, field, facts, refusal)
+        return _digits(spec, field, facts, rejection)
     if plain is Decimal:
-        return _decimal(spec, field, facts, refusal)
+        return _decimal(spec, field, facts, rejection)
     if plain is datetime:
         if spec and spec not in _TIMESPECS:
-            raise refusal(f"has a format that no datetime takes; use {field}:s, {field}:ms or {field}:us")
+            raise rejection(
+                f"has a format that datetimes do not have; use {field}:s, {field}:ms or {field}:us"
+            )
         precision = _TIMESPECS[spec or "us"]
         return TimestampCodec(precision=precision, width=TIMES[precision][1], **facts)
-    codec = _plain_codec(plain, facts, refusal)
+    codec = _plain_codec(plain, facts, rejection)
     if spec:
-        raise refusal(f"has a format, which a {_named(plain)} does not take; write {{{field}}}")
+        raise rejection(f"has a format, which a {_named(plain)} does not have; write {{{field}}}")
     return codec
 
 
-def _plain_codec(plain: Any, facts: dict[str, Any], refusal: Any) -> PartCodec:
+def _plain_codec(plain: Any, facts: dict[str, Any], rejection: Any) -> PartCodec:
     if plain is str:
         return TextCodec(**facts)
     if plain is date:
@@ -87,26 +89,26 @@ def _plain_codec(plain: Any, facts: dict[str, Any], refusal: Any) -> PartCodec:
     if plain is bytes:
         return HexCodec(**facts)
     if get_origin(plain) is Literal:
-        return _choice({value: value for value in get_args(plain)}, facts, refusal)
+        return _choice({value: value for value in get_args(plain)}, facts, rejection)
     if isinstance(plain, type) and issubclass(plain, Enum) and not issubclass(plain, Flag):
-        return _choice({member.value: member for member in plain}, facts, refusal)
+        return _choice({member.value: member for member in plain}, facts, rejection)
     if plain is bool:
-        raise refusal("is a bool, which says too little for a key; use a Literal of two words")
+        raise rejection("is a bool, which has two values only; use a Literal of two words")
     if plain is float:
-        raise refusal("is a float, which has no exact text; use a Decimal with a width, as in {x:010.2f}")
-    raise refusal(
-        f"is a {_named(plain)}, which has no place in a key; use a str, an int or Decimal with a width, a "
+        raise rejection("is a float, which has no exact text; use a Decimal with a width, as in {x:010.2f}")
+    raise rejection(
+        f"is a {_named(plain)}, which cannot be part of a key; use a str, an int or Decimal with a width, a "
         "datetime, date, UUID, bytes, a Literal of strings or an Enum of strings"
     )
 
 
-def _choice(values: dict[Any, Any], facts: dict[str, Any], refusal: Any) -> ChoiceCodec:
+def _choice(values: dict[Any, Any], facts: dict[str, Any], rejection: Any) -> ChoiceCodec:
     if not values or not all(isinstance(value, str) for value in values):
-        raise refusal("has choices that are not all strings; use strings, or an IntEnum with a width")
+        raise rejection("has choices that are not all strings; use strings, or an IntEnum with a width")
     try:
         texts = {str.__str__(value): escape(value) for value in values}
     except DataError as error:
-        raise refusal(f"has a choice that cannot be stored: {error}") from None
+        raise rejection(f"has a choice that cannot be stored: {error}") from None
     return ChoiceCodec(
         texts=texts,
         values={texts[value]: meant for value, meant in values.items()},
@@ -115,10 +117,10 @@ def _choice(values: dict[Any, Any], facts: dict[str, Any], refusal: Any) -> Choi
     )
 
 
-def _digits(spec: str, field: str, facts: dict[str, Any], refusal: Any) -> DigitsCodec:
+def _digits(spec: str, field: str, facts: dict[str, Any], rejection: Any) -> DigitsCodec:
     found = _INTEGER.fullmatch(spec)
     if found is None or (found[1] and found[2] == "1"):
-        raise refusal(
+        raise rejection(
             f"is an int, which keeps its order only at a fixed width; write {{{field}:06d}} for up to six "
             f"digits, or {{{field}:+06d}} if it can be negative"
         )
@@ -126,30 +128,30 @@ def _digits(spec: str, field: str, facts: dict[str, Any], refusal: Any) -> Digit
     return DigitsCodec(digits=width, limit=10**width, width=width, signed=bool(found[1]), **facts)
 
 
-def _enumerated_digits(enum: type[IntEnum], codec: DigitsCodec, refusal: Any) -> DigitsCodec:
+def _enumerated_digits(enum: type[IntEnum], codec: DigitsCodec, rejection: Any) -> DigitsCodec:
     try:
         choices = tuple(codec.encode(int(member)) for member in enum)
     except DataError as error:
-        raise refusal(f"does not hold every member of {enum.__name__}: {error}") from None
+        raise rejection(f"does not hold every member of {enum.__name__}: {error}") from None
     return replace(codec, choices=choices, enum=enum)
 
 
-def _decimal(spec: str, field: str, facts: dict[str, Any], refusal: Any) -> DecimalCodec:
+def _decimal(spec: str, field: str, facts: dict[str, Any], rejection: Any) -> DecimalCodec:
     found = _FRACTION.fullmatch(spec)
     if found is None:
-        raise refusal(
+        raise rejection(
             f"is a Decimal, which keeps its order only at a fixed width; write {{{field}:010.2f}} for ten "
             f"characters with two decimals, or {{{field}:+010.2f}} if it can be negative"
         )
     signed, width, decimals = bool(found[1]), int(found[2]), int(found[3])
     digits = width - (1 if decimals else 0)
     if digits - decimals - signed < 1:
-        raise refusal("leaves no digit before the point; declare a greater width")
+        raise rejection("leaves no digit before the point; declare a greater width")
     return DecimalCodec(digits=digits, decimals=decimals, signed=signed, width=width, **facts)
 
 
 def unwrap(annotation: Any) -> tuple[Any, bool]:
-    """Strip what does not change the text of a value, and say whether None was among it."""
+    """Return the plain type of an annotation, and whether None is allowed."""
     optional = False
     while True:
         origin = get_origin(annotation)

@@ -1,8 +1,7 @@
-"""Key templates: `SURVEY#{survey_id}#SECTION#{order:06d}` formats, parses and gives exact ranges.
+"""Key templates: `SURVEY#{survey_id}#SECTION#{order:06d}` formats and parses keys, with exact ranges.
 
-Two different tuples of values never give the same key, and keys sort as their tuples do. Whatever could
-break that is refused when the template is compiled. A template knows nothing of tables, indexes or
-entities, and it does not judge how long a key may be.
+Different values never give the same key, and keys sort as their values do. A template that could break
+this is rejected when it is compiled.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ from .key_codecs import choose_codec
 from .time_buckets import SIZES, bucket_codec
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
-#: Characters up to `$` would lie between `X` and its children `X#...`, or beside their upper bound; `%`
-#: starts an escape.
+#: Characters up to `$` would sort between `X` and `X#...`, or beside their upper bound; `%` starts an
+#: escape.
 _RESERVED = frozenset(' !"$%{}')
 #: The greatest character of each length in UTF-8 bytes.
 _GREATEST = {1: "\x7f", 2: "\u07ff", 3: "\uffff", 4: "\U0010ffff"}
@@ -33,7 +32,7 @@ _Step = tuple[str, str, Callable[[Any], str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateField:
-    """A field's place in a template."""
+    """A field in a template."""
 
     field: str
     spec: str
@@ -42,7 +41,7 @@ class TemplateField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """A key's text with places for fields; `Template.compile` makes one."""
+    """The text of a key with fields in it; made by `Template.compile`."""
 
     text: str
     where: str
@@ -57,7 +56,7 @@ class Template:
 
     @classmethod
     def compile(cls, text: str, annotations: Mapping[str, Any], *, where: str) -> Template:
-        """Read a template over fields of these types; DeclarationError says what cannot work.
+        """Compile a template over fields of these types, or raise DeclarationError.
 
         >>> key = Template.compile("SECTION#{order:06d}", {"order": int}, where="Section.by_order")
         >>> key.format({"order": 7}), key.parse("SECTION#000007"), key.parse("SECTION#7")
@@ -87,7 +86,7 @@ class Template:
         )
 
     def format(self, values: Mapping[str, Any]) -> str | None:
-        """Give the key of these values, or None as soon as a part of it is None."""
+        """Return the key of these values; None when a part is None."""
         text = ""
         for literal, name, encode in self._steps:
             try:
@@ -102,7 +101,7 @@ class Template:
         return text + self._tail
 
     def parse(self, text: str) -> dict[str, Any] | None:
-        """Give the values that `format` makes this text of, or None when there are none."""
+        """Return the values of a key; None when the text does not match."""
         found = self._regex.fullmatch(text)
         if found is None:
             return None
@@ -115,7 +114,7 @@ class Template:
             return None
 
     def prefix(self, values: Mapping[str, Any]) -> str:
-        """Give the text that the given leading fields fix, up to the first field that is not given.
+        """Return the text up to the first field that is not given.
 
         Fields of other templates may be among the values.
         """
@@ -130,19 +129,19 @@ class Template:
         return text + self._tail
 
     def next_field(self, values: Mapping[str, Any]) -> str | None:
-        """Name the first field that is not given, or None when all are."""
+        """Return the first field that is not given; None when all are."""
         return next((name for name in self.fields if name not in values), None)
 
     def encode(self, field: str, value: Any) -> str:
-        """Give the text of one field's value, as it stands in the key."""
+        """Return the text of one field's value in the key."""
         codec = self._codecs.get(field)
         if codec is None:
             raise DataError(
-                f"{self.where}: {field} is no part of {self.text!r}; it has {_listed(self.fields)}"
+                f"{self.where}: {field} is not part of {self.text!r}; it has {_listed(self.fields)}"
             )
         if value is None:
             raise DataError(
-                f"{self.where}: {field} is None, and no item has such a key {self.text!r}; give it a value"
+                f"{self.where}: {field} is None, which {self.text!r} does not allow; give it a value"
             )
         return codec.encode(value)
 
@@ -156,18 +155,18 @@ class Template:
 
 
 def ceiling(text: str) -> str:
-    """Give the inclusive upper bound of exactly `text` and every key that starts with `text#`."""
+    """Return the inclusive upper bound of `text` and every key that starts with `text#`."""
     return text + "$"
 
 
 def below(text: str, longest_bytes: int = LONGEST_SORT_KEY) -> str:
-    """Give the greatest string of at most so many UTF-8 bytes that sorts before `text`, byte by byte.
+    """Return the greatest string of at most so many UTF-8 bytes that sorts before `text`.
 
     >>> below("b", 3), below("a\\x00", 3)
     ('a߿', 'a')
     """
     if not text:
-        raise DataError("nothing sorts before the empty string; give a bound that is not empty")
+        raise DataError("no string sorts before the empty one; give a bound that is not empty")
     fitting = _fitting(text, longest_bytes)
     if len(fitting) < len(text):
         return _filled(fitting, longest_bytes)
@@ -179,7 +178,7 @@ def below(text: str, longest_bytes: int = LONGEST_SORT_KEY) -> str:
 
 
 def above(text: str, longest_bytes: int = LONGEST_SORT_KEY) -> str | None:
-    """Give the least string of at most so many UTF-8 bytes that sorts after `text`; None when none does.
+    """Return the least string of at most so many UTF-8 bytes that sorts after `text`; None if none does.
 
     >>> above("a", 3), above("abc", 3)
     ('a\\x00', 'abd')
@@ -220,7 +219,7 @@ def _split(text: str, annotations: Mapping[str, Any], where: str) -> tuple[str |
             parts.append(_literal(text[at : found.start()], text, where))
         part = _part(found[1], annotations, text, where)
         if part.field in seen:
-            raise DeclarationError(f"{where}: {text!r} has {{{part.field}}} twice; leave one of them out")
+            raise DeclarationError(f"{where}: {text!r} has {{{part.field}}} twice; remove one")
         seen.add(part.field)
         parts.append(part)
         at = found.end()
@@ -248,14 +247,14 @@ def _part(slot: str, annotations: Mapping[str, Any], text: str, where: str) -> T
     name, colon, spec = slot.partition(":")
     if not name.isidentifier() or (colon and not spec):
         raise DeclarationError(
-            f"{where}: {{{slot}}} in {text!r} is no place for a field; write {{field}} or {{field:06d}}"
+            f"{where}: {{{slot}}} in {text!r} is not a field; write {{field}} or {{field:06d}}"
         )
     if name not in annotations:
         import difflib
 
         close = difflib.get_close_matches(name, annotations, n=1)
         advice = f"did you mean {close[0]}?" if close else f"the fields are {_listed(annotations)}"
-        raise DeclarationError(f"{where}: {{{name}}} in {text!r} is no field; {advice}")
+        raise DeclarationError(f"{where}: {{{name}}} in {text!r} is not a field; {advice}")
     annotation = annotations[name]
     if spec in SIZES:
         return TemplateField(
@@ -265,7 +264,7 @@ def _part(slot: str, annotations: Mapping[str, Any], text: str, where: str) -> T
 
 
 def _check_ends(parts: tuple[str | TemplateField, ...], text: str, where: str) -> None:
-    """Refuse a value that is not ended by `#`: its end could not be told, nor its range cut there."""
+    """Reject a field that no `#` follows: its end would be unknown."""
     for part, following in pairwise(parts):
         if isinstance(part, str):
             continue

@@ -1,8 +1,6 @@
-"""Buckets of time in a partition key: `{at:day}`, `{at:hour}` and `{at:month}`, always in UTC.
+"""Time buckets in a partition key: `{at:day}`, `{at:hour}` and `{at:month}`, always in UTC.
 
-A bucket is lossy: many times share it. So it stands in a partition only, and the field stands in full in
-the sort key of the same key. What is walked is a range of buckets; a walk without two ends is not for
-this module to reject.
+Many times share a bucket, so the sort key of the same key must have the field in full.
 """
 
 from __future__ import annotations
@@ -28,14 +26,14 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class BucketText(str):
-    """The text of a bucket itself, in place of a time that lies in it."""
+    """The text of a bucket, in place of a time."""
 
     __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketCodec(PartCodec):
-    """A time as the bucket that it lies in; reads back as the bucket's text."""
+    """The bucket of a time; it is decoded to the bucket's text."""
 
     kind: ClassVar[str] = "bucket"
     size: Size
@@ -44,39 +42,39 @@ class BucketCodec(PartCodec):
     def encode(self, value: Any) -> str:
         return str(value) if isinstance(value, BucketText) else self.text(self.number(self.moment(value)))
 
-    def read(self, text: str) -> BucketText:
+    def parse(self, text: str) -> BucketText:
         if self.text(_NUMBERS_OF_TEXT[self.size](text)) != text:
             raise ValueError(text)
         return BucketText(text)
 
     def moment(self, value: Any) -> datetime:
-        """Give the point in time that a value stands for; DataError when it is of another type."""
+        """Return the time of a value, or raise DataError for another type."""
         if self.source == "datetime":
             if not isinstance(value, datetime):
-                raise self.misfit(value, "datetime")
+                raise self.type_error(value, "datetime")
             if value.utcoffset() is None:
-                raise self.refusal(
-                    value, "has no time zone, so its place in time is unknown; add one, say UTC"
-                )
+                raise self.error(value, "has no time zone; add one, such as UTC")
             try:
                 return value.astimezone(UTC)
             except OverflowError:
-                raise self.refusal(value, "is outside of the years 0001 to 9999 in UTC; clamp it") from None
+                raise self.error(
+                    value, "is outside the years 0001 to 9999 in UTC; use a time within"
+                ) from None
         if self.source == "date":
             if not isinstance(value, date) or isinstance(value, datetime):
-                raise self.misfit(value, "date")
+                raise self.type_error(value, "date")
             return datetime(value.year, value.month, value.day, tzinfo=UTC)
         return self._of_ulid(value)
 
     def number(self, moment: datetime) -> int:
-        """Give the bucket's place among all buckets of its size."""
+        """Return the number of a time's bucket, counted in buckets of its size."""
         if self.size == "month":
             return moment.year * 12 + moment.month - 1
         days = moment.toordinal()
         return days if self.size == "day" else days * 24 + moment.hour
 
     def text(self, number: int) -> str:
-        """Give the text of the bucket with this number."""
+        """Return the text of the bucket with this number."""
         if self.size == "month":
             return f"{number // 12:04d}-{number % 12 + 1:02d}"
         if self.size == "day":
@@ -85,14 +83,14 @@ class BucketCodec(PartCodec):
 
     def _of_ulid(self, value: Any) -> datetime:
         if not isinstance(value, str) or len(value) != _ULID_LENGTH or not _CROCKFORD.keys() >= set(value):
-            raise self.misfit(value, "ULID of 26 upper-case characters")
+            raise self.type_error(value, "ULID of 26 upper-case characters")
         milliseconds = 0
         for digit in value[:_ULID_TIME]:
             milliseconds = milliseconds * 32 + _CROCKFORD[digit]
         try:
             return _EPOCH + timedelta(milliseconds=milliseconds)
         except OverflowError:
-            raise self.refusal(value, "has a time after the year 9999; it is no ULID of ours") from None
+            raise self.error(value, "has a time after the year 9999, so it is not a ULID") from None
 
 
 def _number_of_hour(text: str) -> int:
@@ -117,13 +115,13 @@ _SOURCES: dict[Any, Source] = {datetime: "datetime", date: "date", str: "ULID"}
 
 
 def bucket_codec(annotation: Any, spec: str, *, where: str, field: str) -> BucketCodec:
-    """Give the codec of a bucket, or say why the field has none."""
+    """Return the codec of a time bucket, or raise DeclarationError."""
     plain, optional = unwrap(annotation)
     slot = f"{{{field}:{spec}}}"
     source = _SOURCES.get(plain)
     if source is None:
         raise DeclarationError(
-            f"{where}: {slot} is a bucket of time, and {field} holds none; "
+            f"{where}: {slot} is a time bucket, and {field} has no time; "
             "use a datetime, a date, or a str that is a ULID"
         )
     if source == "date" and spec == "hour":

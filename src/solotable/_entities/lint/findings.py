@@ -1,4 +1,4 @@
-"""What the linter says: a finding, how bad it is, and the list of all codes. It judges nothing."""
+"""Findings of the linter, their severities, and the list of all codes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Severity = Literal["error", "warning", "note"]
 
 #: Every code and what it is about; docs/reference/lint.md explains each.
 CODES: Final = {
-    "ST100": "a declaration is refused",
+    "ST100": "a declaration is rejected",
     "ST101": "two entities can have the same primary key",
     "ST102": "a pattern's range reaches another entity's items",
     "ST103": "two tenants can share a partition",
@@ -34,20 +34,20 @@ CODES: Final = {
     "ST502": "a pattern says nothing of itself",
     "ST902": "a pattern cannot be proved",
 }
-#: Codes that are reported only to those who ask for them by name.
+#: Codes that are reported only when they are selected by name.
 ON_REQUEST: Final = frozenset({"ST401"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that the linter found, in one sentence with the way out."""
+    """One finding: what can happen, and how to fix it."""
 
     code: str
     severity: Severity
-    #: The table and the entity, as messages name them; no entity when it is the table's own matter.
+    #: The names of the table and the entity; None for a finding about the table.
     table: str
     entity: str | None
-    #: `file:line`, where that is known.
+    #: `file:line`, if known.
     where: str | None
     message: str
 
@@ -61,7 +61,7 @@ def found(
     table: str = "",
     at: Callable[..., Any] | None = None,
 ) -> Finding:
-    """Make a finding about an entity, or about a function of it."""
+    """Return a finding about an entity, a function of it, or a table."""
     return Finding(
         code=code,
         severity=severity,
@@ -82,8 +82,8 @@ def _of_class(entity: type) -> str | None:
     file = getattr(sys.modules.get(entity.__module__), "__file__", None)
     if file is None:
         return None
-    shape = re.compile(rf"\s*class\s+{re.escape(entity.__name__)}\b")
+    definition = re.compile(rf"\s*class\s+{re.escape(entity.__name__)}\b")
     for number, line in enumerate(linecache.getlines(file), 1):
-        if shape.match(line):
+        if definition.match(line):
             return f"{file}:{number}"
     return f"{file}:1"

@@ -1,7 +1,7 @@
-"""Can two keys be the same, or one lie in the other's range? Segment by segment, with fields kept equal.
+"""Decide whether two keys can be equal, or one can be in the range of another, segment by segment.
 
-"Never" is a proof. A meeting is shown by an example wherever one is found; where a field stands in a
-key more than once and no example is found, the two are said to meet all the same.
+"Never" is a proof. An overlap comes with an example if one is found. Where a field occurs in a key more
+than once and no example is found, the keys are reported as overlapping.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from solotable._entities.keys.time_buckets import BucketCodec
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 
-from .segments import Segment, begin, meet, segments
+from .segments import Segment, begin, overlap, segments
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    """Two segments that must be equal, or of which the second must start with the first's literal."""
+class SegmentPair:
+    """Two segments that must be equal, or the second must start with the first's literal."""
 
     mine: Segment
     theirs: Segment
     starts: bool = False
 
     def text(self) -> str | None:
-        """Return a text that meets the demand, or None when there is none."""
-        return begin(self.theirs, self.mine.literal) if self.starts else meet(self.mine, self.theirs)
+        """Return a text that both segments can have; None when none exists."""
+        return begin(self.theirs, self.mine.literal) if self.starts else overlap(self.mine, self.theirs)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EntityKey:
     """A key of an entity."""
 
     plan: Plan
     path: AccessPath
-    #: Whether nobody declared it: the entity's other attributes happen to be the index's key.
+    #: Whether it is not declared: other attributes of the entity are the index's key.
     implied: bool = False
-    #: The segments of each side that is a template.
+    #: The segments of each key that is a template.
     partition: tuple[Segment, ...] = field(init=False, compare=False, repr=False)
     sort: tuple[Segment, ...] = field(init=False, compare=False, repr=False)
 
@@ -55,23 +55,27 @@ class Place:
 
     @property
     def index(self) -> str | None:
-        """The name of its index; None for the table's own key."""
+        """The name of its index; None for the primary key."""
         return None if self.path.index is None else self.path.index.name
 
 
 @dataclass(frozen=True, slots=True)
-class Meeting:
-    """Two keys can meet; `texts` are the segments of such a key, if an example was found."""
+class Overlap:
+    """Two keys can overlap; `texts` are the segments of such a key, if an example was found."""
 
     texts: tuple[str, ...] | None
 
 
-def sides_meet(mine: Place, theirs: Place, role: Literal["partition", "sort"]) -> list[Pair] | None:
-    """Return what must be equal for two sides to be equal, or None when they never are."""
+def layouts_overlap(
+    mine: EntityKey, theirs: EntityKey, role: Literal["partition", "sort"]
+) -> list[SegmentPair] | None:
+    """Return the segments that must be equal for two keys to be equal; None when they never are."""
     my, their = getattr(mine.path, role), getattr(theirs.path, role)
     if isinstance(my, TemplateLayout) and isinstance(their, TemplateLayout):
         one, other = getattr(mine, role), getattr(theirs, role)
-        return [Pair(*both) for both in zip(one, other, strict=True)] if len(one) == len(other) else None
+        return (
+            [SegmentPair(*both) for both in zip(one, other, strict=True)] if len(one) == len(other) else None
+        )
     if my is None or their is None:
         return []
     if isinstance(my, AttributeLayout) and isinstance(their, AttributeLayout):
@@ -80,27 +84,27 @@ def sides_meet(mine: Place, theirs: Place, role: Literal["partition", "sort"]) -
         return None if apart else []
     owner, native, composed = (mine, my, their) if isinstance(my, AttributeLayout) else (theirs, their, my)
     texts = _choices(owner, native)[0]
-    # A native text is not escaped: it can be anything.
+    # An attribute of the entity is not escaped: it can be any string.
     never = texts is not None and all(composed.parse(text) is None for text in texts)
     return None if never else []
 
 
-def keys_meet(mine: Place, theirs: Place) -> Meeting | None:
+def keys_overlap(mine: EntityKey, theirs: EntityKey) -> Overlap | None:
     """Say whether the two keys can be the same."""
-    pairs = sides_meet(mine, theirs, "partition")
-    more = None if pairs is None else sides_meet(mine, theirs, "sort")
+    pairs = layouts_overlap(mine, theirs, "partition")
+    more = None if pairs is None else layouts_overlap(mine, theirs, "sort")
     return None if pairs is None or more is None else solve([*pairs, *more])
 
 
-def partitions_meet(mine: Place, theirs: Place) -> Meeting | None:
+def partitions_overlap(mine: EntityKey, theirs: EntityKey) -> Overlap | None:
     """Say whether the two keys can have the same partition."""
-    pairs = sides_meet(mine, theirs, "partition")
+    pairs = layouts_overlap(mine, theirs, "partition")
     return None if pairs is None else solve(pairs)
 
 
-def solve(pairs: Sequence[Pair]) -> Meeting | None:
-    """Find texts for all pairs at once, or None when a pair has none."""
-    # Literals first: they decide most cases, and at once; those of the sort key before the partition's.
+def solve(pairs: Sequence[SegmentPair]) -> Overlap | None:
+    """Find texts for all pairs; None when a pair has none."""
+    # Literals first, those of the sort key before the partition key's: they decide most cases.
     for pair in reversed(pairs):
         if pair.mine.part is None and pair.theirs.part is None and pair.text() is None:
             return None
@@ -108,12 +112,12 @@ def solve(pairs: Sequence[Pair]) -> Meeting | None:
     if None in texts:
         return None
     if not _repeats(pair.mine for pair in pairs) and not _repeats(pair.theirs for pair in pairs):
-        return Meeting(tuple(text for text in texts if text is not None))
+        return Overlap(tuple(text for text in texts if text is not None))
     return _solve_together(pairs)
 
 
-def _solve_together(pairs: Sequence[Pair]) -> Meeting | None:
-    """The same where a field stands in several segments, so that they depend on each other."""
+def _solve_together(pairs: Sequence[SegmentPair]) -> Overlap | None:
+    """Solve pairs that depend on each other, because a field occurs in several segments."""
     known: tuple[dict[str, Any], dict[str, Any]] = ({}, {})
     left = dict(enumerate(pairs))
     done: dict[int, str] = {}
@@ -122,17 +126,17 @@ def _solve_together(pairs: Sequence[Pair]) -> Meeting | None:
         settled = {number: _with_values(pair, known) for number, pair in left.items()}
         at = next((number for number, pair in settled.items() if _is_forced(pair)), None)
         if at is None:
-            # A time before its bucket: the bucket follows from it, and not the other way round.
+            # A time before its bucket: the bucket follows from the time.
             forced, at = False, min(left, key=lambda number: _is_bucket(left[number]))
         text = settled[at].text()
         if text is None:
-            # What follows from literals alone is a proof; what follows from a guess is not.
-            return None if forced else Meeting(None)
+            # A contradiction from literals alone is a proof; one from a guess is not.
+            return None if forced else Overlap(None)
         pair, done[at] = left.pop(at), text
         for segment, values in ((pair.mine, known[0]), (pair.theirs, known[1])):
             if segment.part is not None and not isinstance(segment.part.codec, BucketCodec):
                 values[segment.part.field] = segment.part.codec.decode(text[len(segment.literal) :])
-    return Meeting(tuple(done[number] for number in range(len(pairs))))
+    return Overlap(tuple(done[number] for number in range(len(pairs))))
 
 
 #: The shard at the end of a partition; no field can have this name.
@@ -141,20 +145,22 @@ _SHARD = TemplateField(
 )
 
 
-def _cut(side: KeyLayout | None) -> tuple[Segment, ...]:
-    if not isinstance(side, TemplateLayout):
+def _cut(layout: KeyLayout | None) -> tuple[Segment, ...]:
+    if not isinstance(layout, TemplateLayout):
         return ()
     return (
-        segments(side.template) if side.sharding is None else (*segments(side.template), Segment("", _SHARD))
+        segments(layout.template)
+        if layout.sharding is None
+        else (*segments(layout.template), Segment("", _SHARD))
     )
 
 
-def _is_bucket(pair: Pair) -> bool:
+def _is_bucket(pair: SegmentPair) -> bool:
     return any(isinstance(each.codec, BucketCodec) for each in (pair.mine, pair.theirs))
 
 
-def _with_values(pair: Pair, known: tuple[dict[str, Any], dict[str, Any]]) -> Pair:
-    return Pair(_settled(pair.mine, known[0]), _settled(pair.theirs, known[1]), pair.starts)
+def _with_values(pair: SegmentPair, known: tuple[dict[str, Any], dict[str, Any]]) -> SegmentPair:
+    return SegmentPair(_settled(pair.mine, known[0]), _settled(pair.theirs, known[1]), pair.starts)
 
 
 def _settled(segment: Segment, values: dict[str, Any]) -> Segment:
@@ -167,8 +173,8 @@ def _settled(segment: Segment, values: dict[str, Any]) -> Segment:
         return Segment("\x00")
 
 
-def _is_forced(pair: Pair) -> bool:
-    """Whether the pair leaves no choice: one side is fixed, so the other's value follows."""
+def _is_forced(pair: SegmentPair) -> bool:
+    """Say whether one segment is a literal, so that the other's value follows."""
     return not pair.starts and (pair.mine.part is None or pair.theirs.part is None)
 
 
@@ -177,29 +183,29 @@ def _repeats(parts: Any) -> bool:
     return any(count > 1 for count in fields.values())
 
 
-def _choices(place: Place, side: AttributeLayout) -> list[set[str] | None]:
-    """Return the texts that each native attribute can have, or None where that is no declared set."""
+def _choices(place: EntityKey, layout: AttributeLayout) -> list[set[str] | None]:
+    """Return the texts that each attribute can have; None where they are not a declared set."""
     found: list[set[str] | None] = []
-    for attribute in side.attributes:
+    for attribute in layout.attributes:
         annotation = place.plan.entity.model_fields[attribute.field].annotation
         try:
             codec = choose_codec(annotation, where=place.plan.name, field=attribute.field)
-        except DeclarationError:  # no type of a template, but a native attribute may have it
+        except DeclarationError:  # not a type for templates, but an attribute may have it
             found.append(None)
             continue
         found.append(set(codec.texts) if isinstance(codec, ChoiceCodec) else None)
     return found
 
 
-def shown(place: Place, texts: tuple[str, ...] | None) -> str:
-    """Return an example as the attributes of a key, or nothing when there is none."""
-    sides = [side for side in (place.path.partition, place.path.sort) if side is not None]
-    if texts is None or not all(isinstance(side, TemplateLayout) for side in sides):
+def shown(place: EntityKey, texts: tuple[str, ...] | None) -> str:
+    """Return an example as key attributes; empty without one."""
+    layouts = [layout for layout in (place.path.partition, place.path.sort) if layout is not None]
+    if texts is None or not all(isinstance(layout, TemplateLayout) for layout in layouts):
         return ""
     lines, at = [], 0
-    for side in sides:
-        assert isinstance(side, TemplateLayout)
-        size = len(place.partition if side is place.path.partition else place.sort)
-        lines.append(f"{side.attribute}={'#'.join(texts[at : at + size])}")
+    for layout in layouts:
+        assert isinstance(layout, TemplateLayout)
+        size = len(place.partition if layout is place.path.partition else place.sort)
+        lines.append(f"{layout.attribute}={'#'.join(texts[at : at + size])}")
         at += size
     return ", ".join(lines)

@@ -1,9 +1,8 @@
-"""Partitions that take all the traffic: constant, of few choices, or of the present time (ST201, ST202).
+"""Hot partitions: constant, of few values, or of the current time (ST201, ST202).
 
-DynamoDB gives each partition key 1,000 write and 3,000 read units a second, however large the table
-is. A key with `shards=` has been spread on purpose; a bucket of time alone only moves the traffic. A
-tenant in the key spreads the traffic by tenant, so what would be a warning is then a note; a key
-of nothing but the tenant is the usual design and is not remarked upon.
+DynamoDB gives each partition key 1,000 write and 3,000 read units a second. A key with `shards=` is not
+checked. A time bucket alone only moves the traffic. A tenant in the key distributes the traffic, so a
+finding is then a note; a key of the tenant alone is the usual design and is not reported.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from solotable.errors import DeclarationError
 from .findings import Finding, found
 
 _EACH = "1,000 WCU and 3,000 RCU a second"
-#: From so many partitions on, choices are no bottleneck.
+#: With this many partitions, choices are not a bottleneck.
 _MANY = 100
 
 
-def judge_partitions(plan: Plan) -> Iterator[Finding]:
-    """Judge how many partitions each key of an entity has."""
+def check_partitions(plan: Plan) -> Iterator[Finding]:
+    """Check the number of partitions of each key of an entity."""
     for path in plan.keys.values():
         if isinstance(path.partition, TemplateLayout) and path.partition.sharding is not None:
             continue
@@ -54,7 +53,7 @@ def _few(plan: Plan, path: AccessPath, count: int, fields: list[str], *, has_ten
         "ST201",
         "note" if has_tenant else "warning",
         f"{plan.name}.{path.name} puts all items{each} into {partitions}{by}, and a partition has {_EACH}; "
-        f"spread it with shards=8, cut it by time with a bucket as {{at:day}}, or add a field with many "
+        f"shard it with shards=8, add a time bucket such as {{at:day}}, or add a field with many "
         f"values to the partition key.",
         plan=plan,
     )
@@ -66,23 +65,23 @@ def _moving(plan: Plan, path: AccessPath, fields: list[str], *, has_tenant: bool
         "ST202",
         "note" if has_tenant else "warning",
         f"{plan.name}.{path.name} puts all items{each} of one time into the partition of "
-        f"{' and '.join(fields)}, so the present one takes every write ({_EACH}); spread it "
+        f"{' and '.join(fields)}, so the current one takes every write ({_EACH}); shard it "
         f"with shards=8, or add a field with many values.",
         plan=plan,
     )
 
 
 def _codecs(plan: Plan, path: AccessPath) -> dict[str, PartCodec | None]:
-    """Return the codec of every field of the partition key; None for a native one that has none."""
-    side = path.partition
-    if isinstance(side, TemplateLayout):
-        return {part.field: part.codec for part in side.template.parts if isinstance(part, TemplateField)}
+    """Return the codec of every field of the partition key; None for an attribute without one."""
+    layout = path.partition
+    if isinstance(layout, TemplateLayout):
+        return {part.field: part.codec for part in layout.template.parts if isinstance(part, TemplateField)}
     found_: dict[str, PartCodec | None] = {}
-    for field in side.fields:
+    for field in layout.fields:
         try:
             found_[field] = choose_codec(
                 plan.entity.model_fields[field].annotation, where=plan.name, field=field
             )
-        except DeclarationError:  # a number without a width, which a native key takes
+        except DeclarationError:  # a number without a width, which an attribute key allows
             found_[field] = None
     return found_

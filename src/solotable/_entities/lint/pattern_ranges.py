@@ -1,8 +1,8 @@
-"""The range of a pattern's queries, with the caller's values unknown, against the keys of other entities.
+"""The ranges that a pattern's queries read, compared with the keys of other entities.
 
-The queries of a pattern that have one shape (the same key, the same parts given, the same verb) are one
-range: a part that is the same in all of them is the pattern's own constant, any other may be anything
-that its codec gives. Ranges by since, until and the like are taken as the whole prefix they lie in.
+Queries with the same key, the same given parts and the same verb form one range. A part that is equal in
+all of them is a constant of the pattern; any other can have every value of its codec. Ranges by since,
+until and the like count as the whole prefix.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from solotable._entities.keys.templates import Template
 from solotable._entities.patterns.query import Query
 from solotable._values.lazy_dataclass import dataclass
 
-from .key_overlap import Meeting, Pair, Place, sides_meet, solve
+from .key_overlap import EntityKey, Overlap, SegmentPair, layouts_overlap, solve
 from .segments import Segment
 
-#: The ranges over a bucket of time that have two ends; the other one of `since` and `after` is now.
+#: Ranges over a time bucket that have two ends; `since` and `after` end now.
 _WITH_LOW_END = ("since", "after", "between")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
-    """What queries of one shape read: a partition, and a part of it."""
+class PatternRange:
+    """What similar queries of a pattern read: a partition, and a part of it."""
 
-    place: Place
-    #: The fields of the sort key that are given, and the verb of the range over the next, if any.
+    place: EntityKey
+    #: The given fields of the sort key, and the verb of the range over the next one, if any.
     given: frozenset[str]
     verb: str | None
     #: Values that are the same in every call.
@@ -39,44 +39,46 @@ class Reach:
 
     @property
     def described(self) -> str:
-        """The range as messages show it."""
-        side = self.place.path.sort
-        if side is None or not isinstance(side, TemplateLayout):
-            return "its whole partition" if side is None else "its range"
-        if self._is_exact(side):
-            return f"the sort key {side.template.text!r}"
-        prefix = _text_before(side.template, self.given) + self.start
+        """The range for messages."""
+        layout = self.place.path.sort
+        if layout is None or not isinstance(layout, TemplateLayout):
+            return "its whole partition" if layout is None else "its range"
+        if self._is_exact(layout):
+            return f"the sort key {layout.template.text!r}"
+        prefix = _text_before(layout.template, self.given) + self.start
         return f"what starts with {prefix!r}" if prefix else "its whole partition"
 
-    def meets(self, other: Place) -> Meeting | None:
-        """Say whether items under this key of another entity can lie in the range."""
-        pairs = sides_meet(self.place, other, "partition")
+    def meets(self, other: EntityKey) -> Overlap | None:
+        """Return how items of another entity's key can be in the range; None when they cannot."""
+        pairs = layouts_overlap(self.place, other, "partition")
         more = None if pairs is None else self._sorts(other)
         if pairs is None or more is None:
             return None
         if self.constants:
-            more = [Pair(self._fixed(pair.mine), pair.theirs, pair.starts) for pair in more]
-            pairs = [Pair(self._fixed(pair.mine), pair.theirs) for pair in pairs]
+            more = [SegmentPair(self._fixed(pair.mine), pair.theirs, pair.starts) for pair in more]
+            pairs = [SegmentPair(self._fixed(pair.mine), pair.theirs) for pair in pairs]
         return solve([*pairs, *more])
 
-    def _sorts(self, other: Place) -> list[Pair] | None:
+    def _sorts(self, other: EntityKey) -> list[SegmentPair] | None:
         my = self.place.path.sort
         if not isinstance(my, TemplateLayout) or not isinstance(other.path.sort, TemplateLayout):
-            return []  # no sort key, or a native one, whose values can be anything
+            return []  # no sort key, or one of plain attributes, which can have any value
         own, others = self.place.sort, other.sort
         if self._is_exact(my):
             return (
-                [Pair(*both) for both in zip(own, others, strict=True)] if len(own) == len(others) else None
+                [SegmentPair(*both) for both in zip(own, others, strict=True)]
+                if len(own) == len(others)
+                else None
             )
         last = next(n for n, each in enumerate(own) if each.part and each.part.field not in self.given)
         if last >= len(others):
             return None
-        pairs = [Pair(*both) for both in zip(own[:last], others[:last], strict=True)]
-        pairs.append(Pair(Segment(own[last].literal + self.start), others[last], starts=True))
-        return pairs + [Pair(Segment(""), each, starts=True) for each in others[last + 1 :]]
+        pairs = [SegmentPair(*both) for both in zip(own[:last], others[:last], strict=True)]
+        pairs.append(SegmentPair(Segment(own[last].literal + self.start), others[last], starts=True))
+        return pairs + [SegmentPair(Segment(""), each, starts=True) for each in others[last + 1 :]]
 
-    def _is_exact(self, side: TemplateLayout) -> bool:
-        return self.verb is None and self.given >= set(side.fields)
+    def _is_exact(self, layout: TemplateLayout) -> bool:
+        return self.verb is None and self.given >= set(layout.fields)
 
     def _fixed(self, segment: Segment) -> Segment:
         part = segment.part
@@ -85,18 +87,18 @@ class Reach:
         return Segment(segment.literal + part.codec.encode(self.constants[part.field]))
 
 
-def reaches(queries: Sequence[Query[Any]]) -> list[Reach]:
-    """Return the ranges of a pattern's queries, one for every shape."""
-    shapes: dict[Any, list[Query[Any]]] = {}
+def ranges_of(queries: Sequence[Query[Any]]) -> list[PatternRange]:
+    """Return the ranges of a pattern's queries, one for all queries that are alike."""
+    by_form: dict[Any, list[Query[Any]]] = {}
     for query in queries:
         bound = query.sort_range
         key = (query.plan.table.name, query.plan.tag, query.path.name)
-        shape = (key, frozenset(query.arguments), bound and (bound.verb, bound.field))
-        shapes.setdefault(shape, []).append(query)
-    return [_reach(alike) for alike in shapes.values()]
+        form = (key, frozenset(query.arguments), bound and (bound.verb, bound.field))
+        by_form.setdefault(form, []).append(query)
+    return [_range_of(alike) for alike in by_form.values()]
 
 
-def _reach(alike: Sequence[Query[Any]]) -> Reach:
+def _range_of(alike: Sequence[Query[Any]]) -> PatternRange:
     first = alike[0]
     constants = {
         name: value
@@ -111,8 +113,8 @@ def _reach(alike: Sequence[Query[Any]]) -> Reach:
     ):
         sort = first.path.sort
         start = sort.template.encode(bound.field, bound.values[0]) if isinstance(sort, TemplateLayout) else ""
-    return Reach(
-        place=Place(first.plan, first.path),
+    return PatternRange(
+        place=EntityKey(first.plan, first.path),
         given=_given(first),
         verb=None if bound is None else bound.verb,
         constants=constants,
@@ -122,7 +124,7 @@ def _reach(alike: Sequence[Query[Any]]) -> Reach:
 
 
 def unserved(query: Query[Any]) -> str | None:
-    """Say why a key cannot serve a query, or None when it can."""
+    """Return why a key cannot serve a query; None when it can."""
     path, given = query.path, _given(query)
     missing = [name for name in path.partition.fields if name not in given]
     bucket = path.partition.bucket if isinstance(path.partition, TemplateLayout) else None
@@ -132,7 +134,7 @@ def unserved(query: Query[Any]) -> str | None:
             or query.sort_range.field != bucket
             or query.sort_range.verb not in _WITH_LOW_END
         ):
-            return f"{path.owner}.{path.name} is kept in buckets of {bucket} and needs a range of it"
+            return f"{path.owner}.{path.name} is stored in time buckets of {bucket} and needs a range of it"
         missing.remove(bucket)
     if missing:
         return f"{path.owner}.{path.name} needs {' and '.join(missing)} for its partition"
@@ -142,13 +144,17 @@ def unserved(query: Query[Any]) -> str | None:
     if late:
         return f"{late[0]} is given without {opened}, which comes before it in {path.owner}.{path.name}"
     if query.sort_range is not None and opened != query.sort_range.field:
-        there = f"the first open part is {opened!r}" if opened else "no part of the sort key is open"
-        return f"{query.sort_range.verb}({query.sort_range.field}=...) goes over another part: {there}"
+        there = (
+            f"the first part that is not given is {opened!r}"
+            if opened
+            else "every part of the sort key is given"
+        )
+        return f"{query.sort_range.verb}({query.sort_range.field}=...) is a range of another part: {there}"
     return None
 
 
 def _given(query: Query[Any]) -> frozenset[str]:
-    """Return the parts that have a value: the caller's, and the tenant, which a store's scope gives."""
+    """Return the parts that have a value: the arguments, and the tenant of the scope."""
     tenant = query.plan.tenant
     return frozenset((*query.arguments, *([tenant] if tenant else [])))
 

@@ -1,6 +1,6 @@
-"""Named patterns: served by their key, reading their own items only, and said what they are for.
+"""Check patterns: a key serves them, they read their own items only, they have a docstring.
 
-ST102, ST303, ST501, ST502 and ST902. Patterns are called with samples; they build queries and send none.
+ST102, ST303, ST501, ST502 and ST902. Patterns are called with samples; no query is sent.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from solotable._expressions.evaluate import paths_of
 from solotable.errors import DataError, DeclarationError
 
 from .findings import Finding, found
-from .key_overlap import Place, shown
-from .keys import places
-from .pattern_ranges import Reach, reaches, unserved
+from .key_overlap import EntityKey, shown
+from .keys import entity_keys
+from .pattern_ranges import PatternRange, ranges_of, unserved
 from .sample_arguments import CannotSample, samples
 
 _FETCHED_AT_ONCE = 100
 
 
-def judge_patterns(plan: Plan, by_index: Mapping[str | None, list[Place]]) -> Iterator[Finding]:
-    """Judge every pattern of an entity."""
+def check_patterns(plan: Plan, by_index: Mapping[str | None, list[EntityKey]]) -> Iterator[Finding]:
+    """Check every pattern of an entity."""
     for pattern in plan.patterns.values():
         if not pattern.summary:
             yield found(
                 "ST502",
                 "note",
-                f"{plan.name}.{pattern.name} has no docstring, so the list of patterns says nothing of it; "
-                f"write one line on what it gives.",
+                f"{plan.name}.{pattern.name} has no docstring, so the list of patterns does not describe it; "
+                f"write one line on what it returns.",
                 plan=plan,
                 at=pattern.function,
             )
         yield from _check(plan, pattern, by_index)
 
 
-def _check(plan: Plan, pattern: Pattern, by_index: Mapping[str | None, list[Place]]) -> Iterator[Finding]:
+def _check(plan: Plan, pattern: Pattern, by_index: Mapping[str | None, list[EntityKey]]) -> Iterator[Finding]:
     name = f"{plan.name}.{pattern.name}"
     try:
         queries = _queries(plan, pattern)
-    except _Unserved as refused:
+    except _Unserved as error:
         yield found(
             "ST501",
             "error",
-            f"{name} cannot be served ({_sentence(refused)}); {_closest(plan, pattern)}.",
+            f"{name} cannot be served ({_sentence(error)}); {_closest(plan, pattern)}.",
             plan=plan,
             at=pattern.function,
         )
@@ -59,10 +59,12 @@ def _check(plan: Plan, pattern: Pattern, by_index: Mapping[str | None, list[Plac
         yield _unproved(plan, pattern, f"it raised {type(error).__name__}: {_sentence(error)}")
         return
     try:
-        ranges = reaches(queries)
-        yield from [each for reach in ranges for each in _overreach(plan, pattern, reach, by_index)]
-    except DataError as refused:
-        yield _unproved(plan, pattern, _sentence(refused))
+        ranges = ranges_of(queries)
+        yield from [
+            each for pattern_range in ranges for each in _overreach(plan, pattern, pattern_range, by_index)
+        ]
+    except DataError as error:
+        yield _unproved(plan, pattern, _sentence(error))
         return
     yield from _fetches(name, pattern, ranges)
 
@@ -77,9 +79,9 @@ def _queries(plan: Plan, pattern: Pattern) -> list[Query[Any]]:
     for arguments in samples(pattern, plan):
         try:
             query = bound(**arguments)
-        except (DataError, DeclarationError) as refused:
-            raise _Unserved(str(refused)) from refused
-        reason = unserved(query) or _unjudged(query)
+        except (DataError, DeclarationError) as error:
+            raise _Unserved(str(error)) from error
+        reason = unserved(query) or _unfiltered(query)
         if reason is not None:
             raise _Unserved(reason)
         queries.append(query)
@@ -87,37 +89,37 @@ def _queries(plan: Plan, pattern: Pattern) -> list[Query[Any]]:
 
 
 def _overreach(
-    owner: Plan, pattern: Pattern, reach: Reach, by_index: Mapping[str | None, list[Place]]
+    owner: Plan, pattern: Pattern, pattern_range: PatternRange, by_index: Mapping[str | None, list[EntityKey]]
 ) -> Iterator[Finding]:
-    plan = reach.place.plan
+    plan = pattern_range.place.plan
     if plan.table is not owner.table:
-        by_index = places(plan.table)  # a pattern may give the query of another table's entity
-    for other in by_index.get(reach.place.index, []):
-        if other.plan is plan or (meeting := reach.meets(other)) is None:
+        by_index = entity_keys(plan.table)  # a pattern may return the query of another table's entity
+    for other in by_index.get(pattern_range.place.index, []):
+        if other.plan is plan or (overlap := pattern_range.meets(other)) is None:
             continue
-        example = f" ({key})" if (key := shown(other, meeting.texts)) else ""
+        example = f" ({key})" if (key := shown(other, overlap.texts)) else ""
         yield found(
             "ST102",
             "error",
-            f"{owner.name}.{pattern.name} reads {reach.described}, which reaches "
+            f"{owner.name}.{pattern.name} reads {pattern_range.described}, which reaches "
             f"{other.plan.name}.{other.path.name}{example}: those items are paid for and dropped; give "
-            f"{plan.name} a prefix or a partition of its own, or read both with "
-            f"db.collection({_together(reach.place, other)}, ...).",
+            f"{plan.name} its own prefix or partition, or read both with "
+            f"db.collection({_together(pattern_range.place, other)}, ...).",
             plan=owner,
             at=pattern.function,
         )
 
 
-def _together(one: Place, other: Place) -> str:
-    """Name both for a collection, of which the one with the shorter key is the root."""
+def _together(one: EntityKey, other: EntityKey) -> str:
+    """Return both names for a collection; the entity with the shorter key is the root."""
     first, second = sorted((one, other), key=lambda place: len(place.path.parts))
     return f"{first.plan.name}, {second.plan.name}"
 
 
-def _fetches(name: str, pattern: Pattern, ranges: list[Reach]) -> Iterator[Finding]:
-    """Say which indexes hold too little of the rows, so that each is fetched from the table."""
-    for reach in ranges:
-        query, index = reach.queries[0], reach.place.path.index
+def _fetches(name: str, pattern: Pattern, ranges: list[PatternRange]) -> Iterator[Finding]:
+    """Find indexes that lack attributes of the rows, so that each row is fetched from the table."""
+    for pattern_range in ranges:
+        query, index = pattern_range.queries[0], pattern_range.place.path.index
         if index is None or (held := _held(query)) is None:
             continue
         fields = query.plan.attributes if query.view is None else query.view.model_fields
@@ -136,24 +138,22 @@ def _fetches(name: str, pattern: Pattern, ranges: list[Reach]) -> Iterator[Findi
             return
 
 
-def _unjudged(query: Query[Any]) -> str | None:
-    """Say which attribute of the filter the index lacks, or is its key, or None when all can be judged."""
+def _unfiltered(query: Query[Any]) -> str | None:
+    """Return why DynamoDB cannot evaluate the filter on the index; None when it can."""
     if query.filter is None:
         return None
     held = _held(query)
     for place in paths_of(query.filter):
         attribute = str(place[0])
         if attribute in query.path.names:
-            return (
-                f"its condition is on the key attribute {attribute!r}, which DynamoDB takes only in the key"
-            )
+            return f"its condition is on the key attribute {attribute!r}, which only a key condition may have"
         if held is not None and attribute not in held:
             return f"its condition is on {attribute!r}, which its index does not hold"
     return None
 
 
 def _held(query: Query[Any]) -> set[str] | None:
-    """Return the attributes that the query's index holds, or None when it holds all."""
+    """Return the attributes of the query's index; None for all."""
     table, path = query.plan.table, query.path
     if path.index is None or path.index.projection == "ALL":
         return None
@@ -162,7 +162,7 @@ def _held(query: Query[Any]) -> set[str] | None:
 
 
 def _closest(plan: Plan, pattern: Pattern) -> str:
-    """Name the key whose parts are most like the pattern's parameters."""
+    """Describe the key whose parts are closest to the pattern's parameters."""
     wanted = [parameter.name for parameter in pattern.parameters]
 
     def likeness(name: str) -> tuple[int, int, float]:

@@ -1,7 +1,6 @@
-"""Arguments for patterns: two different values for every parameter, from its type.
+"""Sample arguments for patterns: two different values for every parameter, by its type.
 
-A pattern is asked for its query with both, so that what differs is known to come from the caller and
-what stays is known to be the pattern's own. Nothing is sent, and nothing is drawn at random.
+A pattern is called with both: parts of its query that differ come from the caller, others are constants.
 """
 
 from __future__ import annotations
@@ -21,18 +20,18 @@ from solotable._entities.declare.annotations import arms_of, bare
 from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.pattern import Pattern
 
-#: How many choices of one parameter are tried, as a pattern may go different ways for each.
+#: The most choices of one parameter to try; a pattern may branch on each.
 _MOST_CHOICES = 16
 _MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 class CannotSample(Exception):
-    """There is no sample for a parameter; the text says why."""
+    """A parameter has no sample; the text says why."""
 
 
 def samples(pattern: Pattern, plan: Plan) -> Iterator[dict[str, Any]]:
-    """Yield arguments by name: each way to call the pattern twice, with other values the second time."""
+    """Yield arguments by name: each way to call the pattern twice, with different values."""
     wanted = [each for each in pattern.parameters if each.kind not in _VARIADIC]
     types = {each.name: _type_of(each, pattern, plan) for each in wanted}
     pairs = {name: _two(kind, name) for name, kind in types.items()}
@@ -66,7 +65,7 @@ def _type_of(parameter: inspect.Parameter, pattern: Pattern, plan: Plan) -> Any:
         raise CannotSample(
             f"the type of its parameter {parameter.name!r} cannot be read: {parameter.annotation}"
         ) from None
-    # A plain str for a field of choices: any text but those is refused by the field's codec.
+    # A plain str for a field of choices: the field's codec rejects any other text.
     if bare(kind, ())[0] is str and info is not None and _choices(info.annotation):
         return info.annotation
     return kind
@@ -86,7 +85,7 @@ def _two(kind: Any, name: str) -> tuple[Any, Any]:
         return [one], [other]
     found = _PLAIN.get(plain) if isinstance(plain, type) else None
     if found is None:
-        raise CannotSample(f"there is no sample of {kind!r} for its parameter {name!r}")
+        raise CannotSample(f"its parameter {name!r} has no sample of type {kind!r}")
     return found if plain is not str else (f"{name}-one", f"{name}-two")
 
 

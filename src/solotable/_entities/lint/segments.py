@@ -1,9 +1,8 @@
-"""Segments of keys as sets of texts: can two be the same, can one start with a text, and with which?
+"""Segments of keys: find a text that two segments share, or that starts with a given text.
 
-A template is cut at `#`. Each segment is a literal, or a literal and then one field's value; values
-hold no `#`, so two keys are equal exactly when they have as many segments and each pair is equal. The
-answers are examples, so that a finding can show the key it is about. They are exact for every codec of
-`codec`; a codec that is not known here must be taught, or it is refused.
+A template is cut at `#`. A segment is a literal, or a literal and one field's value. Values contain no `#`,
+so two keys are equal exactly when their segments are. Results are examples, exact for every codec of
+`keys.codecs`; an unknown codec raises NotImplementedError.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _HEX = "0123456789abcdef"
 _UUID = "00000000-0000-0000-0000-000000000000"
 _TIMES = ("date", "timestamp", "bucket")
 _MIDNIGHT = {13: "T00", 20: "T00:00:00Z", 24: "T00:00:00.000Z", 27: "T00:00:00.000000Z"}
-#: What stands for any text in examples.
+#: An example of a str.
 _TEXT = "x"
 
 
@@ -54,7 +53,7 @@ def segments(template: Template) -> tuple[Segment, ...]:
 
 
 def contains(codec: PartCodec, text: str) -> bool:
-    """Whether the codec gives this text for some value."""
+    """Say whether the codec returns this text for some value."""
     if codec.choices is not None:
         return text in codec.choices
     try:
@@ -64,8 +63,8 @@ def contains(codec: PartCodec, text: str) -> bool:
     return True
 
 
-def meet(one: Segment, other: Segment) -> str | None:
-    """Return a text that both segments can have, or None when there is none."""
+def overlap(one: Segment, other: Segment) -> str | None:
+    """Return a text that both segments can have; None when none exists."""
     if len(one.literal) > len(other.literal):
         one, other = other, one
     if not other.literal.startswith(one.literal):
@@ -75,7 +74,7 @@ def meet(one: Segment, other: Segment) -> str | None:
 
 
 def begin(segment: Segment, start: str) -> str | None:
-    """Return a text of the segment that starts with this text, or None when there is none."""
+    """Return a text of the segment that starts with this one; None when none exists."""
     if segment.literal.startswith(start):
         return example(segment)
     if segment.codec is None or not start.startswith(segment.literal):
@@ -92,7 +91,7 @@ def example(segment: Segment) -> str:
 
 
 def complete(codec: PartCodec, start: str) -> str | None:
-    """Return a text of the codec that starts with this one, or None when there is none."""
+    """Return a text of the codec that starts with this one; None when none exists."""
     if codec.choices is not None:
         return next((text for text in codec.choices if text.startswith(start)), None)
     candidates: Iterator[str] = iter((start + _filler(codec, start)[len(start) :],))
@@ -102,7 +101,7 @@ def complete(codec: PartCodec, start: str) -> str | None:
 
 
 def _filler(codec: PartCodec, start: str) -> str:
-    """Return a text of the right length, whose end fits behind every start that can be completed."""
+    """Return a text of the right length, whose end completes every possible start."""
     match codec.kind:
         case "text":
             return start or _TEXT
@@ -143,18 +142,18 @@ def _value(one: PartCodec | None, between: str, other: PartCodec | None) -> str 
         return complete(one, between)
     if one.kind == "text":
         return between + (complete(other, "") or "")
-    return _shaped(one, between, other)
+    return _fixed_form(one, between, other)
 
 
-def _shaped(one: PartCodec, between: str, other: PartCodec) -> str | None:
-    """The same for two codecs whose texts have a shape: fixed widths, or pairs of hexadecimal digits."""
+def _fixed_form(one: PartCodec, between: str, other: PartCodec) -> str | None:
+    """Do the same for two codecs of fixed width, or of hexadecimal digits."""
     size = len(between)
     if one.kind == "hex" and other.kind == "hex":
         return between if contains(one, between) else None
     if one.width is not None and other.width is not None and one.width != size + other.width:
         return None
     if one.kind in _TIMES:
-        # Not every text of the shape is a day, so the days of one year are tried.
+        # Not every text of digits is a date, so the days of one year are tried.
         texts = (text for text in _moments(one, between) if contains(one, text))
         return next((text for text in texts if contains(other, text[size:])), None)
     width = one.width if one.width is not None else size + (other.width or 0)
@@ -171,9 +170,9 @@ def _shaped(one: PartCodec, between: str, other: PartCodec) -> str | None:
 
 
 def _classes(codec: PartCodec, width: int = 0) -> list[tuple[str, ...]]:
-    """Return the characters that each place of a codec's texts can have, once for every sign.
+    """Return the characters at each position of a codec's texts, once for every sign.
 
-    `width` is for hexadecimal digits, which have none of their own.
+    `width` is for hexadecimal digits, whose codec has none.
     """
     if isinstance(codec, DigitsCodec):
         return _signed((_DIGIT,) * codec.digits, signed=codec.signed)

@@ -1,7 +1,4 @@
-"""Indexes and attributes as they are kept: unused, absent, reserved or nested.
-
-ST301, ST302, ST401 and ST402. What a pattern needs of an index is judged with the pattern.
-"""
+"""Unused indexes, absent index keys, reserved names and nested values (ST301, ST302, ST401, ST402)."""
 
 from __future__ import annotations
 
@@ -12,15 +9,15 @@ from solotable._entities.declare.table import Table
 from solotable._expressions.syntax.reserved_words import RESERVED
 
 from .findings import Finding, found
-from .key_overlap import Place
+from .key_overlap import EntityKey
 
 _NESTED = ("L", "M")
-#: With so many entities, one that nests is an exception worth a word.
+#: With this many entities, a single one with nested values is reported.
 _ENOUGH = 3
 
 
-def judge_indexes(table: Table, by_index: Mapping[str | None, list[Place]]) -> Iterator[Finding]:
-    """Find indexes that nobody uses, and index keys that an item may lack."""
+def check_indexes(table: Table, by_index: Mapping[str | None, list[EntityKey]]) -> Iterator[Finding]:
+    """Find indexes that no entity uses, and index keys that an item may lack."""
     declared = {index: [each for each in places if not each.implied] for index, places in by_index.items()}
     for index in table.indexes.values():
         if not declared.get(index.name):
@@ -45,22 +42,22 @@ def judge_indexes(table: Table, by_index: Mapping[str | None, list[Place]]) -> I
             )
 
 
-def judge_attributes(plan: Plan) -> Iterator[Finding]:
-    """Find names on the wire that expressions written elsewhere must alias."""
+def check_attributes(plan: Plan) -> Iterator[Finding]:
+    """Find attribute names that expressions of other programs must alias."""
     words = [attribute.wire for attribute in plan.attributes.values() if attribute.wire.upper() in RESERVED]
     if words:
         yield found(
             "ST401",
             "note",
-            f"{plan.name} keeps {', '.join(words)}, which DynamoDB reserves: the library aliases them, other "
-            f"programs must write #name; rename them on the wire with Attr(...) if such programs read the "
-            f"table.",
+            f"{plan.name} stores {', '.join(words)}, which DynamoDB reserves: the library aliases them, "
+            f"other programs must write #name; give them other attribute names with Attr(...) if such "
+            f"programs read the table.",
             plan=plan,
         )
 
 
-def judge_nesting(table: Table) -> Iterator[Finding]:
-    """Find nested values where the table, or all others in it, have none."""
+def check_nesting(table: Table) -> Iterator[Finding]:
+    """Find nested values in a flat table, or in the only entity that has them."""
     nested = {
         plan.tag: [each.field for each in plan.attributes.values() if each.kind in _NESTED]
         for plan in table.plans.values()
@@ -73,7 +70,7 @@ def judge_nesting(table: Table) -> Iterator[Finding]:
         yield found(
             "ST402",
             "warning" if table.flat else "note",
-            f"{plan.name} keeps nested values in {', '.join(nested[tag])} although {why}; make them items or "
-            f"attributes of their own, or one text with Json().",
+            f"{plan.name} stores nested values in {', '.join(nested[tag])} although {why}; make them "
+            f"separate items or attributes, or one string with Json().",
             plan=plan,
         )

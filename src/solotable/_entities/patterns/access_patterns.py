@@ -1,7 +1,6 @@
-"""The access-pattern table: what each pattern asks, along which index, and what a read of it costs.
+"""The access-pattern table: the key condition, index and cost of each pattern, for reports.
 
-Patterns are called with stand-ins, so a key condition is shown with `{names}` where arguments go. It is
-a description for people; requests are made by the flows.
+Patterns are called with samples, so a key condition shows `{names}` in place of arguments.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ from solotable._values.lazy_dataclass import dataclass
 
 from .pattern import BoundPattern, Pattern
 from .query import Query
-from .samples import argument_types, shown_type, stand_in
+from .samples import argument_types, sample, shown_type
 
-_NATIVE = {"since": ">=", "after": ">", "until": "<=", "before": "<"}
+_OPERATORS = {"since": ">=", "after": ">", "until": "<=", "before": "<"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +52,12 @@ def access_patterns(tables: Iterable[Table]) -> list[AccessPattern]:
 
 
 def access_pattern(plan: Plan, pattern: Pattern) -> AccessPattern:
-    """Describe one pattern; one that stand-ins cannot get through says why in its key condition."""
+    """Describe one pattern; the key condition says why a pattern cannot be described."""
     try:
         kinds = argument_types(plan.entity, pattern)
         query, symbols = _symbolic(plan, pattern, kinds)
-    except Exception as refused:  # noqa: BLE001  # a pattern is the user's own code, and may raise anything
-        return _unshown(plan, pattern, refused)
+    except Exception as error:  # noqa: BLE001  # a pattern is the user's code and may raise anything
+        return _undescribed(plan, pattern, error)
     path, index = query.path, query.path.index
     filters = () if query.filter is None else tuple(dict.fromkeys(str(p[0]) for p in paths_of(query.filter)))
     return AccessPattern(
@@ -76,7 +75,11 @@ def access_pattern(plan: Plan, pattern: Pattern) -> AccessPattern:
 
 
 def key_condition(
-    path: AccessPath, symbols: Mapping[str, Any], bound: SortRange | None = None, *, tenant: str | None = None
+    path: AccessPath,
+    symbols: Mapping[str, Any],
+    sort_range: SortRange | None = None,
+    *,
+    tenant: str | None = None,
 ) -> str:
     """Return a key condition with values as given, and `{field}` for the tenant."""
     given = dict(symbols)
@@ -89,17 +92,17 @@ def key_condition(
     else:
         terms = [_equals(path.partition, given)]
     if path.sort is not None:
-        terms.append(_within(path.sort, given, bound))
+        terms.append(_within(path.sort, given, sort_range))
     return " AND ".join(term for term in terms if term)
 
 
 def _symbolic(plan: Plan, pattern: Pattern, kinds: Mapping[str, Any]) -> tuple[Query[Any], dict[str, Any]]:
-    """Call a pattern twice and tell by what changed which key parts are arguments and which are fixed."""
+    """Call a pattern twice; the key parts that change are arguments, the others are constants."""
     rounds: list[tuple[dict[str, Any], Query[Any]]] = []
     wanted = [each for each in pattern.parameters if each.default is each.empty]
     for other in (False, True):
         values = {
-            each.name: stand_in(kinds[each.name], each.name, number, other=other)
+            each.name: sample(kinds[each.name], each.name, number, other=other)
             for number, each in enumerate(wanted)
             if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)
         }
@@ -126,7 +129,7 @@ def _symbolic(plan: Plan, pattern: Pattern, kinds: Mapping[str, Any]) -> tuple[Q
 
 
 class _Symbol(str):
-    """A text that is shown as it is, in place of a value."""
+    """A text that is shown unchanged in place of a value."""
 
     __slots__ = ()
 
@@ -143,66 +146,68 @@ def _value(template: Template, field: str, value: Any) -> str:
     return template.encode(field, value)
 
 
-def _equals(side: TemplateLayout | AttributeLayout, given: Mapping[str, Any]) -> str:
-    if isinstance(side, TemplateLayout):
-        shard = "" if side.sharding is None else "#{shard}"
-        return f"{side.attribute} = {_text(side.template, side.template.parts, given)}{shard}"
-    return " AND ".join(f"{each.wire} = {_plain(given[each.field])}" for each in side.attributes)
+def _equals(layout: TemplateLayout | AttributeLayout, given: Mapping[str, Any]) -> str:
+    if isinstance(layout, TemplateLayout):
+        shard = "" if layout.sharding is None else "#{shard}"
+        return f"{layout.attribute} = {_text(layout.template, layout.template.parts, given)}{shard}"
+    return " AND ".join(f"{each.wire} = {_plain(given[each.field])}" for each in layout.attributes)
 
 
-def _within(side: TemplateLayout | AttributeLayout, given: Mapping[str, Any], bound: SortRange | None) -> str:
-    if isinstance(side, AttributeLayout):
-        return _native(side, given, bound)
-    template = side.template
+def _within(
+    layout: TemplateLayout | AttributeLayout, given: Mapping[str, Any], sort_range: SortRange | None
+) -> str:
+    if isinstance(layout, AttributeLayout):
+        return _attribute_range(layout, given, sort_range)
+    template = layout.template
     missing = template.next_field(given)
-    if bound is None and missing is None:
-        return _equals(side, given)
+    if sort_range is None and missing is None:
+        return _equals(layout, given)
     parts: list[str | TemplateField] = []
     for part in template.parts:
         if isinstance(part, TemplateField) and part.field == missing:
             break
         parts.append(part)
     prefix = _text(template, parts, given)
-    if bound is None:
-        return f'begins_with({side.attribute}, "{prefix}")' if prefix else ""
-    marks = [prefix + _value(template, bound.field, value) for value in bound.values]
-    return _range(side.attribute, prefix, bound, marks)
+    if sort_range is None:
+        return f'begins_with({layout.attribute}, "{prefix}")' if prefix else ""
+    ends = [prefix + _value(template, sort_range.field, value) for value in sort_range.values]
+    return _range(layout.attribute, prefix, sort_range, ends)
 
 
-def _range(attribute: str, prefix: str, bound: SortRange, marks: list[str]) -> str:
-    # As the key itself does it: `X$` is the last of everything that is `X` or starts with `X#`.
+def _range(attribute: str, prefix: str, sort_range: SortRange, ends: list[str]) -> str:
+    # As the key layout does: `X$` is the upper bound of `X` and of all `X#...`.
     last = f'"{prefix[:-1]}$"' if prefix.endswith("#") else f'the last "{prefix}..."'
-    match bound.verb:
+    match sort_range.verb:
         case "starts_with":
-            return f'begins_with({attribute}, "{marks[0]}")'
+            return f'begins_with({attribute}, "{ends[0]}")'
         case "since":
-            return (
-                f'{attribute} BETWEEN "{marks[0]}" AND {last}' if prefix else f'{attribute} >= "{marks[0]}"'
-            )
+            return f'{attribute} BETWEEN "{ends[0]}" AND {last}' if prefix else f'{attribute} >= "{ends[0]}"'
         case "after":
             return (
-                f'{attribute} BETWEEN "{marks[0]}$" AND {last}' if prefix else f'{attribute} >= "{marks[0]}$"'
+                f'{attribute} BETWEEN "{ends[0]}$" AND {last}' if prefix else f'{attribute} >= "{ends[0]}$"'
             )
         case "until":
-            high = f'"{marks[0]}$"'
+            high = f'"{ends[0]}$"'
         case "before":
-            high = f'the last before "{marks[0]}"'
+            high = f'the last before "{ends[0]}"'
         case _:
-            return f'{attribute} BETWEEN "{marks[0]}" AND "{marks[1]}$"'
+            return f'{attribute} BETWEEN "{ends[0]}" AND "{ends[1]}$"'
     return f'{attribute} BETWEEN "{prefix}" AND {high}' if prefix else f"{attribute} <= {high}"
 
 
-def _native(side: AttributeLayout, given: Mapping[str, Any], bound: SortRange | None) -> str:
-    terms = [f"{each.wire} = {_plain(given[each.field])}" for each in side.attributes if each.field in given]
-    if bound is not None:
-        wire = next(each.wire for each in side.attributes if each.field == bound.field)
-        values = [_plain(value) for value in bound.values]
-        if bound.verb == "between":
+def _attribute_range(layout: AttributeLayout, given: Mapping[str, Any], sort_range: SortRange | None) -> str:
+    terms = [
+        f"{each.wire} = {_plain(given[each.field])}" for each in layout.attributes if each.field in given
+    ]
+    if sort_range is not None:
+        wire = next(each.wire for each in layout.attributes if each.field == sort_range.field)
+        values = [_plain(value) for value in sort_range.values]
+        if sort_range.verb == "between":
             terms.append(f"{wire} BETWEEN {values[0]} AND {values[1]}")
-        elif bound.verb == "starts_with":
+        elif sort_range.verb == "starts_with":
             terms.append(f"begins_with({wire}, {values[0]})")
         else:
-            terms.append(f"{wire} {_NATIVE[bound.verb]} {values[0]}")
+            terms.append(f"{wire} {_OPERATORS[sort_range.verb]} {values[0]}")
     return " AND ".join(terms)
 
 
@@ -230,7 +235,7 @@ def _projection(plan: Plan, query: Query[Any]) -> str:
 
 
 def _fetches(plan: Plan, query: Query[Any]) -> bool:
-    """Whether the index lacks what the rows need, so that the items are fetched from the table."""
+    """Say whether the index lacks attributes of the rows, so that items are fetched from the table."""
     index = query.path.index
     if index is None or index.projection == "ALL":
         return False
@@ -241,7 +246,7 @@ def _fetches(plan: Plan, query: Query[Any]) -> bool:
 
 
 def _cost(plan: Plan, query: Query[Any], symbols: Mapping[str, Any]) -> str:
-    """Say what a read costs before anything is known of the items."""
+    """Describe the cost of a read without knowing the items."""
     rate = "1 RCU" if query.consistently else "0.5 RCU"
     fields = {*symbols, *([plan.tenant] if plan.tenant else [])}
     one = query.path.index is None and query.sort_range is None and fields >= set(query.path.parts)
@@ -254,26 +259,26 @@ def _cost(plan: Plan, query: Query[Any], symbols: Mapping[str, Any]) -> str:
 
 
 def _queries(query: Query[Any], given: Mapping[str, Any]) -> str:
-    """Say how many queries it is, where it is more than one."""
-    side = query.path.partition
-    if not isinstance(side, TemplateLayout):
+    """Describe the number of queries, if there is more than one."""
+    layout = query.path.partition
+    if not isinstance(layout, TemplateLayout):
         return ""
     texts = []
-    if side.sharding is not None and not set(side.sharding.fields) <= {*given, query.plan.tenant}:
-        texts.append(f"{max(side.sharding.shards, side.sharding.was or 0)} queries")
-    if side.bucket is not None and side.bucket not in given:
+    if layout.sharding is not None and not set(layout.sharding.fields) <= {*given, query.plan.tenant}:
+        texts.append(f"{max(layout.sharding.shards, layout.sharding.was or 0)} queries")
+    if layout.bucket is not None and layout.bucket not in given:
         texts.append("for each bucket" if texts else "a query for each bucket")
     return " ".join(texts)
 
 
-def _unshown(plan: Plan, pattern: Pattern, refused: Exception) -> AccessPattern:
+def _undescribed(plan: Plan, pattern: Pattern, error: Exception) -> AccessPattern:
     arguments = tuple(str(each) for each in pattern.parameters)
     return AccessPattern(
         name=f"{plan.name}.{pattern.name}",
         table=plan.table.name,
         arguments=arguments,
         index=None,
-        key_condition=f"(not shown: {' '.join(str(refused).split()) or type(refused).__name__})",
+        key_condition=f"(not shown: {' '.join(str(error).split()) or type(error).__name__})",
         direction="",
         projection="",
         filters=(),

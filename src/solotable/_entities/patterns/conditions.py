@@ -1,8 +1,7 @@
 """Conditions as users write them: `lambda s: (s.order > 3) & s.name.startswith("R")`.
 
-The lambda is typed over the entity, so a type checker judges it; it is run once over a recording
-proxy that builds the expression tree. A recorded condition has no truth: `and`, `or`, `not` and
-`in` are refused with what to write instead.
+The lambda is typed over the entity. It runs once over a recorder that builds the expression tree. A
+recorded condition has no truth value: `and`, `or`, `not` and `in` raise an error that says what to write.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from solotable._expressions.check import check_condition
 from solotable._values.limits import MOST_IN_OPERANDS
 from solotable.errors import DataError, DeclarationError, ServiceError
 
-from .paths import Place, place_of
+from .paths import FieldPath, field_path
 
 if TYPE_CHECKING:
     from solotable._entities.declare.plan import Plan
@@ -40,7 +39,7 @@ ValueT = TypeVar("ValueT")
 
 
 class Recorded:
-    """A condition that was written, not judged."""
+    """A recorded condition."""
 
     __slots__ = ("condition",)
     __hash__ = None  # type: ignore[assignment]  # equality of conditions would be another condition
@@ -62,18 +61,18 @@ class Recorded:
 
     def __bool__(self) -> NoReturn:
         raise DeclarationError(
-            "A condition is judged by DynamoDB, not by Python: write & for and, | for or, ~ for not, with "
+            "DynamoDB evaluates a condition, not Python: write & for and, | for or, ~ for not, with "
             "parentheses around each comparison, and contains(...) or one_of(...) for `in`."
         )
 
 
 class Recorder:
-    """Stands for a value of the entity while a condition is written."""
+    """The recorder of one value of the entity."""
 
     __slots__ = ("_place", "_size")
     __hash__ = None  # type: ignore[assignment]  # see Recorded
 
-    def __init__(self, place: Place, *, size: bool = False) -> None:
+    def __init__(self, place: FieldPath, *, size: bool = False) -> None:
         self._place = place
         self._size = size
 
@@ -125,7 +124,7 @@ class Recorder:
 
     def __bool__(self) -> NoReturn:
         raise DeclarationError(
-            f"{self._place.owner} has no value while a condition is written: compare it, "
+            f"{self._place.owner} has no value while a condition is recorded: compare it, "
             f"and write & | ~ instead of and, or, not."
         )
 
@@ -133,13 +132,13 @@ class Recorder:
         raise DeclarationError(f"Write contains({self._place.owner}, {member!r}) instead of `in`.")
 
     def __iter__(self) -> NoReturn:
-        raise DeclarationError(f"{self._place.owner} cannot be iterated while a condition is written.")
+        raise DeclarationError(f"{self._place.owner} cannot be iterated while a condition is recorded.")
 
     def _compare(self, comparator: Comparator, other: Any) -> Recorded:
         return Recorded(Compare(comparator, self._operand(), self._value(other)))
 
     def _nothing(self) -> Condition:
-        """Return the condition that the value is None: absent, or NULL where None is kept as that."""
+        """Return the condition that the value is None: absent, or NULL where None is stored as NULL."""
         attribute = self._place.attribute
         kept = attribute.encode(None) if attribute.optional else None
         if kept is None:
@@ -163,7 +162,7 @@ class Recorder:
 
 
 class _Root:
-    """Stands for the entity itself."""
+    """The recorder of the entity itself."""
 
     __slots__ = ("_plan",)
 
@@ -171,15 +170,15 @@ class _Root:
         self._plan = plan
 
     def __getattr__(self, name: str) -> Recorder:
-        return Recorder(place_of(self._plan, name))
+        return Recorder(field_path(self._plan, name))
 
 
 def record(plan: Plan, written: Callable[[Any], Any]) -> Condition:
-    """Return the condition that a lambda writes over an entity."""
+    """Return the condition of a lambda over an entity."""
     result = written(_Root(plan))
     if not isinstance(result, (Recorded, Recorder)):
         raise DeclarationError(
-            f"The condition on {plan.name} gave {result!r} instead of a comparison of its fields; "
+            f"The condition on {plan.name} returned {result!r} instead of a comparison of its fields; "
             f"`is None` cannot be recorded: write missing(...) or == None."
         )
     return _check(plan, _condition(result))
@@ -196,30 +195,30 @@ def _check(plan: Plan, condition: Condition) -> Condition:
 
 
 def exists(value: Any) -> bool:
-    """Whether the attribute is there; only inside a condition."""
+    """Say whether the attribute exists; only inside a condition."""
     return cast(bool, Recorded(Exists(_recorder(value, "exists")._place.path)))
 
 
 def missing(value: Any) -> bool:
-    """Whether the attribute is absent; only inside a condition."""
+    """Say whether the attribute is absent; only inside a condition."""
     return cast(bool, Recorded(Not(Exists(_recorder(value, "missing")._place.path))))
 
 
 def contains(value: Any, member: Any) -> bool:
-    """Whether a list or set has the member, or a text the part; only inside a condition."""
+    """Say whether a list or set has a member, or a str a substring; only inside a condition."""
     found = _recorder(value, "contains")
     wanted = Recorder(found._place.contents())._value(member)
     return cast(bool, Recorded(Contains(found._operand(), wanted)))
 
 
 def between(value: ValueT, low: ValueT, high: ValueT) -> bool:
-    """Whether the value lies between the two, both included; only inside a condition."""
+    """Say whether a value is between two others, both included; only inside a condition."""
     found = _recorder(value, "between")
     return cast(bool, Recorded(Between(found._operand(), found._value(low), found._value(high))))
 
 
 def one_of(value: ValueT, options: Iterable[ValueT]) -> bool:
-    """Whether the value is one of up to 100; only inside a condition."""
+    """Say whether a value is one of up to 100; only inside a condition."""
     found = _recorder(value, "one_of")
     operands = tuple(found._value(option) for option in options)
     if not 0 < len(operands) <= MOST_IN_OPERANDS:
@@ -228,12 +227,12 @@ def one_of(value: ValueT, options: Iterable[ValueT]) -> bool:
 
 
 def size(value: Any) -> int:
-    """The length of a text or of bytes, or how many members there are; only inside a condition."""
+    """Return the length of a str or bytes, or the number of members; only inside a condition."""
     return cast(int, Recorder(_recorder(value, "size")._place, size=True))
 
 
 def some(value: ValueT | None) -> ValueT:
-    """An optional value as one that is there, for the type checker; only inside a condition."""
+    """Return an optional value typed as present, for type checkers; only inside a condition."""
     return cast(ValueT, _recorder(value, "some"))
 
 
@@ -249,9 +248,9 @@ def _condition(value: Any) -> Condition:
     if isinstance(value, Recorded):
         return value.condition
     if isinstance(value, Recorder):
-        # A boolean field that stands alone.
+        # A boolean field used as a condition.
         return Compare("=", value._operand(), Const({"BOOL": True}))
-    raise DeclarationError(f"{value!r} is no condition; compare a field of the entity with it.")
+    raise DeclarationError(f"{value!r} is not a condition; compare a field of the entity with it.")
 
 
 def _terms(kind: type[And] | type[Or], condition: Condition) -> tuple[Condition, ...]:

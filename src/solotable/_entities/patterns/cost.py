@@ -1,7 +1,6 @@
-"""What reads and writes cost: units from sizes, dollars from units and a dated price table.
+"""The cost of reads and writes: units from sizes, dollars from units and the caller's price table.
 
-On-demand prices only, without the free tier, storage of backups, streams or replication. Prices come
-from the caller; none is written here.
+On-demand prices only, without the free tier, backups, streams or replication.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _RATE = re.compile(r"([0-9][0-9_,]*(?:\.[0-9]+)?|\.[0-9]+)(?:/([a-z]+))?")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """On-demand prices of one region, in dollars, and the day they were taken."""
+    """On-demand prices of one region in dollars, with their date."""
 
     region: str
     date: str
@@ -37,8 +36,8 @@ class Prices:
     storage_per_gb_month: float
 
     @classmethod
-    def read(cls, table: Any, region: str) -> Prices:
-        """Read a region's prices from a price table, or say what is wrong with it."""
+    def parse(cls, table: Any, region: str) -> Prices:
+        """Parse a region's prices from a price table, or raise DataError."""
         regions = table.get("regions") if isinstance(table, Mapping) else None
         if not isinstance(regions, Mapping) or not isinstance(table.get("date"), str):
             raise DataError('A price table has "date" and "regions"; see the reference of `explain`.')
@@ -46,7 +45,7 @@ class Prices:
         if not isinstance(prices, Mapping):
             raise DataError(
                 f"The price table of {table['date']} has no {region}; it has {', '.join(sorted(regions))}. "
-                f"Give a table of your own with --prices FILE."
+                f"Pass your own table with --prices FILE."
             )
         numbers = {}
         for name in ("read_per_million", "write_per_million", "storage_per_gb_month"):
@@ -59,7 +58,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Units:
-    """The units of one request, the table's and each index's apart."""
+    """The units of one request: the table's, and those of each index."""
 
     table: float = 0.0
     indexes: Mapping[str, float] = field(default_factory=dict)
@@ -76,16 +75,16 @@ class Units:
         return self.table + sum(self.indexes.values())
 
     def per_million(self, prices: Prices) -> float:
-        """Return the dollars of a million such requests."""
+        """Return the price of a million such requests."""
         return self.total * (prices.write_per_million if self.writes else prices.read_per_million)
 
     def per_month(self, prices: Prices, rate: float) -> float:
-        """Return the dollars of a month with so many such requests a second."""
+        """Return the price of a month at this rate per second."""
         return self.per_million(prices) * rate * SECONDS_PER_MONTH / _MILLION
 
 
 def rate_per_second(text: str) -> float:
-    """Read a rate.
+    """Parse a rate.
 
     >>> rate_per_second("50/s"), rate_per_second("3_000/min"), rate_per_second("2")
     (50.0, 50.0, 2.0)
@@ -93,7 +92,7 @@ def rate_per_second(text: str) -> float:
     found = _RATE.fullmatch(text.strip().lower())
     unit = (found[2] or "s") if found else ""
     if found is None or unit not in _PER_SECOND:
-        raise DataError(f"{text!r} is no rate; write it as 50/s, 3000/min, 10000/h or 1000000/day.")
+        raise DataError(f"{text!r} is not a rate; write it as 50/s, 3000/min, 10000/h or 1000000/day.")
     return float(found[1].replace("_", "").replace(",", "")) / _PER_SECOND[unit]
 
 
@@ -117,9 +116,9 @@ def query_units(items: int, size: int, *, index: str | None, consistent: bool, h
 
 
 def put_units(table: Table, item: Item, *, size: int | None = None, transactional: bool = False) -> Units:
-    """Return the units of writing an item that is not there yet: the table's, and each index's it is in.
+    """Return the units of writing a new item: the table's, and those of each index that has it.
 
-    `size` stands for the whole item's where that is not known yet.
+    `size` replaces the item's size where only that is known.
     """
 
     def units(index: Index | None) -> float:
@@ -145,6 +144,6 @@ def projected(table: Table, index: Index, item: Item) -> Item:
 
 
 def storage_per_month(items: int, size: int, prices: Prices) -> float:
-    """Return the dollars of keeping so many items of this size for a month, without indexes."""
+    """Return the monthly price of storing so many items of this size, without indexes."""
     # DynamoDB: 100 bytes are added to every stored item.
     return items * (size + 100) / _GB * prices.storage_per_gb_month

@@ -1,7 +1,6 @@
-"""Where a value is in an item, found by the model's own names: `address.city`, `lines[2].sku`.
+"""Paths to values in an item, by the model's own names: `address.city`, `lines[2].sku`.
 
-A place knows its type, so what is compared with it or set there is encoded by the field's own rules.
-It refuses names that the model does not have.
+A path knows its type, so that values are encoded by the field's own codec.
 """
 
 from __future__ import annotations
@@ -30,23 +29,23 @@ _STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A place in an entity: its path on the wire, and how values there are encoded."""
+class FieldPath:
+    """A path in an entity: its document path in the item, and the codec of its value."""
 
     owner: str
     path: Path
     annotation: Any
     attribute: Attribute
-    #: What Pydantic checks beside the type, as in Annotated.
+    #: Pydantic's constraints from Annotated.
     constraints: tuple[Any, ...] = ()
 
     @property
     def validated(self) -> Any:
-        """The type with its constraints, as Pydantic checks it."""
+        """The type with its constraints, for Pydantic."""
         return Annotated[(self.annotation, *self.constraints)] if self.constraints else self.annotation
 
-    def member(self, name: str) -> Place:
-        """Return the place of a nested model's field or of a map's entry."""
+    def member(self, name: str) -> FieldPath:
+        """Return the path of a nested model's field, or of a map's member."""
         kind = _plain(self.annotation)
         if isinstance(kind, type) and issubclass(kind, BaseModel):
             info = kind.model_fields.get(name)
@@ -59,89 +58,93 @@ class Place:
             return self._at(name, FieldInfo.from_annotation(get_args(kind)[1]), name)
         raise DeclarationError(f"{self.owner} is {_shown(kind)} and has no part {name!r}.")
 
-    def element(self, position: int) -> Place:
-        """Return the place of a list's element."""
+    def element(self, position: int) -> FieldPath:
+        """Return the path of a list's element."""
         kind = _plain(self.annotation)
         if get_origin(kind) not in (list, tuple):
             raise DeclarationError(f"{self.owner} is {_shown(kind)} and has no element [{position}].")
         if position < 0:
             raise DeclarationError(
-                f"{self.owner}[{position}]: DynamoDB counts elements from the start; give a position from 0."
+                f"{self.owner}[{position}]: DynamoDB counts elements from 0; negative positions do not exist."
             )
         arguments = get_args(kind)
         if not is_fixed(kind):
             return self._at(f"[{position}]", FieldInfo.from_annotation(arguments[0]), position)
         if position >= len(arguments):
-            raise DeclarationError(f"{self.owner} has {len(arguments)} elements and no [{position}].")
+            raise DeclarationError(
+                f"{self.owner} has {len(arguments)} elements; [{position}] is out of range."
+            )
         return self._at(f"[{position}]", FieldInfo.from_annotation(arguments[position]), position)
 
-    def contents(self) -> Place:
-        """Return a place for what a list, set or map holds; its path is the container's."""
+    def contents(self) -> FieldPath:
+        """Return a path for the members of a list or set; its document path is the container's."""
         kind = _plain(self.annotation)
         arguments = get_args(kind)
         if get_origin(kind) not in (list, tuple, set, frozenset) or not arguments:
             return self
         info = FieldInfo.from_annotation(arguments[0])
         attribute = attribute_of(self.owner, "element", info, flat=False)
-        return Place(self.owner, self.path, info.annotation, attribute)
+        return FieldPath(self.owner, self.path, info.annotation, attribute)
 
     def encode(self, value: Any) -> AttributeValue:
-        """Return the value as it is kept at this place."""
+        """Return a value as it is stored at this path."""
         try:
             encoded = self.attribute.encode(value)
-        except DataError as refused:
-            # What a field refuses names it; what a list's element refuses names the list.
-            text = str(refused)
-            told = text if text.startswith(f"{self.owner} ") else f"{self.owner} = {value!r}: {text}"
-            raise DataError(told, public_message=refused.public_message) from refused
-        except (AttributeError, TypeError, ValueError) as refused:
+        except DataError as error:
+            # The error of a field names it; the error of a list's element names the list.
+            text = str(error)
+            message = text if text.startswith(f"{self.owner} ") else f"{self.owner} = {value!r}: {text}"
+            raise DataError(message, public_message=error.public_message) from error
+        except (AttributeError, TypeError, ValueError) as error:
             wanted = f"{self.owner} is {_shown(self.annotation)}"
-            raise DataError(f"{wanted}; {value!r} is not.", public_message=f"{wanted}.") from refused
+            raise DataError(f"{wanted}; {value!r} is not.", public_message=f"{wanted}.") from error
         if encoded is None:
             raise DataError(
-                f"{self.owner} = {value!r} has no stored form: it would be absent; use exists/missing.",
-                public_message=f"{self.owner} cannot store what was given.",
+                f"{self.owner} = {value!r} would be an absent attribute; use exists() or missing().",
+                public_message=f"{self.owner} cannot store the given value.",
             )
         return encoded
 
-    def _at(self, name: str, info: FieldInfo, step: str | int | None) -> Place:
+    def _at(self, name: str, info: FieldInfo, step: str | int | None) -> FieldPath:
         attribute = attribute_of(self.owner, name, info, flat=False)
         if step is not None and attribute.optional:
-            # None among the members of a list or map is kept as NULL: absent would be another length.
+            # None in a list or map is stored as NULL: absent would change the length.
             attribute = replace(attribute, encode=or_none(attribute.encode, null=True))
         owner = f"{self.owner}{name}" if name.startswith("[") else f"{self.owner}.{name}"
         path = (*self.path, attribute.wire if step is None else step)
-        return Place(owner, path, info.annotation, attribute, tuple(info.metadata))
+        return FieldPath(owner, path, info.annotation, attribute, tuple(info.metadata))
 
 
-def place_of(plan: Plan, name: str) -> Place:
-    """Return the place of one of an entity's fields."""
+def field_path(plan: Plan, name: str) -> FieldPath:
+    """Return the path of one of an entity's fields."""
     attribute = plan.attributes.get(name)
     if attribute is None:
         raise DeclarationError(f"{plan.name} has no field {name!r}; {suggestion(name, plan.attributes)}")
     info = plan.entity.model_fields[name]
-    return Place(f"{plan.name}.{name}", (attribute.wire,), info.annotation, attribute, tuple(info.metadata))
+    return FieldPath(
+        f"{plan.name}.{name}", (attribute.wire,), info.annotation, attribute, tuple(info.metadata)
+    )
 
 
-def resolve(plan: Plan, text: str) -> Place:
-    """Return the place that a dotted path names: `notes`, `address.city`, `lines[2].sku`."""
+def resolve(plan: Plan, text: str) -> FieldPath:
+    """Parse a dotted path: `notes`, `address.city`, `lines[2].sku`."""
     steps, at = [], 0
     while at < len(text):
         found = _STEP.match(text, at)
         if found is None or (at == 0 and found[1] is None):
-            raise DeclarationError(f"{plan.name}: {text!r} is no path; write it as a.b[0].c.")
+            raise DeclarationError(f"{plan.name}: {text!r} is not a path; write it as a.b[0].c.")
         steps.append(found[1] if found[1] is not None else int(found[2]))
         at = found.end()
     if not steps:
-        raise DeclarationError(f"{plan.name}: a path is not empty; name a field.")
-    place = place_of(plan, str(steps[0]))
+        raise DeclarationError(f"{plan.name}: the path is empty; name a field.")
+    place = field_path(plan, str(steps[0]))
     for step in steps[1:]:
         place = place.element(step) if isinstance(step, int) else place.member(step)
     return place
 
 
 def is_fixed(kind: Any) -> bool:
-    """Whether a type is a tuple with a type for each of its elements."""
+    """Say whether a type is a tuple with a type for each element."""
     return get_origin(kind) is tuple and Ellipsis not in get_args(kind)
 
 

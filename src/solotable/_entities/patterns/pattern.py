@@ -1,4 +1,4 @@
-"""Named access patterns: class methods that return a query, known to the linter and the tools."""
+"""Named access patterns: class methods that return a query, visible to the linter and the CLI."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MethodT = TypeVar("MethodT", bound=Callable[..., Any])
 
 
 class Pattern:
-    """A pattern as its entity holds it; `Entity.name` is the bound method."""
+    """A pattern of an entity class; `Entity.name` returns the bound method."""
 
     def __init__(self, method: classmethod[Any, Any, Query[Any]]) -> None:
         self.function = method.__func__
@@ -73,9 +73,9 @@ def pattern(method: MethodT) -> MethodT:
 
     Write it above `@classmethod`; the method keeps its own signature for type checkers.
     """
-    # A type checker sees the function in the class method; at run time it is the class method itself.
+    # Type checkers see a function here; at run time it is a classmethod object.
     given: Any = method
     if not isinstance(given, classmethod):
         name = getattr(given, "__qualname__", repr(given))
-        raise DeclarationError(f"@pattern stands above @classmethod; {name} is no class method.")
+        raise DeclarationError(f"write @pattern above @classmethod; {name} is not a class method.")
     return cast(MethodT, Pattern(given))

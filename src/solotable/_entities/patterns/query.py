@@ -1,7 +1,4 @@
-"""Queries: inert, typed, complete descriptions of one read. They are built here and run by a store.
-
-Each method returns a new query; nothing is sent.
-"""
+"""Query: a typed, immutable description of one read, which a store runs. Methods return new queries."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 
 from .conditions import record
-from .paths import place_of
+from .paths import field_path
 
 if TYPE_CHECKING:
     from solotable._entities.declare.entity import Entity
@@ -30,7 +27,7 @@ ViewT = TypeVar("ViewT", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Query(Generic[RowT_co]):
-    """The items of one entity along one of its keys; rows are entities, or views of them."""
+    """A read of one entity's items along one of its keys; rows are entities, or views of them."""
 
     plan: Plan
     path: AccessPath
@@ -40,7 +37,7 @@ class Query(Generic[RowT_co]):
     filter: Condition | None = None
     view: type[BaseModel] | None = None
     consistently: bool = False
-    #: The name of the pattern that made it, for reports.
+    #: The name of the pattern that returned it, for reports.
     pattern: str | None = field(default=None, compare=False)
 
     @classmethod
@@ -50,52 +47,52 @@ class Query(Generic[RowT_co]):
         return cls(entity.plan(), path, dict(arguments))
 
     def since(self, **part: Any) -> Query[RowT_co]:
-        """Keep what is at or above this value of the first open part of the sort key."""
+        """Keep rows at or above this value of the first part of the sort key that is not given."""
         return self._with_range("since", part)
 
     def after(self, **part: Any) -> Query[RowT_co]:
-        """Keep what is above this value of the first open part of the sort key."""
+        """Keep rows above this value of the first part of the sort key that is not given."""
         return self._with_range("after", part)
 
     def until(self, **part: Any) -> Query[RowT_co]:
-        """Keep what is at or below this value of the first open part of the sort key."""
+        """Keep rows at or below this value of the first part of the sort key that is not given."""
         return self._with_range("until", part)
 
     def before(self, **part: Any) -> Query[RowT_co]:
-        """Keep what is below this value of the first open part of the sort key."""
+        """Keep rows below this value of the first part of the sort key that is not given."""
         return self._with_range("before", part)
 
     def between(self, **part: tuple[Any, Any]) -> Query[RowT_co]:
-        """Keep what lies between the two values, both included: `between(order=(1, 5))`."""
+        """Keep rows between the two values, both included: `between(order=(1, 5))`."""
         return self._with_range("between", part)
 
     def starts_with(self, **part: str) -> Query[RowT_co]:
-        """Keep what starts with this text: the one prefix that does not end at a segment."""
+        """Keep rows whose part starts with this text; unlike other arguments it may be incomplete."""
         return self._with_range("starts_with", part)
 
     def descending(self) -> Query[RowT_co]:
-        """Go from the highest_with_prefix sort key down."""
+        """Sort descending by the sort key."""
         return replace(self, forward=False)
 
     def consistent(self) -> Query[RowT_co]:
-        """Read what was written last; costs twice, and global indexes cannot."""
+        """Read with strong consistency, at twice the cost; not possible on a global index."""
         if self.path.index is not None and not self.path.index.local:
             raise DeclarationError(f"{self.described}: DynamoDB has no consistent reads on a global index.")
         return replace(self, consistently=True)
 
     def where(self, condition: Callable[[RowT_co], int]) -> Query[RowT_co]:
-        """Keep the rows that meet the condition; those dropped are read and paid for all the same."""
+        """Keep rows that meet the condition; dropped rows are read and paid for too."""
         return self.filtered(record(self.plan, cast(Callable[[Any], Any], condition)))
 
     def filtered(self, condition: Condition) -> Query[RowT_co]:
-        """Keep the rows that meet a condition given as a tree."""
+        """Keep rows that meet a condition tree."""
         both = condition if self.filter is None else And((self.filter, condition))
         return replace(self, filter=both)
 
     def select(self, view: type[ViewT]) -> Query[ViewT]:
         """Fetch only the fields of a model whose fields are among the entity's."""
         for name in view.model_fields:
-            place_of(self.plan, name)
+            field_path(self.plan, name)
         return cast("Query[ViewT]", replace(self, view=view))
 
     @property
@@ -106,7 +103,7 @@ class Query(Generic[RowT_co]):
     def _with_range(self, verb: Verb, part: Mapping[str, Any]) -> Query[RowT_co]:
         if self.sort_range is not None:
             raise DataError(
-                f"{self.described} has a range already ({self.sort_range.verb}); use between for two ends."
+                f"{self.described} already has a range ({self.sort_range.verb}); use between() for two ends."
             )
         if len(part) != 1:
             raise DataError(f"{verb}() takes one part of the sort key: {verb}(name=value).")
@@ -115,7 +112,7 @@ class Query(Generic[RowT_co]):
         if verb == "between" and len(values) != 2:
             raise DataError(f"between({name}=...) takes two values: between({name}=(low, high)).")
         if self.path.sort is None or name not in self.path.sort.fields:
-            raise DataError(f"{self.described}: {name!r} is no part of the sort key; ranges go over that.")
+            raise DataError(f"{self.described}: {name!r} is not part of the sort key; a range needs one.")
         return replace(self, sort_range=SortRange(verb, name, values))
 
     def __repr__(self) -> str:

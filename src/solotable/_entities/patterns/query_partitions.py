@@ -83,7 +83,7 @@ class QueryPartitions:
 def partitions_of(
     path: AccessPath, arguments: Mapping[str, Any], sort_range: SortRange | None, now: datetime
 ) -> QueryPartitions:
-    """Return the partitions of a query, or raise DataError when its range has no two ends."""
+    """Return the partitions of a query, or raise DataError when its range lacks an end."""
     partition, sort = path.partition, path.sort
     assert isinstance(partition, TemplateLayout)
     arguments, sort_range = _whole_day(partition, arguments, sort_range)

@@ -1,7 +1,6 @@
-"""Stand-ins for values that are not known yet: what a tool shows where a caller's argument would be.
+"""Sample values for arguments that are not known, for reports and estimates.
 
-A text stands for itself as `{name}`; other types get a small, valid value. Nothing random is in here:
-the same names give the same stand-ins. They are for showing and estimating, never for storing.
+A str is shown as `{name}`; other types get a small, valid value. The same names give the same samples.
 """
 
 from __future__ import annotations
@@ -23,16 +22,16 @@ if typing.TYPE_CHECKING:
 
     from .pattern import Pattern
 
-#: How far the two stand-ins of one argument lie apart; keys may hold one digit only.
+#: The distance between the two samples of one argument; a key may have one digit only.
 _APART = 4
 _START = datetime(2000, 1, 1, tzinfo=UTC)
 _COLLECTIONS: dict[Any, Any] = {list: list, set: set, frozenset: frozenset, tuple: tuple}
 
 
-def stand_in(annotation: Any, name: str, number: int = 0, *, other: bool = False) -> Any:
-    """Return a value of this type; `number` tells stand-ins of one type apart, `other` gives another one.
+def sample(annotation: Any, name: str, number: int = 0, *, other: bool = False) -> Any:
+    """Return a value of this type; `number` varies samples of one type, `other` returns a second one.
 
-    >>> stand_in(str, "survey_id", 0), stand_in(int | None, "order", 2)
+    >>> sample(str, "survey_id", 0), sample(int | None, "order", 2)
     ('{survey_id}', 3)
     """
     kind, metadata = _bare(annotation)
@@ -52,14 +51,14 @@ def stand_in(annotation: Any, name: str, number: int = 0, *, other: bool = False
     if container in _COLLECTIONS:
         inner = [arg for arg in get_args(kind) if arg is not Ellipsis] or [str]
         count = len(inner) if container is tuple else 1
-        return _COLLECTIONS[container](stand_in(inner[at], name, number, other=other) for at in range(count))
+        return _COLLECTIONS[container](sample(inner[at], name, number, other=other) for at in range(count))
     if container in (dict, Mapping):
         return {}
-    raise DataError(f"{name} is {kind!r}, for which no stand-in is known; give its value.")
+    raise DataError(f"{name} is {kind!r}, which has no sample; give its value.")
 
 
 def argument_types(entity: type[Entity], pattern: Pattern) -> dict[str, Any]:
-    """Return the types of a pattern's parameters, those written as text resolved; str where unknown."""
+    """Return the types of a pattern's parameters, forward references resolved; str where missing."""
     function = pattern.function
     found: dict[str, Any] = {}
     for parameter in pattern.parameters:
@@ -74,14 +73,14 @@ def argument_types(entity: type[Entity], pattern: Pattern) -> dict[str, Any]:
             )
         except NameError as unknown:
             raise DataError(
-                f"{entity.__name__}.{pattern.name}: the type of {parameter.name} cannot be told: {unknown}."
+                f"{entity.__name__}.{pattern.name}: the type of {parameter.name} is unknown: {unknown}."
             ) from unknown
         found[parameter.name] = hints[parameter.name]
     return found
 
 
 def shown_type(annotation: Any) -> str:
-    """Return a type as a person writes it.
+    """Return a type as it is written in code.
 
     >>> shown_type(Decimal | None), shown_type(Literal["a", "b"])
     ('Decimal | None', "Literal['a', 'b']")
@@ -95,7 +94,7 @@ def shown_type(annotation: Any) -> str:
 
 
 def _bare(annotation: Any, *, keep_optional: bool = False) -> tuple[Any, tuple[Any, ...]]:
-    """Return a type without Annotated and `| None`, and what it was annotated with."""
+    """Return a type without Annotated and `| None`, and its metadata."""
     metadata: tuple[Any, ...] = ()
     while True:
         if get_origin(annotation) is Annotated:
@@ -108,7 +107,7 @@ def _bare(annotation: Any, *, keep_optional: bool = False) -> tuple[Any, tuple[A
 
 
 def _fitting(text: str, metadata: tuple[Any, ...]) -> str:
-    """Return a text within the lengths that Pydantic's Field declares."""
+    """Return a str within the lengths of Pydantic's Field."""
     for part in metadata:
         for each in (part, *getattr(part, "metadata", ())):
             shortest, longest = getattr(each, "min_length", None), getattr(each, "max_length", None)

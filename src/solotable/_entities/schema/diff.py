@@ -1,7 +1,7 @@
-"""The declared table against the live one: what differs, and what would mend it. Nothing is sent.
+"""Compare a declared table with a live one: what differs, and which request would change it.
 
-Judged are the keys and their types, the indexes with their keys and projections, the time to live, and
-the stream where one is declared. Capacity, backups, other streams and tags are the operator's.
+Compares keys and their types, indexes with keys and projections, the time to live, and a declared stream.
+Ignores capacity, backups, other streams and tags: the operator decides on those.
 """
 
 from __future__ import annotations
@@ -14,33 +14,33 @@ from solotable._values.lazy_dataclass import dataclass
 Remedy = Literal[
     "create", "add", "replace", "delete", "enable-ttl", "disable-ttl", "enable-stream", "replace-stream"
 ]
-#: What destroys something, and is done only when it was asked for.
+#: Changes that destroy something; they need an explicit request.
 DESTRUCTIVE: frozenset[Remedy] = frozenset({"replace", "delete", "disable-ttl", "replace-stream"})
 _GLOBAL, _LOCAL = "GlobalSecondaryIndexes", "LocalSecondaryIndexes"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One thing in which the live table is not the declared one."""
+    """One difference between the live table and the declared one."""
 
     subject: str
     declared: str | None
     live: str | None
-    #: None: DynamoDB cannot change it on a table that is there.
+    #: None: DynamoDB cannot change it on an existing table.
     remedy: Remedy | None
-    #: The index that the remedy is for, as UpdateTable takes it or by its name alone.
+    #: The index to change: its definition for UpdateTable, or its name alone.
     index: Mapping[str, Any] | None = None
 
     @property
     def sentence(self) -> str:
-        """The difference as a person reads it."""
+        """The difference as one sentence."""
         if self.live is None:
             text = f"{self.subject} is missing: {self.declared}"
         elif self.declared is None:
             text = f"{self.subject} is not in the model: {self.live}"
         else:
             text = f"{self.subject} is {self.live}; the model says {self.declared}"
-        return text if self.remedy else f"{text} (only a new table can have it otherwise)"
+        return text if self.remedy else f"{text} (only a new table can change it)"
 
 
 def compare(
@@ -49,8 +49,10 @@ def compare(
     live: Mapping[str, Any] | None,
     live_ttl: Mapping[str, Any] | None = None,
 ) -> list[Difference]:
-    """Compare CreateTable's members and the TTL attribute with what DescribeTable and
-    DescribeTimeToLive told; `live` is None where there is no table."""
+    """Compare CreateTable's members and the TTL attribute with DescribeTable and DescribeTimeToLive.
+
+    `live` is None for a table that does not exist.
+    """
     if live is None:
         keys = shown_schema(wanted["KeySchema"])
         return [Difference(subject="the table", declared=keys, live=None, remedy="create")]
@@ -118,7 +120,7 @@ def _indexes(wanted: Mapping[str, Any], live: Mapping[str, Any], place: str) -> 
                 subject=f"{kind} {name}",
                 declared=mine,
                 live=theirs,
-                # DynamoDB: local indexes are made with their table and stay as they are.
+                # DynamoDB: local indexes are created with their table and cannot change.
                 remedy=remedy if place == _GLOBAL else None,
                 index=declared.get(name, {"IndexName": name}),
             )

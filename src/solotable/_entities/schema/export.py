@@ -1,7 +1,7 @@
-"""Tables for other tools: CloudFormation and Terraform as JSON, and DynamoDB's own request.
+"""Export tables to CloudFormation, Terraform and DynamoDB requests, as JSON.
 
-Only what the model declares is exported: keys, indexes, time to live, on-demand billing. Backups,
-encryption, streams and tags are left to the template that this becomes a part of.
+Exports keys, indexes, time to live and on-demand billing. Leaves backups, encryption, streams and tags to
+the template that includes the export.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NOT_IDENTIFIER = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def requests(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
-    """Return the requests that make these tables, each with its name in the engine."""
+    """Return the requests that create these tables, each under its name in the engine."""
     made = []
     for table, name in tables:
         entry: dict[str, Any] = {"CreateTable": table.definition(name)}
@@ -31,7 +31,7 @@ def requests(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
 
 
 def cloudformation(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
-    """Return a CloudFormation template; deleting the stack leaves the tables there."""
+    """Return a CloudFormation template; deleting the stack keeps the tables."""
     resources = {}
     for table, name in tables:
         properties = table.definition(name)
@@ -49,8 +49,8 @@ def cloudformation(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
 def terraform(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
     """Return Terraform's JSON syntax for `aws_dynamodb_table`.
 
-    An index with several attributes on one side needs `key_schema`, which the AWS provider has from
-    6.29 on; every other index keeps `hash_key` and `range_key`, which every version takes.
+    An index with several partition or sort attributes needs `key_schema`, which the AWS provider has from
+    6.29 on; every other index uses `hash_key` and `range_key`, which every version accepts.
     """
     made = {}
     for table, name in tables:
@@ -60,7 +60,7 @@ def terraform(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
 
 
 def needs_key_schema(tables: Iterable[Table]) -> list[str]:
-    """Name the indexes that only a recent Terraform provider can make."""
+    """Return the names of the indexes that need a recent Terraform provider."""
     return [
         index.name
         for table in tables

@@ -1,4 +1,4 @@
-"""Counters: a number on a parent that follows its children, kept by ADD in the child's own transaction."""
+"""Counted: count or sum entities on their parent, by an ADD in the same transaction."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class Counted(Trait):
     """Count an entity on its parent: `counted = Counted(Survey, "section_count")`.
 
-    The parent's field is marked `Counter()`. `where` is a plain predicate over the child: only those
-    that meet it count. `amount` names a number of the child to sum instead. The parent's key parts are
-    the child's fields of the same names, or those that `by` says.
+    The parent's field is marked `Counter()`. `where` is a predicate over the child: only children that meet
+    it count. `amount` names a number of the child to sum instead. The parent's key parts are the child's
+    fields of the same names, or those in `by`.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class Counted(Trait):
         self._depends: tuple[str, ...] = ()
 
     def bind(self, draft: Draft) -> Counted:
-        """Check that the parent has the counter and the child its key."""
+        """Check that the parent has the counter, and the child the parent's key."""
         where = f"{draft.name}.{self.name}"
         parent = self.parent.plan()
         if self.field not in parent.counters:
             raise DeclarationError(
-                f"{where} counts on {parent.name}.{self.field}, which is no counter; "
+                f"{where} counts on {parent.name}.{self.field}, which is not a counter; "
                 f"write {self.field}: Annotated[int, Counter()] = 0 there."
             )
         bound = Counted(self.parent, self.field, where=self.where, amount=self.amount, by=self.by)
@@ -57,14 +57,14 @@ class Counted(Trait):
             if mine not in draft.attributes:
                 raise DeclarationError(
                     f"{where}: {draft.name} has no field {mine!r} for the {part} of its {parent.name}; "
-                    f"say which one it is: by={{{part!r}: ...}}."
+                    f"name the field: by={{{part!r}: ...}}."
                 )
             bound.parts[part] = mine
         if self.amount is not None and (
             self.amount not in draft.attributes or draft.attributes[self.amount].kind != "N"
         ):
-            raise DeclarationError(f"{where} sums {self.amount!r}, which is no number of {draft.name}.")
-        # Which fields a predicate looks at cannot be known, so all of them count as looked at.
+            raise DeclarationError(f"{where} sums {self.amount!r}, which is not a number of {draft.name}.")
+        # A predicate may read any field, so the count depends on all of them.
         fields = tuple(draft.attributes) if self.where is not None else ()
         bound._depends = tuple(
             dict.fromkeys((*bound.parts.values(), *fields, *([self.amount] if self.amount else [])))
@@ -73,7 +73,7 @@ class Counted(Trait):
 
     @property
     def depends(self) -> tuple[str, ...]:
-        """The fields that say what a child adds, and to which parent."""
+        """The fields that decide what a child adds, and to which parent."""
         return self._depends
 
     @property
@@ -82,7 +82,7 @@ class Counted(Trait):
         return self.parent.plan()
 
     def share(self, child: Any) -> tuple[dict[str, Any], Decimal] | None:
-        """Return the parent's key and what a child adds to it; None when it adds nothing."""
+        """Return the parent's key and the amount that a child adds; None when it adds nothing."""
         if child is None or (self.where is not None and not self.where(child)):
             return None
         key = {part: getattr(child, mine) for part, mine in self.parts.items()}

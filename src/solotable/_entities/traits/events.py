@@ -1,7 +1,4 @@
-"""Events: what was done to an entity, by whom and when, readable without another query.
-
-An event is written by the mutation itself and never changed; nothing here sends or stores one.
-"""
+"""Event: one change of an entity, with actor, time and fields. Events are written once, never changed."""
 
 from __future__ import annotations
 
@@ -13,38 +10,38 @@ from pydantic import BaseModel, ConfigDict
 EventVerb = Literal["created", "updated", "deleted", "undeleted"]
 
 
-class _Fact(BaseModel):
+class _FrozenModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class Actor(_Fact):
-    """Who does something; a name or an address makes the record readable for people."""
+class Actor(_FrozenModel):
+    """The user or program that makes a change; name and email make audit events readable."""
 
     id: str
     name: str | None = None
     email: str | None = None
 
 
-class Target(_Fact):
-    """What something was done to: the entity's name, the parts of its key, and what people call it."""
+class Target(_FrozenModel):
+    """The changed entity: its class name, the parts of its key, and its title."""
 
     entity: str
     key: dict[str, Any]
     title: str | None = None
 
 
-class Difference(_Fact):
-    """A field as it was and as it is; None is absent."""
+class EventChange(_FrozenModel):
+    """A field before and after a change; None is absent."""
 
     before: Any = None
     after: Any = None
 
 
-class Event(_Fact):
-    """One mutation of one entity.
+class Event(_FrozenModel):
+    """One change of one entity.
 
-    `snapshot` has the fields after it, of a deleted entity those before; `changes` has what an update
-    changed. `id` is the same however often the event is delivered.
+    `snapshot` has the fields after the change, or before a delete. `changes` has the fields that an update
+    changed. `id` stays the same when the event is delivered more than once.
     """
 
     id: str
@@ -56,5 +53,5 @@ class Event(_Fact):
     target: Target
     version: int | None = None
     snapshot: dict[str, Any]
-    changes: dict[str, Difference] = {}
+    changes: dict[str, EventChange] = {}
     request_id: str | None = None

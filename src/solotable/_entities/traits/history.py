@@ -1,7 +1,6 @@
-"""History as it is declared: where the former versions of an entity lie, and how many are kept.
+"""History: keep former versions of an entity as snapshots in its own partition, and in no index.
 
-A snapshot is the stored item as it was, in the entity's own partition and in no index. What is written
-when is in `flows`; here a declaration that could lose or overwrite a snapshot is refused.
+`_flows.traits.history` has the writes. A declaration that could lose or overwrite snapshots is rejected.
 """
 
 from __future__ import annotations
@@ -22,10 +21,10 @@ from .trait import Trait
 if TYPE_CHECKING:
     from solotable._entities.declare.plan import Draft
 
-#: With purge, this many snapshots at most go in the transaction of the delete; others need room in it too.
+#: The most snapshots that one delete purges: they share its transaction with other writes.
 MOST_PURGED = 90
 _TAG = "_history:"
-#: Holds what would put a snapshot into an index, or let it expire, but is part of the entity.
+#: The attribute for fields that would put a snapshot into an index, or let it expire.
 ASIDE = "_aside"
 _DELETED = "DELETED"
 
@@ -33,9 +32,10 @@ _DELETED = "DELETED"
 class History(Trait):
     """Keep every version that a write replaces: `history = History("CONTENT#{node_id}#v{version:06d}")`.
 
-    The template is the snapshots' sort key. `keep` is how many are kept (None: all). `on_delete` says
-    what a delete does: "keep" the history and add the last version to it, or "purge" it, which takes a
-    `keep`. `restored_from` names a field that tells which version a restored one was.
+    - The template is the snapshots' sort key.
+    - `keep` is the number of snapshots to keep (None: all).
+    - `on_delete="keep"` adds the last version to the history; "purge" deletes the history and needs `keep`.
+    - `restored_from` names a field for the version that an entity was restored from.
     """
 
     whole = True
@@ -60,23 +60,23 @@ class History(Trait):
         self.restored_from = restored_from
 
     def bind(self, draft: Draft) -> Self:
-        """Check the declaration, and return it as the entity keeps it."""
+        """Check the declaration, and return the trait for the plan."""
         where = f"{draft.name}.{self.name}"
         primary, table = draft.keys["key"], draft.table
         if not isinstance(primary.sort, TemplateLayout):
             raise DeclarationError(
-                f"{where}: snapshots lie beside the entity under sort keys of their own, "
+                f"{where}: snapshots are stored beside the entity under other sort keys, "
                 f"so {draft.name}.key needs a sort template."
             )
-        self._judge_numbers(where)
-        self._judge_restored_from(where, draft)
+        self._check_numbers(where)
+        self._check_restored_from(where, draft)
         bound = copy(self)
         bound.template = Template.compile(self.text, draft.annotations, where=where)
         _check_fields(where, bound.template, primary, draft.version or "")
-        if could_equal(bound.template, primary.sort.template):
+        if may_overlap(bound.template, primary.sort.template):
             raise DeclarationError(
                 f"{where}: {self.text!r} can be the same key as {primary.sort.template.text!r} of the "
-                f"entity itself; add a text that tells them apart, as in #v{{{draft.version}:06d}}."
+                f"entity itself; add a literal that differs, as in #v{{{draft.version}:06d}}."
             )
         bound._sort = primary.sort.attribute
         own = {table.partition.name, primary.sort.attribute}
@@ -93,7 +93,7 @@ class History(Trait):
 
     @property
     def sort(self) -> str:
-        """The name of the attribute that tells snapshots apart."""
+        """The name of the sort key attribute."""
         return self._sort
 
     @property
@@ -104,22 +104,22 @@ class History(Trait):
     def key_of(self, key: Item, values: Mapping[str, Any], version: int) -> Item:
         """Return the key of the snapshot of one version, beside the entity's own key."""
         text = self.template.format({**values, self.template.fields[-1]: version})
-        assert text is not None  # no part of a table's own key is None
+        assert text is not None  # a primary key has no part that is None
         return {**key, self._sort: {"S": text}}
 
     def marker_of(self, key: Item, values: Mapping[str, Any]) -> Item:
-        """Return the key of the item that says: deleted, and its history is kept."""
+        """Return the key of the item that marks a deleted entity with a history."""
         return {**key, self._sort: {"S": self._prefix(values) + _DELETED}}
 
     def range_of(self, values: Mapping[str, Any]) -> tuple[str, str]:
-        """Return the least and the greatest sort key of the snapshots of one entity."""
+        """Return the lowest and the highest sort key of the snapshots of one entity."""
         prefix = self._prefix(values)
         tail = self.template.parts[-1] if isinstance(self.template.parts[-1], str) else ""
         width = self._version_part().codec.width or 0
         return prefix + "0" * width + tail, prefix + "9" * width + tail
 
     def snapshot(self, item: Item, key: Item) -> Item:
-        """Return a stored item as it is kept: under the snapshot's key, in no index, without an end."""
+        """Return the snapshot of a stored item: under its own key, in no index, without a time to live."""
         kept = {name: value for name, value in item.items() if name not in self._dropped | self._hidden}
         aside = {name: item[name] for name in sorted(self._hidden) if name in item}
         if aside:
@@ -127,7 +127,7 @@ class History(Trait):
         return {**kept, **key, self._tag_name: self._tag_value}
 
     def original(self, item: Item, tag_value: AttributeValue) -> Item:
-        """Return the stored item that a snapshot was made of; its derived keys are not among it."""
+        """Return the stored item of a snapshot, without its derived keys."""
         found = {name: value for name, value in item.items() if name not in (ASIDE, self._sort)}
         aside: Item = item.get(ASIDE, {}).get("M", {})
         return {**found, **aside, self._tag_name: tag_value}
@@ -139,41 +139,41 @@ class History(Trait):
     def _version_part(self) -> TemplateField:
         return next(part for part in reversed(self.template.parts) if isinstance(part, TemplateField))
 
-    def _judge_numbers(self, where: str) -> None:
+    def _check_numbers(self, where: str) -> None:
         if self.keep is not None and self.keep < 1:
-            raise DeclarationError(f"{where}: keep={self.keep} keeps nothing; leave the history out instead.")
+            raise DeclarationError(f"{where}: keep={self.keep} keeps nothing; remove the history instead.")
         if self.on_delete not in ("keep", "purge"):
             raise DeclarationError(f'{where}: on_delete is "keep" or "purge", not {self.on_delete!r}.')
         if self.on_delete == "purge" and not 0 < (self.keep or 0) <= MOST_PURGED:
             raise DeclarationError(
-                f"{where}: on_delete='purge' removes the snapshots in the delete's own transaction, which "
-                f"takes keep= of at most {MOST_PURGED}; or keep them, and purge() when it suits you."
+                f"{where}: on_delete='purge' deletes the snapshots in the transaction of the delete, which "
+                f"needs keep= of at most {MOST_PURGED}; or use on_delete='keep', and call purge() later."
             )
 
-    def _judge_restored_from(self, where: str, draft: Draft) -> None:
+    def _check_restored_from(self, where: str, draft: Draft) -> None:
         name = self.restored_from
         if name is None:
             return
         attribute = draft.attributes.get(name)
         if attribute is None:
             raise DeclarationError(
-                f"{where}: restored_from={name!r} is no field; {suggestion(name, draft.attributes)}"
+                f"{where}: restored_from={name!r} is not a field; {suggestion(name, draft.attributes)}"
             )
         if attribute.kind != "N" or not attribute.optional or name == draft.version:
             raise DeclarationError(
-                f"{where}: restored_from={name!r} holds a version or nothing; "
+                f"{where}: restored_from={name!r} must hold a version or None; "
                 f"declare it as `{name}: int | None = None`."
             )
 
 
-def could_equal(one: Template, other: Template) -> bool:
-    """Whether two templates could give the same key."""
-    # The linter's proofs, which nobody needs who declares no history.
-    from solotable._entities.lint.segments import meet, segments
+def may_overlap(one: Template, other: Template) -> bool:
+    """Say whether two templates can give the same key."""
+    # The linter's proofs; entities without a history do not load them.
+    from solotable._entities.lint.segments import overlap, segments
 
     mine, theirs = segments(one), segments(other)
     return len(mine) == len(theirs) and all(
-        meet(*pair) is not None for pair in zip(mine, theirs, strict=True)
+        overlap(*pair) is not None for pair in zip(mine, theirs, strict=True)
     )
 
 
@@ -182,24 +182,24 @@ def _check_fields(where: str, template: Template, primary: AccessPath, version: 
     fields = template.fields
     if not fields or fields[-1] != version or version in fields[:-1]:
         raise DeclarationError(
-            f"{where}: {template.text!r} ends with the version, so that snapshots sort by its number; "
+            f"{where}: {template.text!r} must end with the version, so that snapshots sort by it; "
             f"write ...#v{{{version}:06d}}."
         )
     part = next(part for part in reversed(template.parts) if isinstance(part, TemplateField))
     if part.codec.kind != "digits" or part.spec.startswith("+"):
         raise DeclarationError(
-            f"{where}: {{{version}}} in {template.text!r} needs a width, or v10 comes before v9; "
+            f"{where}: {{{version}}} in {template.text!r} needs a width, or v10 would sort before v9; "
             f"write {{{version}:06d}}."
         )
     missing = [name for name in primary.sort.fields if name not in fields]
     if missing:
         raise DeclarationError(
-            f"{where}: {template.text!r} has no {{{missing[0]}}} of the entity's own key, "
+            f"{where}: {template.text!r} has no {{{missing[0]}}} of the primary key, "
             f"so two entities would share their snapshots; add it."
         )
     foreign = [name for name in fields[:-1] if name not in primary.fields]
     if foreign:
         raise DeclarationError(
-            f"{where}: {{{foreign[0]}}} in {template.text!r} is no part of the entity's own key, "
-            f"so its snapshots could not be found; leave it out."
+            f"{where}: {{{foreign[0]}}} in {template.text!r} is not part of the primary key, "
+            f"so its snapshots could not be found; remove it."
         )

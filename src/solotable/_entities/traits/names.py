@@ -1,7 +1,7 @@
-"""Names that may change: an entity whose key holds a name, and redirects from its former names.
+"""Names: rename entities whose key has a name, and redirect from their former names.
 
-Every name is the entity's own, or a redirect straight to an entity's own name, or free. An entity knows
-its former names, so a rename turns all of them to the new one and there are no chains and no loops.
+A name belongs to an entity, redirects to an entity's current name, or is free. An entity stores its former
+names and a rename updates all of them, so redirects form no chains and no loops.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 EntityT = TypeVar("EntityT", bound="Entity")
 
-#: A rename writes every former name in one transaction of 100 actions; what goes along needs room too.
+#: A rename writes every former name in one transaction of 100 actions, together with other writes.
 MOST_ALIASES = 95
 _TAG = "_redirect:"
-#: The attribute of an entity that holds its former names, and that of a redirect that says where it leads.
+#: The attribute of an entity with its former names, and that of a redirect with its target.
 ALIASES = "_aliases"
 TO = "to"
 _IS_REDIRECT = "IsRedirect"
@@ -34,7 +34,7 @@ _IS_REDIRECT = "IsRedirect"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redirect(Generic[EntityT]):
-    """A former name: where it leads, and the entity there if it was asked for."""
+    """A former name with its target name, and the target entity if it was requested."""
 
     name: str
     to: str
@@ -63,20 +63,19 @@ class Names(Trait):
         self.most = most
 
     def bind(self, draft: Draft) -> Self:
-        """Check the declaration, and return it as the entity keeps it."""
+        """Check the declaration, and return the trait for the plan."""
         where = f"{draft.name}.{self.name}"
         attribute = draft.attributes.get(self.field)
         if attribute is None:
             raise DeclarationError(
-                f"{where}: there is no field {self.field!r}; {suggestion(self.field, draft.attributes)}"
+                f"{where}: {self.field!r} is not a field; {suggestion(self.field, draft.attributes)}"
             )
         if self.field not in draft.keys["key"].fields or self.field == draft.tenant:
             raise DeclarationError(
-                f"{where}: {self.field!r} is no part of {draft.name}.key, so it can simply be updated; "
-                f"names are what an entity is found by."
+                f"{where}: {self.field!r} is not part of {draft.name}.key; update it as any other field."
             )
         if attribute.kind != "S":
-            raise DeclarationError(f"{where}: {self.field!r} is no text; names are texts.")
+            raise DeclarationError(f"{where}: {self.field!r} is not a str; a name must be one.")
         if draft.version is None:
             raise DeclarationError(
                 f"{where}: a rename needs the entity's version; "
@@ -85,7 +84,7 @@ class Names(Trait):
         if not 1 <= self.most <= MOST_ALIASES:
             raise DeclarationError(
                 f"{where}: most={self.most}; a rename writes every former name in one transaction, "
-                f"which has room for {MOST_ALIASES}."
+                f"which holds at most {MOST_ALIASES}."
             )
         bound = copy(self)
         bound.version = draft.version
@@ -94,7 +93,7 @@ class Names(Trait):
 
     @property
     def depends(self) -> tuple[str, ...]:
-        """The version: it is raised whenever the former names change."""
+        """The version: it increases whenever the former names change."""
         return (self.version,)
 
     @property
@@ -103,15 +102,15 @@ class Names(Trait):
         return self._tag_value
 
     def redirect(self, key: Item, to: str) -> Item:
-        """Return the item that stands under a former name."""
+        """Return the item that is stored under a former name."""
         return {**key, self._tag_name: self._tag_value, _IS_REDIRECT: {"BOOL": True}, TO: {"S": to}}
 
     def is_redirect(self, item: Item) -> bool:
-        """Whether an item stands under a former name of an entity of this class."""
+        """Say whether an item is a redirect to an entity of this class."""
         return item.get(self._tag_name) == self._tag_value
 
     def target(self, item: Item) -> str:
-        """Return the name that a redirect leads to."""
+        """Return the target name of a redirect."""
         return str(item[TO]["S"])
 
     def aliases(self, item: Item) -> tuple[str, ...]:
@@ -124,11 +123,11 @@ class Names(Trait):
         return {**rest, **self.aliases_attribute(aliases)}
 
     def aliases_attribute(self, aliases: tuple[str, ...]) -> Item:
-        """Return the attribute that holds former names; nothing for none."""
+        """Return the attribute with former names; empty for none."""
         return {ALIASES: {"L": [{"S": each} for each in aliases]}} if aliases else {}
 
     def occupied(self, item: Item, values: Mapping[str, Any]) -> str | None:
-        """Say that a redirect stands where an entity was expected."""
+        """Describe a redirect that is stored under an entity's key."""
         if not self.is_redirect(item):
             return None
         return (

@@ -1,6 +1,6 @@
-"""Outbox: every mutation of an entity leaves an event in its own transaction, to be delivered later.
+"""Outbox: write an event for every change of an entity, in the same transaction, for later delivery.
 
-Here is the declaration. What is written is in `flows.outbox`; delivery is the job `jobs.deliver`.
+`_flows.traits.outbox` has the writes; the job `jobs.deliver` delivers.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 class Outbox(Trait):
-    """Keep an event of every change: `events = Outbox(title="title")`.
+    """Write an event for every change: `events = Outbox(title="title")`.
 
-    `title` is the field that people know the entity by; `snapshot` names the fields that an event
-    carries, all of them unless given; `actor_required` refuses changes outside of `db.acting(...)`;
-    `days` is how long an event stays in the table, delivered or not, before its time to live ends
-    (None: for good).
+    - `title` names the field with the entity's title.
+    - `snapshot` names the fields of an event; all fields unless given.
+    - `actor_required` rejects changes outside of `db.acting(...)`.
+    - `days` is the time to live of an event, delivered or not (None: it stays).
     """
 
     whole = True
@@ -44,25 +44,25 @@ class Outbox(Trait):
         self.days = days
 
     def bind(self, draft: Draft) -> Self:
-        """Check that the fields are there, and that events can be delivered and can vanish."""
+        """Check that the fields exist, and that events can be delivered and expire."""
         where = f"{draft.name}.{self.name}"
         for field in (*([self.title] if self.title else []), *(self.snapshot or ())):
             if field not in draft.attributes:
                 raise DeclarationError(
-                    f"{where} names {field!r}, which is no field; {suggestion(field, draft.attributes)}"
+                    f"{where} names {field!r}, which is not a field; {suggestion(field, draft.attributes)}"
                 )
         if not draft.table.stream:
             raise DeclarationError(
-                f"{where} is delivered from the change feed, which table {draft.table.name!r} does not keep; "
+                f"{where} is delivered from the change feed, which table {draft.table.name!r} does not have; "
                 f"write Table(..., stream=True)."
             )
         if self.days is not None and self.days < 2:
             raise DeclarationError(
-                f"{where}: an event stays at least 2 days, longer than the stream; or None."
+                f"{where}: days={self.days}; an event must outlive the stream: at least 2 days, or None."
             )
         if self.days is not None and draft.table.ttl is None:
             raise DeclarationError(
-                f"{where} ends its events after {self.days} days by the time to live, which table "
+                f"{where} expires its events after {self.days} days by the time to live, which table "
                 f"{draft.table.name!r} does not have; write Table(..., ttl='expires_at'), "
                 f"or Outbox(days=None) to keep them."
             )

@@ -1,4 +1,4 @@
-"""Retention as it is declared: how long an entity is kept, told by the time to live or stated as for good."""
+"""Retention: fill an entity's time to live from another time and a period, or declare that it stays."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 class Retention(Trait):
-    """Keep an entity for so long: `retention = Retention(timedelta(days=90), since="created_at")`.
+    """Keep an entity for a period: `retention = Retention(timedelta(days=90), since="created_at")`.
 
-    A write that leaves the entity's time to live empty gets `since` and the period as its end; one that
-    was given stays. Nothing ends while `since` is None. `Retention(None)` states that it is kept for good.
+    A write without a time to live gets `since` plus the period; a given one stays. While `since` is None the
+    entity does not expire. `Retention(None)` declares that the entity never expires.
     """
 
     writes_along = False
@@ -31,43 +31,45 @@ class Retention(Trait):
         self.since = since
 
     def bind(self, draft: Draft) -> Self:
-        """Check that the entity has an end to be filled in, and a beginning to count from."""
+        """Check that the entity has a time to live to fill, and a time to count from."""
         where = f"{draft.name}.{self.name}"
         ttl = next((name for name, attribute in draft.attributes.items() if attribute.ttl), None)
         if self.period is None:
             if ttl is not None:
                 raise DeclarationError(
-                    f"{where} says that it is kept for good, but {draft.name}.{ttl} is a time to live; "
-                    f"leave one of them out."
+                    f"{where} declares that it never expires, but {draft.name}.{ttl} is a time to live; "
+                    f"remove one of them."
                 )
             return self
         if self.period < timedelta(seconds=1):
-            raise DeclarationError(f"{where}: nothing is kept for {self.period}; give a period, or None.")
+            raise DeclarationError(
+                f"{where}: the period {self.period} is too short; give at least a second, or None."
+            )
         if ttl is None:
             raise DeclarationError(
-                f"{where} ends {draft.name} by its time to live, which it does not have; "
+                f"{where} fills the time to live of {draft.name}, which has none; "
                 f"add a field: expires_at: Annotated[datetime | None, TTL()] = None."
             )
         if self.since not in draft.attributes:
             raise DeclarationError(
-                f"{where} counts from {self.since!r}, which is no field; "
+                f"{where} counts from {self.since!r}, which is not a field; "
                 f"{suggestion(self.since, draft.attributes)}"
             )
         for name, wanted in ((self.since, "counts from"), (ttl, "fills in")):
             if not _is_moment(draft.annotations[name]):
-                raise DeclarationError(f"{where} {wanted} {name!r}, which is no datetime.")
+                raise DeclarationError(f"{where} {wanted} {name!r}, which is not a datetime.")
         for path in draft.keys.values():
             if ttl in path.fields:
                 raise DeclarationError(
                     f"{where} fills in {ttl!r}, which is part of {draft.name}.{path.name}; "
-                    f"a key is made of what the caller gives."
+                    f"the fields of a key are given by the caller."
                 )
         bound = copy(self)
         bound.ttl = ttl
         return bound
 
     def end_of(self, values: Mapping[str, Any]) -> datetime | None:
-        """Return when an entity ends by the rule; None when there is nothing to fill in."""
+        """Return the time to live to fill in; None when there is nothing to fill."""
         if self.period is None or self.ttl is None or values.get(self.ttl) is not None:
             return None
         since = values.get(self.since)

@@ -1,7 +1,7 @@
-"""Traits: what is kept along with an entity, in the transaction of each write to it.
+"""Trait: the base class of declarations that add derived writes to an entity.
 
-A trait is declared on the entity, as a class attribute (`history = History(...)`) or by a marker of
-a field (`Unique()`). Here is what they have in common; what a trait writes is in `flows`.
+A trait is a class attribute (`history = History(...)`) or a field's marker (`Unique()`). `_flows.traits`
+has the writes.
 """
 
 from __future__ import annotations
@@ -16,36 +16,36 @@ if TYPE_CHECKING:
 
 
 class Trait:
-    """Something declared on an entity whose facts follow from it."""
+    """A declaration on an entity that adds derived writes, or a rule for its fields."""
 
-    #: The name under which the entity declares it.
+    #: The name of the class attribute.
     name: str = ""
-    #: Whether it follows from the whole item; such an entity needs a version.
+    #: Whether its writes depend on the whole item; the entity then needs a version.
     whole: bool = False
-    #: Attributes of the stored item that the trait keeps for itself; no put changes them.
+    #: Attributes of the stored item that belong to the trait; a put does not change them.
     carries: tuple[str, ...] = ()
-    #: Whether items of the trait stand under keys that entities of the class could have.
+    #: Whether the trait writes items under keys that entities of the class could have.
     stands_in: bool = False
-    #: Whether items are written along with the entity; if not, it is only a rule for its fields.
+    #: Whether the trait adds derived writes; otherwise it is only a rule for the fields.
     writes_along: bool = True
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
     def bind(self, draft: Draft) -> Self:
-        """Check the declaration against its entity and return what the entity keeps; may be itself."""
+        """Check the declaration against its entity, and return the trait for the plan."""
         return self
 
     @property
     def depends(self) -> tuple[str, ...]:
-        """The fields whose stored values the trait follows from."""
+        """The fields that the trait's writes depend on."""
         return ()
 
     @property
     def sort_templates(self) -> Iterable[Template]:
-        """The sort keys of what the trait keeps in the entity's own partition, for the linter."""
+        """The sort keys of the trait's items in the entity's own partition, for the linter."""
         return ()
 
     def occupied(self, item: Item, values: Mapping[str, Any]) -> str | None:
-        """Say what stands under an entity's key instead of it; None for what is not the trait's."""
+        """Describe a trait's item that is stored under an entity's key; None for another item."""
         return None

@@ -1,4 +1,4 @@
-"""A unique field as its entity keeps it; the locks are in `flows.unique`."""
+"""UniqueRule: a unique field of an entity. `_flows.traits.unique` has its lock items."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .trait import Trait
 
 
 class UniqueRule(Trait):
-    """A field whose values are unique: among a tenant's entities, or within some of their fields."""
+    """A field whose values are unique among a tenant's entities, or within other fields."""
 
     def __init__(
         self, attribute: Attribute, within: tuple[Attribute, ...], normalise: str, ends: tuple[str, ...]
@@ -21,16 +21,16 @@ class UniqueRule(Trait):
         self.attribute = attribute
         self.within = within
         self.normalise = normalise
-        #: The field that says when the entity ends, and its lock with it; none without a time to live.
+        #: The time to live of the entity, and of its lock; empty without one.
         self.ends = ends
 
     @property
     def depends(self) -> tuple[str, ...]:
-        """The fields that the lock's key and its end are made of."""
+        """The fields of the lock's key, and the time to live."""
         return (self.field, *(each.field for each in self.within), *self.ends)
 
     def key_of(self, values: Mapping[str, Any]) -> tuple[str, ...] | None:
-        """Return the parts of the lock's key; None while the field has no value."""
+        """Return the parts of the lock's key; None when the field has no value."""
         texts = []
         for attribute in (*self.within, self.attribute):
             value = attribute.encode(values[attribute.field])
@@ -44,5 +44,5 @@ class UniqueRule(Trait):
         if self.normalise == "exact":
             return text
         normal = unicodedata.normalize("NFC", text)
-        # Folding may leave a form that is not composed.
+        # Case folding may return a text that is not in NFC.
         return unicodedata.normalize("NFC", normal.casefold()) if self.normalise == "casefold" else normal

@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from solotable._entities.declare.plan import Plan
-from solotable._entities.patterns.paths import place_of as field_of
+from solotable._entities.patterns.paths import field_path as field_of
 from solotable._entities.traits.history import ASIDE, History
 from solotable._expressions.ast import Attr, Compare, Const, Exists, KeyTerm, Not
 from solotable._flows.retry import Flow, send

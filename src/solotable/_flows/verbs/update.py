@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from solotable._entities.codecs.model_rules import fields_to_read
 from solotable._entities.declare.entity import Entity
 from solotable._entities.declare.plan import Plan, depth_error
-from solotable._entities.patterns.paths import Place, resolve
+from solotable._entities.patterns.paths import FieldPath, resolve
 from solotable._expressions.ast import (
     Action,
     Add,
@@ -89,7 +89,7 @@ class _Wanted:
     #: Numbers that are added to.
     added: Mapping[str, Any]
     changed: frozenset[str]
-    places: Mapping[Path, Place]
+    places: Mapping[Path, FieldPath]
     #: Fields whose stored values decide whether the result fits the model.
     judged: frozenset[str]
 
@@ -258,10 +258,10 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
     actions: list[Action] = []
     known: dict[str, Any] = {}
     added: dict[str, Any] = {}
-    places: dict[Path, Place] = {}
+    places: dict[Path, FieldPath] = {}
     paths: list[Path] = []
 
-    def at(text: str) -> Place:
+    def at(text: str) -> FieldPath:
         place = resolve(plan, text)
         _check_field(plan, place.path, text)
         paths.append(place.path)
@@ -317,7 +317,7 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
 _adapters: dict[tuple[int, str], tuple[Any, TypeAdapter[Any]]] = {}
 
 
-def _valid(place: Place, value: Any) -> Any:
+def _valid(place: FieldPath, value: Any) -> Any:
     """Return a value as the field's type has it, or say what is wrong with it."""
     annotation = place.annotation
     key = (id(annotation), place.owner)
@@ -364,7 +364,7 @@ def _when_absent(plan: Plan, name: str) -> Any:
     return None
 
 
-def _check_overlap(plan: Plan, paths: list[Path], places: Mapping[Path, Place]) -> None:
+def _check_overlap(plan: Plan, paths: list[Path], places: Mapping[Path, FieldPath]) -> None:
     if len(set(paths)) < len(paths):
         twice = next(path for path in paths if paths.count(path) > 1)
         raise DataError(f"{places[twice].owner} is changed twice in one update; once is possible.")

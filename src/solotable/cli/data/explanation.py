@@ -25,7 +25,7 @@ from solotable._entities.patterns.cost import (
     query_units,
     storage_per_month,
 )
-from solotable._entities.patterns.samples import argument_types, stand_in
+from solotable._entities.patterns.samples import argument_types, sample
 from solotable._store import AdminStore, Database, Store
 from solotable.cli.options.arguments import build_entity, build_query, find_pattern, find_plan, parse_fields
 from solotable.cli.options.database import Exchange, Recorder, parse_url, render_requests, select_scope
@@ -94,7 +94,7 @@ def _explain_pattern(subject: Subject, name: str) -> dict[str, Any]:
         each.name for each in pattern.parameters if each.default is each.empty and each.name not in named
     ]
     if missing and subject.target.db is None:
-        given += [_format_argument(each, stand_in(kinds[each], each, at)) for at, each in enumerate(missing)]
+        given += [_format_argument(each, sample(kinds[each], each, at)) for at, each in enumerate(missing)]
     query = build_query(plan, pattern, given)
     subject.target.require_tenant(plan, query.arguments)
     items, size = subject.items or DEFAULT_ITEMS, subject.item_size or DEFAULT_ITEM_SIZE
@@ -133,7 +133,7 @@ def _explain_get(subject: Subject, plan: Plan, given: tuple[str, ...]) -> dict[s
     missing = [part for part in plan.primary.parts if part not in values and part != plan.tenant]
     infos = plan.entity.model_fields
     if subject.target.db is None:
-        more = [_format_argument(part, stand_in(infos[part].annotation, part)) for part in missing]
+        more = [_format_argument(part, sample(infos[part].annotation, part)) for part in missing]
     else:
         more, missing = [], []
     key = parse_key(plan, (*given, *more))
@@ -162,7 +162,7 @@ def _explain_put(subject: Subject, plan: Plan, given: tuple[str, ...]) -> dict[s
     ]
     for at, name in enumerate(missing):
         info = plan.entity.model_fields[name]
-        values[name] = stand_in(_annotate(info.annotation, info.metadata), name, at)
+        values[name] = sample(_annotate(info.annotation, info.metadata), name, at)
     entity = build_entity(plan, values)
     with _memory_store(subject, plan) as (store, recorder):
         # The empty engine rejects a child without its parent; its request is what counts here.

@@ -22,7 +22,7 @@ def load_prices(file: Path | None, region: str) -> Prices:
     from solotable.errors import DataError
 
     try:
-        return Prices.read(json.loads((file or _SHIPPED).read_text(encoding="utf-8")), region)
+        return Prices.parse(json.loads((file or _SHIPPED).read_text(encoding="utf-8")), region)
     except ValueError as error:
         raise click.BadParameter(f"{file} is not JSON: {error}.", param_hint="--prices") from None
     except DataError as error:

@@ -46,9 +46,9 @@ def find_pattern(tables: Sequence[Table], name: str) -> tuple[Plan, Pattern]:
 
 def parse_fields(plan: Plan, given: Sequence[str]) -> dict[str, Any]:
     """Parse `field=value` by the types of an entity's fields."""
-    from solotable._entities.patterns.paths import place_of
+    from solotable._entities.patterns.paths import field_path
 
-    kinds = {name: place_of(plan, name).validated for name in plan.attributes}
+    kinds = {name: field_path(plan, name).validated for name in plan.attributes}
     return parse_values(given, kinds, plan.name)
 
 

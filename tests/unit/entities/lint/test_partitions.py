@@ -51,7 +51,7 @@ def test_few_partitions_are_hot(partition: str, said: str) -> None:
 def test_the_present_is_hot(partition: str) -> None:
     (finding,) = hot(partition)
     assert (finding.code, finding.severity) == ("ST202", "warning")
-    assert "spread it with shards=8" in finding.message
+    assert "shard it with shards=8" in finding.message
 
 
 @pytest.mark.parametrize(

@@ -367,7 +367,7 @@ def only_without_the_optional(cls: Any, org: str, status: Status | None = None) 
         (unknown_part, "has no part 'state'"),
         (half_a_partition, "Order.by_status needs status for its partition"),
         (a_gap, "order_id is given without day"),
-        (the_wrong_range, "the first open part is 'day'"),
+        (the_wrong_range, "the first part that is not given is 'day'"),
         (no_query, "instead of a query"),
         (wrong_in_the_middle, "needs status for its partition"),
         (only_without_the_optional, "needs status for its partition"),
@@ -443,7 +443,7 @@ def a_missing_type(cls: Any, org: Nowhere) -> Query[Any]:  # type: ignore[name-d
 @pytest.mark.parametrize(
     ("method", "reason"),
     [
-        (an_object, "no sample of <class 'object'> for its parameter 'thing'"),
+        (an_object, "its parameter 'thing' has no sample of type <class 'object'>"),
         (no_type, "its parameter 'thing' has no type"),
         (its_own_mind, "it raised ValueError: org-one is unknown"),
         (a_missing_type, "cannot be read: Nowhere"),

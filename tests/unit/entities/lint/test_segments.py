@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from solotable._entities.keys.templates import Template
-from solotable._entities.lint.key_overlap import Pair, solve
+from solotable._entities.lint.key_overlap import SegmentPair, solve
 from solotable._entities.lint.segments import Segment, begin, segments
 from solotable.errors import DataError
 
@@ -48,12 +48,12 @@ def template(text: str) -> Template:
     return Template.compile(text, FIELDS, where="Thing.key")
 
 
-def meeting(one: str, other: str) -> str | None:
+def overlap(one: str, other: str) -> str | None:
     """The example that both templates can give, or None."""
     mine, theirs = segments(template(one)), segments(template(other))
     if len(mine) != len(theirs):
         return None
-    found = solve([Pair(*both) for both in zip(mine, theirs, strict=True)])
+    found = solve([SegmentPair(*both) for both in zip(mine, theirs, strict=True)])
     if found is None:
         return None
     assert found.texts is not None
@@ -127,7 +127,7 @@ APART = [
 @pytest.mark.parametrize(("one", "other"), MEET)
 def test_templates_that_can_give_one_key(one: str, other: str) -> None:
     for first, second in ((one, other), (other, one)):
-        key = meeting(first, second)
+        key = overlap(first, second)
         assert key is not None
         assert template(first).parse(key) is not None
         assert template(second).parse(key) is not None
@@ -135,8 +135,8 @@ def test_templates_that_can_give_one_key(one: str, other: str) -> None:
 
 @pytest.mark.parametrize(("one", "other"), APART)
 def test_templates_that_never_give_one_key(one: str, other: str) -> None:
-    assert meeting(one, other) is None
-    assert meeting(other, one) is None
+    assert overlap(one, other) is None
+    assert overlap(other, one) is None
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def templates(draw: st.DrawFn) -> Template:
 def test_keys_that_are_equal_are_said_to_meet_and_examples_are_keys_of_both(
     one: Template, other: Template, values: dict[str, Any]
 ) -> None:
-    example = meeting(one.text, other.text)
+    example = overlap(one.text, other.text)
     try:
         key = one.format(values)
     except DataError:  # a value that does not fit the width
@@ -245,7 +245,7 @@ def test_every_template_meets_its_own_keys_written_as_literals(one: Template, va
     mine = segments(one)
     theirs = [Segment(text) for text in (key or "").split("#")]
     assert len(mine) == len(theirs)
-    found = solve([Pair(*both) for both in zip(mine, theirs, strict=True)])
+    found = solve([SegmentPair(*both) for both in zip(mine, theirs, strict=True)])
     assert found is not None
     assert found.texts == tuple((key or "").split("#"))
 
@@ -279,7 +279,7 @@ def test_whole_keys_that_are_equal_are_said_to_meet(
     mine, theirs = key_of(one), key_of(other)
     cuts = [(segments(left), segments(right)) for left, right in zip(mine, theirs, strict=True)]
     alike = all(len(left) == len(right) for left, right in cuts)
-    pairs = [Pair(*both) for left, right in cuts for both in zip(left, right, strict=False)]
+    pairs = [SegmentPair(*both) for left, right in cuts for both in zip(left, right, strict=False)]
     found = solve(pairs) if alike else None
     try:
         texts = (

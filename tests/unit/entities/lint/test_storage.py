@@ -65,7 +65,7 @@ def test_reserved_words_on_the_wire() -> None:
 
     (finding,) = of(table, "ST401")
     assert finding.severity == "note"
-    assert "Order keeps name, Status, count, which" in finding.message
+    assert "Order stores name, Status, count, which" in finding.message
     assert finding.where is not None
     line = int(finding.where.rpartition(":")[2])
     assert Path(__file__).read_text(encoding="utf-8").splitlines()[line - 1].startswith("    class Order(")
