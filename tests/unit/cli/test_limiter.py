@@ -35,7 +35,7 @@ def done(lim: Run, *arguments: str) -> str:
 def test_a_read_makes_no_file_and_a_write_does(lim: Run, tmp_path: Path) -> None:
     ran = lim("entity", "list")
     assert (ran.code, ran.out) == (3, "")
-    assert ran.err.startswith("Error: There is no file l.db. A command that writes makes it")
+    assert ran.err.startswith("Error: There is no file l.db. A command that writes creates it")
     assert not (tmp_path / "l.db").exists()
     done(lim, "system", "set-defaults", "rpm=100/minute")
     assert lim("system", "get-defaults", "--json").json == {
@@ -80,7 +80,7 @@ def test_what_is_no_limit_is_refused_in_one_sentence(
 def test_entities_are_made_listed_and_removed(lim: Run) -> None:
     done(lim, "entity", "create", "acme", "--name", "Acme Inc", "--metadata", '{"plan": "pro"}')
     told = done(lim, "entity", "create", "key-7", "--parent", "acme", "--cascade")
-    assert told == "Made key-7, a child of acme, which is charged too.\n"
+    assert told == "Created key-7, a child of acme, which is charged too.\n"
     assert [row["entity_id"] for row in lim("entity", "list", "--json").json] == ["acme", "key-7"]
     (child,) = lim("entity", "children", "acme", "--json").json
     assert (child["entity_id"], child["parent_id"], child["cascade"]) == ("key-7", "acme", True)
@@ -170,7 +170,7 @@ def test_limits_of_every_level_are_set_shown_and_removed(lim: Run) -> None:
     ]
     assert "u-1" in done(lim, "entity", "show", "u-1"), "it was never made, and has limits"
     told = done(lim, "entity", "delete-limits", "u-1", "--resource", "gpt-4")
-    assert told == "Removed the limits of u-1 on gpt-4: rpm=2/minute\n"
+    assert told == "Deleted the limits of u-1 on gpt-4: rpm=2/minute\n"
     assert lim("entity", "delete-limits", "u-1", "--resource", "gpt-4").code == 3
     assert lim("entity", "get-limits", "u-1", "--resource", "gpt-4").code == 3
 
@@ -191,9 +191,9 @@ def test_limits_of_every_level_are_set_shown_and_removed(lim: Run) -> None:
 
 def test_what_goes_with_new_defaults_of_the_system_is_told(lim: Run) -> None:
     assert lim("system", "set-defaults", "rpm=5", "--on-unavailable", "block").err == ""
-    assert lim("system", "set-defaults", "rpm=6").err == "Removed by this: --on-unavailable block\n"
+    assert lim("system", "set-defaults", "rpm=6").err == "Deleted: --on-unavailable block\n"
     gone = lim("system", "set-defaults", "--on-unavailable", "allow")
-    assert gone.err == "The limits of the system were removed by this: rpm=6/minute\n"
+    assert gone.err == "Deleted the limits of the system: rpm=6/minute\n"
 
 
 def test_acquire_takes_tokens_and_exits_with_1_when_refused(lim: Run) -> None:
@@ -309,7 +309,7 @@ def test_namespaces_are_apart_and_go_through_their_lives(lim: Run) -> None:
 
 def test_orphans_are_counted_and_removed_when_asked(lim: Run) -> None:
     done(lim, "namespace", "register", "eu")
-    assert "belongs to a registered namespace" in done(lim, "namespace", "orphans")
+    assert "belong to registered namespaces" in done(lim, "namespace", "orphans")
     done(lim, "entity", "create", "u-1", "-N", "stray")
     (stray,) = lim("namespace", "orphans", "--json").json
     assert stray["id"] == "stray"
@@ -323,7 +323,7 @@ def test_what_cannot_be_asked_about_is_not_done(lim: Run, monkeypatch: pytest.Mo
     monkeypatch.setattr("sys.stdin", io.StringIO())
     ran = lim("entity", "delete", "u-1")
     assert ran.code == 2
-    assert ran.err.endswith("Nobody answered; say --yes to do it without being asked.\n")
+    assert ran.err.endswith("No confirmation received; pass --yes to skip the prompt.\n")
     assert lim("entity", "show", "u-1").code == 0
 
 

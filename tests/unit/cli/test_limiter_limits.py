@@ -60,7 +60,7 @@ def test_a_file_is_applied_once_and_then_nothing_is_left_to_do(limits: Run, run:
     assert own["limits"] == [{"name": "rpm", "capacity": 9000, "refill": 6000, "period_seconds": 3600}]
 
     again = limits("apply", "limits.yaml")
-    assert (again.code, again.out) == (0, "Nothing to do: 4 levels are stored as the file says.\n")
+    assert (again.code, again.out) == (0, "Nothing to do: the stored limits match the file (4 levels).\n")
     same = limits("diff", "limits.yaml")
     assert (same.code, same.out, same.err) == (0, "", "")
 
@@ -83,13 +83,13 @@ def test_plan_looks_like_this(limits: Run, run: Run) -> None:
 +  entity u-1           (none)          rpm=6000/hour+9000
 +  entity u-1 on gpt-4  (none)          rpm=3/hour
 
-Plan: 2 to add, 1 to change, 0 to remove; 1 as they are.
+Plan: 2 to add, 1 to change, 0 to remove; 1 unchanged.
 """,
     )
-    assert told.err == "1 level is stored but not in the file; --prune removes: entity u-2\n"
+    assert told.err == "1 stored level not in the file; --prune removes: entity u-2\n"
     pruned = limits("plan", "limits.yaml", "--prune")
     assert "-  entity u-2           rpm=1/minute    (none)\n" in pruned.out
-    assert pruned.out.endswith("Plan: 2 to add, 1 to change, 1 to remove; 1 as they are.\n")
+    assert pruned.out.endswith("Plan: 2 to add, 1 to change, 1 to remove; 1 unchanged.\n")
     assert run("limiter", "entity", "get-limits", "u-2").code == 0, "a plan changes nothing"
     assert [each["action"] for each in limits("plan", "limits.yaml", "--json").json["changes"]] == [
         "change",
@@ -135,7 +135,7 @@ def test_apply_asks_first(limits: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     answer(monkeypatch, "")
     nobody = limits("apply", "limits.yaml")
     assert nobody.code == 2
-    assert "say --yes" in nobody.err
+    assert "pass --yes" in nobody.err
     assert nobody.err.startswith("Apply it to namespace default? ")
     answer(monkeypatch, "n\n")
     no = limits("apply", "limits.yaml")

@@ -51,7 +51,7 @@ def test_usage_is_counted_once(used: Run) -> None:
     empty = used("usage", "summary", "--entity", "u-1")
     assert (empty.code, empty.out) == (
         0,
-        "No usage in this time. What was just consumed is counted by: solotable limiter usage aggregate\n",
+        "No usage in this time. Count what was just consumed with: solotable limiter usage aggregate\n",
     )
     assert used("usage", "list", "--entity", "u-1").out == empty.out
     assert used("usage", "aggregate").out == "Counted 3 changes of buckets.\n"
@@ -71,7 +71,7 @@ def test_a_summary_looks_like_this(used: Run) -> None:
     assert (told.code, told.out) == (
         0,
         f"""\
-u-1: {day} 10:00 to {day} 14:00 UTC, by the hour
+u-1: {day} 10:00 to {day} 14:00 UTC, by hour
 
 limit  total    mean     peak   peak at
 -----  -------  -------  -----  ----------------
@@ -142,10 +142,10 @@ def test_the_trail_tells_who_changed_what(lim: Run) -> None:
     assert lim("entity", "set-limits", "u-1", "rpm=9/minute").code == 0
     assert lim("system", "set-defaults", "rpm=1/minute").code == 0
     assert lim("entity", "delete-limits", "u-1").code == 0
-    assert lim("audit", "list").out.startswith("Nothing is in the trail.")
+    assert lim("audit", "list").out.startswith("The trail is empty.")
     assert lim("system", "set-defaults", "rpm=1", "--on-unavailable", "allow").code == 0
     assert lim("audit", "deliver", "--json").json == {"delivered": 6, "dead": 0}
-    assert lim("audit", "deliver").out == "0 changes were put into the trail.\n"
+    assert lim("audit", "deliver").out == "Added 0 changes to the trail.\n"
 
     lines = lim("audit", "list").out.splitlines()
     assert lines.pop(2).endswith("rpm=1/minute on_unavailable=allow")
@@ -184,7 +184,7 @@ def test_the_registry_has_a_trail_of_its_own(lim: Run) -> None:
 def test_an_archive_is_whole_or_not_there(lim: Run, tmp_path: Path) -> None:
     assert lim("entity", "create", "u-1").code == 0
     assert lim("audit", "deliver").code == 0
-    assert lim("audit", "archive", "a.gz").out == "1 record is in a.gz.\n"
+    assert lim("audit", "archive", "a.gz").out == "Wrote 1 record to a.gz.\n"
     (line,) = gzip.decompress((tmp_path / "a.gz").read_bytes()).splitlines()
     assert json.loads(line)["action"] == "entity_created"
     assert lim("audit", "archive", "a.gz").code == 2, "nothing is replaced unasked"

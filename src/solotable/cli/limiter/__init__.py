@@ -1,7 +1,7 @@
 """`solotable limiter`: entities, limits, usage, the audit trail and namespaces of a rate limiter's table.
 
-A command parses, calls and prints; what it does is in `solotable.systems.limiter`, which is imported when a
-command is run and not before.
+A command parses, calls and prints; `solotable.systems.limiter` does the work and is imported when a command
+runs.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""`solotable limiter available`, `acquire` and `bucket`: tokens to look at and to try out."""
+"""`solotable limiter available`, `acquire` and `bucket`: read tokens, and try limits out."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Any
 
@@ -15,132 +16,106 @@ from solotable.cli.options.database import NotFoundError
 from solotable.cli.output import json_option, note, print_json, print_table
 from solotable.errors import UnknownEntity
 
-from .session import Table, opened, shown, table_options
+from .session import LimiterTable, format_limits, limiter_command
 
 if TYPE_CHECKING:
     from solotable.systems.limiter import Bucket, LimitStatus
 
 _MILLI = 1000
+_MICRO = 1_000_000
 _entity = click.argument("entity", metavar="ENTITY")
 _resource = click.argument("resource", metavar="RESOURCE")
 
 
-@click.command("available", epilog="Example: solotable limiter available u-1 gpt-4 -d sqlite:///l.db")
+@limiter_command(None, "available", example="available u-1 gpt-4 -d sqlite:///l.db")
 @_entity
 @_resource
-@table_options
 @json_option
-def available(entity: str, resource: str, db: str | None, namespace: str | None, as_json: bool) -> None:
-    """Print the tokens that an ENTITY has for a RESOURCE."""
+def available(table: LimiterTable, entity: str, resource: str, as_json: bool) -> None:
+    """Print the available tokens of an ENTITY for a RESOURCE."""
     from .entity import SOURCES
 
-    with opened(db) as table:
-        limiter = table.limiter(namespace)
-        found = limiter.statuses(entity, resource)
-        source = limiter.effective_limits(entity, resource).source
+    found = table.limiter.statuses(entity, resource)
     if as_json:
-        print_json([_left(each) for each in found])
+        print_json([_available(each) for each in found])
         return
     _print_statuses(found)
+    source = table.limiter.effective_limits(entity, resource).source
     if source is not None:
         note(f"The limits of {entity} are set for {SOURCES[source]}.")
 
 
-@click.command(
-    "acquire", epilog="Example: solotable limiter acquire u-1 gpt-4 rpm=1 tpm=500 -d sqlite:///l.db"
-)
+@limiter_command(None, "acquire", example="acquire u-1 gpt-4 rpm=1 tpm=500 -d sqlite:///l.db")
 @_entity
 @_resource
 @click.argument("amounts", nargs=-1, required=True, metavar="AMOUNTS...")
-@table_options
 @json_option
-def acquire(
-    entity: str,
-    resource: str,
-    amounts: tuple[str, ...],
-    db: str | None,
-    namespace: str | None,
-    as_json: bool,
-) -> int:
-    """Take tokens as a call would, to try it out.
+def acquire(table: LimiterTable, entity: str, resource: str, amounts: tuple[str, ...], as_json: bool) -> int:
+    """Take tokens as a call would, to try limits out.
 
-    AMOUNTS are name=tokens. Exits with 1 when there are not enough, and then none is taken. More than a
-    limit ever holds is refused with 2: waiting would not help.
+    AMOUNTS are name=tokens. Exits with 1 if there are not enough, and takes none then. Exits with 2 if a
+    limit never holds so much.
     """
     from solotable.systems.limiter import RateLimitExceeded
 
-    wanted = _amounts(amounts)
-    with opened(db) as table:
-        try:
-            with table.limiter(namespace).acquire(entity, resource, wanted) as lease:
-                found = lease.statuses
-        except RateLimitExceeded as refused:
-            if as_json:
-                print_json({"acquired": False, **refused.as_dict()})
-            else:
-                click.echo(f"Refused: {refused}")
-                click.echo("")
-                _print_statuses(refused.statuses)
-            return FAILED
+    wanted = _parse_amounts(amounts)
+    try:
+        with table.limiter.acquire(entity, resource, wanted) as lease:
+            found = lease.statuses
+    except RateLimitExceeded as refused:
+        if as_json:
+            print_json({"acquired": False, **refused.as_dict()})
+        else:
+            click.echo(f"Refused: {refused}\n")
+            _print_statuses(refused.statuses)
+        return FAILED
     if as_json:
-        print_json({"acquired": True, "limits": [_left(each) for each in found]})
-        return 0
-    click.echo(f"Taken: {' '.join(f'{name}={amount}' for name, amount in wanted.items())}")
-    click.echo("")
-    _print_statuses(found)
+        print_json({"acquired": True, "limits": [_available(each) for each in found]})
+    else:
+        click.echo(f"Taken: {' '.join(f'{name}={amount}' for name, amount in wanted.items())}\n")
+        _print_statuses(found)
     return 0
 
 
 @click.group("bucket", cls=CommandGroup)
 def bucket() -> None:
-    """Buckets as they are stored, shard by shard."""
+    """Buckets as stored, shard by shard."""
 
 
-@bucket.command("show", epilog="Example: solotable limiter bucket show u-1 gpt-4 -d sqlite:///l.db")
+@limiter_command(bucket, "show", example="bucket show u-1 gpt-4 -d sqlite:///l.db")
 @_entity
 @_resource
-@table_options
 @json_option
-def show(entity: str, resource: str, db: str | None, namespace: str | None, as_json: bool) -> None:
+def show(table: LimiterTable, entity: str, resource: str, as_json: bool) -> None:
     """Print the shards of a bucket: their levels, tokens, and what was consumed from each."""
-    now = int(time.time() * 1_000_000)
-    with opened(db) as table:
-        found = _shards(table, table.id_of(namespace), entity, resource)
-        contents = [(each, _contents(each, now)) for each in found]
+    from solotable.systems.limiter.admin.limits import parse
+
+    now = int(time.time() * _MICRO)
+    found = _read_shards(table, entity, resource)
     if not found:
         raise NotFoundError(
             f"{entity!r} has no bucket for {resource!r}: nothing was taken, or long ago; it counts as full."
         )
+    contents = [(_facts(each), _limits(each, now)) for each in found]
     if as_json:
-        print_json([{**_facts(each), "limits": limits} for each, limits in contents])
+        print_json([{**facts, "limits": limits} for facts, limits in contents])
         return
-    print_table(
-        [
-            {
-                **_facts(each),
-                **content,
-                "available": f"{content['available']:,.3f}",
-                "consumed": f"{content['consumed']:,.12g}",
-            }
-            for each, limits in contents
-            for content in limits
-        ],
-        ("shard", "level", "limit", "available", "consumed", "writes", "written", "expires"),
-    )
-    rules = sorted({each.rules for each in found})
-    for each in rules:
-        from solotable.systems.limiter.admin.limits import parse
-
-        note(f"Reckoned with {shown(parse(each))}.")
+    rows = [{**facts, **limit} for facts, limits in contents for limit in limits]
+    for row in rows:
+        row |= {"available": f"{row['available']:,.3f}", "consumed": f"{row['consumed']:,.12g}"}
+    columns = ("shard", "level", "limit", "available", "consumed", "writes", "written", "expires")
+    print_table(rows, columns)
+    for rules in sorted({each.rules for each in found}):
+        note(f"Counted by {format_limits(parse(rules))}.")
 
 
-def _shards(table: Table, namespace: str, entity: str, resource: str) -> list[Bucket]:
-    """Read every shard; their number is known by the levels that are met."""
+def _read_shards(table: LimiterTable, entity: str, resource: str) -> list[Bucket]:
+    """Read every shard; the levels of those that were read show how many there are."""
     from solotable.systems.limiter import Bucket
     from solotable.systems.limiter.admin.names import entity_name, resource_name
     from solotable.systems.limiter.buckets.bucket import unreadable
 
-    store = table.db.tenant(namespace)
+    store = table.db.tenant(table.namespace_id)
     given = {"entity": entity_name(entity), "resource": resource_name(resource)}
     found: list[Bucket] = []
     known, wanted = 0, 1
@@ -156,33 +131,25 @@ def _shards(table: Table, namespace: str, entity: str, resource: str) -> list[Bu
 
 
 def _facts(found: Bucket) -> dict[str, Any]:
-    from datetime import UTC, datetime
-
     return {
         "shard": found.shard,
         "level": found.level,
         "writes": found.writes,
-        "written": f"{datetime.fromtimestamp(found.at / 1_000_000, UTC):%Y-%m-%d %H:%M:%S}",
+        "written": f"{datetime.fromtimestamp(found.at / _MICRO, UTC):%Y-%m-%d %H:%M:%S}",
         "expires": None if found.expires is None else f"{found.expires:%Y-%m-%d %H:%M:%S}",
     }
 
 
-def _contents(found: Bucket, now: int) -> list[dict[str, Any]]:
+def _limits(found: Bucket, now: int) -> list[dict[str, Any]]:
     from solotable.systems.limiter.buckets.token_bucket import rules_from
 
     rows = []
     for name, token_bucket in rules_from(found.rules, found.revision).token_buckets.items():
         used, consumed = found.amount(token_bucket.used), found.amount(token_bucket.consumed) or 0
-        rows.append(
-            {
-                "limit": name,
-                "available": token_bucket.tokens(
-                    token_bucket.full(now) if used is None else used, now, found.level
-                )
-                / _MILLI,
-                "consumed": consumed / _MILLI,
-            }
-        )
+        if used is None:
+            used = token_bucket.full(now)
+        left = token_bucket.tokens(used, now, found.level)
+        rows.append({"limit": name, "available": left / _MILLI, "consumed": consumed / _MILLI})
     return rows
 
 
@@ -192,9 +159,9 @@ def _print_statuses(found: Sequence[LimitStatus]) -> None:
             {
                 "entity": each.entity,
                 "limit": each.limit.name,
-                "available": "not asked" if each.available is None else f"{each.available:,}",
+                "available": "not read" if each.available is None else f"{each.available:,}",
                 "of": f"{each.limit.capacity:,}",
-                "refill": shown([each.limit]).partition("=")[2].partition("+")[0],
+                "refill": format_limits([each.limit]).partition("=")[2].partition("+")[0],
                 **({"try again in": f"{each.retry_after_seconds:.1f} s"} if each.exceeded else {}),
             }
             for each in found
@@ -202,12 +169,12 @@ def _print_statuses(found: Sequence[LimitStatus]) -> None:
     )
 
 
-def _left(status: LimitStatus) -> dict[str, Any]:
+def _available(status: LimitStatus) -> dict[str, Any]:
     row = status.as_dict()
     return {name: row[name] for name in ("entity", "resource", "limit", "capacity", "available")}
 
 
-def _amounts(texts: Sequence[str]) -> dict[str, int | Decimal]:
+def _parse_amounts(texts: Sequence[str]) -> dict[str, int | Decimal]:
     found: dict[str, int | Decimal] = {}
     for text in texts:
         name, equals, number = text.partition("=")
@@ -217,11 +184,10 @@ def _amounts(texts: Sequence[str]) -> dict[str, int | Decimal]:
             amount = Decimal("NaN")
         if not equals or not name or not amount.is_finite():
             raise click.BadParameter(
-                f"{text!r} is no amount; write name=tokens, as in rpm=1.", param_hint="AMOUNTS"
+                f"{text!r} is not an amount; write name=tokens, as in rpm=1.", param_hint="AMOUNTS"
             )
         if name in found:
             raise click.BadParameter(f"The amount of {name!r} is given twice.", param_hint="AMOUNTS")
-        found[name] = (
-            int(amount) if amount == amount.to_integral_value() and amount.copy_abs() < 10**15 else amount
-        )
+        is_whole = amount == amount.to_integral_value() and amount.copy_abs() < 10**15
+        found[name] = int(amount) if is_whole else amount
     return found

@@ -1,4 +1,4 @@
-"""`solotable limiter entity`: who is limited, by what, and which limits hold."""
+"""`solotable limiter entity`: limited entities, their limits, and which limits apply."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ import click
 
 from solotable.cli.groups import CommandGroup
 from solotable.cli.options.database import NotFoundError
-from solotable.cli.output import (
-    json_option,
-    on_one_line,
-    output_options,
-    print_json,
-    print_rows,
-    print_table,
-    row_of,
-)
+from solotable.cli.output import json_option, on_one_line, print_json, print_table, row_of
 
-from .session import confirm, limits_given, list_options, opened, paged, shown, table_options
+from .session import (
+    LimiterTable,
+    confirm,
+    format_limits,
+    limiter_command,
+    list_options,
+    parse_limits,
+    print_pages,
+    yes_option,
+)
 
 if TYPE_CHECKING:
     from solotable.systems.limiter import LimitedEntity, Limiter, StoredLimits
 
 _COLUMNS = ("entity_id", "name", "parent_id", "cascade", "created")
-#: What `effective_limits` calls a level, in words.
+#: The levels of `effective_limits` in words.
 SOURCES = {
     "entity-resource": "this entity on this resource",
     "entity": "this entity",
     "resource": "the resource",
     "system": "the system",
 }
-_resource = click.option(
-    "--resource", metavar="R", help="On this resource alone; all resources unless given."
-)
+_entity = click.argument("entity_id", metavar="ENTITY")
+_resource = click.option("--resource", metavar="R", help="Only on this resource. Default: all resources.")
 
 
 @click.group("entity", cls=CommandGroup)
@@ -42,62 +42,43 @@ def entity() -> None:
     """Users, projects, API keys, and the limits of each."""
 
 
-@entity.command(
-    "create",
-    epilog="Example: solotable limiter entity create key-7 --parent acme --cascade -d sqlite:///l.db",
+@limiter_command(
+    entity, "create", create=True, example="entity create key-7 --parent acme --cascade -d sqlite:///l.db"
 )
-@click.argument("entity_id", metavar="ENTITY")
-@table_options
-@click.option("--name", help="What people call it; its id unless given.")
-@click.option("--parent", metavar="ENTITY", help="Whom it belongs to; that one has to be there.")
-@click.option("--cascade", is_flag=True, help="Charge the parent too with whatever is charged here.")
-@click.option("--metadata", metavar="JSON", help='Facts to keep with it, as in \'{"plan": "pro"}\'.')
+@_entity
+@click.option("--name", help="Name for users. Default: the id.")
+@click.option("--parent", metavar="ENTITY", help="Parent, which must exist.")
+@click.option("--cascade", is_flag=True, help="Also charge the parent.")
+@click.option("--metadata", metavar="JSON", help='Facts to store with it, as in \'{"plan": "pro"}\'.')
 @json_option
-def create(  # noqa: PLR0913, PLR0917 - a command has as many parameters as options
-    entity_id: str,
-    db: str | None,
-    namespace: str | None,
-    name: str | None,
-    parent: str | None,
-    cascade: bool,
-    metadata: str | None,
-    as_json: bool,
-) -> None:
-    """Make an ENTITY, with a parent or by itself.
+def create(table: LimiterTable, entity_id: str, metadata: str | None, as_json: bool, **given: Any) -> None:
+    """Create an ENTITY, with or without a parent.
 
-    Limits and buckets need no entity: only a parent, a name or metadata make it worth while.
+    Limits and buckets do not need it: create an entity for a parent, a name or metadata.
     """
-    facts = _facts(metadata)
-    if cascade and parent is None:
+    facts, parent = _parse_metadata(metadata), given["parent"]
+    if given["cascade"] and parent is None:
         raise click.UsageError("--cascade charges a parent; name it with --parent.")
-    with opened(db, makes=True) as table:
-        made = table.limiter(namespace).create_entity(
-            entity_id, name=name, parent=parent, cascade=cascade, metadata=facts
-        )
-        if as_json:
-            print_json(_row(made))
-            return
-        child = (
-            "" if parent is None else f", a child of {parent}{', which is charged too' if cascade else ''}"
-        )
-        click.echo(f"Made {entity_id}{child}.")
+    created = table.limiter.create_entity(entity_id, metadata=facts, **given)
+    if as_json:
+        print_json(_row(created))
+        return
+    charged = ", which is charged too" if given["cascade"] else ""
+    click.echo(f"Created {entity_id}{'' if parent is None else f', a child of {parent}{charged}'}.")
 
 
-@entity.command("show", epilog="Example: solotable limiter entity show key-7 -d sqlite:///l.db")
-@click.argument("entity_id", metavar="ENTITY")
-@table_options
+@limiter_command(entity, "show", example="entity show key-7 -d sqlite:///l.db")
+@_entity
 @_resource
 @json_option
-def show(entity_id: str, db: str | None, namespace: str | None, resource: str | None, as_json: bool) -> None:
-    """Print an ENTITY, the limits that hold for it, and whose they are."""
-    with opened(db) as table:
-        limiter = table.limiter(namespace)
-        found = limiter.get_entity(entity_id)
-        own = limiter.limited_resources(entity=entity_id)
-        if found is None and not own:
-            raise NotFoundError(f"There is no entity {entity_id!r}; it has no limits of its own either.")
-        facts = {"entity_id": entity_id} if found is None else _row(found)
-        rows = _effective(limiter, entity_id, own, resource)
+def show(table: LimiterTable, entity_id: str, resource: str | None, as_json: bool) -> None:
+    """Print an ENTITY, the limits that apply to it, and where each is set."""
+    found = table.limiter.get_entity(entity_id)
+    own = table.limiter.limited_resources(entity=entity_id)
+    if found is None and not own:
+        raise NotFoundError(f"There is no entity {entity_id!r}, and no limits are set for it.")
+    facts = {"entity_id": entity_id} if found is None else _row(found)
+    rows = _effective(table.limiter, entity_id, own, resource)
     if as_json:
         print_json({**facts, "created": facts.get("created"), "limits": rows})
         return
@@ -105,205 +86,157 @@ def show(entity_id: str, db: str | None, namespace: str | None, resource: str | 
         if value not in (None, {}, False):
             click.echo(f"{name:<10} {on_one_line(value)}")
     if found is None:
-        click.echo("It was never made, so it has no parent; its limits hold all the same.")
+        click.echo("It was not created, so it has no parent; its limits apply all the same.")
     click.echo("")
     if rows:
-        print_table([_told(row) for row in rows], ("resource", "limits", "set for"))
+        print_table([_readable(row) for row in rows], ("resource", "limits", "set for"))
     else:
-        click.echo("No limits hold: none are set for it, for a resource or for the system.")
+        click.echo("No limits apply: none are set for it, for a resource or for the system.")
 
 
-@entity.command("list", epilog="Example: solotable limiter entity list --all --jsonl -d sqlite:///l.db")
-@table_options
+@limiter_command(entity, "list", example="entity list --all --jsonl -d sqlite:///l.db")
 @list_options
-@output_options
-def list_(db: str | None, namespace: str | None, most: int, everything: bool, output: str | None) -> None:
+def list_(table: LimiterTable, **options: Any) -> None:
     """Print the entities, each parent before its children."""
-    with opened(db) as table:
-        limiter = table.limiter(namespace)
-        rows = paged(limiter.entities, most, everything=everything, what="entities", row=_row)
-        print_rows(rows, output, () if output in ("json", "jsonl") else _COLUMNS)
+    print_pages(table.limiter.entities, _row, what="entities", columns=_COLUMNS, **options)
 
 
-@entity.command("children", epilog="Example: solotable limiter entity children acme -d sqlite:///l.db")
-@click.argument("entity_id", metavar="ENTITY")
-@table_options
+@limiter_command(entity, "children", example="entity children acme -d sqlite:///l.db")
+@_entity
 @list_options
-@output_options
-def children(
-    entity_id: str, db: str | None, namespace: str | None, most: int, everything: bool, output: str | None
-) -> None:
+def children(table: LimiterTable, entity_id: str, **options: Any) -> None:
     """Print the children of an ENTITY."""
-    with opened(db) as table:
-        limiter = table.limiter(namespace)
-        if limiter.get_entity(entity_id) is None:
-            raise NotFoundError(f"There is no entity {entity_id!r}.")
+    _require(table, entity_id)
 
-        def ask(*, limit: int, cursor: str | None) -> Any:
-            return limiter.children(entity_id, limit=limit, cursor=cursor)
+    def ask(*, limit: int, cursor: str | None) -> Any:
+        return table.limiter.children(entity_id, limit=limit, cursor=cursor)
 
-        rows = paged(ask, most, everything=everything, what="children", row=_row)
-        print_rows(rows, output, () if output in ("json", "jsonl") else _COLUMNS)
+    print_pages(ask, _row, what="children", columns=_COLUMNS, **options)
 
 
-@entity.command("delete", epilog="Example: solotable limiter entity delete key-7 --yes -d sqlite:///l.db")
-@click.argument("entity_id", metavar="ENTITY")
-@table_options
-@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-def delete(entity_id: str, db: str | None, namespace: str | None, yes: bool) -> int:
-    """Remove an ENTITY that has no children, and its limits."""
-    with opened(db) as table:
-        limiter = table.limiter(namespace)
-        if limiter.get_entity(entity_id) is None:
-            raise NotFoundError(f"There is no entity {entity_id!r}.")
-        if not confirm(f"Remove {entity_id} and its limits?", yes=yes):
-            click.echo("Nothing was changed.")
-            return 1
-        limiter.delete_entity(entity_id)
-        click.echo(f"Removed {entity_id} and its limits.")
-        return 0
+@limiter_command(entity, "delete", example="entity delete key-7 --yes -d sqlite:///l.db")
+@_entity
+@yes_option
+def delete(table: LimiterTable, entity_id: str, yes: bool) -> int:
+    """Delete an ENTITY that has no children, and its limits."""
+    _require(table, entity_id)
+    if not confirm(f"Delete {entity_id} and its limits?", yes=yes):
+        return 1
+    table.limiter.delete_entity(entity_id)
+    click.echo(f"Deleted {entity_id} and its limits.")
+    return 0
 
 
-@entity.command(
-    "set-limits",
-    epilog="Example: solotable limiter entity set-limits u-1 rpm=100/minute tpm=9000/minute+12000",
+@limiter_command(
+    entity, "set-limits", create=True, example="entity set-limits u-1 rpm=100/minute tpm=9000/minute+12000"
 )
-@click.argument("entity_id", metavar="ENTITY")
+@_entity
 @click.argument("limits", nargs=-1, required=True, metavar="LIMITS...")
-@table_options
 @_resource
 @json_option
 def set_limits(
-    entity_id: str,
-    limits: tuple[str, ...],
-    db: str | None,
-    namespace: str | None,
-    resource: str | None,
-    as_json: bool,
+    table: LimiterTable, entity_id: str, limits: tuple[str, ...], resource: str | None, as_json: bool
 ) -> None:
     """Set the LIMITS of an ENTITY, on all resources or on one.
 
-    Those that it had there are replaced. A limit is name=tokens/period: rpm=100/minute, rpd=5000/day,
-    rpm=100/60. With +150 behind it, it holds up to 150 tokens, and so lets bursts through.
+    They replace its limits there. A limit is name=tokens/period: rpm=100/minute, rpd=5000/day, rpm=100/60.
+    With +150 after it, it holds up to 150 tokens and allows bursts.
     """
-    given = limits_given(limits)
-    with opened(db, makes=True) as table:
-        stored = table.limiter(namespace).set_limits(given, entity=entity_id, resource=resource)
-        print_stored([stored], as_json=as_json, one=True)
+    given = parse_limits(limits)
+    stored = table.limiter.set_limits(given, entity=entity_id, resource=resource)
+    print_stored([stored], as_json=as_json, one=True)
 
 
-@entity.command("get-limits", epilog="Example: solotable limiter entity get-limits u-1 -d sqlite:///l.db")
-@click.argument("entity_id", metavar="ENTITY")
-@table_options
+@limiter_command(entity, "get-limits", example="entity get-limits u-1 -d sqlite:///l.db")
+@_entity
 @_resource
 @json_option
-def get_limits(
-    entity_id: str, db: str | None, namespace: str | None, resource: str | None, as_json: bool
-) -> None:
-    """Print an ENTITY's own limits; `show` tells inherited ones too."""
-    with opened(db) as table:
-        limiter = table.limiter(namespace)
-        if resource is None:
-            found = list(limiter.limited_resources(entity=entity_id))
-        else:
-            one = limiter.get_limits(entity=entity_id, resource=resource)
-            found = [] if one is None else [one]
-        if not found:
-            on = "" if resource is None else f" on {resource!r}"
-            raise NotFoundError(
-                f"{entity_id!r} has no limits of its own{on}; see which hold: "
-                f"solotable limiter entity show {entity_id}"
-            )
-        print_stored(found, as_json=as_json)
+def get_limits(table: LimiterTable, entity_id: str, resource: str | None, as_json: bool) -> None:
+    """Print an ENTITY's own limits; `show` also prints inherited ones."""
+    if resource is None:
+        found = list(table.limiter.limited_resources(entity=entity_id))
+    else:
+        one = table.limiter.get_limits(entity=entity_id, resource=resource)
+        found = [] if one is None else [one]
+    if not found:
+        on = "" if resource is None else f" on {resource!r}"
+        raise NotFoundError(
+            f"No limits are set for {entity_id!r}{on}; see which apply: "
+            f"solotable limiter entity show {entity_id}"
+        )
+    print_stored(found, as_json=as_json)
 
 
-@entity.command(
-    "delete-limits", epilog="Example: solotable limiter entity delete-limits u-1 --resource gpt-4"
-)
-@click.argument("entity_id", metavar="ENTITY")
-@table_options
+@limiter_command(entity, "delete-limits", example="entity delete-limits u-1 --resource gpt-4")
+@_entity
 @_resource
-def delete_limits(entity_id: str, db: str | None, namespace: str | None, resource: str | None) -> None:
-    """Remove the limits of an ENTITY; inherited ones hold then.
+def delete_limits(table: LimiterTable, entity_id: str, resource: str | None) -> None:
+    """Delete the limits of an ENTITY; inherited ones apply then.
 
-    Those on all resources are one set, those on each single resource another: --resource chooses.
+    Limits on all resources are one set, those on each single resource another: --resource selects.
     """
-    with opened(db) as table:
-        limiter = table.limiter(namespace)
-        before = limiter.delete_limits(entity=entity_id, resource=resource)
-        on = "all resources" if resource is None else resource
-        if before is None:
-            raise NotFoundError(f"{entity_id!r} has no limits of its own on {on}.")
-        click.echo(f"Removed the limits of {entity_id} on {on}: {shown(before.limits)}")
+    before = table.limiter.delete_limits(entity=entity_id, resource=resource)
+    print_deleted(before, f"{entity_id} on {'all resources' if resource is None else resource}")
 
 
 def print_stored(found: list[StoredLimits], *, as_json: bool, one: bool = False) -> None:
-    """Print stored limits: a line for each level."""
-    rows = [stored_row(each) for each in found]
+    """Print stored limits, one line per level."""
     if as_json:
+        rows = [each.as_dict() for each in found]
         print_json(rows[0] if one else rows)
         return
     print_table(
         [
             {
-                "entity": row["entity"] or "(all)",
-                "resource": row["resource"] or "(all)",
-                "limits": shown(each.limits),
+                "entity": each.entity or "(all)",
+                "resource": each.resource_name or "(all)",
+                "limits": format_limits(each.limits),
                 **({"on_unavailable": each.on_unavailable} if each.on_unavailable else {}),
             }
-            for row, each in zip(rows, found, strict=True)
+            for each in found
         ]
     )
 
 
-def stored_row(stored: StoredLimits) -> dict[str, Any]:
-    """Return stored limits as JSON has them; None is all entities, or all resources."""
-    from solotable.systems.limiter import DEFAULT
+def print_deleted(before: StoredLimits | None, level: str) -> None:
+    """Print the limits that were deleted from a level, or report that there were none."""
+    if before is None:
+        raise NotFoundError(f"No limits are set for {level}.")
+    click.echo(f"Deleted the limits of {level}: {format_limits(before.limits)}")
 
-    return {
-        "entity": stored.entity,
-        "resource": None if stored.resource == DEFAULT else stored.resource,
-        "limits": None if stored.limits is None else [limit.as_dict() for limit in stored.limits],
-        "on_unavailable": stored.on_unavailable,
-    }
+
+def _require(table: LimiterTable, entity_id: str) -> None:
+    if table.limiter.get_entity(entity_id) is None:
+        raise NotFoundError(f"There is no entity {entity_id!r}.")
 
 
 def _effective(limiter: Limiter, entity_id: str, own: Any, resource: str | None) -> list[dict[str, Any]]:
-    """Return which limits hold on every resource that limits are set for, and on all others."""
-    from solotable.systems.limiter import DEFAULT
-
-    if resource is not None:
-        names = [resource]
-    else:
-        shared = limiter.limited_resources()
-        names = sorted({each.resource for each in (*own, *shared)} - {DEFAULT})
-    rows = []
-    for name in names:
-        found = limiter.effective_limits(entity_id, name)
-        if found.limits is not None:
-            rows.append(_held(name, found.limits, found.source))
+    """Return which limits apply on every resource with limits, and on all others."""
+    names = [resource]
     if resource is None:
-        for source, level in (
-            ("entity", limiter.get_limits(entity=entity_id)),
-            ("system", limiter.get_limits()),
-        ):
-            if level is not None and level.limits is not None:
-                rows.append(_held(None, level.limits, source))
-                break
-    return rows
+        shared = limiter.limited_resources()
+        names = sorted({each.resource_name for each in (*own, *shared)} - {None})
+    found: list[tuple[str | None, Any, str | None]] = []
+    for name in names:
+        effective = limiter.effective_limits(entity_id, name or "")
+        found.append((name, effective.limits, effective.source))
+    if resource is None:
+        levels = [("entity", limiter.get_limits(entity=entity_id)), ("system", limiter.get_limits())]
+        others = [(None, each.limits, source) for source, each in levels if each is not None and each.limits]
+        found += others[:1]
+    return [
+        {"resource": name, "limits": [limit.as_dict() for limit in limits], "source": source}
+        for name, limits, source in found
+        if limits is not None
+    ]
 
 
-def _held(resource: str | None, limits: Any, source: Any) -> dict[str, Any]:
-    return {"resource": resource, "limits": [limit.as_dict() for limit in limits], "source": source}
-
-
-def _told(row: dict[str, Any]) -> dict[str, str]:
+def _readable(row: dict[str, Any]) -> dict[str, str]:
     from solotable.systems.limiter import Limit
 
-    limits = [Limit(**each) for each in row["limits"]]
     return {
         "resource": row["resource"] or "(any other)",
-        "limits": shown(limits),
+        "limits": format_limits([Limit(**each) for each in row["limits"]]),
         "set for": SOURCES[row["source"]],
     }
 
@@ -314,15 +247,15 @@ def _row(found: LimitedEntity) -> dict[str, Any]:
     return {name: row.get(name) for name in names}
 
 
-def _facts(metadata: str | None) -> dict[str, Any] | None:
-    if metadata is None:
+def _parse_metadata(text: str | None) -> dict[str, Any] | None:
+    if text is None:
         return None
     try:
-        found = json.loads(metadata)
+        found = json.loads(text)
     except ValueError:
         found = None
     if not isinstance(found, dict):
         raise click.BadParameter(
-            f'{metadata!r} is no JSON object; write one as {{"plan": "pro"}}.', param_hint="--metadata"
+            f'{text!r} is not a JSON object; write one as {{"plan": "pro"}}.', param_hint="--metadata"
         )
     return found

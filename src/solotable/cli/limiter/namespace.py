@@ -1,182 +1,171 @@
-"""`solotable limiter namespace`: the registry of namespaces, and what belongs to none."""
+"""`solotable limiter namespace`: the registry of namespaces, and items without one."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from solotable.cli.exit_codes import FAILED
 from solotable.cli.groups import CommandGroup
-from solotable.cli.options.database import db_option
-from solotable.cli.output import json_option, note, output_options, print_json, print_one, print_rows, row_of
+from solotable.cli.output import json_option, note, plural, print_json, print_one, print_rows, row_of
+from solotable.cli.progress import progress
 
-from .session import InvalidRequest, confirm, list_options, opened, paged
+from .session import (
+    InvalidRequest,
+    LimiterTable,
+    confirm,
+    limiter_command,
+    list_options,
+    print_pages,
+    yes_option,
+)
 
 if TYPE_CHECKING:
-    from solotable.systems.limiter.admin.namespaces import Namespace, PurgeProgress
+    from solotable.systems.limiter.admin.namespaces import Namespace
 
 _COLUMNS = ("name", "id", "status", "created", "deleted")
 _name = click.argument("name", metavar="NAME")
-_yes = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 
 
 @click.group("namespace", cls=CommandGroup)
 def namespace() -> None:
-    """Namespaces: make, close, recover, purge."""
+    """Namespaces: register, close, recover, purge."""
 
 
-@namespace.command("register", epilog="Example: solotable limiter namespace register acme -d sqlite:///l.db")
+@limiter_command(
+    namespace,
+    "register",
+    create=True,
+    namespace=False,
+    example="namespace register acme -d sqlite:///l.db",
+)
 @_name
-@db_option
 @json_option
-def register(name: str, db: str | None, as_json: bool) -> None:
-    """Make a namespace, with an id that is never used again."""
+def register(table: LimiterTable, name: str, as_json: bool) -> None:
+    """Register a namespace, with an id that is never used again."""
     from solotable.systems.limiter.admin import namespaces
 
-    with opened(db, makes=True) as table:
-        made = table.run(namespaces.register(table.db.scope.acting(table.actor, None), name))
-        _print(made, as_json, f"Registered {name} with the id {made.id}; use it with --namespace {name}.")
+    made = table.run(namespaces.register(table.scope, name))
+    _print(made, f"Registered {name} with the id {made.id}; use it with --namespace {name}.", as_json=as_json)
 
 
-@namespace.command("list", epilog="Example: solotable limiter namespace list -d sqlite:///l.db")
-@db_option
+@limiter_command(namespace, "list", namespace=False, example="namespace list -d sqlite:///l.db")
 @list_options
-@output_options
-def list_(db: str | None, most: int, everything: bool, output: str | None) -> None:
+def list_(table: LimiterTable, **options: Any) -> None:
     """Print the namespaces by name, deleted ones too."""
     from solotable.systems.limiter.admin import namespaces
 
-    with opened(db) as table:
+    def ask(*, limit: int, cursor: str | None) -> Any:
+        return table.run(namespaces.namespaces(table.scope, limit=limit, cursor=cursor))
 
-        def ask(*, limit: int, cursor: str | None) -> Any:
-            return table.run(namespaces.namespaces(table.db.scope, limit=limit, cursor=cursor))
-
-        print_rows(paged(ask, most, everything=everything, what="namespaces", row=_row), output, _COLUMNS)
+    print_pages(ask, _row, what="namespaces", columns=_COLUMNS, **options)
 
 
-@namespace.command("show", epilog="Example: solotable limiter namespace show acme -d sqlite:///l.db")
+@limiter_command(namespace, "show", namespace=False, example="namespace show acme -d sqlite:///l.db")
 @_name
-@db_option
 @json_option
-def show(name: str, db: str | None, as_json: bool) -> None:
+def show(table: LimiterTable, name: str, as_json: bool) -> None:
     """Print a namespace."""
     from solotable.systems.limiter.admin import namespaces
 
-    with opened(db) as table:
-        print_one(_row(table.run(namespaces.show(table.db.scope, name))), "json" if as_json else None)
+    print_one(_row(table.run(namespaces.show(table.scope, name))), "json" if as_json else None)
 
 
-@namespace.command(
-    "delete", epilog="Example: solotable limiter namespace delete acme --yes -d sqlite:///l.db"
+@limiter_command(
+    namespace, "delete", namespace=False, example="namespace delete acme --yes -d sqlite:///l.db"
 )
 @_name
-@db_option
-@_yes
+@yes_option
 @json_option
-def delete(name: str, db: str | None, yes: bool, as_json: bool) -> int:
+def delete(table: LimiterTable, name: str, yes: bool, as_json: bool) -> int:
     """Close a namespace: it can be recovered until it is purged."""
     from solotable.systems.limiter.admin import namespaces
 
-    with opened(db) as table:
-        table.run(namespaces.show(table.db.scope, name))
-        if not confirm(f"Close namespace {name}? Nobody can enter it until it is recovered.", yes=yes):
-            note("Nothing was changed.")
-            return FAILED
-        found = table.run(namespaces.delete(table.db.scope.acting(table.actor, None), name))
-        _print(
-            found,
-            as_json,
-            f"Closed {name}; `namespace recover` opens it again, `namespace purge` empties it.",
-        )
-        return 0
-
-
-@namespace.command("recover", epilog="Example: solotable limiter namespace recover acme -d sqlite:///l.db")
-@_name
-@db_option
-@json_option
-def recover(name: str, db: str | None, as_json: bool) -> None:
-    """Open a deleted namespace again, with all that is in it."""
-    from solotable.systems.limiter.admin import namespaces
-
-    with opened(db) as table:
-        found = table.run(namespaces.recover(table.db.scope.acting(table.actor, None), name))
-        _print(found, as_json, f"{name} is open again.")
-
-
-@namespace.command("purge", epilog="Example: solotable limiter namespace purge acme --yes -d sqlite:///l.db")
-@_name
-@db_option
-@_yes
-@json_option
-def purge(name: str, db: str | None, yes: bool, as_json: bool) -> int:
-    """Remove every item of a deleted namespace for good, and then its name.
-
-    It reads the whole table. Broken off anywhere it goes on where it was.
-    """
-    from solotable.systems.limiter.admin import namespaces
-
-    with opened(db) as table:
-        scope = table.db.scope.acting(table.actor, None)
-        found = table.run(namespaces.show(scope, name))
-        if found.status == "active":
-            raise InvalidRequest(
-                f"Namespace {name!r} is active; delete it first: solotable limiter namespace delete {name}"
-            )
-        if not confirm(f"Remove everything in {name} for good?", yes=yes):
-            note("Nothing was changed.")
-            return FAILED
-        with _showing(quiet=as_json) as told:
-            done = table.run(namespaces.purge(scope, name, progress=told))
-    if as_json:
-        print_json({"namespace": name, "looked_at": done.looked_at, "removed": done.removed})
-    else:
-        click.echo(f"Purged {name}: {done.removed:,} items removed, {done.looked_at:,} looked at.")
+    table.run(namespaces.show(table.scope, name))
+    if not confirm(f"Close namespace {name}? It cannot be used until it is recovered.", yes=yes):
+        return FAILED
+    found = table.run(namespaces.delete(table.scope, name))
+    sentence = f"Closed {name}; `namespace recover` opens it again, `namespace purge` empties it."
+    _print(found, sentence, as_json=as_json)
     return 0
 
 
-@namespace.command("orphans", epilog="Example: solotable limiter namespace orphans -d sqlite:///l.db")
-@db_option
-@click.option("--purge", "purged", metavar="ID", help="Remove the items of this id instead.")
-@_yes
+@limiter_command(namespace, "recover", namespace=False, example="namespace recover acme -d sqlite:///l.db")
+@_name
 @json_option
-def orphans(db: str | None, purged: str | None, yes: bool, as_json: bool) -> int:
-    """Count the items of ids that are not registered. It reads the whole table.
+def recover(table: LimiterTable, name: str, as_json: bool) -> None:
+    """Open a deleted namespace again, with all its items."""
+    from solotable.systems.limiter.admin import namespaces
 
-    A namespace that was used by its name alone, and never registered, is among them: that is no mistake.
+    found = table.run(namespaces.recover(table.scope, name))
+    _print(found, f"{name} is open again.", as_json=as_json)
+
+
+@limiter_command(namespace, "purge", namespace=False, example="namespace purge acme --yes -d sqlite:///l.db")
+@_name
+@yes_option
+@json_option
+def purge(table: LimiterTable, name: str, yes: bool, as_json: bool) -> int:
+    """Remove every item of a deleted namespace for good, and then its name.
+
+    It scans the whole table. After an interruption, run it again: it continues.
     """
     from solotable.systems.limiter.admin import namespaces
 
-    with opened(db) as table:
-        if purged is not None:
-            question = (
-                f"Remove everything of the id {purged} for good? Whoever uses it as a namespace loses it."
-            )
-            if not confirm(question, yes=yes):
-                note("Nothing was changed.")
-                return FAILED
-            removed = table.run(namespaces.purge_orphan(table.db.scope, purged))
-            print_json({"id": purged, "removed": removed}) if as_json else click.echo(
-                f"{removed:,} items of {purged} were removed."
-            )
-            return 0
-        found = table.run(namespaces.orphans(table.db.scope))
+    if table.run(namespaces.show(table.scope, name)).status == "active":
+        raise InvalidRequest(
+            f"Namespace {name!r} is active; delete it first: solotable limiter namespace delete {name}"
+        )
+    if not confirm(f"Remove everything in {name} for good?", yes=yes):
+        return FAILED
+    with progress("items read", quiet=as_json) as update:
+
+        def report(now: namespaces.PurgeProgress) -> None:
+            update(now.looked_at, detail=f"{now.removed:,} removed")
+
+        done = table.run(namespaces.purge(table.scope, name, progress=report))
+    if as_json:
+        print_json({"namespace": name, "looked_at": done.looked_at, "removed": done.removed})
+    else:
+        click.echo(f"Purged {name}: {plural(done.removed, 'item')} removed, {done.looked_at:,} read.")
+    return 0
+
+
+@limiter_command(namespace, "orphans", namespace=False, example="namespace orphans -d sqlite:///l.db")
+@click.option("--purge", "purged", metavar="ID", help="Remove the items of this id instead.")
+@yes_option
+@json_option
+def orphans(table: LimiterTable, purged: str | None, yes: bool, as_json: bool) -> int:
+    """Count the items of ids that are not registered. It scans the whole table.
+
+    A namespace that is used by its name, without being registered, is among them. That is allowed.
+    """
+    from solotable.systems.limiter.admin import namespaces
+
+    if purged is not None:
+        question = f"Remove everything of the id {purged} for good? Its users lose their limits and usage."
+        if not confirm(question, yes=yes):
+            return FAILED
+        removed = table.run(namespaces.purge_orphan(table.scope, purged))
+        if as_json:
+            print_json({"id": purged, "removed": removed})
+        else:
+            click.echo(f"Removed {plural(removed, 'item')} of {purged}.")
+        return 0
+    found = table.run(namespaces.orphans(table.scope))
     rows = [{"id": name, "items": count} for name, count in sorted(found.items.items())]
     if as_json:
         print_json(rows)
     elif rows:
         print_rows(rows, None, ("id", "items"))
-        note("Ids that an application uses as plain namespaces are in here too; do not purge those.")
+        note("This includes ids that an application uses as namespaces; do not purge those.")
     else:
-        click.echo(f"Every one of {found.looked_at:,} items belongs to a registered namespace.")
+        click.echo(f"All {plural(found.looked_at, 'item')} belong to registered namespaces.")
     return 0
 
 
-def _print(found: Namespace, as_json: bool, sentence: str) -> None:
+def _print(found: Namespace, sentence: str, *, as_json: bool) -> None:
     if as_json:
         print_json(_row(found))
     else:
@@ -186,18 +175,3 @@ def _print(found: Namespace, as_json: bool, sentence: str) -> None:
 def _row(found: Namespace) -> dict[str, Any]:
     row = row_of(found)
     return {name: row.get(name) for name in _COLUMNS}
-
-
-@contextmanager
-def _showing(*, quiet: bool) -> Iterator[Callable[[PurgeProgress], None] | None]:
-    """Show on a terminal how far a purge is."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import Progress, TextColumn, TimeElapsedColumn
-
-    columns = (TextColumn("{task.completed:,.0f} items looked at, {task.fields[removed]:,} removed"),)
-    with Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True)) as bar:
-        task = bar.add_task("purge", total=None, removed=0)
-        yield lambda now: bar.update(task, completed=now.looked_at, removed=now.removed)

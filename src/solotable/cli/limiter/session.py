@@ -1,161 +1,225 @@
-"""What the limiter's commands share: the options, the open table, who acts, and how errors are told.
+"""What the limiter's commands share: options, the open table, the actor, and errors.
 
-A command that writes makes a SQLite file that is not there; one that reads refuses.
+A command that writes creates a missing SQLite file; one that reads does not. The limiter is imported when a
+command runs.
 """
 
 from __future__ import annotations
 
 import getpass
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from functools import cached_property, wraps
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 import click
 
 from solotable.cli.exit_codes import UNAVAILABLE, USAGE
 from solotable.cli.options.database import NotFoundError, db_option, file_exists, parse_url
-from solotable.cli.output import note
-from solotable.errors import DataError, TableNotFound
+from solotable.cli.output import note, output_options, print_rows
+from solotable.errors import DataError, SolotableError, TableNotFound
 
 if TYPE_CHECKING:
-    from solotable._entities.traits.events import Actor
-    from solotable._flows.retry import Flow
-    from solotable._store import Database
+    from solotable import Actor, Database
+    from solotable.flow import Flow, Scope
     from solotable.systems.limiter import Limit, Limiter
     from solotable.urls import Url
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
 ResultT = TypeVar("ResultT")
-RowT = TypeVar("RowT")
+Row = dict[str, Any]
 DEFAULT_NAMESPACE = "default"
 MODELS = "solotable.systems.limiter:limiter"
 _PAGE = 200
 
 
 class TableUnavailable(click.ClickException):
-    """The table could not be asked."""
+    """The table does not respond."""
 
     exit_code = UNAVAILABLE
 
 
 class InvalidRequest(click.ClickException):
-    """What was asked for cannot be: a name, a number, a relation."""
+    """An argument is not valid: a name, a number, a relation."""
 
     exit_code = USAGE
 
 
 class Pages(Protocol):
-    """Lists page by page, as the limiter's methods do."""
+    """A method of the limiter that returns a page."""
 
     def __call__(self, *, limit: int, cursor: str | None) -> Any: ...
 
 
-def table_options(command: CommandT) -> CommandT:
-    """Give a command `-d/--db` and `-N/--namespace` as its parameters `db` and `namespace`."""
-    command = click.option(
-        "-N",
-        "--namespace",
-        metavar="NAME",
-        envvar="SOLOTABLE_NAMESPACE",
-        help=f"The namespace, registered or just a name; {DEFAULT_NAMESPACE} unless given "
-        "(SOLOTABLE_NAMESPACE).",
-    )(command)
-    return db_option(command)
+class LimiterTable:
+    """The limiter's table at a URL, opened at its first use."""
+
+    def __init__(self, url: Url, namespace: str | None, *, create: bool) -> None:
+        self.url = url
+        self.namespace = namespace
+        self._create = create
+
+    @cached_property
+    def db(self) -> Database:
+        """The open database."""
+        from solotable import connect
+        from solotable.systems.limiter import limiter
+
+        if not self._create and not file_exists(self.url):
+            raise NotFoundError(
+                f"There is no file {self.url.path}. A command that writes creates it, for instance: "
+                f"solotable limiter system set-defaults rpm=100/minute -d {self.url.text}"
+            )
+        return connect(self.url.text, limiter)
+
+    def close(self) -> None:
+        """Close the database if it was opened."""
+        if "db" in self.__dict__:
+            self.db.close()
+
+    @property
+    def scope(self) -> Scope:
+        """The scope of the registry of namespaces, with the actor."""
+        from solotable.flow import scope_of
+
+        return scope_of(self.db.acting(_actor()))
+
+    def run(self, flow: Flow[ResultT]) -> ResultT:
+        """Run a flow."""
+        from solotable.flow import run
+
+        return run(flow, self.db)
+
+    @cached_property
+    def limiter(self) -> Limiter:
+        """The limiter of the namespace."""
+        from solotable.systems.limiter import Limiter
+
+        return Limiter(self.db, self.namespace_id, cache_seconds=0).acting(_actor())
+
+    @property
+    def namespace_id(self) -> str:
+        """The id of the registered namespace; a name that is not registered is itself the id."""
+        from solotable.errors import NotFound
+        from solotable.systems.limiter.admin import namespaces
+
+        name = namespaces.namespace_name(DEFAULT_NAMESPACE if self.namespace is None else self.namespace)
+        try:
+            found = self.run(namespaces.show(self.scope, name))
+        except NotFound:
+            return name
+        if found.status != "active":
+            raise NotFoundError(
+                f"Namespace {name!r} was deleted; recover it: solotable limiter namespace recover {name}"
+            )
+        return found.id
+
+
+def limiter_command(
+    group: click.Group | None, name: str, *, example: str, create: bool = False, namespace: bool = True
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a command of a function whose first argument is the LimiterTable.
+
+    It has `-d/--db` and, unless `namespace` is False, `-N/--namespace`. `create` lets it create a file.
+    """
+
+    def decorate(function: Callable[..., Any]) -> click.Command:
+        @wraps(function)
+        def run(*, db: str | None, namespace: str | None = None, **given: Any) -> Any:
+            with _open_table(db, namespace, create=create) as table:
+                return function(table, **given)
+
+        if namespace:
+            click.option(
+                "-N",
+                "--namespace",
+                metavar="NAME",
+                envvar="SOLOTABLE_NAMESPACE",
+                help=f"Namespace, registered or not. Default: {DEFAULT_NAMESPACE} (SOLOTABLE_NAMESPACE).",
+            )(run)
+        made = click.command(name, epilog=f"Example: solotable limiter {example}")(db_option(run))
+        if group is not None:
+            group.add_command(made)
+        return made
+
+    return decorate
+
+
+@contextmanager
+def _open_table(db: str | None, namespace: str | None, *, create: bool) -> Iterator[LimiterTable]:
+    table = LimiterTable(parse_url(db), namespace, create=create)
+    try:
+        yield table
+    except SolotableError as error:
+        _translate(error, table)
+    finally:
+        table.close()
+
+
+def _translate(error: SolotableError, table: LimiterTable) -> NoReturn:
+    """Raise an error as a command reports it."""
+    from solotable.systems.limiter import errors
+
+    message = str(error)
+    match error:
+        case TableNotFound():
+            url = table.url.text
+            raise NotFoundError(
+                f"Limiter: the table is not at {url}. "
+                f"Create it with: solotable schema apply -m {MODELS} -d {url}"
+            ) from error
+        case errors.NoLimits():
+            advice = "set some: solotable limiter system set-defaults rpm=100/minute"
+            raise NotFoundError(f"{message.partition(';')[0]}; {advice}") from error
+        case errors.LimiterUnavailable():
+            if error.__cause__ is not None and not isinstance(error, errors.UnreadableBucket):
+                message = f"The table does not respond: {error.__cause__}"
+            raise TableUnavailable(message) from error
+        case DataError() | errors.NeverSatisfiable():
+            raise InvalidRequest(message) from error
+    raise error
 
 
 def list_options(command: CommandT) -> CommandT:
-    """Give a command `-n/--limit` and `--all` as its parameters `most` and `everything`."""
+    """Give a command `-n/--limit`, `--all` and the output formats, for `print_pages(**options)`."""
+    command = output_options(command)
     command = click.option("--all", "everything", is_flag=True, help="Print all rows.")(command)
     return click.option(
         "-n", "--limit", "most", default=50, show_default=True, type=click.IntRange(1), help="Rows to print."
     )(command)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
-    """The limiter's table, open."""
-
-    db: Database
-    url: Url
-    actor: Actor
-
-    def run(self, flow: Flow[ResultT]) -> ResultT:
-        """Run a flow over it."""
-        from solotable._store.runner import run
-
-        return run(flow, self.db.engine)
-
-    def limiter(self, namespace: str | None) -> Limiter:
-        """Return the limiter of a namespace, for whoever runs the command."""
-        from solotable.systems.limiter import Limiter
-
-        found = Limiter(self.db, self.id_of(namespace), cache_seconds=0)
-        return found.acting(self.actor)
-
-    def id_of(self, namespace: str | None) -> str:
-        """Return the id of a registered namespace; a name that is not registered is an id itself."""
-        from solotable.errors import NotFound
-        from solotable.systems.limiter.admin import namespaces
-
-        name = namespaces.namespace_name(DEFAULT_NAMESPACE if namespace is None else namespace)
-        try:
-            there = self.run(namespaces.show(self.db.scope, name))
-        except NotFound:
-            return name
-        if there.status != "active":
-            raise NotFoundError(
-                f"Namespace {name!r} was deleted; recover it: solotable limiter namespace recover {name}"
-            )
-        return there.id
+def print_pages(  # noqa: PLR0913 - options of a command, each by name
+    ask: Pages,
+    row: Callable[[Any], Row],
+    *,
+    what: str,
+    most: int,
+    everything: bool,
+    output: str | None,
+    columns: Sequence[str] = (),
+    json_row: Callable[[Any], Row] | None = None,
+    empty: str | None = None,
+) -> None:
+    """Print the rows of pages; `json_row` makes those of JSON, `empty` is printed instead of no rows."""
+    if output in ("json", "jsonl"):
+        print_rows(_rows(ask, json_row or row, what, most, everything=everything), output)
+        return
+    rows: Iterable[Row] = _rows(ask, row, what, most, everything=everything)
+    if not columns or empty is not None:
+        found = rows = list(rows)
+        columns = columns or list(dict.fromkeys(name for each in found for name in each))
+        if not found and output is None and empty is not None:
+            click.echo(empty)
+            return
+    print_rows(rows, output, columns)
 
 
-@contextmanager
-def opened(db: str | None, *, makes: bool = False) -> Iterator[Table]:
-    """Open the limiter's table at a URL; `makes` lets a missing SQLite file be made."""
-    from solotable._connect import open_engine, over
-    from solotable.systems.limiter import errors, limiter
-
-    url = parse_url(db)
-    if not makes and not file_exists(url):
-        raise NotFoundError(
-            f"There is no file {url.path}. A command that writes makes it, for instance: "
-            f"solotable limiter system set-defaults rpm=100/minute -d {url.text}"
-        )
-    engine = open_engine(url)
-    try:
-        yield Table(db=over(engine, [limiter], url), url=url, actor=_actor())
-    except TableNotFound as refused:
-        raise NotFoundError(
-            f"{limiter.name}: the table is not at {url.text}. "
-            f"Make it with: solotable schema apply -m {MODELS} -d {url.text}"
-        ) from refused
-    except errors.NoLimits as refused:
-        told = str(refused).partition(";")[0]
-        raise NotFoundError(
-            f"{told}; set some: solotable limiter system set-defaults rpm=100/minute"
-        ) from refused
-    except errors.UnreadableBucket as refused:
-        raise TableUnavailable(str(refused)) from refused
-    except errors.LimiterUnavailable as refused:
-        told = (
-            str(refused) if refused.__cause__ is None else f"The table does not answer: {refused.__cause__}"
-        )
-        raise TableUnavailable(told) from refused
-    except (DataError, errors.NeverSatisfiable) as refused:
-        raise InvalidRequest(str(refused)) from refused
-    finally:
-        engine.close()
-
-
-def paged(
-    ask: Pages, most: int, *, everything: bool, what: str, row: Callable[[Any], RowT]
-) -> Iterator[RowT]:
-    """Give rows page by page, and say when there are more."""
+def _rows(ask: Pages, row: Callable[[Any], Row], what: str, most: int, *, everything: bool) -> Iterator[Row]:
     found, cursor = 0, None
     while True:
-        # One more than is printed tells whether there are more: a cursor alone may lead to nothing.
+        # One more than is printed shows whether there are more: after a cursor there may be nothing.
         page = ask(limit=_PAGE if everything else min(_PAGE, most + 1 - found), cursor=cursor)
         for each in page:
             found += 1
@@ -168,26 +232,26 @@ def paged(
             return
 
 
-def limits_given(texts: tuple[str, ...]) -> list[Limit]:
-    """Read limits as they are written on the command line."""
+def parse_limits(texts: tuple[str, ...]) -> list[Limit]:
+    """Parse limits of the command line."""
     from solotable.systems.limiter.admin.limits import limits_of
     from solotable.systems.limiter.manifest import parse_limit
 
     try:
         return list(limits_of(map(parse_limit, texts)))
-    except DataError as refused:
-        raise click.BadParameter(str(refused), param_hint="LIMITS") from None
+    except DataError as error:
+        raise click.BadParameter(str(error), param_hint="LIMITS") from None
 
 
-def shown(limits: Any) -> str:
-    """Return limits on one line, as they are written on the command line."""
+def format_limits(limits: Any) -> str:
+    """Return limits on one line, as on the command line."""
     from solotable.systems.limiter.manifest import format_limit
 
     return " ".join(map(format_limit, limits or ()))
 
 
-def moment(text: str | None, hint: str, now: datetime | None = None) -> datetime | None:
-    """Read a time: ISO 8601, in UTC unless it says otherwise, or so long ago, as in 36h or 7d."""
+def parse_time(text: str | None, hint: str, now: datetime | None = None) -> datetime | None:
+    """Parse a time: ISO 8601, in UTC by default, or a time ago, as 36h or 7d."""
     if text is None:
         return None
     number, unit = text[:-1], text[-1:]
@@ -198,23 +262,29 @@ def moment(text: str | None, hint: str, now: datetime | None = None) -> datetime
         found = datetime.fromisoformat(text)
     except ValueError:
         raise click.BadParameter(
-            f"{text!r} is no time; write 2030-01-31, 2030-01-31T12:00Z, 36h or 7d.", param_hint=hint
+            f"{text!r} is not a time; write 2030-01-31, 2030-01-31T12:00Z, 36h or 7d.", param_hint=hint
         ) from None
     return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
 
 
+yes_option = click.option("-y", "--yes", is_flag=True, help="Skip the confirmation prompt.")
+
+
 def confirm(question: str, *, yes: bool) -> bool:
-    """Ask on standard error; whoever cannot be asked has to say --yes."""
+    """Ask on standard error; note it if the answer is no."""
     if yes:
         return True
     try:
-        return click.confirm(question, err=True)
+        confirmed = click.confirm(question, err=True)
     except click.exceptions.Abort:
-        raise InvalidRequest("Nobody answered; say --yes to do it without being asked.") from None
+        raise InvalidRequest("No confirmation received; pass --yes to skip the prompt.") from None
+    if not confirmed:
+        note("Nothing was changed.")
+    return confirmed
 
 
 def _actor() -> Actor:
-    from solotable._entities.traits.events import Actor
+    from solotable import Actor
 
     try:
         name = getpass.getuser()
