@@ -241,7 +241,9 @@ def test_usage_errors_are_one_sentence(filled: Run, arguments: tuple[str, ...], 
 def test_reading_does_not_create_a_file(run: Run, tmp_path: Path) -> None:
     ran = run("get", "Survey", "survey_id=s1")
     assert ran.code == 3
-    assert "No such file: survey.db. Create it with: solotable schema apply" in ran.err
+    assert (
+        "No such file: survey.db. Create it with: solotable schema apply -d sqlite:///survey.db\n" in ran.err
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -389,8 +391,10 @@ def test_the_database_may_be_a_path(run: Run, tmp_path: Path) -> None:
         assert Path(path).is_file()
         assert run("get", "Survey", "survey_id=s1", "-d", path, "--json").json["title"] == "Main"
     assert run("get", "Survey", "survey_id=s1", "-d", "sqlite:///other.db").code == 0
-    assert run("get", "Survey", "survey_id=s1", "-d", "missing.db").code == 3
-    assert not Path("missing.db").exists()
+    missing = run("get", "Survey", "survey_id=s1", "-d", "missing file.db")
+    assert missing.code == 3
+    assert "Create it with: solotable schema apply -d 'missing file.db'" in missing.err
+    assert not Path("missing file.db").exists()
 
 
 def test_sets_are_sorted_in_every_format(run: Run) -> None:

@@ -94,17 +94,24 @@ def _format_explanation(found: Mapping[str, Any]) -> list[str]:
         ]
     if "then" in found:
         lines += [f"then {found['then']}", ""]
-    lines.append(f"before    {_format_units(found['estimated'])}  ({_format_assumptions(found['assumed'])})")
-    after = found["measured"]
-    if after is not None:
-        lines.append(
-            f"after     {_format_units(after)}  ({plural(after['requests'], 'request')} at {after['where']})"
-        )
-        if "items_read" in after:
+    lines.append(f"estimate  {_format_units(found['estimated'])}  ({_format_assumptions(found['assumed'])})")
+    measured = found["measured"]
+    if measured is not None:
+        requests = plural(measured["requests"], "request")
+        lines.append(f"measured  {_format_units(measured)}  ({requests} at {measured['where']})")
+        if "items_read" in measured:
             lines.append(
-                f"items     {after['items_read']} read, {after['items_returned']} returned"
-                + (f", {after['items_filtered']} removed by the filter" if after["items_filtered"] else "")
-                + (f", {after['items_of_others']} of other entities" if after["items_of_others"] else "")
+                f"items     {measured['items_read']} read, {measured['items_returned']} returned"
+                + (
+                    f", {measured['items_filtered']} removed by the filter"
+                    if measured["items_filtered"]
+                    else ""
+                )
+                + (
+                    f", {measured['items_of_others']} of other entities"
+                    if measured["items_of_others"]
+                    else ""
+                )
             )
     cost = found["cost"]
     lines.append(f"price     ${cost['dollars_per_million']:,.4f} per million calls")

@@ -13,7 +13,16 @@ from solotable.cli.output import print_rows
 
 #: Width of a terminal from which on the table is drawn.
 _WIDE = 160
-_COLUMNS = ("pattern", "arguments", "index", "key condition", "direction", "projection", "cost", "what for")
+_COLUMNS = (
+    "pattern",
+    "arguments",
+    "index",
+    "key condition",
+    "direction",
+    "projection",
+    "cost",
+    "description",
+)
 
 
 @click.command("patterns", epilog="Example: solotable patterns -m models.py:surveyor --format markdown")
@@ -65,7 +74,7 @@ def command(models: str | None, output: str, as_json: bool) -> None:
 
 def _card(row: dict[str, str]) -> list[str]:
     """Return a pattern as a few lines, for terminals too narrow for eight columns."""
-    lines = [f"{row['pattern']}({row['arguments']})  {row['what for']}".rstrip()]
+    lines = [f"{row['pattern']}({row['arguments']})  {row['description']}".rstrip()]
     lines.append(f"  {row['index']}: {row['key condition']}")
     lines.append("  " + ", ".join(filter(None, (row["direction"], row["projection"], row["cost"]))))
     return lines

@@ -143,7 +143,7 @@ def versions(
                 "by version": ", ".join(
                     f"{version}: {count}" for version, count in each.by_schema_version.items()
                 ),
-                "serving older": each.serving_older,
+                "for older releases": each.serving_older,
                 "stale keys": each.stale_keys,
                 "unreadable": each.unreadable,
             }

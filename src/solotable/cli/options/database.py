@@ -6,6 +6,7 @@ A command that only reads does not create a missing SQLite file.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
@@ -173,17 +174,21 @@ def _open_engine(db: str | None, own: Table | None, *, create: bool = False) -> 
 
     url = parse_url(db)
     if not create and not file_exists(url):
-        raise NotFoundError(f"No such file: {url.path}. Create it with: solotable schema apply -d {url.text}")
+        raise NotFoundError(f"No such file: {url.path}. Create it with: {_apply_command(db)}")
     engine = open_engine(url)
     try:
         yield engine, url
     except TableNotFound as error:
         raise NotFoundError(
-            f"{f'Table {own.name}' if own else 'A declared table'} does not exist at {url.text}. "
-            f"Create it with: solotable schema apply -d {url.text}"
+            f"{f'Table {own.name}' if own else 'A declared table'} does not exist at {db}. "
+            f"Create it with: {_apply_command(db)}"
         ) from error
     finally:
         engine.close()
+
+
+def _apply_command(db: str | None) -> str:
+    return f"solotable schema apply -d {shlex.quote(db or '')}"
 
 
 def select_scope(database: Database, tenant: str | None, *, admin: bool) -> Store | AdminStore:
