@@ -1,7 +1,7 @@
 """Writes mutations that leave events, or delivers these events, until it is killed.
 
 Run as `python -m tests.torture.blogger write|deliver FILE ROUND`; a writer tells each mutation that it
-was told to be done.
+was acknowledged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ways to damage a file, and a judge of what is read from it afterwards."""
+"""Ways to damage a file, and a check of what is read from it afterwards."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def spoil(path: Path, chance: random.Random) -> str:
 
 
 @dataclass(slots=True)
-class Judgement:
+class Findings:
     """What was read from a damaged file."""
 
     errors: int = 0
@@ -61,22 +61,22 @@ class Judgement:
     older: bool = False
 
 
-def judge(path: Path, states: list[State], chance: random.Random) -> Judgement:
+def check_file(path: Path, states: list[State], chance: random.Random) -> Findings:
     """Read everything in every way; `states` are those that commits have left, the last one last."""
-    found = Judgement()
+    found = Findings()
     try:
         engine = sqlite.open(path)
     except EngineError:
         found.errors += 1
         return found
     try:
-        _judge(engine, states, chance, found)
+        _check_engine(engine, states, chance, found)
     finally:
         engine.close()
     return found
 
 
-def _judge(engine: SqliteEngine, states: list[State], chance: random.Random, found: Judgement) -> None:
+def _check_engine(engine: SqliteEngine, states: list[State], chance: random.Random, found: Findings) -> None:
     last = states[-1]
     versions: dict[str, list[Json]] = {}
     for state in states:
@@ -90,7 +90,7 @@ def _judge(engine: SqliteEngine, states: list[State], chance: random.Random, fou
     reads += [
         (key, partial(_one, engine, key), {key} & set(last)) for key in chance.sample(sorted(versions), 40)
     ]
-    # Images of a stream are items too; that records are missing is not judged.
+    # Images of a stream are items too; missing records are not checked.
     reads.append(("stream", lambda: _images(engine), set()))
     scanned: State | None = None
     silent: set[str] = set()

@@ -2,7 +2,7 @@
 
 `python -m tests.torture.fairness` prints a table of latencies: alone, beside one and beside four heavy
 clients, for every kind of heavy request and for both engines. The probe and the heavy clients are
-processes of their own, so that the server alone is measured. Rounds alternate between the settings, so
+separate processes, so that the server alone is measured. Rounds alternate between the settings, so
 that a slow moment of the machine reaches all of them.
 """
 
@@ -191,7 +191,7 @@ def _skim(connection: socket.socket, place: memoryview) -> None:
 
 
 class Pressure:
-    """Heavy clients in a process of their own, and how many of their requests were answered."""
+    """Heavy clients in a separate process, and how many of their requests were answered."""
 
     def __init__(self, port: int, kind: str, clients: int) -> None:
         self.answered = 0
@@ -242,7 +242,7 @@ def _start(*arguments: object) -> subprocess.Popen[str]:
 
 
 def probe_apart(port: int, seconds: float) -> list[float]:
-    """The same as `probe`, in a process of its own."""
+    """The same as `probe`, in a separate process."""
     process = _start("probe", port, seconds)
     out, _ = process.communicate()
     assert process.returncode == 0
@@ -290,9 +290,9 @@ def main(kinds: Sequence[str], *, rounds: int = 3, seconds: float = 2.0) -> None
                 fill(server.port)
                 for kind in kinds:
                     figures = measure(server.port, kind, rounds=rounds, seconds=seconds)
-                    told = " | ".join(f"{clients}: {figure}" for clients, figure in figures.items())
+                    line = " | ".join(f"{clients}: {figure}" for clients, figure in figures.items())
                     ratio = figures[4].milliseconds(0.99) / figures[0].milliseconds(0.99)
-                    sys.stdout.write(f"{name:7}{kind:10}{told}   x{ratio:.1f}\n")
+                    sys.stdout.write(f"{name:7}{kind:10}{line}   x{ratio:.1f}\n")
                     sys.stdout.flush()
 
 

@@ -1,8 +1,8 @@
-"""Judges of what concurrent clients saw: is there an order in time that explains it all?
+"""Checks of what concurrent clients saw: is there an order in time that explains it all?
 
-`linearizable` judges reads, writes and conditional writes of one key: each must seem to happen at one
+`linearizable` checks reads, writes and conditional writes of one key: each must seem to happen at one
 moment between its call and its answer (the search of Wing and Gong, with what was tried remembered).
-`atomic` judges transactions that append to two lists at once. An operation whose outcome is unknown
+`atomic` checks transactions that append to two lists at once. An operation whose outcome is unknown
 may have happened at any time after its call, or never.
 """
 
@@ -61,7 +61,7 @@ def linearizable(operations: Sequence[Operation]) -> bool:
         if (done, state) in seen:
             continue
         seen.add((done, state))
-        # Nobody can come after an answer that was given before he called.
+        # No operation can come after an answer that was given before its call.
         horizon = math.inf
         place = (~done & (done + 1)).bit_length() - 1
         for next_place in range(place, len(ordered)):
@@ -105,7 +105,7 @@ def atomic(transactions: Sequence[Transaction], final: tuple[tuple[int, ...], tu
         if first != second:
             wrong.append(f"torn: a read saw {len(first)} and {len(second)} elements")
         elif first != order[: len(first)]:
-            wrong.append("aborted or reordered: a read is no beginning of the end")
+            wrong.append("aborted or reordered: a read is not a prefix of the final list")
         else:
             wrong += _in_time(one, len(first), appends, place)
     return wrong

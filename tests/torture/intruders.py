@@ -1,7 +1,7 @@
 """Tenants that try to reach each other's items: random verbs, ids made of delimiters, stolen cursors.
 
 Every item carries its owner's mark, so a mark that shows up elsewhere is a leak. Each tenant has a vault
-that it never touches itself, so a change there was somebody else's doing.
+that it never touches itself, so another tenant made a change there.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Intruders:
         return Book(book_id=book_id, title=own, author=author, shelf=author, position=1, notes=own)
 
     def attempt(self) -> None:
-        """Let one tenant try something, and judge what comes of it."""
+        """Let one tenant try something, and check the result."""
         tenant = self.chance.choice(TENANTS)
         victim = self.chance.choice([other for other in TENANTS if other != tenant])
         verb = self.chance.choice(VERBS)
@@ -116,7 +116,7 @@ class Intruders:
             if other != tenant and any(foreign in text for text in shown):
                 raise Leak(f"{verb.__name__} under {tenant!r} showed what is {other!r}'s: {shown}")
 
-    def judge(self) -> int:
+    def check(self) -> int:
         """Look at every stored item: each is its tenant's own, and the vaults are as they were."""
         count = 0
         for item in self._items():
@@ -128,8 +128,10 @@ class Intruders:
             fresh = plan.encode(entity.__dict__, entity.unknown_attributes)
             if fresh != item:
                 raise Leak(f"The keys of {item} are not its own: {fresh}")
-            told = repr([value for name, value in item.items() if name in ("title", "name", "notes", "note")])
-            if any(foreign in told for other, foreign in self.marks.items() if other != tenant):
+            texts = repr(
+                [value for name, value in item.items() if name in ("title", "name", "notes", "note")]
+            )
+            if any(foreign in texts for other, foreign in self.marks.items() if other != tenant):
                 raise Leak(f"{tenant!r} holds what is another's: {item}")
         if self._vaults() != self.vaults:
             raise Leak("A vault was opened.")

@@ -1,4 +1,4 @@
-"""Engines with a fault planted in them, each of which the judges of `history` must find.
+"""Engines with a fault planted in them, each of which the checks of `history` must find.
 
 The faults are in the connections that the engine is given; the engine itself is the one we ship.
 """
@@ -99,7 +99,7 @@ class _StaleReads(sqlite3.Connection):
 
 
 class _ReadsPastTheLock(sqlite3.Connection):
-    """Conditions are judged on what another connection saw a little earlier."""
+    """Conditions are checked on what another connection saw a little earlier."""
 
     remembered: ClassVar[dict[Any, Any]] = {}
     reads = 0
@@ -141,6 +141,6 @@ MUTANTS: dict[str, Open] = {
     "no transaction and no lock": _with(_NoTransaction),
     "a torn transaction": _with(_TornTransaction),
     "stale reads": _with(_StaleReads),
-    "a condition judged outside the lock": _with(_ReadsPastTheLock),
+    "a condition checked outside the lock": _with(_ReadsPastTheLock),
     "conditions ignored": lambda path: _Unconditional(path, durability="relaxed"),
 }

@@ -1,4 +1,4 @@
-"""Counters are exact and pairs whole under many threads and processes, and nobody waits for long."""
+"""Counters are exact and pairs whole under many threads and processes, and no writer waits for long."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_readers_do_not_wait_for_a_writer(tmp_path: Path) -> None:
         writer.join()
 
 
-def test_nobody_starves_under_group_commit(tmp_path: Path) -> None:
+def test_no_writer_starves_under_group_commit(tmp_path: Path) -> None:
     """Of sixteen who write as fast as they can, none gets far less than the others."""
     path = tmp_path / "shop.db"
     make(path)

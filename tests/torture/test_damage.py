@@ -18,7 +18,7 @@ from solotable.engines import sqlite
 from solotable.engines.sqlite.maintenance.checkup import examine
 
 from . import shop
-from .damage import State, judge, spoil
+from .damage import State, check_file, spoil
 from .size import LIMIT_SECONDS, SEED, amount, report
 
 TRIALS = amount(200, 5000)
@@ -54,7 +54,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[State
 def test_the_original_is_read_right(tmp_path: Path, original: tuple[Path, list[State]]) -> None:
     path = _copy(original[0], tmp_path)
     assert Path(f"{path}-wal").stat().st_size > 10_000
-    found = judge(path, original[1], random.Random(1))
+    found = check_file(path, original[1], random.Random(1))
     assert (found.errors, found.wrong, found.missing, found.older) == (0, [], 0, False)
     assert examine(str(path)).problems == []
 
@@ -68,7 +68,7 @@ def test_a_damaged_file_gives_the_right_item_or_an_error(
         path = _copy(original[0], tmp_path)
         target = chance.choices(("", "-wal", "-shm"), (8, 3, 1))[0]
         how = spoil(Path(f"{path}{target}"), chance)
-        found = judge(path, original[1], chance)
+        found = check_file(path, original[1], chance)
         assert found.wrong == [], f"seed {SEED}, trial {trial}, {how}: {found.wrong[:3]}"
         if found.older:
             assert target == "-wal", f"seed {SEED}, trial {trial}, {how}: an older state"

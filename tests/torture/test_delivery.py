@@ -22,7 +22,7 @@ ROUNDS = amount(5, 60)
 pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
 
-def test_c0_12_every_committed_mutation_has_one_audit_record_whoever_is_killed(
+def test_c0_12_every_committed_mutation_has_one_audit_record_if_a_process_is_killed(
     tmp_path: Path, start: Start
 ) -> None:
     path = tmp_path / "blog.db"
@@ -63,10 +63,10 @@ def test_c0_12_every_committed_mutation_has_one_audit_record_whoever_is_killed(
             if cursor is None:
                 break
         posts = {post.post_id: post.version for post in db.admin().scan(Post, budget=1_000_000)}
-    _judge(audit, posts, acknowledged)
+    _check(audit, posts, acknowledged)
 
 
-def _judge(
+def _check(
     audit: list[tuple[str, int, str]], posts: dict[str, int], acknowledged: list[tuple[str, int]]
 ) -> None:
     assert len(audit) > ROUNDS

@@ -1,4 +1,4 @@
-"""No client with heavy requests holds up the others: GetItems and writes go on beside them.
+"""No client with heavy requests delays the others: GetItems and writes continue beside them.
 
 The short form counts what is answered while one heavy request runs, and compares medians of one run. The
 long form measures every kind of heavy request and compares the slowest hundredth.

@@ -1,4 +1,4 @@
-"""A disk that fails or is full: an error to that caller, reads go on, and so do writes afterwards.
+"""A disk that fails or is full: an error to that caller, reads continue, and so do writes afterwards.
 
 The faults are the kernel's: strace makes system calls fail, a small tmpfs runs full.
 """
@@ -46,7 +46,7 @@ needs_strace = pytest.mark.skipif(not _strace_works(), reason="strace is not her
 
 
 def run(path: Path, injection: str) -> tuple[list[tuple[int, str | None]], int]:
-    """Run the victim with system calls failing; return what it was told, and how it ended."""
+    """Run the victim with system calls failing; return its answers, and how it ended."""
     command = [
         *("strace", "-f", "-o", os.devnull, "-e", f"trace={injection.partition(':')[0]}"),
         *("-e", f"inject={injection}", sys.executable, "-m", "tests.torture.victim", str(path), str(WRITES)),
@@ -54,18 +54,18 @@ def run(path: Path, injection: str) -> tuple[list[tuple[int, str | None]], int]:
     done = subprocess.run(
         command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=HANG_SECONDS
     )
-    told: list[tuple[int, str | None]] = []
+    answers: list[tuple[int, str | None]] = []
     for line in done.stdout.splitlines():
         number, error, reads = json.loads(line)
         assert reads, "a read failed after a fault of a write"
-        told.append((number, error))
+        answers.append((number, error))
     assert "Traceback" not in done.stderr, done.stderr
-    return told, done.returncode
+    return answers, done.returncode
 
 
-def check(path: Path, told: list[tuple[int, str | None]]) -> None:
+def check(path: Path, answers: list[tuple[int, str | None]]) -> None:
     """Everything that was granted is there and right; what was refused is there whole or not at all."""
-    granted = {number for number, error in told if error is None}
+    granted = {number for number, error in answers if error is None}
     with sqlite.open(path) as engine:
         stored = {int(item["n"]["N"]): item for item in shop.pages(engine, "Scan")}
     assert granted <= set(stored)
@@ -93,14 +93,14 @@ def test_a_failing_system_call_is_an_error_to_its_caller_and_the_engine_goes_on(
         first = chance.randrange(1, CALLS[call])
         # One fault, or three in a row: the engine must also bear that its way back fails.
         when = f"{first}" if chance.random() < 0.6 else f"{first}..{first + 2}"
-        told, ended = run(path, f"{call}:error={error}:when={when}")
+        answers, ended = run(path, f"{call}:error={error}:when={when}")
         assert ended == 0
-        assert told[-1][0] == WRITES
-        seen = {name for number, name in told if name is not None and number > 0}
+        assert answers[-1][0] == WRITES
+        seen = {name for number, name in answers if name is not None and number > 0}
         assert seen <= expected, seen
-        faults += sum(name is not None for _, name in told)
-        check(path, told)
-        assert sum(name is None for _, name in told) >= WRITES - 6
+        faults += sum(name is not None for _, name in answers)
+        check(path, answers)
+        assert sum(name is None for _, name in answers) >= WRITES - 6
     report(f"{call} {error}: {RUNS} runs of {WRITES} writes, {faults} errors, 0 lost (seed {SEED})")
 
 
@@ -112,10 +112,10 @@ def test_a_process_that_dies_at_a_system_call_leaves_a_sound_file(tmp_path: Path
     for turn in range(RUNS):
         path = tmp_path / f"shop{turn}.db"
         when = chance.randrange(1, CALLS[call])
-        told, ended = run(path, f"{call}:signal=SIGKILL:when={when}")
+        answers, ended = run(path, f"{call}:signal=SIGKILL:when={when}")
         died += ended != 0
-        if path.exists() and path.stat().st_size and told:
-            check(path, told)
+        if path.exists() and path.stat().st_size and answers:
+            check(path, answers)
     report(f"SIGKILL at {call}: {RUNS} runs, died in {died}, 0 lost (seed {SEED})")
 
 

@@ -1,4 +1,4 @@
-"""Single items are linearizable and transactions are atomic, and the judges of that are worth their name."""
+"""Single items are linearizable and transactions are atomic, and the checks of that find faults."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def operation(kind: str, value: int, begun: float, ended: float, expected: int |
     return Operation(kind=kind, value=value, begun=begun, ended=ended, expected=expected)
 
 
-def test_the_judge_of_registers_knows_right_from_wrong() -> None:
+def test_the_check_of_registers_finds_faults() -> None:
     write = operation("write", 1, 0, 2)
     assert linearizable([write, operation("read", 0, 1, 3)])
     assert linearizable([write, operation("read", 1, 1, 3)])
@@ -175,7 +175,7 @@ def test_the_judge_of_registers_knows_right_from_wrong() -> None:
     assert linearizable([lost, operation("read", 0, 1, 2)])
 
 
-def test_the_judge_of_transactions_knows_right_from_wrong() -> None:
+def test_the_check_of_transactions_finds_faults() -> None:
     append = Transaction(value=1, begun=0, ended=1)
     assert atomic([append], ((1,), (1,))) == []
     assert atomic([append], ((), ())) == ["lost: 1"]

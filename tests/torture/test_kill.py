@@ -27,7 +27,7 @@ pytestmark = pytest.mark.timeout(LIMIT_SECONDS)
 
 
 def killed(path: Path, first: int, chance: random.Random) -> list[tuple[str, int]]:
-    """Let a process write for a while, kill it, and return what it was told."""
+    """Let a process write for a while, kill it, and return its acknowledged writes."""
     life = int(chance.choice(LIVES) * chance.random())
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["tests.torture.writer"])
@@ -35,27 +35,27 @@ def killed(path: Path, first: int, chance: random.Random) -> list[tuple[str, int
     process = context.Process(target=writer.run, args=(str(path), first, theirs), daemon=True)
     process.start()
     theirs.close()
-    told: list[tuple[str, int]] = []
-    assert _tell(ours, told), "the writer did not start"
-    while len(told) <= life:
-        assert _tell(ours, told), "the writer has stopped"
+    acknowledged_writes: list[tuple[str, int]] = []
+    assert _tell(ours, acknowledged_writes), "the writer did not start"
+    while len(acknowledged_writes) <= life:
+        assert _tell(ours, acknowledged_writes), "the writer has stopped"
     jitter(chance)
     process.kill()
-    while _tell(ours, told):
+    while _tell(ours, acknowledged_writes):
         pass
     process.join()
     ours.close()
-    return told[1:]
+    return acknowledged_writes[1:]
 
 
-def _tell(connection: Connection, told: list[tuple[str, int]]) -> bool:
-    """Take the next acknowledgement; False when the writer is gone and there is none."""
+def _tell(connection: Connection, acknowledged_writes: list[tuple[str, int]]) -> bool:
+    """Take the next acknowledgement; False when the writer has ended without another."""
     try:
         assert connection.poll(HANG_SECONDS), "the writer neither writes nor ends"
         kind, number = connection.recv_bytes().decode().split()
     except (EOFError, OSError):
         return False
-    told.append((kind, int(number)))
+    acknowledged_writes.append((kind, int(number)))
     return True
 
 
@@ -67,10 +67,10 @@ class Acknowledged:
         self.counts: list[int] = []
         self.pair = 0
 
-    def add(self, told: list[tuple[str, int]]) -> None:
-        self.items |= {number for kind, number in told if kind == "item"}
-        self.counts += [number for kind, number in told if kind == "count"]
-        self.pair = max([self.pair, *(number for kind, number in told if kind == "pair")])
+    def add(self, acknowledged_writes: list[tuple[str, int]]) -> None:
+        self.items |= {number for kind, number in acknowledged_writes if kind == "item"}
+        self.counts += [number for kind, number in acknowledged_writes if kind == "count"]
+        self.pair = max([self.pair, *(number for kind, number in acknowledged_writes if kind == "pair")])
 
     def check(self, path: Path, kills: int) -> None:
         """Compare with the file, which has been through so many kills."""
@@ -104,9 +104,9 @@ def test_nothing_acknowledged_is_lost_to_kill_9(tmp_path: Path) -> None:
             path = tmp_path / f"shop{loop}.db"
             with sqlite.open(path) as engine:
                 engine.call("CreateTable", shop.SHOP)
-        told = killed(path, (turn + 1) * 1_000_000, chance)
-        writes += len(told)
-        acknowledged.add(told)
+        acknowledged_writes = killed(path, (turn + 1) * 1_000_000, chance)
+        writes += len(acknowledged_writes)
+        acknowledged.add(acknowledged_writes)
         acknowledged.check(path, turn + 1)
     report(f"kill -9: {LOOPS} kills, {writes} acknowledged writes, 0 lost, 0 torn (seed {SEED})")
     assert writes > LOOPS

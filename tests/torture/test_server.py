@@ -152,7 +152,7 @@ def test_spoiled_requests_are_refused_and_the_server_stays(server: Served) -> No
         for turn in range(FUZZED // FUZZERS):
             raw = request(chance, valid)
             if turn % 50 == 0:
-                # Somebody may have had the luck to delete one.
+                # A request may have deleted one by chance.
                 for definition in tables:
                     ask(client, "CreateTable", definition)
             begun = time.perf_counter()
@@ -211,7 +211,7 @@ def request(chance: random.Random, valid: list[tuple[str, Json]]) -> bytes:
         f"Content-Type: application/x-amz-json-1.0\r\nContent-Length: {len(body)}\r\n"
     ).encode()
     if kind > 0.97:
-        # Whoever counts the body wrong must not make the server wait for what never comes.
+        # A client with a wrong Content-Length must not make the server wait for ever.
         return _scramble(head, chance, but=b"Content-Length") + b"Connection: close\r\n\r\n" + body
     if kind > 0.94:
         head += chance.choice(

@@ -29,7 +29,7 @@ def test_no_attempt_reaches_another_tenant() -> None:
             for number in range(ATTEMPTS):
                 intruders.attempt()
                 if number % BETWEEN_CHECKS == BETWEEN_CHECKS - 1:
-                    items = intruders.judge()
+                    items = intruders.check()
         except Leak as leak:
             pytest.fail(f"seed {SEED}: {leak}")
         assert intruders.refused > ATTEMPTS // 10
@@ -41,20 +41,20 @@ def test_no_attempt_reaches_another_tenant() -> None:
 
 @pytest.mark.parametrize("hole", ["read", "write", "delete"])
 def test_a_leak_would_be_found(hole: str) -> None:
-    """The judge itself: an item that crosses over is seen."""
+    """The check itself: it finds an item of another tenant."""
     with _base() as base:
         intruders = Intruders(base, 1)
         one, other = base.tenant("a"), base.tenant("b")
         if hole == "read":
-            intruders.stores["a"] = other  # whoever asks as `a` sees what is b's
+            intruders.stores["a"] = other  # tenant `a` now sees the items of b
             with pytest.raises(Leak):  # noqa: PT012 - one of them will
                 for _ in range(5_000):
                     intruders.attempt()
         elif hole == "write":
             one.put(Book(book_id="x", title=intruders.marks["b"], author="x"))
             with pytest.raises(Leak):
-                intruders.judge()
+                intruders.check()
         else:
             other.delete(Book, book_id="vault1-0")
             with pytest.raises(Leak):
-                intruders.judge()
+                intruders.check()

@@ -1,4 +1,4 @@
-"""The process whose disk fails: it goes on writing, and tells what each write was told.
+"""The process whose disk fails: it continues to write, and prints the answer to each write.
 
 `python -m tests.torture.victim DB WRITES` prints a JSON line per write: its number and None, or the
 error's name and whether the engine could still read. It never reopens what could be opened once.
@@ -22,12 +22,12 @@ _TRIES = 20
 def main(path: str, writes: int) -> None:
     engine = _open(path)
     for number in range(1, writes + 1):
-        told: str | None = None
+        answer: str | None = None
         try:
             shop.put(engine, shop.content(number))
         except EngineError as error:
-            told = type(error).__name__
-        print(json.dumps([number, told, shop.get(engine, "item-0") == shop.content(0)]), flush=True)
+            answer = type(error).__name__
+        print(json.dumps([number, answer, shop.get(engine, "item-0") == shop.content(0)]), flush=True)
     engine.close()
 
 

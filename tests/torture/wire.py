@@ -1,4 +1,4 @@
-"""Many clients of one server, each over a socket of its own; no SDK, so that the load is the server's."""
+"""Many clients of one server, each over its own socket; no SDK, so that the load is the server's."""
 
 from __future__ import annotations
 

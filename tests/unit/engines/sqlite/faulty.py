@@ -1,4 +1,4 @@
-"""Connections that fail when they are told to, as SQLite does when the disk does."""
+"""Connections that fail on demand, as SQLite does when the disk fails."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs that fork while they have a database open, each run in a process of its own.
+"""Programs that fork while they have a database open, each run in a separate process.
 
 A program prints the key of every write that was acknowledged; the tests look for them afterwards.
 """
@@ -108,12 +108,12 @@ def _write_on(open_engine: Callable[[], SqliteEngine], steps: Steps, *, die: boo
 
 
 def child_opens_its_own(path: str) -> None:
-    """The parent closes while the child, which opened the file again, goes on writing."""
+    """The parent closes while the child, which opened the file again, continues to write."""
     _parent_closes_first(path, lambda _: sqlite.open(path))
 
 
 def child_uses_the_parents(path: str) -> None:
-    """The parent closes while the child goes on writing through the engine that it inherited."""
+    """The parent closes while the child continues to write through the engine that it inherited."""
     _parent_closes_first(path, lambda engine: engine)
 
 
@@ -124,7 +124,7 @@ def _parent_closes_first(path: str, choose: Callable[[SqliteEngine], SqliteEngin
     steps = Steps()
     child = fork(lambda: _write_on(lambda: choose(engine), steps, die=True))
     steps.parent_hears()
-    put(engine, "parent-meanwhile")
+    put(engine, "parent-during")
     engine.close()
     elsewhere(path, "elsewhere-1")
     steps.parent_says()
@@ -261,7 +261,7 @@ def forks_in_a_fork(path: str) -> None:
 
     def handler(condition: Callable[[], bool], deadline: float) -> bool:
         if next(calls) == 1:
-            # One of the databases is suspended by now, the other one is about to be.
+            # One of the databases is suspended, the other one is about to be.
             wait_for(fork(lambda: _refuses(lambda: put(engine, "never"))))
         return wait_until(condition, deadline)
 
@@ -325,7 +325,7 @@ def interrupted_forks(path: str) -> None:
 
 
 def too_few_descriptors(path: str) -> None:
-    """A child cannot open the file until it may open files again, and is told why."""
+    """A child cannot open the file until it may open files again, and the error says why."""
     import resource  # not on Windows
 
     engine = sqlite.open(path)
@@ -415,7 +415,7 @@ def start_methods(path: str) -> None:
 
 
 def refused_inside_a_read(path: str) -> None:
-    """A fork in the middle of a read cannot be made safe: the child is refused, the parent goes on."""
+    """A fork in the middle of a read cannot be made safe: the child gets an error, the parent continues."""
     forks._WAIT_SECONDS = 0.1
     engine = sqlite.open(path)
     engine.call("CreateTable", TABLE)
@@ -433,7 +433,7 @@ def refused_inside_a_read(path: str) -> None:
             use()
             # With all of Python's clean-up, which would close what the child inherited.
             sys.exit(0)
-    put(engine, "parent-meanwhile")
+    put(engine, "parent-during")
     wait_for(child)
     elsewhere(path, "elsewhere")
     put(engine, "parent-after")
@@ -497,7 +497,7 @@ def refused_after_a_fork_by_c(path: str) -> None:
 
 
 def in_memory(path: str) -> None:
-    """A child cannot share a database in memory, and is told so."""
+    """A child cannot share a database in memory, and the error says so."""
     del path
     engine = sqlite.open(":memory:")
     engine.call("CreateTable", TABLE)

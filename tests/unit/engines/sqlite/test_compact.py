@@ -57,13 +57,13 @@ def is_as_it_was(path: Path) -> None:
 
 def test_the_free_pages_are_given_back(loose: Path) -> None:
     before = loose.stat().st_size
-    told: list[tuple[str, float]] = []
-    done = compact(str(loose), lambda what, part: told.append((what, part)))
+    steps: list[tuple[str, float]] = []
+    done = compact(str(loose), lambda what, part: steps.append((what, part)))
     assert loose.stat().st_size < before / 5
     assert (done.bytes_before, done.bytes_after) == (before, loose.stat().st_size)
     assert not done.held_by_readers
-    assert list(dict.fromkeys(what for what, _ in told)) == ["count items", "copy pages", "cut the file"]
-    assert all(0 <= part <= 1 for _, part in told)
+    assert list(dict.fromkeys(what for what, _ in steps)) == ["count items", "copy pages", "cut the file"]
+    assert all(0 <= part <= 1 for _, part in steps)
     is_as_it_was(loose)
 
 

@@ -508,7 +508,7 @@ def test_a_write_of_unknown_outcome_leaves_the_session_to_be_recounted(tmp_path:
     assert sessions(path) == 0
 
 
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this platform has no fork()")
 def test_a_child_does_not_count_what_its_parent_wrote(tmp_path: Path) -> None:
     path = tmp_path / "db"
     with opened(path) as engine:

@@ -1,4 +1,4 @@
-"""The lock between processes: a wait that ends, whoever holds it."""
+"""The lock between processes: every wait ends."""
 
 from __future__ import annotations
 

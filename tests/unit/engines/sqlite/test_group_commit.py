@@ -80,13 +80,13 @@ class Group:
         released.set()
         for thread in threads:
             thread.join(HANG_SECONDS)
-            assert not thread.is_alive(), "somebody was left waiting"
+            assert not thread.is_alive(), "a writer was left waiting"
         self._faults.before = self._faults.after = lambda connection, sql: None
 
     def _run(self, name: str, work: Callable[[], object]) -> None:
         try:
             work()
-        except BaseException as error:  # noqa: BLE001  # judged by the test
+        except BaseException as error:  # noqa: BLE001  # checked by the test
             self.errors[name] = error
         else:
             self.errors[name] = None
@@ -124,7 +124,7 @@ def test_a_refused_write_is_undone_alone(engine: SqliteEngine, group: Group) -> 
 
 @pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY])
 @pytest.mark.parametrize("undoes", [True, False])
-def test_after_a_failed_commit_nobody_is_told_yes_and_nobody_tries_again(
+def test_after_a_failed_commit_no_write_is_acknowledged_or_repeated(
     engine: SqliteEngine, faults: Faults, group: Group, code: int, undoes: bool
 ) -> None:
     def then() -> None:
@@ -142,7 +142,7 @@ def test_after_a_failed_commit_nobody_is_told_yes_and_nobody_tries_again(
     assert keys(engine) == {"first", "after"}
 
 
-def test_who_cannot_know_whether_a_write_was_kept_is_told_so(engine: SqliteEngine, faults: Faults) -> None:
+def test_the_error_says_that_the_outcome_is_not_known(engine: SqliteEngine, faults: Faults) -> None:
     faults.before = once("COMMIT", failing(sqlite3.SQLITE_IOERR))
     with pytest.raises(EngineError, match="not known"):
         put(engine, "a")
@@ -221,7 +221,7 @@ def test_a_connection_that_cannot_be_replaced_is_an_error_until_it_can(
     assert "b" not in keys(engine)
 
 
-def test_a_leader_who_is_interrupted_leaves_nobody_behind_and_tells_nobody_a_lie(
+def test_an_interrupted_leader_leaves_no_write_waiting_and_reports_no_false_result(
     engine: SqliteEngine, faults: Faults, group: Group
 ) -> None:
     def interrupt(connection: sqlite3.Connection) -> None:
@@ -249,9 +249,9 @@ def test_an_interruption_after_commit_began_is_in_doubt_and_nothing_is_done_twic
 
     group.run(*puts(engine, "a", "b", "c"), then=then)
     assert faults.count(WRITE) == 3
-    told = [error for name, error in group.errors.items() if name != "first"]
-    assert sum(isinstance(error, KeyboardInterrupt) for error in told) == 1
-    assert sum("not known" in str(error) for error in told) == 2
+    errors = [error for name, error in group.errors.items() if name != "first"]
+    assert sum(isinstance(error, KeyboardInterrupt) for error in errors) == 1
+    assert sum("not known" in str(error) for error in errors) == 2
     put(engine, "after")
 
 
@@ -409,7 +409,7 @@ def test_read_only_refuses_groups_too(engine: SqliteEngine, tmp_path: Path) -> N
 
 
 def test_a_file_that_cannot_have_a_log_is_refused(tmp_path: Path) -> None:
-    """SQLite then goes on with its old journal, and says nothing: readers and writers would meet."""
+    """SQLite then continues with its old journal without an error: readers would block writers."""
 
     class Stubborn(sqlite3.Connection):
         def execute(self, sql: str, *parameters: Any) -> sqlite3.Cursor:

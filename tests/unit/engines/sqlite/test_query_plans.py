@@ -27,7 +27,7 @@ def plans(engine: SqliteEngine, operation: str, request: dict[str, Any]) -> list
             for statement in statements
             if statement.lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE"))
             for row in connection.execute(f"EXPLAIN QUERY PLAN {statement}")
-            # A subquery is judged by its own steps.
+            # A subquery is checked by its own steps.
             if row[3] not in _SUBQUERY
         ]
 

@@ -85,7 +85,7 @@ def test_both_are_in_the_file_and_seen_by_another_engine(tmp_path: Path) -> None
         enable(one)
         assert got(other)["RevisionId"] == revision
         assert insights(other)["ContributorInsightsStatus"] == "ENABLED"
-        # The other engine goes on with the table that it knew before.
+        # The other engine continues with the table that it knew before.
         other.call("PutItem", {"TableName": "Things", "Item": {"pk": {"S": "k"}}})
     with opened(path) as reopened:
         assert got(reopened)["RevisionId"] == revision

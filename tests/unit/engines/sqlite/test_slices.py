@@ -136,7 +136,7 @@ def test_others_write_between_the_steps_of_a_read(
 
     def pause(_size: int) -> None:
         if not wrote:
-            # Whoever holds a lock here would wait for this thread for ever.
+            # A thread that holds a lock here would wait for this thread for ever.
             other = threading.Thread(target=write)
             other.start()
             other.join()
@@ -178,7 +178,7 @@ def _added(engine: SqliteEngine, place: str) -> int:
     return int(item["n"]["N"]) - int(place)
 
 
-def test_a_write_to_a_large_item_is_judged_while_others_write(engine: SqliteEngine) -> None:
+def test_a_write_to_a_large_item_is_checked_while_others_write(engine: SqliteEngine) -> None:
     wrote: list[bool] = []
 
     def write() -> None:
@@ -196,7 +196,7 @@ def test_a_write_to_a_large_item_is_judged_while_others_write(engine: SqliteEngi
     assert _added(engine, "0001") == 1
 
 
-def test_a_write_that_was_judged_ahead_is_judged_again_when_the_item_has_changed(
+def test_a_write_that_was_checked_ahead_is_checked_again_when_the_item_has_changed(
     engine: SqliteEngine,
 ) -> None:
     changed: list[bool] = []

@@ -1,4 +1,4 @@
-"""Two engines on one file: what one changes of a table, the other must not go on refusing by."""
+"""Two engines on one file: one must not reject requests by a definition that the other has changed."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_deleted_table_is_not_found(engines: Pair) -> None:
     assert refused.value.code == "ResourceNotFoundException"
 
 
-def test_a_table_made_anew_with_another_key_takes_that_key(engines: Pair) -> None:
+def test_a_table_created_again_with_another_key_takes_that_key(engines: Pair) -> None:
     first, second = engines
     second.call("DeleteTable", {"TableName": "Things"})
     second.call("CreateTable", table("Things", "id:N"))

@@ -107,7 +107,7 @@ def test_the_stream_says_that_the_service_did_it() -> None:
         assert removed["userIdentity"] == {"Type": "Service", "PrincipalId": "dynamodb.amazonaws.com"}
 
 
-def test_an_item_that_got_more_time_meanwhile_stays() -> None:
+def test_an_item_that_got_more_time_during_the_sweep_stays() -> None:
     with expiring(Clock()) as engine:
         put(engine, "past", expires=at(START - 10))
         with engine.database.read() as connection:
@@ -277,8 +277,8 @@ def test_a_fraction_of_a_second_counts() -> None:
 
 
 def status(engine: SqliteEngine) -> str:
-    told = engine.call("DescribeTimeToLive", {"TableName": "Things"})["TimeToLiveDescription"]
-    return str(told["TimeToLiveStatus"])
+    description = engine.call("DescribeTimeToLive", {"TableName": "Things"})["TimeToLiveDescription"]
+    return str(description["TimeToLiveStatus"])
 
 
 def test_a_large_table_s_expiry_index_is_filled_behind_the_caller_s_back(tmp_path: Path) -> None:
