@@ -14,9 +14,11 @@ import logging
 import signal
 import socket
 import sys
+import threading
 import time
 from base64 import b32encode
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from email.utils import formatdate
 from itertools import count
@@ -35,12 +37,12 @@ from .http.request import HttpRequest
 from .open_files import open_file_limit, raise_open_file_limit
 from .request_log import RequestRecord, access_key_id, operation_name
 from .scheduler import GroupingEngine, Scheduler
-from .time_slices import GatedLoop
+from .time_slices import GatedLoop, SwitchInterval
 
 _LOG = logging.getLogger(__name__)
 _TIMEOUT_CHECK_SECONDS = 1.0
-#: How long the event loop waits for a computing thread; Python's default of 5 ms is ten GetItems.
-_SWITCH_SECONDS = 0.0002
+#: Threads that compute only while the scheduler knows it; others, such as an engine's, always may.
+_OWN_THREADS = ("MainThread", "asyncio_", "solotable-")
 
 
 class ServedEngine(GroupingEngine, Protocol):
@@ -87,8 +89,14 @@ class Server:
     """A server on one event loop."""
 
     def __init__(
-        self, engine: ServedEngine, settings: Settings, *, clock: Callable[[], float] = time.time
+        self,
+        engine: ServedEngine,
+        settings: Settings,
+        *,
+        clock: Callable[[], float] = time.time,
+        interval: AbstractContextManager[None] | None = None,
     ) -> None:
+        """Prepare a server; `interval` is entered while threads compute, if the server owns the process."""
         self._engine = engine
         self.error_texts = engine.capabilities.error_texts
         self._settings = settings
@@ -104,6 +112,8 @@ class Server:
         self.stopping = False
         self.log = settings.log
         self._most_connections = settings.connections
+        #: Entered while a thread computes beside the event loop; reusable.
+        self._interval = contextlib.nullcontext() if interval is None else interval
         self.scheduler: Scheduler
         self.loop: asyncio.AbstractEventLoop
         self.now: Callable[[], float]
@@ -182,7 +192,7 @@ class Server:
         self._most_connections = min(self._settings.connections, max(1, open_file_limit() // 2))
         loop = self.loop = asyncio.get_running_loop()
         self.now = time.monotonic
-        self.scheduler = Scheduler(self._engine, loop)
+        self.scheduler = Scheduler(self._engine, loop, self._interval)
         try:
             self._listener = await self._listen(self._settings.port)
             port: int = self._listener.sockets[0].getsockname()[1]
@@ -231,21 +241,29 @@ class Server:
         return EngineError(f"Cannot listen on {where}: {fault.strerror or fault}.")
 
     async def _check_timeouts(self) -> None:
-        while True:
-            await asyncio.sleep(_TIMEOUT_CHECK_SECONDS)
-            now = self.now()
-            for connection in tuple(self.connections):
-                connection.check_timeouts(
-                    now,
-                    request_seconds=self._settings.request_seconds,
-                    idle_seconds=self._settings.idle_seconds,
-                )
+        with contextlib.ExitStack() as computing:
+            while True:
+                await asyncio.sleep(_TIMEOUT_CHECK_SECONDS)
+                self._check_all()
+                computing.close()
+                if any(not each.name.startswith(_OWN_THREADS) for each in threading.enumerate()):
+                    computing.enter_context(self._interval)
+
+    def _check_all(self) -> None:
+        now = self.now()
+        for connection in tuple(self.connections):
+            connection.check_timeouts(
+                now,
+                request_seconds=self._settings.request_seconds,
+                idle_seconds=self._settings.idle_seconds,
+            )
 
     async def _sweep_periodically(self) -> None:
         while True:
             await asyncio.sleep(self._settings.sweep_seconds)
             try:
-                await self.loop.run_in_executor(None, self._engine.sweep)
+                with self._interval:
+                    await self.loop.run_in_executor(None, self._engine.sweep)
             except Exception:  # noqa: BLE001  # a process edge: one failure must not end all sweeps
                 # The next sweep may succeed, for example on a disk that was full.
                 _LOG.exception("sweeping failed")
@@ -257,7 +275,6 @@ def serve(
     """Serve until SIGTERM or SIGINT; call `ready` with the port once the server listens."""
     raise_open_file_limit(4 * settings.connections)
     before = sys.getswitchinterval()
-    sys.setswitchinterval(_SWITCH_SECONDS)
     try:
         run(_serve(engine, settings, ready))
     finally:
@@ -274,7 +291,7 @@ def run(main: Coroutine[Any, Any, None]) -> None:
 
 
 async def _serve(engine: ServedEngine, settings: Settings, ready: Callable[[int], None]) -> None:
-    server = Server(engine, settings)
+    server = Server(engine, settings, interval=SwitchInterval())
     port = await server.start()
     # The objects that exist now are permanent: keep the garbage collector from visiting them again.
     gc.collect()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -48,10 +49,9 @@ Encode = Callable[[Callable[[], Any]], EncodedT]
 #: Called on the event loop with the reply.
 Done = Callable[[EncodedT], None]
 
+_SINGLE_WRITES = (requests.PutItem, requests.UpdateItem, requests.DeleteItem)
 _WRITES = (
-    requests.PutItem,
-    requests.UpdateItem,
-    requests.DeleteItem,
+    *_SINGLE_WRITES,
     requests.BatchWriteItem,
     requests.TransactWriteItems,
 )
@@ -65,6 +65,8 @@ _READS = (
     requests.TransactGetItems,
     requests.ExecuteStatement,
 )
+#: The writer thread takes less than a millisecond for so many writes of single items.
+_SMALL_GROUP = 16
 _LONG_THREADS = 4
 _CONTROL_THREADS = 2
 #: How many short pages in a row it takes to try a table or index on the event loop again.
@@ -75,8 +77,15 @@ _MAX_LONG_PAGES = 1024
 class Scheduler:
     """The threads of one server, and the rules that distribute requests to them."""
 
-    def __init__(self, engine: GroupingEngine, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        engine: GroupingEngine,
+        loop: asyncio.AbstractEventLoop,
+        interval: AbstractContextManager[None] | None = None,
+    ) -> None:
         self._engine = engine
+        #: Entered while a thread computes beside the event loop; reusable.
+        self._interval = nullcontext() if interval is None else interval
         self._loop = loop
         self._slices = SliceQueue(loop)
         self._tried_on_loop = _READS if engine.capabilities.instant else _SHORT_READS
@@ -88,8 +97,7 @@ class Scheduler:
         self._control_threads = ThreadPoolExecutor(_CONTROL_THREADS, thread_name_prefix="solotable-control")
         #: Tables and indexes with a recent long page, and how many short pages in a row reset that.
         self._long_pages: dict[tuple[str, str | None], int] = {}
-        together = partial(engine.handle_together, largest=LOOP_BYTES)
-        self._groups = WriteGroups(loop, self._writer, together, defer=False)
+        self._groups = WriteGroups(loop, self._writer, self._write_together, defer=False)
         self._closed = False
 
     def schedule(self, request: Request[Any], encode: Encode[EncodedT], done: Done[EncodedT]) -> None:
@@ -112,7 +120,7 @@ class Scheduler:
 
     def run_in_reader(self, work: Callable[[], Any], done: Callable[[Callable[[], Any]], None]) -> None:
         """Run `work` in the reader thread; call `done` on the event loop with its result function."""
-        future = self._reader.submit(work)
+        future = self._reader.submit(self._compute, work)
         future.add_done_callback(partial(self._call_soon, lambda finished: done(finished.result)))
 
     def close(self) -> None:
@@ -180,13 +188,23 @@ class Scheduler:
             if not future.cancelled():
                 done(future.result())
 
-        threads.submit(work).add_done_callback(partial(self._call_soon, finished))
+        threads.submit(self._compute, work).add_done_callback(partial(self._call_soon, finished))
 
     def _write(self, request: Request[Any], encode: Encode[Any], done: Done[Any]) -> None:
         if self._instant:
             self._finish_write(request, encode, done, partial(self._engine.handle_small, request, LOOP_BYTES))
             return
         self._groups.write(request, partial(self._finish_write, request, encode, done))
+
+    def _compute(self, work: Callable[[], EncodedT]) -> EncodedT:
+        with self._interval:
+            return work()
+
+    def _write_together(self, group: Sequence[Request[Any]]) -> Sequence[Outcome]:
+        if len(group) <= _SMALL_GROUP and all(isinstance(each, _SINGLE_WRITES) for each in group):
+            return self._engine.handle_together(group, largest=LOOP_BYTES)
+        with self._interval:
+            return self._engine.handle_together(group, largest=LOOP_BYTES)
 
     def _finish_write(
         self, request: Request[Any], encode: Encode[Any], done: Done[Any], answer: Callable[[], Any]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import selectors
+import sys
 import time
 from collections import deque
 from selectors import SelectorKey
@@ -24,8 +25,35 @@ WAIT_SECONDS = 0.01
 _LOOP_SECONDS = 0.001
 LOOP_BYTES = 128 * 1024
 _LOOP_STEPS = 64
+#: The interpreter's switch interval while a thread computes beside the event loop.
+_SWITCH_SECONDS = 0.0002
 #: Steps between two readings of the clock, which costs as much as a small step.
 _STEPS_PER_CLOCK_CHECK = 8
+
+
+class SwitchInterval:
+    """Shortens the interpreter's switch interval, for the whole process, while a thread computes.
+
+    The event loop waits this long for a computing thread; Python's default of 5 ms is ten GetItems. While
+    no thread computes, the default is better: the short interval costs a write by one client 12 µs.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._computing = 0
+        self._default = sys.getswitchinterval()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._computing += 1
+            if self._computing == 1:
+                sys.setswitchinterval(_SWITCH_SECONDS)
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._computing -= 1
+            if not self._computing:
+                sys.setswitchinterval(self._default)
 
 
 class IdleGate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -13,7 +14,16 @@ import pytest
 
 from solotable._protocol import wire
 from solotable._protocol.engine import Capabilities, Pause, TooLong
-from solotable._protocol.requests import Control, GetItem, PutItem, Query, Request, Scan, TransactGetItems
+from solotable._protocol.requests import (
+    BatchWriteItem,
+    Control,
+    GetItem,
+    PutItem,
+    Query,
+    Request,
+    Scan,
+    TransactGetItems,
+)
 from solotable.engines.sqlite.file.group_commit import Outcome
 from solotable.server.scheduler import Scheduler
 from tests.waiting import HANG_SECONDS, holds, wait_until
@@ -282,3 +292,32 @@ def test_closing_waits_for_the_requests_under_way_and_begins_none_that_wait(requ
         assert not faults
 
     asyncio.run(play())
+
+
+@pytest.mark.parametrize(
+    ("group", "computes"),
+    [
+        ([put(1)], False),
+        ([put(number) for number in range(16)], False),
+        ([put(number) for number in range(17)], True),
+        ([BatchWriteItem(tables=(("Things", ()),))], True),
+    ],
+)
+def test_a_thread_that_writes_for_long_shortens_the_switch_interval(
+    group: list[Request[Any]], computes: bool
+) -> None:
+    entered: list[bool] = []
+
+    class Reusable(contextlib.nullcontext[None]):
+        def __enter__(self) -> None:
+            entered.append(True)
+
+    async def main() -> None:
+        engine = Recording()
+        engine.gate.set()
+        scheduler = Scheduler(engine, asyncio.get_running_loop(), Reusable())
+        scheduler._write_together(group)
+        scheduler.close()
+
+    asyncio.run(main())
+    assert entered == [True] * computes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 import threading
 import time
 
@@ -10,7 +11,14 @@ import pytest
 
 from solotable._protocol.engine import TooLong
 from solotable.server import time_slices
-from solotable.server.time_slices import GatedLoop, IdleGate, LoopBudget, SliceQueue, TimeSlice
+from solotable.server.time_slices import (
+    GatedLoop,
+    IdleGate,
+    LoopBudget,
+    SliceQueue,
+    SwitchInterval,
+    TimeSlice,
+)
 from tests.waiting import HANG_SECONDS
 
 
@@ -112,3 +120,17 @@ def test_a_request_is_long_after_many_bytes_or_some_time() -> None:
 
     with pytest.raises(TooLong):
         spend_all()
+
+
+def test_the_switch_interval_is_short_while_any_thread_computes() -> None:
+    before = sys.getswitchinterval()
+    interval = SwitchInterval()
+    try:
+        with interval:
+            assert sys.getswitchinterval() == pytest.approx(time_slices._SWITCH_SECONDS)
+            with interval:
+                pass
+            assert sys.getswitchinterval() == pytest.approx(time_slices._SWITCH_SECONDS)
+        assert sys.getswitchinterval() == pytest.approx(before)
+    finally:
+        sys.setswitchinterval(before)
