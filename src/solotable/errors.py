@@ -9,9 +9,9 @@
     │       └── UnknownEntity       one whose type tag no entity of the table has
     ├── NotFound                    the item that the call needs is not there
     ├── NotUnique                   a unique field's value is taken; `holder` says by which entity
-    ├── FeedTrimmed                 changes that a consumer had not read are no longer in the stream
-    ├── LeaseHeld                   somebody else has the lease; `owner` and `until`
-    ├── LeaseLost                   the lease is no longer ours; nothing was written under it
+    ├── FeedTrimmed                 the stream dropped changes that a consumer had not read
+    ├── LeaseHeld                   another owner holds the lease; `owner` and `until`
+    ├── LeaseLost                   this owner lost the lease; nothing was written under it
     ├── TenantViolation             a call that would reach another tenant's items
     ├── CursorRejected              a cursor that is forged, expired, or of another query or tenant
     ├── BatchIncomplete             what a batch could not finish, in `leftovers`
@@ -29,7 +29,7 @@
         ├── ConditionFailed         ConditionalCheckFailedException, with the `item` it met
         │   ├── AlreadyExists       a create met an item
         │   ├── TooManyConflicts    modify() met another writer at each of its `attempts`
-        │   └── VersionConflict     somebody else wrote first: `mine` and `theirs`
+        │   └── VersionConflict     another writer was first: `mine` and `theirs`
         ├── TransactionCancelled    TransactionCanceledException, with `reasons` in the caller's order
         │   └── TransactionFailed   the same over entities: `failures` name the entity and the condition
         ├── TableNotFound           ResourceNotFoundException
@@ -190,7 +190,7 @@ class FeedTrimmed(SolotableError):
 
 
 class LeaseHeld(SolotableError):
-    """Somebody else has the lease, until a moment of their clock."""
+    """Another owner holds the lease, until a time of its clock."""
 
     def __init__(self, message: str, *, name: str, owner: str | None, until: datetime) -> None:
         super().__init__(message)
@@ -348,7 +348,7 @@ class TooManyConflicts(ConditionFailed):
 
 
 class VersionConflict(ConditionFailed):
-    """Somebody else wrote first: `mine` is what was to be written, `theirs` what is stored (None: gone)."""
+    """Another writer was first: `mine` is what was to be written, `theirs` what is stored (None: gone)."""
 
     def __init__(self, message: str, *, item: dict[str, Any] | None, mine: Any, theirs: Any) -> None:
         super().__init__(message, item=item)

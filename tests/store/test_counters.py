@@ -72,7 +72,7 @@ def test_c2_6_joining_and_leaving_are_counted_once(db: Store) -> None:
 
 
 def test_c1_6_a_child_of_a_missing_parent_makes_no_ghost(db: Store, opening: Opening) -> None:
-    with pytest.raises(NotFound, match=r"There is no Group with .*group_id='nope'\. It counts its Member"):
+    with pytest.raises(NotFound, match=r"Group not found: .*group_id='nope'\. It counts its Member"):
         db.put(Member(group_id="nope", member_id="a"))
     assert len(opening.raw(counting)) == 1
 

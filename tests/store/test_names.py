@@ -185,9 +185,9 @@ def test_a_name_of_another_is_refused(db: Store, opening: Opening) -> None:
     assert names.aliases("/y") == []
     assert db.require(Route, path="/y").version == other.version + 1
     assert names.rename("/a", to="/x", version=1).path == "/x"
-    with pytest.raises(NotFound, match="'/y' is no former name"):
+    with pytest.raises(NotFound, match="'/y' is not a former name"):
         names.release("/y")
-    with pytest.raises(NotFound, match="'/zzz' is no former name"):
+    with pytest.raises(NotFound, match="'/zzz' is not a former name"):
         names.release(path="/zzz")
 
 
@@ -299,7 +299,7 @@ def test_a_rename_is_refused_where_it_makes_no_sense(db: Store, opening: Opening
             DeclarationError,
             "Route is versioned: rename it with version=",
         ),
-        (lambda: names.rename("/zz", to="/b", version=1), NotFound, "no Route with .*path='/zz'"),
+        (lambda: names.rename("/zz", to="/b", version=1), NotFound, "Route not found: .*path='/zz'"),
         (lambda: names.rename("/a", path="/b", to="/c", version=1), DataError, "Give the name once"),
         (lambda: names.rename("/a", nope=1, to="/c", version=1), DataError, "no part 'nope'"),
         (lambda: names.rename("/a", to="/c", version=7), VersionConflict, "expected version 7, found 1"),

@@ -237,7 +237,7 @@ def test_old_items_are_updated_in_a_transaction(old: Database, newest: Database,
         tx.put(NewProfile(user_id="x", name="dan"))
     assert {item["_shape"]["N"] for item in opening.raw(third)} == {"2"}
     assert newest.require(NewProfile, user_id="w").profile_images == images("2.png")
-    with pytest.raises(TransactionFailed, match="There is no NewProfile"):
+    with pytest.raises(TransactionFailed, match="NewProfile not found"):
         _rename(newest, "u", "nobody")
     assert newest.require(NewProfile, user_id="u").name == "bea"
 

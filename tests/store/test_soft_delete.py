@@ -220,7 +220,7 @@ def test_writes_take_it_for_gone(db: Store) -> None:
         db.update(Member, member_id="a", set={"name": "x"})
     with pytest.raises(NotFound):
         db.require(Member, member_id="a")
-    with pytest.raises(ConditionFailed, match="there is no such item"):
+    with pytest.raises(ConditionFailed, match="the item does not exist"):
         db.delete(Member, member_id="a", where=lambda each: each.name == "Ada")
     with pytest.raises(TransactionFailed) as failed, db.transaction() as tx:
         tx.check(Member, member_id="a")

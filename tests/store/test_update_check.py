@@ -161,7 +161,7 @@ def test_a_condition_that_does_not_hold_is_told_before_a_result_that_does_not_fi
 def test_add_takes_numbers_and_sets_only(store: Database, opening: Opening) -> None:
     store.put(Ware(ware_id="w"))
     for field, value in (("colour", "x"), ("notes", ["x"]), ("place.hall", "x")):
-        with pytest.raises(DataError, match=rf"Ware\.{field} is no number and no set"):
+        with pytest.raises(DataError, match=rf"Ware\.{field} is neither a number nor a set"):
             store.update(Ware, ware_id="w", add={field: value})
     assert opening.spy.of(UpdateItem) == []
 

@@ -117,7 +117,7 @@ def test_require_and_update_of_nothing_name_what_is_missing(db: Store, opening: 
         lambda: db.update(Section, survey_id="s1", section_id="x", set={"order": 2}),
     ]
     for call in calls:
-        with pytest.raises(NotFound, match=r"no Section with .*survey_id='s1', section_id='x'"):
+        with pytest.raises(NotFound, match=r"Section not found: .*survey_id='s1', section_id='x'"):
             call()
     assert opening.raw(surveyor) == [], "an update never makes an item"
 
@@ -220,8 +220,8 @@ def test_an_empty_update_is_refused(db: Store, opening: Opening) -> None:
         ({"set": {"reader_id": "q"}}, r"Reader\.reader_id is part of its key"),
         ({"set": {"tenant_id": "q"}}, r"Reader\.tenant_id is part of its key"),
         ({"remove": ["reader_id"]}, r"Reader\.reader_id is part of its key"),
-        ({"append": {"name": ["x"]}}, r"Reader\.name is no list"),
-        ({"delete": {"phones": ["x"]}}, r"Reader\.phones is no set"),
+        ({"append": {"name": ["x"]}}, r"Reader\.name is not a list"),
+        ({"delete": {"phones": ["x"]}}, r"Reader\.phones is not a set"),
         ({"add": {"size": "x"}}, r"Reader\.size"),
         ({"set": {"": 1}}, r"Reader"),
         ({"set": {"name": "\ud800"}}, r"Reader\.name"),
@@ -317,9 +317,9 @@ def test_another_entitys_item_under_the_same_key_is_left_alone(db: Store, openin
     db.put(Photo(survey_id="s", photo_id="p"))
     opening.plant(surveyor, {**opening.only(Photo), "_type": {"S": "Section"}})
     before = opening.raw(surveyor)
-    with pytest.raises(NotFound, match="no Photo"):
+    with pytest.raises(NotFound, match="Photo not found"):
         db.update(Photo, survey_id="s", photo_id="p", set={"caption": "c"})
-    with pytest.raises(TransactionFailed, match="no Photo"), db.transaction() as tx:
+    with pytest.raises(TransactionFailed, match="Photo not found"), db.transaction() as tx:
         tx.check(Photo, survey_id="s", photo_id="p")
     assert db.get(Photo, survey_id="s", photo_id="p") is None
     assert opening.raw(surveyor) == before

@@ -1,5 +1,5 @@
-"""What a store does, as generators of requests: no I/O, no clock, no randomness but what is handed in.
+"""The operations of a store as generators of requests, without I/O, clock or randomness.
 
-A flow yields a request and is sent the reply; a refusal is thrown into it. The two stores run the
-same flows.
+A flow yields a request and gets its reply; an error is thrown into it. The blocking and the async store
+run the same flows.
 """

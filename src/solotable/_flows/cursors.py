@@ -1,7 +1,7 @@
-"""Sealed cursors: where a page ended, bound to its query, tenant, table and direction.
+"""Sealed cursors: the end of a page, bound to its query, tenant, table and direction.
 
-A cursor is readable to whoever holds it (it is the key of the last row) but cannot be changed, moved
-to another query or tenant, or used after its time.
+A client can read a cursor (it is the key of the last row). It cannot change it, use it for another query
+or tenant, or use it after it has expired.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _SHORTEST_SECRET = 16
 #: The longest key of an index and its table fits: ten attributes, 15 KB, six times that in escaped JSON.
 LONGEST_CURSOR = 131_072
 _REJECTED = (
-    "This cursor is not one of this query's: it was changed, has expired, or belongs elsewhere; start anew."
+    "This cursor is not one of this query's: it was changed, has expired, or belongs elsewhere; "
+    "start again without it."
 )
 
 
@@ -48,7 +49,7 @@ class Sealer:
         """Return the key of a cursor, or reject it without saying why."""
         raw = _decoded(cursor)
         mac, body = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
-        # Every secret is tried, so that the time tells nothing about which one it was.
+        # Every secret is tried, so that the time does not show which one fits.
         fits = [hmac.compare_digest(mac, self._mac(secret, body, bound_to)) for secret in self.secrets]
         if not any(fits):
             raise CursorRejected(_REJECTED)
@@ -72,7 +73,7 @@ def _decoded(cursor: str) -> bytes:
         raw = urlsafe_b64decode(text + b"=" * (-len(text) % 4))
     except ValueError:
         raise CursorRejected(_REJECTED) from None
-    # Base64 has several spellings of the same bytes; only the one that we write is ours.
+    # Base64 has several spellings of the same bytes; only the one that `seal` writes is accepted.
     if urlsafe_b64encode(raw).rstrip(b"=") != text:
         raise CursorRejected(_REJECTED)
     return raw

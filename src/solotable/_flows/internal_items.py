@@ -1,4 +1,4 @@
-"""The store's own items: how their keys are made. Their tags begin with `_`, and no read shows them."""
+"""Internal items of a store, such as locks: their keys. Their tags begin with `_`; reads hide them."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .scope import Scope
 
 
 def internal_key(table: Table, partition: str, sort: str) -> Item:
-    """Return the key of an own item; in a table without a sort key both are its partition key."""
+    """Return the key of an internal item; without a sort key both parts form the partition key."""
     _check(table)
-    # So that the linter knows of all of them.
+    # The linter keeps entities out of the partitions of these kinds.
     assert partition.partition("#")[0] in INTERNAL_KINDS, partition
     if table.sort is None:
         return {table.partition.name: {"S": f"{partition}#{sort}"}}
@@ -31,17 +31,17 @@ def internal_partition(kind: str, *parts: str | None) -> str:
 
 
 def partition_terms(table: Table, partition: str) -> tuple[KeyTerm, ...]:
-    """Return the key condition of everything in an own partition."""
+    """Return the key condition of an internal partition."""
     _check(table)
     if table.sort is None:
         raise DeclarationError(
-            f"Table {table.name!r} has no sort key, so what is kept there together cannot be listed."
+            f"Table {table.name!r} has no sort key, so its internal items cannot be listed."
         )
     return (KeyTerm(table.partition.name, "=", ({"S": partition},)),)
 
 
 def only_table(scope: Scope, table: Table | None, what: str) -> Table:
-    """Return the table that is meant: the given one, or the only one that is open."""
+    """Return the given table, or the only one that is open."""
     if table is not None:
         return table
     if len(scope.tables) == 1:
@@ -53,5 +53,5 @@ def only_table(scope: Scope, table: Table | None, what: str) -> Table:
 def _check(table: Table) -> None:
     if table.partition.kind != "S" or (table.sort is not None and table.sort.kind != "S"):
         raise DeclarationError(
-            f"Table {table.name!r} has a key that is no text, so the store has no place for its own items."
+            f"Table {table.name!r} has a key of another type than S, so it cannot hold internal items."
         )

@@ -1,6 +1,6 @@
-"""Asking an engine, with retries of what may be retried. Waiting is a request too.
+"""Send requests with retries. Waiting is a request too.
 
-What was perhaps applied is not sent again unless sending it twice does no harm.
+A write that may have been applied is sent again only if a second application has no effect.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ class Sleep(Request[None]):
 
 @dataclass(frozen=True, slots=True)
 class ConcurrentReads(Request[list[Any]]):
-    """Reads that may be sent at once; each is answered by its reply, or by the error that refused it."""
+    """Reads that may be sent at once; each gets its reply or its error."""
 
     reads: tuple[Request[Any], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """How often a request is tried, and the dice for the waiting between."""
+    """How often a request is attempted, and the randomness of the waits between."""
 
     random: Callable[[], float]
     attempts: int = _ATTEMPTS
@@ -61,37 +61,37 @@ class Retries:
 
 
 def send(request: Request[ReplyT], retries: Retries) -> Flow[ReplyT]:
-    """Ask once, and again while the refusal will pass and the same request does no harm twice."""
+    """Send a request, and again while its error passes and repeating it is safe."""
     attempt = 0
     while True:
         try:
             reply: ReplyT = yield request
-        except TableNotFound as refused:
-            raise _named(request, refused) from refused
-        except (ServiceError, TransportError) as refused:
+        except TableNotFound as error:
+            raise _named(request, error) from error
+        except (ServiceError, TransportError) as error:
             attempt += 1
-            if attempt >= retries.attempts or not _may_repeat(request, refused):
+            if attempt >= retries.attempts or not _may_repeat(request, error):
                 raise
         else:
             return reply
         yield retries.wait(attempt)
 
 
-def _named(request: Request[Any], refused: TableNotFound) -> TableNotFound:
-    """Return a refusal that names the table and says how it is made; DynamoDB's own names neither."""
+def _named(request: Request[Any], error: TableNotFound) -> TableNotFound:
+    """Return an error that names the table and how to create it; DynamoDB's text does neither."""
     table = getattr(request, "table", None)
     if table is None:
-        return refused
+        return error
     index = getattr(request, "index", None)
     what = f"Table {table!r}" if index is None else f"Table {table!r} or its index {index!r}"
-    message = f"{what} is not there; make it with `solotable schema apply`, or open another URL."
+    message = f"{what} does not exist; create it with `solotable schema apply`, or open another URL."
     named = TableNotFound(message)
     named.args = (message,)
     return named
 
 
 def send_all(reads: Sequence[Request[ReplyT]], retries: Retries) -> Flow[list[ReplyT]]:
-    """Ask several reads at once, and again those alone whose refusal will pass; replies in their order."""
+    """Send several reads at once, and those again whose error passes; replies in their order."""
     if len(reads) == 1:
         return [(yield from send(reads[0], retries))]
     replies: dict[int, ReplyT] = {}
@@ -114,14 +114,14 @@ def send_all(reads: Sequence[Request[ReplyT]], retries: Retries) -> Flow[list[Re
     return [replies[number] for number in range(len(reads))]
 
 
-def _may_repeat(request: Request[Any], refused: ServiceError | TransportError) -> bool:
-    if isinstance(refused, ServiceError):
-        return refused.retryable and (refused.status < 500 or _harmless(request))
-    return not isinstance(refused, OutcomeUnknown) or _harmless(request)
+def _may_repeat(request: Request[Any], error: ServiceError | TransportError) -> bool:
+    if isinstance(error, ServiceError):
+        return error.retryable and (error.status < 500 or _is_idempotent(request))
+    return not isinstance(error, OutcomeUnknown) or _is_idempotent(request)
 
 
-def _harmless(request: Request[Any]) -> bool:
-    """Whether the request may be applied twice: a read, or a transaction under its token."""
+def _is_idempotent(request: Request[Any]) -> bool:
+    """Return whether a request may be applied twice: a read, or a transaction with a token."""
     if isinstance(request, TransactWriteItems):
         return request.token is not None
     if isinstance(request, Control):

@@ -1,7 +1,7 @@
-"""The scope that every flow runs in: which tables, which tenant, whose clock.
+"""The scope of a flow: its tables, its tenant and its clock.
 
-A scope is frozen. It fills the tenant into what callers give, refuses what reaches outside, and
-admits stored items: of a known type, of this tenant, and alive.
+A scope is frozen. It fills in the tenant, rejects what reaches outside, and admits stored items that are
+of a known type, of this tenant, and neither expired nor deleted.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ class Scope:
     clock: Callable[[], float]
     retries: Retries
     sealer: Sealer
-    #: Gives the token of a transaction that the caller gave none.
+    #: Makes the token of a transaction without a caller's token.
     tokens: Callable[[], str]
     tenant: str | None = None
     admin: bool = False
     #: The opened tables as they were declared.
     tables: tuple[Table, ...] = ()
-    #: On whose behalf it is, and the request that it was asked by, for the events of changes.
+    #: The actor and the request id that events of changes record.
     actor: Actor | None = None
     request_id: str | None = None
 
@@ -55,7 +55,7 @@ class Scope:
         """Return the scope of one tenant."""
         if not tenant:
             raise TenantViolation(f"A tenant is text that is not empty; {tenant!r} was given.")
-        # Written out, for every request makes one: `replace` takes twice as long.
+        # Every web request makes one, and `replace` takes twice as long.
         return Scope(
             names=self.names,
             clock=self.clock,
@@ -73,7 +73,7 @@ class Scope:
         return replace(self, tenant=None, admin=True)
 
     def acting(self, actor: Actor, request_id: str | None) -> Scope:
-        """Return the scope of what somebody does."""
+        """Return the scope of what an actor does."""
         return replace(self, actor=actor, request_id=request_id)
 
     def table(self, table: Table) -> str:
@@ -109,11 +109,11 @@ class Scope:
                 f"{plan.name} belongs to a tenant; use db.tenant(...), or db.admin() for jobs."
             )
         if unset:
-            raise DataError(f"{plan.name} needs {field} in the admin scope, which has no tenant of its own.")
+            raise DataError(f"{plan.name} needs {field} in the admin scope, which has no tenant.")
         return given
 
     def admit(self, plan: Plan, item: Item) -> Any:
-        """Return a stored item as the entity, or None if it is hidden or another's."""
+        """Return a stored item as the entity, or None if it is hidden or of another entity."""
         tag = item.get(plan.table.tag)
         if tag != plan.tag_value:
             self.known(plan.table, item)
@@ -125,7 +125,7 @@ class Scope:
         return entity
 
     def admit_page(self, plan: Plan) -> Callable[[Item], Any]:
-        """Return `admit` for the items of one page, without asking each what the entity answers for all."""
+        """Return `admit` for the items of one page; what holds for the entity is decided once."""
         may_hide = plan.deletion is not None or plan.ttl is not None
         if may_hide or (self.tenant is not None and plan.tenant is not None):
             return partial(self.admit, plan)
@@ -137,7 +137,7 @@ class Scope:
         return admit
 
     def known(self, table: Table, item: Item) -> Plan | None:
-        """Return which entity an item is, None for the store's own, or refuse a tag that nobody has."""
+        """Return the plan of an item's entity, None for internal items; raise UnknownEntity for others."""
         tag = item.get(table.tag, {}).get("S")
         plan = table.plans.get(tag) if tag is not None else None
         if plan is None and (tag is None or not tag.startswith(INTERNAL)):
@@ -150,7 +150,7 @@ class Scope:
         return plan
 
     def check_tenant(self, plan: Plan, entity: Any) -> None:
-        """Refuse an entity of another tenant, whatever key it was found under."""
+        """Raise TenantViolation for an entity of another tenant, whatever its key is."""
         if self.tenant is not None and plan.tenant is not None:
             theirs = getattr(entity, plan.tenant)
             if theirs != self.tenant:
@@ -159,7 +159,7 @@ class Scope:
                 )
 
     def is_hidden(self, plan: Plan, item: Item) -> bool:
-        """Whether an item of an entity is shown to nobody: it was deleted, or its time has passed."""
+        """Return whether reads hide an item: it was deleted, or its time to live has passed."""
         if plan.deletion is not None and DELETED_AT in item:
             return True
         return plan.ttl is not None and self.has_passed(plan, item)
@@ -176,26 +176,26 @@ class Scope:
         if plan.ttl is None:
             return None
         path = (plan.attributes[plan.ttl].wire,)
-        # DynamoDB: what is no number, as NULL, never expires.
+        # DynamoDB: an attribute that is not a number, such as NULL, never expires.
         now = Const({"N": str(int(self.clock()))})
         return Or((Not(TypeIs(Attr(path), "N")), Compare(">", Attr(path), now)))
 
     def undeleted(self, plan: Plan) -> Condition | None:
-        """Return the condition that an item was not deleted; None where nothing stays behind a delete."""
+        """Return the condition that an item was not soft-deleted; None without soft deletes."""
         return None if plan.deletion is None else Not(Exists((DELETED_AT,)))
 
     def absent(self, plan: Plan) -> Condition:
-        """Return the condition that there is no such item, or only one whose time has passed.
+        """Return the condition that the item does not exist or has expired.
 
-        One that was deleted and can be had back is in the way of a new one.
+        A soft-deleted item, which can be restored, still occupies its key.
         """
         nothing = Not(Exists((plan.table.partition.name,)))
         alive = self.alive(plan)
         return nothing if alive is None else Or((nothing, Not(alive)))
 
     def present(self, plan: Plan) -> Condition:
-        """Return the condition that there is such an item, and that it is not hidden."""
-        # By its tag: what another entity keeps under the same key is not this one's to change.
+        """Return the condition that the item exists and is not hidden."""
+        # By its tag: an item of another entity under the same key must not be changed.
         there: Condition = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
         shown = [
             each
@@ -205,22 +205,22 @@ class Scope:
         return And((there, *shown)) if shown else there
 
     def tenant_condition(self, plan: Plan) -> Condition | None:
-        """Return the condition that an item names the scope's tenant, whatever key it lies under."""
+        """Return the condition that an item names the scope's tenant, whatever its key is."""
         if self.tenant is None or plan.tenant is None:
             return None
         return Compare("=", Attr((plan.attributes[plan.tenant].wire,)), Const({"S": self.tenant}))
 
     def not_another_entity(self, plan: Plan) -> Condition:
-        """Return the condition that no other entity keeps an item under the same key."""
+        """Return the condition that no item of another entity has the same key."""
         tag = (plan.table.tag,)
         ours: Condition = Compare("=", Attr(tag), Const(plan.tag_value))
         own = self.tenant_condition(plan)
         return Or((Not(Exists(tag)), ours if own is None else And((ours, own))))
 
     def token(self, given: str | None, *kind: str) -> str:
-        """Return the token of a transaction: a new one, or the caller's, made its own tenant's and tables'.
+        """Return the token of a transaction: a new one, or the caller's, bound to tenant and tables.
 
-        DynamoDB keeps tokens for the whole account, so two tenants that use the same words would meet.
+        DynamoDB's tokens count for the whole account, so equal tokens of two tenants would collide.
         """
         if given is None:
             return self.tokens()

@@ -1,4 +1,4 @@
-"""The awaited store: the verbs of `blocking`, with `await`. What they do is in `flows`."""
+"""The async store: the methods of the blocking store, with `await`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class AsyncVerbs:
     async def get_many(
         self, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
     ) -> list[E | None]:
-        """Return the entities with these keys in their order, None where there is none."""
+        """Return the entities with these keys in their order, None for missing ones."""
         return await self._run(
             read.get_many(self._scope, check_class("get_many", entity), keys, consistent=consistent)
         )
@@ -271,13 +271,13 @@ class AsyncVerbs:
     def changes(self, /, *entities: type[Any], **options: Unpack[FeedOptions]) -> AsyncChanges[Changed[Any]]:
         """Read what changed, as entities, in order within a shard: of these classes, or of all.
 
-        A `consumer` goes on where its last commit was; `since` ("earliest", "latest", a moment, a
+        A `consumer` continues after its last commit; `since` ("earliest", "latest", a moment, a
         checkpoint) is where a new one begins. See `FeedOptions`.
         """
         return AsyncChanges(self._engine, feed_of(self._scope, entities, options), **options)
 
     def acting(self, actor: Actor, *, request_id: str | None = None) -> Self:
-        """Return this store for what somebody does; their name goes into the events of it."""
+        """Return this store for the writes of an actor, which their events name."""
         return type(self)(self._engine, self._scope.acting(actor, request_id))
 
     async def audit(
@@ -344,7 +344,7 @@ class AsyncStore(AsyncVerbs):
         return f"AsyncStore(tenant={self._scope.tenant!r})"
 
 
-class _Bare(AsyncVerbs):
+class _OpenStore(AsyncVerbs):
     """A store that shows what it stands on; a tenant's does not, as that would lead out of the tenant."""
 
     @property
@@ -358,7 +358,7 @@ class _Bare(AsyncVerbs):
         return self._engine
 
 
-class AsyncAdminStore(_Bare):
+class AsyncAdminStore(_OpenStore):
     """A store over all tenants, for jobs: the entities name their tenant, and scanning is possible."""
 
     async def scan(
@@ -415,7 +415,7 @@ class AsyncAdminStore(_Bare):
         return "AsyncAdminStore()"
 
 
-class AsyncDatabase(AsyncStore, _Bare):
+class AsyncDatabase(AsyncStore, _OpenStore):
     """What opening a URL gives: the entities of no tenant, and the way to the tenants' stores.
 
     It alone is closed, and closes them all: a tenant's store must not end what the others stand on.

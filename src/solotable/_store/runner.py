@@ -1,4 +1,4 @@
-"""Running a flow on an engine: the only place where requests are sent and time is spent."""
+"""Run flows on engines: the only module that sends requests and waits."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ResultT = TypeVar("ResultT")
 _GROUPED_WRITES = frozenset({PutItem, UpdateItem, DeleteItem, TransactWriteItems})
 #: Items that a page passes over in some milliseconds.
 _SHORT_PAGE = 1000
-#: Short reads in a row that nobody else gets a turn between.
+#: Short reads in a row before other tasks run.
 _UNINTERRUPTED = 32
 
 
@@ -119,7 +119,7 @@ class Inline:
         return self._engine.handle(request)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait as the engine does, or let others run meanwhile."""
+        """Wait as the engine does, or on the event loop."""
         own = self._engine.capabilities.sleep
         if own is not None:
             own(seconds)
@@ -131,11 +131,11 @@ class Inline:
 
 
 class Threaded:
-    """A blocking engine behind threads, so that a disk or a network holds up nobody else.
+    """A blocking engine behind threads, so that a disk or a network does not block the event loop.
 
     An engine with `short_reads` answers a read of one item, or of a small page, sooner than a thread
-    takes it over. Those are answered on the event loop itself. Writes that are asked for at once go
-    together, where the engine knows how.
+    takes it over. Those are answered on the event loop itself. Concurrent writes are grouped, where the
+    engine can.
     """
 
     def __init__(self, engine: Engine, executor: Executor) -> None:
@@ -166,7 +166,7 @@ class Threaded:
         return await loop.run_in_executor(self._executor, self._engine.handle, request)
 
     async def sleep(self, seconds: float) -> None:
-        """Wait as the engine does, or let others run meanwhile."""
+        """Wait as the engine does, or on the event loop."""
         own = self._engine.capabilities.sleep
         if own is None:
             await asyncio.sleep(seconds)

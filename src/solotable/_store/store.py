@@ -1,4 +1,4 @@
-"""The blocking store. Every method names a flow and runs it; what it does is in `flows`."""
+"""The blocking store: each method runs one flow."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Verbs:
     def get_many(
         self, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
     ) -> list[E | None]:
-        """Return the entities with these keys in their order, None where there is none."""
+        """Return the entities with these keys in their order, None for missing ones."""
         return self._run(
             read.get_many(self._scope, check_class("get_many", entity), keys, consistent=consistent)
         )
@@ -265,13 +265,13 @@ class Verbs:
     def changes(self, /, *entities: type[Any], **options: Unpack[FeedOptions]) -> Changes[Changed[Any]]:
         """Read what changed, as entities, in order within a shard: of these classes, or of all.
 
-        A `consumer` goes on where its last commit was; `since` ("earliest", "latest", a moment, a
+        A `consumer` continues after its last commit; `since` ("earliest", "latest", a moment, a
         checkpoint) is where a new one begins. See `FeedOptions`.
         """
         return Changes(self._engine, feed_of(self._scope, entities, options), **options)
 
     def acting(self, actor: Actor, *, request_id: str | None = None) -> Self:
-        """Return this store for what somebody does; their name goes into the events of it."""
+        """Return this store for the writes of an actor, which their events name."""
         return type(self)(self._engine, self._scope.acting(actor, request_id))
 
     def audit(self, *, limit: int = 50, cursor: str | None = None, table: Table | None = None) -> Page[Event]:
@@ -334,8 +334,8 @@ class Store(Verbs):
         return f"Store(tenant={self._scope.tenant!r})"
 
 
-class _Bare(Verbs):
-    """A store that shows what it stands on; a tenant's does not, as that would lead out of the tenant."""
+class _OpenStore(Verbs):
+    """A store with its scope and engine; the store of a tenant hides them, as they reach other tenants."""
 
     @property
     def scope(self) -> Scope:
@@ -348,7 +348,7 @@ class _Bare(Verbs):
         return self._engine
 
 
-class AdminStore(_Bare):
+class AdminStore(_OpenStore):
     """A store over all tenants, for jobs: the entities name their tenant, and scanning is possible."""
 
     def scan(self, entity: type[E], *, where: Where[E] = None, budget: int, segments: int = 1) -> Iterator[E]:
@@ -402,10 +402,10 @@ class AdminStore(_Bare):
         return "AdminStore()"
 
 
-class Database(Store, _Bare):
-    """What opening a URL gives: the entities of no tenant, and the way to the tenants' stores.
+class Database(Store, _OpenStore):
+    """An opened URL: the store of global entities, and of the stores of its tenants.
 
-    It alone is closed, and closes them all: a tenant's store must not end what the others stand on.
+    Only it can be closed, and with it every store over the same engine.
     """
 
     def tenant(self, tenant: str) -> Store:

@@ -60,14 +60,14 @@ def require(scope: Scope, entity: type[E], /, *, consistent: bool = False, **key
 def get_many(
     scope: Scope, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
 ) -> Flow[list[E | None]]:
-    """Return the entities with these keys in their order, None where there is none."""
+    """Return the entities with these keys in their order, None for missing ones."""
     return get_flows.get_many(scope, check_class("get_many", entity), keys, consistent=consistent)
 
 
 def get_items(
     scope: Scope, table: Table, keys: Sequence[Item], *, consistent: bool = False
 ) -> Flow[list[Item | None]]:
-    """Return the items with these primary keys in their order, of any entity; None where there is none."""
+    """Return the items with these primary keys in their order, of any entity; None for missing ones."""
     return get_flows.get_items(scope, table, keys, consistent=consistent)
 
 
@@ -97,7 +97,7 @@ def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
     version: ExpectedVersion = None,
     **key: Any,
 ) -> Flow[E]:
-    """Change fields of a stored entity, and return it as stored; raise NotFound if there is none."""
+    """Change fields of a stored entity, and return it as stored; raise NotFound if it does not exist."""
     plan, given, mine, expected = target_of("update", entity, key, version)
     changes = update_flows.Changes(
         set=set or {}, remove=remove, add=add or {}, append=append or {}, delete=delete or {}

@@ -1,7 +1,7 @@
 """Backfill: upgrade stored items to the current schema version, and rewrite outdated index keys.
 
 It goes over the table once, by an explicit scan with a budget. How far it has come is kept in the table
-itself, so that it goes on where a killed one stood; items written by older code behind its back are found
+itself, so that it continues where a killed one stopped; items written by older code behind its back are found
 by the next run, and counted by `report`. It never raises a version and writes nothing along.
 """
 
@@ -86,7 +86,7 @@ def backfill(  # noqa: PLR0913 - the settings of a job, each by name
     """Bring the stored items of an entity up to date, and return what was done.
 
     Reads at most `budget` items. `rate` is the capacity units a second that it may take. `segments` are
-    worked on at the same time. It goes on from the checkpoint of a run that did not end, unless
+    worked on at the same time. It continues from the checkpoint of a run that did not end, unless
     `restart`. `together` is how many items are rewritten in one transaction: 100 in the embedded engine,
     which writes a transaction at once, and 1 elsewhere, where transactions cost twice as much.
     """
@@ -102,7 +102,7 @@ def backfill(  # noqa: PLR0913 - the settings of a job, each by name
     if there and there[0].segments != segments:
         raise DataError(
             f"A backfill of {plan.name} was begun with segments={there[0].segments} and has not ended; "
-            f"go on with as many, or begin anew with restart=True."
+            f"continue with as many, or begin again with restart=True."
         )
     job = _Job(db=db, plan=plan, budget=budget, dry_run=dry_run, resumed=bool(there), progress=progress)
     job.total = _count(db, plan)
@@ -129,7 +129,7 @@ def backfill(  # noqa: PLR0913 - the settings of a job, each by name
     _in_parallel(job, [(work, mark) for work, mark in zip(works, marks, strict=True)], keeps=keeps)
     if keeps:
         run(clear_checkpoints(db.scope, plan, marks), db.engine)
-    return job.told(done=True)
+    return job.report(done=True)
 
 
 @dataclass(kw_only=True)
@@ -154,7 +154,7 @@ class _Job:
     stop: threading.Event = field(default_factory=threading.Event)
     started: float = field(default_factory=time.monotonic)
 
-    def told(self, *, done: bool = False) -> Progress:
+    def report(self, *, done: bool = False) -> Progress:
         tally = sum(self.tallies.values(), BackfillCounts())
         seconds = time.monotonic() - self.started
         seen, left = tally.seen - self.before, None if self.total is None else self.total - tally.seen
@@ -182,7 +182,7 @@ class _Job:
             if self.budget < 1:
                 raise DataError(
                     f"The backfill of {self.plan.name} has used up its budget of items; "
-                    f"run it again to go on where it stands, or raise the budget."
+                    f"run it again to continue, or raise the budget."
                 )
             taken = min(wanted, self.budget)
             self.budget -= taken
@@ -197,11 +197,11 @@ class _Job:
             self.room.notify_all()
 
     def add(self, mark: SegmentCheckpoint, problems: tuple[str, ...]) -> None:
-        """Count what a page of a segment did, and tell it."""
+        """Count what a page of a segment did, and report progress."""
         with self.lock:
             self.tallies[mark.segment] = mark.tally
             self.problems += problems
-            self.told()
+            self.report()
 
 
 def _in_parallel(job: _Job, parts: list[tuple[Work, SegmentCheckpoint]], *, keeps: bool) -> None:

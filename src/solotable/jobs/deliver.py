@@ -2,7 +2,7 @@
 
 The place is kept by commits after events were handled, so a kill repeats some and loses none. A sink
 that fails is asked again, and holds up the others behind it; an event that it never takes is kept as a
-dead letter, and delivery goes on. Nothing here is in the way of a request.
+dead letter, and delivery continues. No request waits for it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def deliver(  # noqa: PLR0913 - a job's settings, each by name
     """Hand every event that was not delivered yet to the sinks, and return how many there were.
 
     `follow` waits for more; `attempts` is how often a sink is asked before an event becomes its dead
-    letter. After a FeedTrimmed, `recover` delivers what the outbox still holds and begins anew.
+    letter. After a FeedTrimmed, `recover` delivers what the outbox still holds and begins again.
     """
     if not sinks:
         raise DeclarationError("Delivery needs a sink: deliver(db, [AuditSink()]).")

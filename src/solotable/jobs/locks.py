@@ -32,7 +32,7 @@ def take_locks(db: AdminStore, entity: type[Entity], *, budget: int) -> Iterator
     """Take the locks of every stored entity; yield each entity that was looked at.
 
     Reads the table by a scan of at most `budget` items. Entities whose value another one holds are
-    yielded with the refusal that names the holder, and are left as they are: somebody has to decide.
+    yielded with the refusal that names the holder, and are left as they are: an operator has to decide.
     """
     plan = entity.plan()
     if not any(isinstance(trait, UniqueRule) for trait in plan.traits):
@@ -56,7 +56,7 @@ def _locked(db: AdminStore, entity: Entity) -> Locked:
             why = cancelled.reasons[0]
             if why["Code"] == "ConditionalCheckFailed":
                 return Locked(entity=entity, refused=lock.explain(why.get("Item")))
-            # The entity changed meanwhile, and its own write has seen to the locks.
+            # The entity has changed since, and that write set its locks.
     return Locked(entity=entity)
 
 

@@ -2,7 +2,7 @@
 
 It goes through the entries that are due and leaves none of them, except for what is held. Nothing is
 removed before its time, and every removal leaves a receipt in its own transaction. It keeps no place of its
-own: broken off anywhere and started again, it goes on with the entries that are left.
+own: broken off anywhere and started again, it continues with the entries that are left.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from solotable._flows.jobs.purge_queue import (
     QueueEntry,
     QueuePart,
     count_due,
+    deleted_of,
     digest_of,
     entries_due,
     held_by,
-    told,
 )
 from solotable._flows.jobs.receipts import Receipt, receipts
 from solotable._flows.traits.outbox import stamp
@@ -55,7 +55,7 @@ class Purged:
     due: int | None = None
     looked_at: int = 0
     removed: Counter[str] = field(default_factory=Counter)
-    #: Tickets whose item was gone already, or had back.
+    #: Queue entries of items that were purged or restored before.
     stale: int = 0
     held: list[Deleted] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
@@ -111,7 +111,7 @@ def purge(
     report = Purged(run=f"{stamp(scope.now())}#{scope.tokens()[:8]}", dry_run=dry_run)
     if progress is not None:
         report.due = run(count_due(scope, chosen, int(until)), db.engine)
-    job = _Job(db, flows.Run(scope=scope, name=report.run, table=chosen), report, hold)
+    job = _Job(db, flows.PurgeRun(scope=scope, name=report.run, table=chosen), report, hold)
     for shard in range(SHARDS):
         after: str | None = None
         while True:
@@ -153,7 +153,7 @@ def sweep(
     if plan.ttl is None:
         raise DeclarationError(f"{plan.name} has no time to live, so nothing of it expires.")
     report = Purged(run=f"{stamp(scope.now())}#{scope.tokens()[:8]}", dry_run=dry_run)
-    job = flows.Run(scope=scope, name=report.run, table=plan.table)
+    job = flows.PurgeRun(scope=scope, name=report.run, table=plan.table)
     ours = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
     moment = Const({"N": str(int(scope.clock()))})
     passed = And((ours, Compare("<=", Attr((plan.attributes[plan.ttl].wire,)), moment)))
@@ -177,7 +177,7 @@ def sweep(
 class _Job:
     """One purge in progress."""
 
-    def __init__(self, db: AdminStore, this: flows.Run, report: Purged, hold: Hold | None) -> None:
+    def __init__(self, db: AdminStore, this: flows.PurgeRun, report: Purged, hold: Hold | None) -> None:
         self._db = db
         self._run = this
         self._report = report
@@ -213,7 +213,7 @@ class _Job:
 
     def _kept_back(self, plan: Plan, entry: QueueEntry) -> bool:
         assert self._hold is not None
-        deleted = told(plan, entry, None)
+        deleted = deleted_of(plan, entry, None)
         reason = self._hold(deleted)
         if reason is not None:
             self._report.held.append(deleted.model_copy(update={"held": reason}))
@@ -227,7 +227,7 @@ class _Job:
             for each in refused:
                 entry = by_key[repr(each.removal.key)]
                 if each.item is not None and flows.is_due(entry, each.item):
-                    self._report.held.append(told(plan, entry, each.item))
+                    self._report.held.append(deleted_of(plan, entry, each.item))
                 else:
                     self._report.stale += 1
                     run(flows.forget(self._run, plan, entry), self._db.engine)
@@ -239,7 +239,7 @@ class _Job:
             if item is None or not flows.is_due(entry, item):
                 self._report.stale += 1
             elif held_by(item) is not None:
-                self._report.held.append(told(plan, entry, item))
+                self._report.held.append(deleted_of(plan, entry, item))
             elif (digest := digest_of(plan, entry.key)) not in self._counted:
                 self._counted.add(digest)
                 self._report.removed[plan.name] += 1
@@ -259,7 +259,7 @@ class _Job:
             self._report.problems.append(f"{plan.name} {plan.arguments_of(entry.key)}: {error}")
             return
         if outcome.held is not None:
-            deleted = told(plan, entry, None)
+            deleted = deleted_of(plan, entry, None)
             self._report.held.append(deleted.model_copy(update={"held": outcome.held}))
         elif outcome.stale:
             self._report.stale += 1

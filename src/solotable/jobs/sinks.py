@@ -84,7 +84,7 @@ class EventBridgeSink:
         self._put(self.entry(event))
 
     def entry(self, event: Event) -> dict[str, Any]:
-        """Return an event as PutEvents takes it; the id is in the detail, for whoever must know it."""
+        """Return an event as PutEvents takes it; the id is in the detail, for consumers that need it."""
         key = "/".join(str(part) for part in event.target.key.values())
         entry = {
             "Source": self._source,

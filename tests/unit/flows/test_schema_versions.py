@@ -157,7 +157,7 @@ def test_an_item_that_never_keeps_still_is_told_of() -> None:
             break
     assert done is not None
     assert done.tally.failed == 1
-    assert "others wrote it 20 times" in done.problems[0]
+    assert "met another writer 20 times" in done.problems[0]
 
 
 def test_a_pace_holds_a_second_and_fills_with_time() -> None:

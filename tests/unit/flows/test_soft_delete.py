@@ -11,7 +11,7 @@ import pytest
 from solotable import FROM_SCOPE, Entity, Index, Key, SoftDelete, Table, Version
 from solotable._expressions.update import apply_update
 from solotable._flows.cursors import Sealer
-from solotable._flows.jobs.purge import Refused, Removal, Run, chunks, due, remove
+from solotable._flows.jobs.purge import PurgeRun, RejectedRemoval, Removal, chunks, due, remove
 from solotable._flows.jobs.purge_queue import QueueEntry, digest_of, queue_key
 from solotable._flows.retry import Retries
 from solotable._flows.scope import Scope
@@ -56,7 +56,7 @@ SCOPE = Scope(
 )
 GIVEN = {"tenant_id": "acme", "order_id": "o"}
 ITEM: Item = PLAN.encode(Order(tenant_id="acme", order_id="o", version=3).__dict__)
-RUN = Run(scope=SCOPE.of_admin(), name="run", table=table)
+RUN = PurgeRun(scope=SCOPE.of_admin(), name="run", table=table)
 
 
 def planned(flow: Any, item: Item | None) -> Write:
@@ -164,7 +164,7 @@ def test_what_is_refused_is_left_out_and_the_rest_goes() -> None:
     assert len(sent.actions) == 5
     with pytest.raises(StopIteration) as done:
         flow.send(None)
-    assert done.value.value == [Refused(wanted[1], ITEM)]
+    assert done.value.value == [RejectedRemoval(wanted[1], ITEM)]
 
 
 def test_after_some_conflicts_items_go_one_by_one() -> None:

@@ -28,7 +28,7 @@ class Changed(Generic[E_co]):
 
     entity: type[E_co]
     kind: Kind
-    #: The entity before and after; None where there was or is none.
+    #: The entity before and after the change; None where it did not exist.
     before: E_co | None
     after: E_co | None
     sequence: str
@@ -96,7 +96,7 @@ def _plan(scope: Scope, table: Table, item: Item | None, unknown: Unknown) -> Pl
     if item is None:
         return None
     plan = _known(scope, table, item, unknown)
-    # What is deleted softly is gone to everybody who reads, though its item waits for the purge.
+    # Readers do not see a soft-deleted entity, though its item waits for the purge.
     return None if plan is not None and plan.deletion is not None and DELETED_AT in item else plan
 
 

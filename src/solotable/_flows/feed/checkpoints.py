@@ -1,7 +1,7 @@
-"""Checkpoints: how far a consumer has come in each shard of a stream, kept in the table itself.
+"""Checkpoints of consumers: how far each shard of a stream was read, stored in the table.
 
-A checkpoint never goes back: of two workers of one consumer the one that is behind is told where the
-other stands. Sequence numbers differ in length, so their order is kept beside them at a fixed width.
+A checkpoint never moves back. Of two workers of one consumer, the one that is behind gets the checkpoint
+of the other. Sequence numbers differ in length, so an attribute of fixed width stores their order.
 """
 
 from __future__ import annotations
@@ -67,17 +67,17 @@ class Checkpoint:
                 for stream, shard, sequence, seen, done in marks
             ]
         except (ValueError, TypeError) as error:
-            raise DataError(f"{text!r} is no checkpoint of a change feed.") from error
+            raise DataError(f"{text!r} is not a checkpoint of a change feed.") from error
         return cls(shards=tuple(found), begun=begun, since=since)
 
 
 def sequence_order(sequence: str | None) -> int:
-    """Return a sequence number as a number; nothing is before everything."""
+    """Return a sequence number as an int that sorts by order; None comes first."""
     return -1 if sequence is None else int(sequence)
 
 
 def load_checkpoint(scope: Scope, table: Table, consumer: str) -> Flow[Checkpoint | None]:
-    """Return where a consumer stands; None for one that never began."""
+    """Return the checkpoint of a consumer; None for one that never began."""
     begun: Item | None = None
     marks: list[ShardCheckpoint] = []
     start = None
@@ -100,7 +100,7 @@ def load_checkpoint(scope: Scope, table: Table, consumer: str) -> Flow[Checkpoin
 
 
 def begin(scope: Scope, table: Table, consumer: str, *, since: float) -> Flow[Checkpoint]:
-    """Write down when a consumer began and from when on it reads; whoever was first decides."""
+    """Store when a consumer began and from when on it reads; the first worker decides."""
     item = {**_item(table, consumer, _START, seen=scope.clock()), "since": {"N": repr(since)}}
     absent = Not(Exists((table.partition.name,)))
     try:

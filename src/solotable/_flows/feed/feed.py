@@ -1,8 +1,7 @@
-"""A change feed: the streams of some tables as one sequence, with checkpoints. No time is spent here.
+"""A change feed: the streams of some tables as one sequence, with checkpoints.
 
-What is handed out is at least once in order within each shard; a commit says that everything handed
-out so far was handled. Commits are never made of their own accord, except to note that there was
-nothing to hand out.
+Delivery is at least once, in order within each shard. A commit stores that everything taken so far was
+handled. The feed commits by itself only to record that there was nothing to take.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _NOTE_SECONDS = 3600.0
 
 
 class Feed(Generic[ChangeT]):
-    """Where a reader of changes stands; its flows read on and commit."""
+    """The position of a reader of changes; its flows read and commit."""
 
     def __init__(
         self,
@@ -62,9 +61,9 @@ class Feed(Generic[ChangeT]):
         self._parts: deque[ChangeT] = deque()
 
     def take(self) -> ChangeT | None:
-        """Hand out the next change that was read; None when there is none.
+        """Return the next change that was read, or None.
 
-        A record that cannot be understood stays where it is, and is refused every time.
+        A record that cannot be decoded stays first, and raises its error each time.
         """
         while self._waiting:
             record, shard = self._waiting[0]
@@ -82,7 +81,7 @@ class Feed(Generic[ChangeT]):
     def fill(self, *, follow: bool = False, poll_seconds: float = 0.5) -> Flow[bool]:
         """Read on until there is something to take; False at the end of all that there is now.
 
-        With `follow` there is no end: it waits for more.
+        With `follow` it waits for more instead of returning False.
         """
         if self._waiting:
             return True
@@ -104,7 +103,7 @@ class Feed(Generic[ChangeT]):
             yield Sleep(poll_seconds)
 
     def commit(self) -> Flow[None]:
-        """Keep that everything handed out so far was handled."""
+        """Store that everything taken so far was handled."""
         if self._consumer is None:
             raise DeclarationError("A feed without a consumer keeps no checkpoints; give it consumer=.")
         if not self._waiting:
@@ -116,7 +115,7 @@ class Feed(Generic[ChangeT]):
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """The place behind what was handed out, for whoever keeps it elsewhere."""
+        """The checkpoint after the last change taken, for a caller that stores it elsewhere."""
         if len(self._streams) != 1:
             raise DataError("A checkpoint is a place in one table's changes; read one table.")
         (stream,) = self._streams
@@ -189,7 +188,7 @@ class Feed(Generic[ChangeT]):
             self._catch_up(shard, there)
 
     def _catch_up(self, shard: Shard, there: ShardCheckpoint) -> None:
-        """Go on where another worker of the same consumer stands."""
+        """Continue from the checkpoint of another worker of the same consumer."""
         at = sequence_order(there.sequence)
         ours = [
             each for each in self._waiting if each[1] is not shard or sequence_order(each[0].sequence) > at

@@ -102,15 +102,18 @@ class Stream:
         self._check_age(listed, has_checkpoint=checkpoint is not None)
         marked = {mark.shard: mark for mark in marks if mark.stream == self.arn}
         self._check_checkpoints(marked, listed["Shards"], checkpoint)
-        for told in listed["Shards"]:
-            shard = self._adopt(told)
+        for described in listed["Shards"]:
+            shard = self._adopt(described)
             mark = marked.get(shard.id)
             if mark is not None:
                 shard.read = shard.given = mark.sequence
                 shard.seen = shard.given_seen = mark.seen
                 shard.done, shard.saved = mark.done, mark
             elif latest and checkpoint is None:
-                shard.latest, shard.done = True, "EndingSequenceNumber" in told.get("SequenceNumberRange", {})
+                shard.latest, shard.done = (
+                    True,
+                    "EndingSequenceNumber" in described.get("SequenceNumberRange", {}),
+                )
 
     def page(self) -> Flow[list[Record]]:
         """Return the next records of some shard; none at the end of all that there is now."""
@@ -143,9 +146,9 @@ class Stream:
 
     def _newest(self) -> Flow[str]:
         name = self._scope.table(self.table)
-        told = yield from self._ask("DescribeTable", TableName=name)
-        arn: str | None = told["Table"].get("LatestStreamArn")
-        view = told["Table"].get("StreamSpecification", {}).get("StreamViewType")
+        described = yield from self._call("DescribeTable", TableName=name)
+        arn: str | None = described["Table"].get("LatestStreamArn")
+        view = described["Table"].get("StreamSpecification", {}).get("StreamViewType")
         if arn is None or view not in (None, "NEW_AND_OLD_IMAGES"):
             has = "no stream" if arn is None else f"a stream of {view}"
             raise DeclarationError(
@@ -160,10 +163,10 @@ class Stream:
         start: dict[str, Any] = {}
         while True:
             try:
-                told = yield from self._ask("DescribeStream", StreamArn=self.arn, **start)
+                described = yield from self._call("DescribeStream", StreamArn=self.arn, **start)
             except TableNotFound as gone:
                 raise self._lost(self._last_seen(), "its stream was turned off and is gone") from gone
-            found: dict[str, Any] = told["StreamDescription"]
+            found: dict[str, Any] = described["StreamDescription"]
             shards += found.get("Shards", ())
             if "LastEvaluatedShardId" not in found:
                 self._enabled = found["StreamStatus"] in ("ENABLED", "ENABLING")
@@ -173,9 +176,9 @@ class Stream:
     def _grown(self) -> Flow[bool]:
         """Look for new shards; say whether there are any, or that the stream has ended."""
         listed = yield from self._listed()
-        fresh = [told for told in listed["Shards"] if told["ShardId"] not in self.shards]
-        for told in fresh:
-            self._adopt(told).born = True
+        fresh = [described for described in listed["Shards"] if described["ShardId"] not in self.shards]
+        for described in fresh:
+            self._adopt(described).born = True
         unread = any(not shard.done for shard in self.shards.values())
         if not unread and not self._enabled:
             raise self._lost(
@@ -183,9 +186,12 @@ class Stream:
             )
         return bool(fresh)
 
-    def _adopt(self, told: dict[str, Any]) -> Shard:
+    def _adopt(self, described: dict[str, Any]) -> Shard:
         shard = Shard(
-            id=told["ShardId"], parent=told.get("ParentShardId"), seen=self.begun, given_seen=self.begun
+            id=described["ShardId"],
+            parent=described.get("ParentShardId"),
+            seen=self.begun,
+            given_seen=self.begun,
         )
         self.shards[shard.id] = shard
         return shard
@@ -201,13 +207,13 @@ class Stream:
         try:
             if shard.iterator is None:
                 shard.iterator = yield from self._iterator(shard)
-            told = yield from self._ask("GetRecords", ShardIterator=shard.iterator)
+            described = yield from self._call("GetRecords", ShardIterator=shard.iterator)
         except ServiceError as refused:
             yield from self._recover(shard, refused)
             return []
-        found = [self._record(shard, each) for each in told.get("Records", ())]
+        found = [self._record(shard, each) for each in described.get("Records", ())]
         fresh = [each for each in found if sequence_order(each.sequence) > sequence_order(shard.read)]
-        shard.iterator = told.get("NextShardIterator")
+        shard.iterator = described.get("NextShardIterator")
         shard.done = shard.iterator is None
         shard.empties = 0 if found else shard.empties + 1
         if fresh:
@@ -225,16 +231,16 @@ class Stream:
         else:
             members["ShardIteratorType"] = "LATEST" if shard.latest else "TRIM_HORIZON"
         shard.from_start = members["ShardIteratorType"] == "TRIM_HORIZON" and not shard.born
-        # An iterator that expires before it has given anything must not skip what came meanwhile.
+        # An iterator that expires before it has given anything must not skip records that arrived since.
         shard.latest = False
         try:
-            told = yield from self._ask("GetShardIterator", **members)
+            described = yield from self._call("GetShardIterator", **members)
         except ServiceError as refused:
             if refused.code != "TrimmedDataAccessException" or not self._is_fresh(shard.seen):
                 raise
             horizon = {"StreamArn": self.arn, "ShardId": shard.id, "ShardIteratorType": "TRIM_HORIZON"}
-            told = yield from self._ask("GetShardIterator", **horizon)
-        iterator: str = told["ShardIterator"]
+            described = yield from self._call("GetShardIterator", **horizon)
+        iterator: str = described["ShardIterator"]
         return iterator
 
     def _recover(self, shard: Shard, refused: ServiceError) -> Flow[None]:
@@ -253,17 +259,17 @@ class Stream:
             case _:
                 raise refused
 
-    def _record(self, shard: Shard, told: dict[str, Any]) -> Record:
-        change = told["dynamodb"]
-        if told.get("awsRegion") == "ddblocal":
-            change = {**change, **{name: _mended(change[name]) for name in _IMAGES if name in change}}
-        by = told.get("userIdentity") or {}
+    def _record(self, shard: Shard, described: dict[str, Any]) -> Record:
+        change = described["dynamodb"]
+        if described.get("awsRegion") == "ddblocal":
+            change = {**change, **{name: _repaired(change[name]) for name in _IMAGES if name in change}}
+        by = described.get("userIdentity") or {}
         return Record(
             table=self.table,
             shard=shard.id,
             sequence=change["SequenceNumber"],
             at=datetime.fromtimestamp(change["ApproximateCreationDateTime"], UTC),
-            kind=_KINDS[told["eventName"]],
+            kind=_KINDS[described["eventName"]],
             before=change.get("OldImage"),
             after=change.get("NewImage"),
             by_ttl=_SERVICE in (by.get("PrincipalId"), by.get("principalId")),
@@ -283,17 +289,17 @@ class Stream:
         listed: Iterable[dict[str, Any]],
         checkpoint: Checkpoint | None,
     ) -> None:
-        """Refuse to go on where shards have come and gone that the consumer never saw."""
+        """Raise FeedTrimmed if shards began and ended that the consumer never read."""
         if checkpoint is None:
             return
-        there = {told["ShardId"]: told.get("ParentShardId") for told in listed}
+        there = {described["ShardId"]: described.get("ParentShardId") for described in listed}
         for mark in marked.values():
             if mark.done or self._is_fresh(mark.seen):
                 continue
             if mark.shard not in there:
                 raise self._lost(mark.seen, "the shard that it was reading is gone")
             if mark.sequence is None:
-                # From its beginning a shard is read without a refusal, wherever that is by now.
+                # A shard is read from its beginning without an error, wherever that is now.
                 raise self._lost(mark.seen, "the stream keeps changes for 24 hours")
         last = max((mark.seen for mark in marked.values()), default=checkpoint.begun)
         orphans = [
@@ -316,13 +322,13 @@ class Stream:
         named = "" if self._consumer is None else f"consumer={self._consumer!r}, restart=True, "
         return FeedTrimmed(
             f"{who} of table {self.table.name!r} has read its changes until {since:%Y-%m-%d %H:%M:%S}Z, and "
-            f"{why}: changes after that may be lost. Rebuild what follows from them, then begin anew with "
+            f"{why}: changes after that may be lost. Rebuild what follows from them, then begin again with "
             f'changes({named}since="earliest").',
             consumer=self._consumer,
             since=since,
         )
 
-    def _ask(self, operation: str, **members: Any) -> Flow[dict[str, Any]]:
+    def _call(self, operation: str, **members: Any) -> Flow[dict[str, Any]]:
         request = Control(operation=operation, members=members)
         return (yield from send(request, self._scope.retries))
 
@@ -331,15 +337,15 @@ def _table_of(arn: str) -> str:
     return arn.partition("/stream/")[0]
 
 
-def _mended(item: Item) -> Item:
+def _repaired(item: Item) -> Item:
     """Give empty maps their type back, which DynamoDB Local leaves out of its records."""
     found: Item = {}
     for name, value in item.items():
         match value:
             case {"M": inner}:
-                found[name] = {"M": _mended(inner)}
+                found[name] = {"M": _repaired(inner)}
             case {"L": members}:
-                found[name] = {"L": [_mended({"": member})[""] for member in members]}
+                found[name] = {"L": [_repaired({"": member})[""] for member in members]}
             case _:
                 found[name] = value or {"M": {}}
     return found

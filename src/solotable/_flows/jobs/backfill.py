@@ -1,8 +1,8 @@
-"""Bringing stored items up to date: one page of a scan at a time, each item under a condition.
+"""Rewrite stored items in the current schema version and index keys, one page of a scan at a time.
 
 An item is rewritten when its schema version is not the current one, or its index keys are not those that its
 model derives. A concurrent write is never lost: the rewrite requires what it was made from, and is made
-anew from what it met. No version is raised, nothing is stamped and nothing is written along, because
+again from what it met. No version is raised, nothing is stamped and nothing is derived, because
 the entity itself does not change.
 """
 
@@ -46,10 +46,10 @@ class BackfillCounts:
     #: Items of the table that were read, and those of the entity among them.
     seen: int = 0
     items: int = 0
-    #: Items upgraded to the current schema version, and items of that version whose index keys were mended.
+    #: Items upgraded to the current schema version, and items of that version whose index keys were repaired.
     upgraded: int = 0
     reindexed: int = 0
-    #: Rewrites that were made anew because somebody else wrote first.
+    #: Rewrites that were repeated because another writer was first.
     conflicts: int = 0
     #: Items that newer code wrote, left alone; and items that could not be rewritten.
     newer: int = 0
@@ -143,10 +143,10 @@ def _rewrite(
     work: Work, item: Item, changed: Facts, origin: Facts, kind: Literal["schema", "keys"]
 ) -> Rewrite:
     plan = work.plan
-    # The tag, so that an item which was deleted meanwhile is not made anew.
+    # The tag, so that an item that was deleted since is not created again.
     required = {plan.table.tag: plan.tag_value, **origin}
     if plan.deletion is not None:
-        # A soft delete meanwhile has taken the item out of its indexes.
+        # A soft delete since the read has removed the item from its indexes.
         required[DELETED_AT] = item.get(DELETED_AT)
     action = UpdateItem(
         table=work.scope.table(plan.table),
@@ -184,7 +184,7 @@ def scan(work: Work, part: ScanPart) -> Flow[tuple[list[Item], Item | None, Back
 
 
 def page(work: Work, part: ScanPart) -> Flow[BackfillPage]:
-    """Bring the next items of a table up to date."""
+    """Rewrite the next items of a table that need it."""
     found, last_key, tally = yield from scan(work, part)
     problems: list[str] = []
     group: list[Rewrite] = []
@@ -195,7 +195,7 @@ def page(work: Work, part: ScanPart) -> Flow[BackfillPage]:
             tally += BackfillCounts(newer=1)
         except DataError as refused:
             tally += BackfillCounts(failed=1)
-            problems.append(_told(work.plan, item, refused))
+            problems.append(_problem(work.plan, item, refused))
         else:
             if rewrite is not None:
                 group.append(rewrite)
@@ -207,7 +207,7 @@ def page(work: Work, part: ScanPart) -> Flow[BackfillPage]:
 
 
 def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[BackfillCounts]:
-    """Write a group as one transaction, and those that others came before one by one."""
+    """Write a group as one transaction, and those with a conflict one by one."""
     tally = BackfillCounts()
     if work.dry_run:
         return tally + _done(group)
@@ -257,7 +257,7 @@ def _write_one(work: Work, rewrite: Rewrite, problems: list[str]) -> Flow[Backfi
 
 
 def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[str]) -> Flow[BackfillCounts]:
-    """Rewrite an item from what is stored now, until nobody comes before or nothing is left to do."""
+    """Rewrite an item from what is stored now, until a rewrite succeeds or nothing is left to do."""
     plan = work.plan
     tally = BackfillCounts()
     for attempt in range(CONFLICT_ATTEMPTS):
@@ -269,7 +269,7 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
         except NewerSchemaVersion:
             return tally + BackfillCounts(newer=1)
         except DataError as refused:
-            problems.append(_told(plan, met, refused))
+            problems.append(_problem(plan, met, refused))
             return tally + BackfillCounts(failed=1)
         if again is None:
             return tally
@@ -284,7 +284,7 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
         else:
             units = yield from _paced(work, reply.capacity)
             return tally + _done([again]) + BackfillCounts(units=units)
-    problems.append(f"{plan.name} {rewrite.action.key}: others wrote it {CONFLICT_ATTEMPTS} times meanwhile.")
+    problems.append(f"{plan.name} {rewrite.action.key}: met another writer {CONFLICT_ATTEMPTS} times.")
     return tally + BackfillCounts(failed=1)
 
 
@@ -310,5 +310,5 @@ def _done(rewrites: list[Rewrite]) -> BackfillCounts:
     return BackfillCounts(upgraded=upgraded, reindexed=len(rewrites) - upgraded)
 
 
-def _told(plan: Plan, item: Item, refused: DataError) -> str:
+def _problem(plan: Plan, item: Item, refused: DataError) -> str:
     return f"{plan.name} { {name: item.get(name) for name in plan.primary.names} }: {refused}"

@@ -1,7 +1,7 @@
-"""Purging an item with all that belongs to it: children, history, locks, names and counters.
+"""Purge an item with its children, history, locks, names and counters.
 
-That takes more than one transaction. It begins with a mark on the item that ends the way back, and ends with
-the item and its entry, so that a purge that was broken off is simply done again.
+That takes more than one transaction. The first marks the item, so that it can no longer be restored; the last
+removes the item and its queue entry. So an interrupted purge is simply repeated.
 """
 
 from __future__ import annotations
@@ -32,54 +32,54 @@ from solotable._protocol.requests import DeleteItem, Query, TransactWriteItems, 
 from solotable._values import Item
 from solotable.errors import ConditionFailed, TransactionCancelled
 
-from .purge import MOST_ACTIONS, Removal, Run, chunks, due, forget, is_due, remove
+from .purge import MOST_ACTIONS, PurgeRun, Removal, chunks, due, forget, is_due, remove
 from .purge_queue import QueueEntry, digest_of, held_by, queue_key
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PurgeOutcome:
     """What became of one entry, if its item did not go: what holds it."""
 
     held: str | None = None
-    #: The item was gone already, or had back.
+    #: The item was purged or restored before.
     stale: bool = False
 
 
-def purge_whole(run: Run, plan: Plan, entry: QueueEntry, counts: dict[str, int]) -> Flow[Outcome]:
+def purge_whole(run: PurgeRun, plan: Plan, entry: QueueEntry, counts: dict[str, int]) -> Flow[PurgeOutcome]:
     """Purge an item with its children, history, locks and names; what goes is counted as it goes."""
     item = yield from _current(run, plan, entry)
     if item is None:
         yield from forget(run, plan, entry)
-        return Outcome(stale=True)
+        return PurgeOutcome(stale=True)
     held = held_by(item) or (yield from held_below(run.scope, plan, item))
     if held is not None:
-        return Outcome(held=held)
+        return PurgeOutcome(held=held)
     root = due(run, plan, entry)
     if not (yield from _begin(run, root)):
         return (yield from purge_whole(run, plan, entry, counts))
     stopped = yield from _belongings(run, plan, item, (plan.tag,), counts)
     if stopped is not None:
-        return Outcome(held=stopped)
+        return PurgeOutcome(held=stopped)
     whole = yield from _with_belongings(run, root, item, (plan.tag,))
     refused = yield from remove(run, [whole])
     if not refused:
         counts[plan.name] = counts.get(plan.name, 0) + 1
-    return Outcome(held=refused[0].held if refused else None)
+    return PurgeOutcome(held=refused[0].held if refused else None)
 
 
 def count_whole(
-    run: Run, plan: Plan, entry: QueueEntry, counts: dict[str, int], counted: set[str]
-) -> Flow[Outcome]:
+    run: PurgeRun, plan: Plan, entry: QueueEntry, counts: dict[str, int], counted: set[str]
+) -> Flow[PurgeOutcome]:
     """Return what `purge_whole` would do; `counted` has the digests of what was counted before."""
     item = yield from _current(run, plan, entry)
     if item is None:
-        return Outcome(stale=True)
+        return PurgeOutcome(stale=True)
     held = held_by(item) or (yield from held_below(run.scope, plan, item))
     if held is not None:
-        return Outcome(held=held)
+        return PurgeOutcome(held=held)
     _count_once(plan, item, counts, counted)
     yield from _count_below(run.scope, plan, item, counts, counted)
-    return Outcome()
+    return PurgeOutcome()
 
 
 def held_below(scope: Scope, plan: Plan, item: Item) -> Flow[str | None]:
@@ -97,14 +97,14 @@ def held_below(scope: Scope, plan: Plan, item: Item) -> Flow[str | None]:
     return None
 
 
-def _current(run: Run, plan: Plan, entry: QueueEntry) -> Flow[Item | None]:
-    """Return the item that an entry was written for; None if it is gone or was had back."""
+def _current(run: PurgeRun, plan: Plan, entry: QueueEntry) -> Flow[Item | None]:
+    """Return the item of an entry; None if it is gone or was restored."""
     (item,) = yield from fetch(run.scope, plan, [entry.key], consistent=True)
     return item if item is not None and is_due(entry, item) else None
 
 
-def _begin(run: Run, root: Removal) -> Flow[bool]:
-    """Mark an item: from here on it is neither had back nor held. False if it changed meanwhile."""
+def _begin(run: PurgeRun, root: Removal) -> Flow[bool]:
+    """Mark an item, so that it can be neither restored nor held; return False if it has changed."""
     action = UpdateItem(
         table=run.scope.table(root.plan.table),
         key=root.key,
@@ -119,7 +119,7 @@ def _begin(run: Run, root: Removal) -> Flow[bool]:
 
 
 def _belongings(
-    run: Run, plan: Plan, item: Item, above: tuple[str, ...], counts: dict[str, int]
+    run: PurgeRun, plan: Plan, item: Item, above: tuple[str, ...], counts: dict[str, int]
 ) -> Flow[str | None]:
     """Purge an item's children; return why one of them had to stay, or None."""
     for child in _children(plan):
@@ -143,17 +143,17 @@ def _belongings(
                     return f"{child.name}: {held}"
                 changed = changed or any(each.item is not None for each in refused)
             if start is None and changed:
-                # Somebody wrote to a child after it was read: it is read again, and goes then.
+                # Another writer changed a child after it was read: read it again and purge it then.
                 changed, attempt = False, attempt + 1
                 if attempt == CONFLICT_ATTEMPTS:
-                    return f"{child.name}: changes all the time"
+                    return f"{child.name}: met another writer {CONFLICT_ATTEMPTS} times"
                 yield run.scope.retries.wait(attempt)
             elif start is None:
                 break
     return None
 
 
-def _child(run: Run, plan: Plan, item: Item) -> Removal:
+def _child(run: PurgeRun, plan: Plan, item: Item) -> Removal:
     key = {name: item[name] for name in plan.primary.names}
     # Locks, counters and entries follow from these as they were read.
     facts = {plan.attributes[name].wire for trait in plan.traits for name in trait.depends}
@@ -167,7 +167,7 @@ def _child(run: Run, plan: Plan, item: Item) -> Removal:
     return Removal(plan=plan, key=key, condition=condition, why="cascade", along=along)
 
 
-def _with_belongings(run: Run, removal: Removal, item: Item, above: tuple[str, ...]) -> Flow[Removal]:
+def _with_belongings(run: PurgeRun, removal: Removal, item: Item, above: tuple[str, ...]) -> Flow[Removal]:
     """Return a removal with the locks, names and counters that go with it; its history goes first."""
     plan, scope = removal.plan, run.scope
     if not any(isinstance(trait, (UniqueRule, Names, History, Counted)) for trait in plan.traits):
@@ -221,7 +221,7 @@ def _added(along: list[WriteAction], more: Iterable[WriteAction]) -> list[WriteA
 
 
 def _anyway(trait: Counted, share: DerivedWrite) -> WriteAction:
-    """Return what a child leaves of a counter, also of a parent that is deleted but can be had back."""
+    """Return what the purge of a child subtracts from a counter, also from a soft-deleted parent."""
     parent = trait.of
     there = Compare("=", Attr((parent.table.tag,)), Const(parent.tag_value))
     assert isinstance(share.action, UpdateItem)
@@ -233,20 +233,20 @@ def _children(plan: Plan) -> tuple[Plan, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _From:
-    """Where the reading of children goes on: in which shard of their key, behind which item."""
+class _ChildrenStart:
+    """Where the next children are read: in which shard of their key, after which item."""
 
     lane: int
     key: Item | None = None
 
 
 def _some_children(
-    scope: Scope, parent: Plan, item: Item, child: Plan, start: _From | None
-) -> Flow[tuple[list[Item], _From | None]]:
+    scope: Scope, parent: Plan, item: Item, child: Plan, start: _ChildrenStart | None
+) -> Flow[tuple[list[Item], _ChildrenStart | None]]:
     """Return the next children of an item as they are stored, hidden ones among them."""
     path = path_to(child, parent.primary.parts, parent.name)
     values = _key_values(parent, item)
-    lanes, place = _lanes(path, values), start or _From(0)
+    lanes, place = _lanes(path, values), start or _ChildrenStart(0)
     request = Query(
         table=scope.table(child.table),
         key=lanes[place.lane],
@@ -265,8 +265,8 @@ def _some_children(
     wanted[child.table.tag] = child.tag_value
     ours = [each for each in items if all(each.get(name) == value for name, value in wanted.items())]
     if reply.last_key:
-        return ours, _From(place.lane, reply.last_key)
-    return ours, _From(place.lane + 1) if place.lane + 1 < len(lanes) else None
+        return ours, _ChildrenStart(place.lane, reply.last_key)
+    return ours, _ChildrenStart(place.lane + 1) if place.lane + 1 < len(lanes) else None
 
 
 def _key_values(plan: Plan, item: Item) -> dict[str, Any]:

@@ -1,7 +1,7 @@
-"""Removing items for good, with a receipt, as many in a transaction as it takes.
+"""Remove items for good, with a receipt, as many in a transaction as fit.
 
-Conditions decide, never a reading alone: an item goes only if it is still the one that its entry was
-written for and nobody holds it. What is refused is left out, and the rest goes.
+Conditions decide, never a read alone: an item is removed only if it is still the one that its entry was
+written for and has no hold. A rejected item is left out, and the others are removed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _TOGETHER = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removal:
-    """One item that is to go, under which condition, and what goes in the same transaction."""
+    """One item to remove, its condition, and the writes in the same transaction."""
 
     plan: Plan
     key: Item
@@ -58,8 +58,8 @@ class Removal:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
-    """An item that was not removed, and what stands there; None: nothing does."""
+class RejectedRemoval:
+    """An item that was not removed, and the item under its key; None: no item."""
 
     removal: Removal
     item: Item | None
@@ -71,7 +71,7 @@ class Refused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class PurgeRun:
     """One run of a purge: its name, and the table that its receipts lie in."""
 
     scope: Scope
@@ -80,13 +80,13 @@ class Run:
 
 
 def is_plain(plan: Plan) -> bool:
-    """Whether an item of the entity goes alone: with no lock, name, history or child of its own."""
+    """Return whether an item of the entity is removed alone: it has no lock, name, history or child."""
     traits = (UniqueRule, Names, History)
     cascades = plan.deletion is not None and bool(plan.deletion.cascade)
     return not cascades and not any(isinstance(trait, traits) for trait in plan.traits)
 
 
-def due(run: Run, plan: Plan, entry: QueueEntry) -> Removal:
+def due(run: PurgeRun, plan: Plan, entry: QueueEntry) -> Removal:
     """Return the removal of the item that an entry stands for."""
     place = entry.place or queue_key(plan, entry.key, entry.purge_at)
     action = DeleteItem(table=run.scope.table(plan.table), key=place)
@@ -95,10 +95,10 @@ def due(run: Run, plan: Plan, entry: QueueEntry) -> Removal:
     return Removal(plan=plan, key=entry.key, condition=condition, why="deleted", along=(action,))
 
 
-def remove(run: Run, removals: Sequence[Removal]) -> Flow[list[Refused]]:
+def remove(run: PurgeRun, removals: Sequence[Removal]) -> Flow[list[RejectedRemoval]]:
     """Remove items together, those that are refused left out; return the refused ones."""
     left = list(removals)
-    refused: list[Refused] = []
+    refused: list[RejectedRemoval] = []
     for attempt in range(CONFLICT_ATTEMPTS):
         if not left:
             return refused
@@ -120,13 +120,13 @@ def remove(run: Run, removals: Sequence[Removal]) -> Flow[list[Refused]]:
     return refused
 
 
-def forget(run: Run, plan: Plan, entry: QueueEntry) -> Flow[None]:
-    """Remove the entry of an item that is gone, or is no longer the one that was deleted."""
+def forget(run: PurgeRun, plan: Plan, entry: QueueEntry) -> Flow[None]:
+    """Remove the entry of an item that is gone, or that was restored."""
     key = queue_key(plan, entry.key, entry.purge_at)
     yield from send(DeleteItem(table=run.scope.table(plan.table), key=key), run.scope.retries)
 
 
-def expired(run: Run, plan: Plan, item: Item) -> Removal:
+def expired(run: PurgeRun, plan: Plan, item: Item) -> Removal:
     """Return the removal of an item whose time to live has passed."""
     path = (plan.attributes[plan.ttl or ""].wire,)
     now = Const({"N": str(int(run.scope.clock()))})
@@ -149,7 +149,7 @@ def chunks(removals: Sequence[Removal]) -> Iterator[list[Removal]]:
         yield chunk
 
 
-def _send(run: Run, removals: Sequence[Removal]) -> Flow[None]:
+def _send(run: PurgeRun, removals: Sequence[Removal]) -> Flow[None]:
     scope = run.scope
     actions: list[WriteAction] = []
     for removal in removals:
@@ -177,18 +177,18 @@ def _send(run: Run, removals: Sequence[Removal]) -> Flow[None]:
 
 def _sorted_out(
     removals: Sequence[Removal], reasons: Sequence[Mapping[str, Any]]
-) -> tuple[list[Removal], list[Refused]]:
+) -> tuple[list[Removal], list[RejectedRemoval]]:
     """Return what may be tried again, without the derived writes that were refused, and what was refused."""
     left: list[Removal] = []
-    refused: list[Refused] = []
+    refused: list[RejectedRemoval] = []
     at = 0
     for removal in removals:
         own, *others = reasons[at : at + removal.weight]
         at += removal.weight
         if own["Code"] == "ConditionalCheckFailed":
-            refused.append(Refused(removal, own.get("Item")))
+            refused.append(RejectedRemoval(removal, own.get("Item")))
             continue
-        # A lock or a name that is another's by now is not the item's to give back.
+        # A lock or a name that another entity has taken since is not removed.
         pairs = zip(removal.along, others, strict=True)
         kept = tuple(action for action, why in pairs if why["Code"] != "ConditionalCheckFailed")
         left.append(removal if len(kept) == len(removal.along) else replace(removal, along=kept))

@@ -1,4 +1,4 @@
-"""Tickets: what waits for the purge, in the order in which it is due.
+"""The purge queue: deleted items that wait for their purge, by the time when it is due.
 
 A entry lies in one of a few partitions, chosen by the digest of its item's key, under the moment from
 which on the item may be purged. It is written and removed in the transaction of its cause, so the
@@ -118,12 +118,12 @@ class QueuePart:
     until: int | None = None
     entity: str | None = None
     limit: int | None = None
-    #: The sort key behind which to go on.
+    #: The sort key after which to continue.
     after: str | None = None
 
 
 def entries_due(scope: Scope, part: QueuePart) -> Flow[tuple[list[QueueEntry], str | None]]:
-    """Return the next entries of a shard, the first due first, and the sort key behind which to go on."""
+    """Return the next entries of a shard, the first due first, and the sort key after which to continue."""
     table = part.table
     assert table.sort is not None
     low, high = part.after or "0", "9" * _WIDTH if part.until is None else f"{part.until:0{_WIDTH}d}"
@@ -148,7 +148,7 @@ def entries_due(scope: Scope, part: QueuePart) -> Flow[tuple[list[QueueEntry], s
     # Nothing keeps an entity of yours from lying in a partition of this name.
     found = [item for item in decode_items(reply.items or ()) if item.get(table.tag) == ours]
     names = (table.partition.name, table.sort.name)
-    return [_ticket(item, {name: item[name] for name in names}) for item in found], last
+    return [_entry(item, {name: item[name] for name in names}) for item in found], last
 
 
 def count_due(scope: Scope, table: Table, until: int) -> Flow[int]:
@@ -190,14 +190,14 @@ def page(scope: Scope, plan: Plan, *, limit: int, cursor: str | None) -> Flow[Fi
                 break
     found = sorted(((sort, each) for sort, each in found if after is None or sort > after), key=_first)
     chosen = found[:limit]
-    rows = yield from _told(scope, plan, [entry for _, entry in chosen])
+    rows = yield from _deleted(scope, plan, [entry for _, entry in chosen])
     sealed = None
     if len(found) > limit:
         sealed = scope.sealer.seal({table.sort.name: {"S": chosen[-1][0]}}, bound_to)
     return FilledPage(rows, sealed, len(found))
 
 
-def told(plan: Plan, entry: QueueEntry, item: Item | None) -> Deleted:
+def deleted_of(plan: Plan, entry: QueueEntry, item: Item | None) -> Deleted:
     """Return an entry as people read it."""
     return Deleted(
         entity=plan.name,
@@ -219,12 +219,12 @@ def sort_of(plan: Plan, entry: QueueEntry) -> str:
     return str(queue_key(plan, entry.key, entry.purge_at)[plan.table.sort.name]["S"])
 
 
-def _told(scope: Scope, plan: Plan, found: Sequence[QueueEntry]) -> Flow[list[Deleted]]:
+def _deleted(scope: Scope, plan: Plan, found: Sequence[QueueEntry]) -> Flow[list[Deleted]]:
     items = yield from fetch(scope, plan, [entry.key for entry in found], consistent=True)
-    return [told(plan, entry, item) for entry, item in zip(found, items, strict=True)]
+    return [deleted_of(plan, entry, item) for entry, item in zip(found, items, strict=True)]
 
 
-def _ticket(item: Item, place: Item) -> QueueEntry:
+def _entry(item: Item, place: Item) -> QueueEntry:
     facts = item[_TICKET]["M"]
     return QueueEntry(
         entity=facts["entity"]["S"],

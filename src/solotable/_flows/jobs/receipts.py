@@ -76,7 +76,7 @@ def receipt_put(scope: Scope, table: Table, run: str, entries: Iterable[ReceiptE
 
 
 def receipts(scope: Scope, table: Table, start: Item | None) -> Flow[tuple[list[Receipt], Item | None]]:
-    """Return the next receipts, oldest first, and where to go on; None at the end."""
+    """Return the next receipts, oldest first, and the key to continue after; None at the end."""
     request = Query(
         table=scope.table(table), key=partition_terms(table, _PARTITION), start=start, consistent=True
     )

@@ -1,7 +1,7 @@
 """Recasting: from an item as it is stored to the item that its entity would be stored as today.
 
 The difference is one update of the attributes that change, under the condition that nothing it was
-made from has changed since; what others add meanwhile stays. Nothing is read or sent here.
+made from has changed since; what other writers add stays. Nothing is read or sent here.
 """
 
 from __future__ import annotations
@@ -54,10 +54,10 @@ def reencoded(plan: Plan, before: Item) -> Reencoded:
         shown = {name: before[name] for name in plan.schema_versions.key_names}
         raise StoredDataError(
             f"The stored {plan.name} {shown} has fields that make another key; an upgrade changes no part "
-            f"of the key: put it anew and delete this one."
+            f"of the key: put it again and delete this one."
         )
     if DELETED_AT in before and plan.deletion is not None:
-        # A deleted entity keeps out of the indexes until it is had back.
+        # A soft-deleted entity stays out of the indexes until it is restored.
         keys = {name for path in plan.indexes for name in path.derived}
         item = {name: value for name, value in item.items() if name not in keys}
         item |= {name: value for name, value in before.items() if name in HIDING}

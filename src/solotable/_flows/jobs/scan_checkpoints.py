@@ -32,7 +32,7 @@ class SegmentCheckpoint:
     goal: str
     segment: int
     segments: int
-    #: The key after which to go on; None: at the beginning, or the end.
+    #: The key after which to continue; None: at the beginning, or the end.
     last_key: Item | None = None
     done: bool = False
     tally: BackfillCounts = field(default_factory=BackfillCounts)

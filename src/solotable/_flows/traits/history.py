@@ -1,6 +1,6 @@
 """History: what a write puts aside of the version that it replaces, and reading what was put aside.
 
-A snapshot goes in the transaction of its cause, under the condition that there is none; the cause has
+A snapshot goes in the transaction of its cause, under the condition that it does not exist yet; the cause has
 the condition that the version is the one read. So no snapshot is lost and none is overwritten.
 """
 
@@ -110,7 +110,7 @@ def snapshots(scope: Scope, trait: History, change: Change) -> Iterator[DerivedW
     if after is not None and plan.key_of(after.entity.__dict__) != place.key:
         raise DeclarationError(
             f"{plan.name} keeps a history, which lies under its key, so it cannot be renamed; "
-            f"keep the names in an entity of their own that refers to this one."
+            f"keep the names in a separate entity that refers to this one."
         )
     number = int(values[plan.version or ""])
     if after is None and trait.on_delete == "purge":
@@ -232,7 +232,9 @@ def purge(place: Place, *, keep: int = 0) -> Flow[int]:
 
 def missing(place: Place, version: int) -> NotFound:
     """Return the error for a version that is not there."""
-    return NotFound(f"There is no version {version} of {place.title}; it never was, or is no longer kept.")
+    return NotFound(
+        f"Version {version} of {place.title} not found: it never existed, or was removed from the history."
+    )
 
 
 def revived(place: Place, number: int) -> DerivedWrite:
@@ -240,10 +242,10 @@ def revived(place: Place, number: int) -> DerivedWrite:
     key = place.trait.marker_of(place.key, place.values)
 
     def explain(met: Item | None) -> SolotableError:
-        message = f"Restore {place.title}: it was restored or purged by somebody else; read it again."
+        message = f"Restore {place.title}: another writer restored or purged it; read it again."
         return VersionConflict(message, item=None, mine=None, theirs=None)
 
-    # It may have been restored and deleted again meanwhile, so that the number is used.
+    # It may have been restored and deleted again since, so that the number is used.
     still = Compare("=", Attr((_version_name(place.plan),)), Const({"N": str(number)}))
     action = DeleteItem(table=place.table, key=key, condition=still, returns_on_failure=True)
     return DerivedWrite(action=action, title=f"the end of {place.title} at version {number}", explain=explain)

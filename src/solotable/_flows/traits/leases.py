@@ -1,4 +1,4 @@
-"""Leases: one holder at a time, by an own item whose fencing token only grows.
+"""Leases: one holder at a time, by an internal item whose fencing token only grows.
 
 A holder counts on the lease until its own clock says so; another takes it over only when that moment
 and the allowed skew have passed on the taker's clock. So two holders never overlap while their clocks
@@ -87,7 +87,7 @@ def lease_terms(
 
 
 def acquire(scope: Scope, terms: LeaseTerms, *, wait_seconds: float = 0.0) -> Flow[HeldLease]:
-    """Take the lease, waiting for it for a while, or say who has it."""
+    """Take the lease, waiting for it for a while, or raise LeaseHeld with its owner."""
     deadline = scope.clock() + wait_seconds
     while True:
         try:
@@ -99,7 +99,7 @@ def acquire(scope: Scope, terms: LeaseTerms, *, wait_seconds: float = 0.0) -> Fl
 
 
 def renew(scope: Scope, held: HeldLease) -> Flow[HeldLease]:
-    """Hold the lease for as long again from now on; LeaseLost when somebody else has taken it."""
+    """Hold the lease for its whole time from now on; raise LeaseLost if another owner has taken it."""
     until = scope.clock() + held.terms.seconds
     update = Update((Assign(_UNTIL, _number(until)),), creates=True)
     try:
@@ -110,7 +110,7 @@ def renew(scope: Scope, held: HeldLease) -> Flow[HeldLease]:
 
 
 def release(scope: Scope, held: HeldLease) -> Flow[None]:
-    """Give the lease back; nothing is done when it is no longer ours. Its token stays, for the next."""
+    """Release the lease, unless it is lost. Its token stays, for the next holder."""
     update = Update((Assign(_UNTIL, Const({"N": "0"})), Remove(_OWNER)), creates=True)
     try:
         yield from send(_update(scope, held.terms, update, _is_mine(held)), scope.retries)
@@ -134,13 +134,12 @@ def check(scope: Scope, held: HeldLease) -> DerivedWrite:
 
 
 def lost(held: HeldLease, met: dict[str, Any] | None) -> LeaseLost:
-    """Return the error for a token that is no longer the current one."""
+    """Return the error for a token that another holder has replaced."""
     now = None if met is None else met.get("token", {}).get("N")
     owner = None if met is None else met.get("owner", {}).get("S")
     stands = "it was given back" if owner is None else f"{owner!r} has it with token {now}"
     return LeaseLost(
-        f"Lease {held.terms.name!r} with token {held.token} is no longer held: {stands}; "
-        f"stop, and acquire it again.",
+        f"Lease {held.terms.name!r} with token {held.token} was lost: {stands}; stop, and acquire it again.",
         name=held.terms.name,
         token=held.token,
     )
@@ -172,7 +171,7 @@ def _take(scope: Scope, terms: LeaseTerms) -> Flow[HeldLease]:
     except ConditionFailed as refused:
         raise _held(terms, refused.item or {}) from refused
     except OutcomeUnknown:
-        # It may be ours already: whoever reads the item knows.
+        # The lost write may have taken the lease: a read tells.
         read = GetItem(table=scope.table(terms.table), key=_key(terms), consistent=True)
         there = yield from send(read, scope.retries)
         item = {} if there.item is None else decode_item(there.item)

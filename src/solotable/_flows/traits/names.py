@@ -67,7 +67,7 @@ def key_at(plan: Plan, trait: Names, values: Mapping[str, Any], name: str) -> It
 
 
 def nothing(plan: Plan) -> Condition:
-    """Return the condition that there is no item at all."""
+    """Return the condition that no item exists."""
     return Not(Exists((plan.table.partition.name,)))
 
 

@@ -1,7 +1,7 @@
 """Events in the transaction of their cause, and the audit trail that they become. Nothing is sent on here.
 
 An event's id is fixed when it is written: a hash of the table, the key, the version and the verb, and
-of the moment and a nonce, because a key that is made anew starts its versions again. Values are kept
+of the moment and a nonce, because a key that is created again restarts its versions. Values are kept
 as they are stored, so that an event costs no conversion in the request.
 """
 

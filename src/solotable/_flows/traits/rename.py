@@ -1,4 +1,4 @@
-"""Renaming an entity in one transaction, taking names back and giving them up, and resolving names.
+"""Rename an entity in one transaction, release former names, and resolve names.
 
 The entity moves to its new name, its old one becomes a redirect, and its former ones lead to the new one.
 A name that is taken, or leads to another entity, is refused.
@@ -42,7 +42,7 @@ from solotable.errors import AlreadyExists, ConditionFailed, DataError, NotFound
 from .names import key_at, leads_to, names_of, nothing
 from .soft_delete import carried_by
 
-#: How often a name is looked up when what it led to is renamed meanwhile.
+#: How often a name is looked up while its entity is renamed.
 _HOPS = 4
 
 
@@ -101,7 +101,7 @@ def plan_release(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wri
     table = scope.table(plan.table)
     item = yield from _item(scope, plan, key)
     if item is None or not trait.is_redirect(item):
-        raise NotFound(f"{alias!r} is no former name of a {plan.name}; there is nothing to release.")
+        raise NotFound(f"{alias!r} is not a former name of a {plan.name}; nothing to release.")
     name = trait.target(item)
     freed = DeleteItem(table=table, key=key, condition=leads_to(plan, trait, name), returns_on_failure=True)
     holder = yield from _holder(scope, plan, trait, arguments, name)
@@ -109,7 +109,7 @@ def plan_release(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wri
         return Write(plan=plan, verb="release", given=arguments, action=freed)
 
     def explain(met: Item | None) -> SolotableError:
-        message = f"Release {plan.name} {trait.field}={alias!r}: it was renamed meanwhile; try again."
+        message = f"Release {plan.name} {trait.field}={alias!r}: another writer renamed it; try again."
         refused = ConditionFailed(message, item=met)
         refused.args = (message,)
         return refused
@@ -136,7 +136,7 @@ def plan_release(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wri
 def _holder(
     scope: Scope, plan: Plan, trait: Names, arguments: Mapping[str, Any], name: str
 ) -> Flow[Stored | None]:
-    """Return the entity that a former name leads to; None if it is gone, but not if it can be had back."""
+    """Return the entity that a former name leads to, also a soft-deleted one; None if it is gone."""
     item = yield from _item(scope, plan, key_at(plan, trait, arguments, name))
     entity = None if item is None else scope.admit(plan, item)
     if item is None or entity is not None:
@@ -232,13 +232,13 @@ def _renamed(
 
 def _arrival(table: str, plan: Plan, trait: Names, after: Stored, name: str) -> DerivedWrite:
     to = str(getattr(after.entity, trait.field))
-    # A former name of its own may be taken back, so a rename there and back works.
+    # An entity may take back its former name, so a rename there and back works.
     free: Condition = Or((nothing(plan), leads_to(plan, trait, name)))
 
     def explain(met: Item | None) -> SolotableError:
         values = {trait.field: to}
-        told = None if met is None else trait.occupied(met, values)
-        message = f"Rename {plan.name} {trait.field}={name!r}: {told or f'{to!r} is taken'}."
+        reason = None if met is None else trait.occupied(met, values)
+        message = f"Rename {plan.name} {trait.field}={name!r}: {reason or f'{to!r} is taken'}."
         return AlreadyExists(message, item=met)
 
     action = PutItem(table=table, item=after.item, condition=free, returns_on_failure=True)

@@ -27,7 +27,7 @@ def plan_restore(place: Place, version: int, *, over: int | None = None) -> Flow
     if over is not None and there != over:
         stands = "it is gone" if there is None else f"found {there}"
         raise VersionConflict(
-            f"Restore {place.title}: expected version {over}, {stands}; read it again and decide anew.",
+            f"Restore {place.title}: expected version {over}, {stands}; read it again and decide.",
             item=None,
             mine=None,
             theirs=None if current is None else current.entity,
@@ -54,7 +54,7 @@ def plan_restore(place: Place, version: int, *, over: int | None = None) -> Flow
     intent = intend(scope, _restored(place, old, version, None, last))
     write = yield from plan_put(scope, intent, create=True)
     derived = (revived(place, last) if is_marker(place, each) else each for each in write.derived_writes)
-    # Not a create to the caller: whoever was faster wrote another version.
+    # Not a create to the caller: a faster writer stored another version.
     return replace(write, verb="put", derived_writes=tuple(derived))
 
 

@@ -1,4 +1,4 @@
-"""Deleting what can be had back, having it back, and holding it against the purge.
+"""Soft deletes: delete an entity, restore it, and hold it against the purge.
 
 A delete leaves the item where it is, takes it out of every index and puts an entry on the list of what
 waits for the purge, in one transaction; an undelete is that transaction turned round. Neither touches the
@@ -66,7 +66,7 @@ def plan_soft_delete(
     mine: Entity | None,
     where: Condition | None,
 ) -> Flow[Write]:
-    """Return the write that deletes an entity so that it can be had back; nothing for what is not there."""
+    """Return the write that soft-deletes an entity; an absent one needs no write."""
     assert plan.deletion is not None
     key = plan.key_from(arguments)
     before = yield from stored(scope, plan, key)
@@ -131,7 +131,7 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
     bare = {name: value for name, value in item.items() if name not in gone}
     entity = plan.decode(bare | aside)
     if not plan.schema_versions.differs(item):
-        # A backfill that came by meanwhile could not mend keys that are nowhere.
+        # A backfill since the delete could not repair keys that are set aside.
         fresh = aside | stale_keys(plan, bare | aside, entity)
         aside = {name: value for name, value in fresh.items() if value is not None}
     after = Stored(bare | aside, entity)
@@ -163,7 +163,7 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
 
 
 def hold(scope: Scope, plan: Plan, given: Mapping[str, Any], reason: str) -> Flow[None]:
-    """Keep an entity from being purged, whether it is deleted by now or not."""
+    """Keep an entity from being purged, whether it is deleted or not."""
     require_soft_delete(plan, "hold")
     if not reason:
         raise DataError(f"A hold of {plan.name} needs a reason, for those who ask why it is still there.")
@@ -206,11 +206,11 @@ def release_hold(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Non
     try:
         yield from send(action, scope.retries)
     except ConditionFailed as refused:
-        raise NotFound(f"{not_found(plan, arguments)} There is no hold to release.") from refused
+        raise NotFound(f"{not_found(plan, arguments)} It has no hold to release.") from refused
 
 
 def require_soft_delete(plan: Plan, verb: str) -> None:
-    """Refuse what only entities with a soft delete have."""
+    """Raise DeclarationError for an entity without a soft delete."""
     if plan.deletion is None:
         raise DeclarationError(
             f"{plan.name} is gone when it is deleted, so there is nothing to {verb}; "

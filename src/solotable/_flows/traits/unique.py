@@ -1,7 +1,7 @@
-"""Unique fields: a lock item for each value that is taken, in the transaction of the write.
+"""Unique fields: a lock item for each value in use, in the transaction of the write.
 
-A lock lies beside the entities, under a key of its own that holds the tenant, the entity, the field
-and the value; it names its holder. It is never read to decide: its condition decides.
+The key of a lock has the tenant, the entity, the field and the value; the lock names its holder. It is
+never read to decide: its condition decides.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _released(scope: Scope, plan: Plan, rule: UniqueRule, name: str, before: Any
 
 
 def _name(plan: Plan, rule: UniqueRule, entity: Any) -> str | None:
-    """Return the key of the lock that an entity's value takes; None when there is no value."""
+    """Return the partition key of the lock of an entity's value; None without a value."""
     parts = rule.key_of(entity.__dict__)
     if parts is None:
         return None

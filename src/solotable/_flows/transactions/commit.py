@@ -1,8 +1,7 @@
-"""Sending writes: one alone, or several as one transaction, all or nothing.
+"""Send writes: one alone, or several as one transaction, all or nothing.
 
-The failure names the entity and its condition, in the caller's order. More than DynamoDB takes at
-once is an error, never several transactions. What was read to derive a write is read again when it
-changed meanwhile.
+An error names the entity and its condition, in the caller's order. More actions than DynamoDB takes are
+an error, never several transactions. A write that was derived from an outdated read is planned again.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from .write import Write, capitalize, refusal
 _BAD_PATH = "The document path provided in the update expression is invalid for update"
 _TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 
-#: Makes a write; it may have to read first, and is asked again when that reading is outdated.
+#: Plans a write; it may read first, and is called again when that read is outdated.
 Planner = Callable[[], Flow[Write]]
 
 
@@ -83,7 +82,7 @@ def perform(scope: Scope, planner: Planner) -> Flow[Any]:
 def transact(
     scope: Scope, planners: Sequence[Planner], *, token: CallerToken | None = None
 ) -> Flow[list[Write]]:
-    """Do all writes as one transaction and return them; no writes are no transaction.
+    """Do all writes as one transaction and return them; without writes nothing is sent.
 
     With a caller's token it is done once, however often it is requested; then nothing is returned.
     """
@@ -120,7 +119,7 @@ def _always(_: SolotableError) -> bool:
 
 
 class _Outdated(Exception):
-    """What a write was derived from has changed; `error` is what to raise if it goes on so.
+    """What a write was derived from has changed; `error` is raised after the last attempt.
 
     `instead` has other plans for some of the writes, by their positions.
     """
@@ -323,15 +322,15 @@ def _failed(
         if reason["Code"] != "None"
     ]
     if ours and failures:
-        # The caller knows of no transaction: the cause speaks for itself.
+        # The caller asked for one write, so the cause alone is its error.
         return failures[0].error
     for failure in failures:
         if isinstance(failure.error, LeaseLost):
             return failure.error
     failures.sort(key=lambda failure: failure.position)
-    told = "; ".join(str(failure).rstrip(".") for failure in failures)
+    causes = "; ".join(str(failure).rstrip(".") for failure in failures)
     return TransactionFailed(
-        f"Transaction of {count} failed at {told}. Nothing was written.",
+        f"Transaction of {count} failed at {causes}. Nothing was written.",
         reasons=refused.reasons,
         failures=failures,
     )

@@ -1,7 +1,7 @@
-"""What a write of an entity is: one action, those that go with it, and what a refusal means.
+"""A write of an entity: its action, its derived writes, and the error of a failed condition.
 
-Verbs become a `Write`, sent alone or with others in a transaction. Nothing is changed in the caller's
-objects: the entity as stored is returned.
+Each verb makes a `Write`, which is sent alone or in a transaction. The caller's objects do not change: the
+entity as stored is returned.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from solotable.errors import (
 
 
 class _Any:
-    """Says that a write goes over whatever version is there."""
+    """The type of ANY."""
 
     def __repr__(self) -> str:
         return "ANY"
@@ -47,14 +47,14 @@ Verb = Literal["put", "create", "update", "delete", "check", "rename", "release"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DerivedWrite:
-    """A derived fact that is written in the same transaction as its cause."""
+    """An item that is written in the same transaction as its cause."""
 
     action: WriteAction
     #: The derived write as messages name it.
     title: str
-    #: What its refusal means, by the item that its condition met.
+    #: Returns the error of its failed condition, by the item that the condition met.
     explain: Callable[[Item | None], SolotableError]
-    #: Whether it only adds to numbers, and so goes into another action on the same item.
+    #: Whether it only adds to numbers, so that it can join another action on the same item.
     adds: bool = False
     #: Whether what it adds to must still be there when all is done.
     needs: bool = False
@@ -84,7 +84,7 @@ class Write:
     derived_absent: bool = False
     #: Attributes of the store's own that were read first, as they were stored (None: absent).
     carried: Mapping[str, AttributeValue | None] = field(default_factory=dict)
-    #: Plans the write anew when it met an item of another schema version.
+    #: Plans the write again when it met an item of another schema version.
     instead: Callable[[], Flow[Write]] | None = None
 
     @property
@@ -100,14 +100,14 @@ class Write:
         return key_of(self.plan, self.action)
 
     def is_outdated(self, item: Item | None) -> bool:
-        """Whether it was refused because what was read for it has changed since."""
+        """Return whether it failed because what was read for it has changed since."""
         if item is None:
-            # What was to be deleted softly is gone for good: then there is nothing to delete.
+            # A soft delete met no item: there is nothing to delete.
             return self.verb == "delete" and self.plan.deletion is not None
         if self.meets_other_schema_version(item):
             return True
         if self.derived_absent:
-            # What is not the entity was there when none was found, too.
+            # An item of another entity was there when the entity was not found, too.
             return item.get(self.plan.table.tag) == self.plan.tag_value and DELETED_AT not in item
         if any(item.get(name) != value for name, value in self.carried.items()):
             return True
@@ -143,10 +143,10 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a write does to an entity: from one stored state to another; None is no entity.
+    """What a write does to an entity: from one stored state to another; None: no entity.
 
-    `soft`: it is deleted but can be had back (`after` is None), or is had back (`before` is None). Its
-    item stays under its key all the time, and so does everything that it holds: locks, names, history.
+    `soft`: a soft delete (`after` is None), or its undo (`before` is None). The item keeps its key all the
+    time, and its locks, names and history stay.
     """
 
     plan: Plan
@@ -177,12 +177,12 @@ def refusal(scope: Scope, write: Write, item: Item | None) -> SolotableError:
         return plan.schema_versions.newer_error(item)
     found = None if item is None else _found(scope, plan, item)
     if item is not None and found is None and write.verb in ("put", "create", "delete"):
-        told = next(filter(None, (trait.occupied(item, write.given) for trait in plan.traits)), None)
-        # Whoever had read the entity is told that it is gone.
-        if told is not None and (
+        reason = next(filter(None, (trait.occupied(item, write.given) for trait in plan.traits)), None)
+        # A caller that had read the entity gets a conflict instead: it is gone.
+        if reason is not None and (
             write.expected_version is None or item.get(plan.table.tag) != plan.tag_value
         ):
-            return AlreadyExists(f"{capitalize(write.title)}: {told}.", item=item)
+            return AlreadyExists(f"{capitalize(write.title)}: {reason}.", item=item)
     if write.creates and found is not None:
         if write.verb == "create" or plan.version is None:
             return AlreadyExists(f"{capitalize(write.title)}: there is one already.", item=item, found=found)
@@ -192,7 +192,7 @@ def refusal(scope: Scope, write: Write, item: Item | None) -> SolotableError:
     if found is None and write.needs_item:
         return not_found(plan, write.given)
     condition = "its condition" if write.where is None else describe(write.where)
-    stands = "there is no such item" if found is None else "it does not hold for the stored item"
+    stands = "the item does not exist" if found is None else "it does not hold for the stored item"
     if item is not None and item.get(plan.table.tag) != plan.tag_value:
         stands = f"{item.get(plan.table.tag, {}).get('S', 'something else')} is stored under the same key"
     message = f"{capitalize(write.title)}: {condition} was required, but {stands}."
@@ -243,7 +243,7 @@ def _known_version(plan: Plan, version: object) -> int | None:
         return None
     if isinstance(version, int) and not isinstance(version, bool):
         return version
-    # Never taken for ANY: a text from a header would write over whatever is there.
+    # Never treated as ANY: a text from a header would overwrite any version.
     raise DataError(f"{plan.name}: a version is a whole number or ANY; {version!r} was given.")
 
 

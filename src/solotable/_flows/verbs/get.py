@@ -45,13 +45,13 @@ def require(
 def not_found(plan: Plan, given: Mapping[str, Any]) -> NotFound:
     """Return the error for an entity that is not there."""
     shown = ", ".join(f"{name}={given[name]!r}" for name in plan.primary.parts if given.get(name) is not None)
-    return NotFound(f"There is no {plan.name} with {shown}.")
+    return NotFound(f"{plan.name} not found: {shown}.")
 
 
 def get_many(
     scope: Scope, entity: type[EntityT], given: Sequence[Mapping[str, Any]], *, consistent: bool
 ) -> Flow[list[EntityT | None]]:
-    """Return the entities with these keys in their order, None where there is none."""
+    """Return the entities with these keys in their order, None for missing ones."""
     plan = entity.plan()
     keys = [plan.key_from(scope.bind(plan, each)) for each in given]
     found = yield from fetch(scope, plan, keys, consistent=consistent)

@@ -115,7 +115,7 @@ def _continued(plan: Plan, current: EntityT, changed: EntityT) -> EntityT:
 
 def _as_read(plan: Plan, before: Stored) -> Condition | None:
     """Return the condition that every attribute is as it was read, and that no declared one was added."""
-    # A put does not change counters, so their changes are no conflict.
+    # A put does not change counters, so a change of one is not a conflict.
     left_out = {*plan.primary.names, *(plan.attributes[name].wire for name in plan.counters)}
     facts: dict[str, AttributeValue | None] = {each.wire: None for each in plan.attributes.values()}
     facts |= before.item

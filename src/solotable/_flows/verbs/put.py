@@ -225,7 +225,7 @@ def plan_delete(
     mine: Entity | None = None,
     where: Condition | None = None,
 ) -> Flow[Write]:
-    """Return the write that removes an entity; removing what is not there is no error without a condition."""
+    """Return the write that deletes an entity; without a condition an absent one is not an error."""
     arguments = scope.bind(plan, given)
     expected = expected_version(plan, version, "delete")
     if plan.deletion is not None:

@@ -50,7 +50,7 @@ class Prepared:
 
     @property
     def queries(self) -> int:
-        """How many partitions are read, each by a query of its own."""
+        """How many partitions are read, each by its own query."""
         if self.walk is not None:
             return self.walk.lanes.queries
         return 0 if self.request is None else 1
@@ -198,8 +198,8 @@ def count(scope: Scope, query: Query[Any]) -> Flow[int]:
 
 def _countable(plan: Plan, path: AccessPath) -> bool:
     """Whether a count on a path can tell what is shown of the entity."""
-    judges_deleted = not _may_meet_deleted(plan, path) or _has(plan, path, DELETED_AT)
-    return judges_deleted and _has(plan, path, plan.table.tag)
+    sees_deleted = not _may_meet_deleted(plan, path) or _has(plan, path, DELETED_AT)
+    return sees_deleted and _has(plan, path, plan.table.tag)
 
 
 def collection(
@@ -308,7 +308,7 @@ def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
 
 def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
     plan = query.plan
-    # What upgraders need is known to nobody but them, so items that may be old are read whole.
+    # Only upgraders know which attributes they need, so items that may be old are read whole.
     if query.view is None or plan.schema_versions.upgrades:
         return None
     wanted = [plan.attributes[name].wire for name in query.view.model_fields]
@@ -326,7 +326,7 @@ def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
 
 
 def _check_projection(query: Query[Any]) -> bool:
-    """Say whether rows must be fetched from the table; refuse conditions that the index cannot judge."""
+    """Return whether rows must be fetched from the table; reject filters on attributes it lacks."""
     plan, path = query.plan, query.path
     keys = set(path.names)
     used = {place[0] for place in paths_of(query.filter)} if query.filter is not None else set()
@@ -340,12 +340,12 @@ def _check_projection(query: Query[Any]) -> bool:
             assert path.index is not None
             raise DeclarationError(
                 f"{query.described}: index {path.index.name!r} does not hold {name!r}, so the condition "
-                f"cannot be judged there; project it, or filter what you get."
+                f"cannot be evaluated there; project it, or filter what you get."
             )
     if path.index is None or path.index.projection == "ALL":
         return False
     if plan.schema_versions.upgrades:
-        # What upgraders need is known to nobody but them.
+        # Only upgraders know which attributes they need.
         return True
     names = plan.attributes if query.view is None else query.view.model_fields
     needed = {plan.attributes[name].wire for name in names} | {plan.table.tag}

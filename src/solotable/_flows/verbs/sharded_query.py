@@ -1,4 +1,4 @@
-"""Reading a key that is kept as several partitions: its shards at once and merged, its buckets in turn.
+"""Read a key that is split into partitions: its shards at once and merged, its buckets in turn.
 
 Rows come in the order of the sort key; those with the same one, shard by shard. So the key of one row
 says where all shards are, and a cursor is as small as any other. Each shard is read a little ahead; what
@@ -32,7 +32,7 @@ class Rows:
     """Some rows, where they ended, and what it took."""
 
     rows: list[Any]
-    #: The key after which to go on; None at the end.
+    #: The key after which to continue; None at the end.
     last_key: Item | None
     scanned: int
     #: The items that the rows were found by, in their order.
@@ -44,7 +44,7 @@ class MergedItems:
     """Some items of several partitions in their order, where they ended, and how many were read."""
 
     items: list[Item]
-    #: The key after which to go on; None at the end.
+    #: The key after which to continue; None at the end.
     last_key: Item | None
     scanned: int
 
@@ -75,7 +75,7 @@ class _PartitionReader:
 
 
 class ShardedRead:
-    """A walk over the lanes of a query. It remembers where it is, for callers that go on from there."""
+    """The partitions of a query and how far they were read, for callers that continue from there."""
 
     def __init__(self, lanes: QueryPartitions, request: requests.Query, key_names: Sequence[str]) -> None:
         self.lanes = lanes
@@ -102,7 +102,7 @@ class ShardedRead:
         return [lane.request for lane in lanes]
 
     def seek(self, start: Item | None) -> None:
-        """Go on after a row; where the walk is already, what was read ahead is kept."""
+        """Continue after a row; what was read ahead is kept if it follows that row."""
         if start == self._position:
             return
         assert start is not None
@@ -164,12 +164,12 @@ class ShardedRead:
 
     @property
     def position(self) -> Item | None:
-        """The key after which the walk goes on."""
+        """The key after which the read continues."""
         return self._position
 
     @property
     def is_last(self) -> bool:
-        """Whether there is no bucket after the one that is open."""
+        """Return whether the open bucket is the last."""
         return self._at + 1 >= len(self._buckets)
 
     def _opened(self, at: int) -> list[_PartitionReader]:
@@ -201,7 +201,7 @@ def gather(scope: Scope, walk: ShardedRead, start: Item | None, limit: int | Non
     scanned = 0
     found = walk.merged(limit)
     while not found:
-        # Where a bucket ends no row says where we are, so the walk goes on to where one does.
+        # At the end of a bucket no row marks the position, so the read continues to the next row.
         if walk.is_through:
             if not walk.go_on():
                 return MergedItems([], None, scanned)

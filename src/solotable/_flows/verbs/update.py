@@ -75,7 +75,7 @@ class Changes:
     def __post_init__(self) -> None:
         if isinstance(self.remove, str):
             raise DataError(f"remove takes a list of fields; write remove=[{self.remove!r}].")
-        # Read more than once: what is planned anew goes through it again.
+        # Read more than once: an update is planned again after a conflict.
         object.__setattr__(self, "remove", tuple(self.remove))
 
 
@@ -91,7 +91,7 @@ class _Wanted:
     changed: frozenset[str]
     places: Mapping[Path, FieldPath]
     #: Fields whose stored values decide whether the result fits the model.
-    judged: frozenset[str]
+    checked: frozenset[str]
 
 
 def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
@@ -103,12 +103,12 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
     version: ExpectedVersion = None,
     mine: Entity | None = None,
     where: Condition | None = None,
-    recasts: bool = False,
+    reencodes: bool = False,
 ) -> Flow[Write]:
     """Return the write of an update; reads the item only when an index key cannot be derived without.
 
     An item of another schema version is never changed in part: it is read, upgraded and written with the
-    change in it. `recasts` says that one was met; where older code is served it is always so.
+    change in it. `reencodes` says that one was met; with downgrades declared it always is.
     """
     arguments = scope.bind(plan, given)
     expected = expected_version(plan, version, "update")
@@ -122,21 +122,21 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
     if where is not None:
         conditions.append(where)
     versions = plan.schema_versions
-    recasts = recasts or bool(versions.downgrades)
+    reencodes = reencodes or bool(versions.downgrades)
     needed = _unknown_parts(plan, wanted, values)
     ending = _end_actions(plan, wanted)
     derives = follows(plan, (*wanted.changed, plan.ttl or "") if ending else wanted.changed)
     before = None
     derived_from: dict[str, AttributeValue | None] = {}
-    if needed or derives or recasts or wanted.judged:
+    if needed or derives or reencodes or wanted.checked:
         before = yield from stored(scope, plan, key)
         if before is None:
             raise not_found(plan, arguments)
-        if recasts or versions.differs(before.item):
+        if reencodes or versions.differs(before.item):
             target = _Target(arguments, key, expected, mine, where, derives)
             return _reencode(scope, plan, target, wanted, before, now)
         derived_from = before.facts(
-            plan, sorted({*needed, *wanted.judged, *(depends_on(plan) if derives else ())})
+            plan, sorted({*needed, *wanted.checked, *(depends_on(plan) if derives else ())})
         )
         for name in needed:
             values[name] = getattr(before.entity, name)
@@ -153,7 +153,7 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
         *_own_actions(plan, now),
         *ending,
     )
-    # DynamoDB: an update that only takes something away makes no item; the condition says so of all.
+    # DynamoDB: an update that only removes creates no item; the condition rejects a missing one.
     change = Update(actions, creates=not all(isinstance(one, (Remove, Delete)) for one in actions))
     condition = all_of(conditions)
     action = UpdateItem(
@@ -175,12 +175,12 @@ def plan_update(  # noqa: PLR0913 - what an update is made of, each by name
         where=where,
         derived_from=derived_from,
         instead=partial(
-            plan_update, scope, plan, given, changes, version=version, mine=mine, where=where, recasts=True
+            plan_update, scope, plan, given, changes, version=version, mine=mine, where=where, reencodes=True
         )
         if versions.declared
         else None,
     )
-    if before is None or not (derives or wanted.judged):
+    if before is None or not (derives or wanted.checked):
         return write
     after = fitted(scope, write, change, before, condition)
     derived_writes = derived_writes_of(scope, Change(plan, before, after)) if derives else ()
@@ -289,20 +289,22 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
     for text, value in changes.add.items():
         place = at(text)
         if place.attribute.kind not in ("N", "SS", "NS", "BS"):
-            raise DataError(f"{place.owner} is no number and no set; add takes these, append takes lists.")
+            raise DataError(
+                f"{place.owner} is neither a number nor a set; add takes these, append takes lists."
+            )
         actions.append(Add(place.path, place.encode(value)))
         if text in plan.attributes:
             added[text] = value
     for text, value in changes.append.items():
         place = at(text)
         if place.attribute.kind != "L":
-            raise DataError(f"{place.owner} is no list; append takes lists.")
+            raise DataError(f"{place.owner} is not a list; append takes lists.")
         tail = place.encode(list(value))
         actions.append(Assign(place.path, ListAppend(IfNotExists(place.path, Const({"L": []})), Const(tail))))
     for text, value in changes.delete.items():
         place = at(text)
         if place.attribute.kind not in ("SS", "NS", "BS"):
-            raise DataError(f"{place.owner} is no set; delete takes members of sets, remove takes fields.")
+            raise DataError(f"{place.owner} is not a set; delete takes members of sets, remove takes fields.")
         actions.append(Delete(place.path, place.encode(set(value))))
     if not actions:
         raise DataError(
@@ -310,8 +312,8 @@ def _wanted(plan: Plan, changes: Changes) -> _Wanted:
         )
     _check_overlap(plan, paths, places)
     changed = frozenset(plan.by_wire[str(path[0])].field for path in paths)
-    judged = fields_to_read(plan, changes)
-    return _Wanted(tuple(actions), known, added, changed, places, judged)
+    checked = fields_to_read(plan, changes)
+    return _Wanted(tuple(actions), known, added, changed, places, checked)
 
 
 _adapters: dict[tuple[int, str], tuple[Any, TypeAdapter[Any]]] = {}
@@ -358,7 +360,7 @@ def _when_absent(plan: Plan, name: str) -> Any:
         return info.default
     if any(name in path.fields for path in plan.indexes):
         raise DataError(
-            f"{plan.name}.{name} is part of an index key and its default is made anew for every read; "
+            f"{plan.name}.{name} is part of an index key and its default is made again for every read; "
             f"set it instead of removing it."
         )
     return None

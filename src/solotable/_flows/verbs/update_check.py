@@ -1,4 +1,4 @@
-"""What an update makes of a stored entity, and whether its model can read that back. Nothing is sent."""
+"""Check before an update that its model can decode the updated entity."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from solotable.errors import DataError, ServiceError
 
 
 def fitted(scope: Scope, write: Write, change: Update, before: Stored, condition: Condition | None) -> Stored:
-    """Return an entity with a change in it, or refuse what could not be read back."""
+    """Return an entity with a change applied, or raise DataError if its model could not decode it."""
     try:
         item = apply_update(change, before.item)
         return Stored(item, write.plan.decode(item))
     except (ServiceError, DataError) as refused:
-        # A condition that does not hold is what the caller asked to be told first.
+        # A false condition is reported before an entity that does not fit.
         if condition is not None and not evaluate(condition, before.item):
             raise refusal(scope, write, before.item) from refused
         if isinstance(refused, ServiceError):
@@ -27,14 +27,14 @@ def fitted(scope: Scope, write: Write, change: Update, before: Stored, condition
 
 
 def explain_misfit(write: Write, refused: DataError) -> DataError:
-    """Return the error of a change after which an entity that could be read no longer could."""
-    told = f"{write.plan.name} would not fit its model."
+    """Return the error of a change that would leave an entity its model cannot decode."""
+    public = f"{write.plan.name} would not fit its model."
     shown = str(refused)
     if isinstance(refused.__cause__, ValidationError):
         first = refused.__cause__.errors()[0]
         where = ".".join(str(part) for part in (write.plan.name, *first["loc"]))
-        shown, told = f"{where} = {first['input']!r}: {first['msg']}.", f"{where}: {first['msg']}."
+        shown, public = f"{where} = {first['input']!r}: {first['msg']}.", f"{where}: {first['msg']}."
     return DataError(
         f"{capitalize(write.title)} would not fit its model: {shown} Nothing was written.",
-        public_message=told,
+        public_message=public,
     )

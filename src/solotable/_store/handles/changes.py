@@ -26,7 +26,7 @@ class FeedOptions(TypedDict, total=False):
 
     #: Whose checkpoints are kept in the table; without one none are.
     consumer: str
-    #: Where a new consumer begins: "earliest" (24 hours ago at most) unless told otherwise.
+    #: Where a new consumer begins: "earliest" (24 hours ago at most) by default.
     since: Since
     #: Wait for more instead of ending, and how long between two looks.
     follow: bool
@@ -57,9 +57,9 @@ def feed_of(scope: Scope, entities: Sequence[type[Entity]], options: FeedOptions
 
 
 class Changes(Generic[ChangeT]):
-    """The changes of some tables; a loop over them ends where there are no more, unless it follows.
+    """The changes of some tables; a loop over them ends after the last one, unless it follows.
 
-    A second loop goes on where the first has ended.
+    A second loop continues where the first ended.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Changes(Generic[ChangeT]):
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """The place behind the last change, as `since` takes it, for whoever keeps it elsewhere."""
+        """The checkpoint after the last change, as `since` takes it, to store it elsewhere."""
         return self._feed.checkpoint
 
 
@@ -119,5 +119,5 @@ class AsyncChanges(Generic[ChangeT]):
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """The place behind the last change, as `since` takes it, for whoever keeps it elsewhere."""
+        """The checkpoint after the last change, as `since` takes it, to store it elsewhere."""
         return self._feed.checkpoint

@@ -77,7 +77,7 @@ class Lease(LeaseState):
         return self
 
     def release(self) -> None:
-        """Give it back; no error when it is no longer ours."""
+        """Release it; a lost lease is not an error."""
         if self._held is not None:
             held, self._held = self._held, None
             run(leases.release(self._scope, held), self._engine)
@@ -110,7 +110,7 @@ class AsyncLease(LeaseState):
         return self
 
     async def release(self) -> None:
-        """Give it back; no error when it is no longer ours."""
+        """Release it; a lost lease is not an error."""
         if self._held is not None:
             held, self._held = self._held, None
             await arun(leases.release(self._scope, held), self._engine)
