@@ -23,19 +23,19 @@ def progress(description: str, *, quiet: bool = False) -> Iterator[Update]:
         yield lambda completed, total=None, detail="": None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[detail]}"),
+        TextColumn("{task.fields[count]} {task.fields[detail]}"),
         TimeElapsedColumn(),
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
-        task = bar.add_task(description, total=None, detail="")
+        task = bar.add_task(description, total=None, count="0", detail="")
 
         def update(completed: float, total: float | None = None, detail: str = "") -> None:
-            bar.update(task, completed=completed, total=total, detail=detail)
+            count = f"{completed:,.0f}" if total is None else f"{completed:,.0f}/{total:,.0f}"
+            bar.update(task, completed=completed, total=total, count=count, detail=detail)
 
         yield update
