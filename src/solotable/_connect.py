@@ -200,22 +200,20 @@ def table_names(tables: Sequence[declared.Table], address: Url | None) -> dict[s
     named = [table.name for table in tables]
     if len(set(named)) < len(named):
         twice = next(name for name in named if named.count(name) > 1)
-        raise DeclarationError(
-            f"Two tables are called {twice!r}; give each a name of its own, and open it once."
-        )
+        raise DeclarationError(f"Two tables are called {twice!r}; give each its own name, and open it once.")
     if address is not None and address.table is not None:
         if len(tables) > 1:
             raise DeclarationError(f"{address.text} names one table; open several without a name in the URL.")
-        return {tables[0].name: _judged(address.table)}
+        return {tables[0].name: _check_name(address.table)}
     prefix = address.settings.get("prefix", "") if address is not None else ""
-    return {table.name: _judged(prefix + table.name) for table in tables}
+    return {table.name: _check_name(prefix + table.name) for table in tables}
 
 
-def _judged(name: str) -> str:
+def _check_name(name: str) -> str:
     # DynamoDB: a table is also named by its ARN.
     if not _TABLE_NAME.fullmatch(name) and not name.startswith("arn:"):
         raise DeclarationError(
-            f"{name!r} is no name of a DynamoDB table: it has 3 to 255 letters, digits, underscores, "
+            f"{name!r} is not a name of a DynamoDB table, which has 3 to 255 letters, digits, underscores, "
             f"hyphens and dots."
         )
     return name

@@ -237,7 +237,7 @@ class ReadOnly(EngineError):
 
 
 class StorageFull(EngineError):
-    """The disk is full; nothing of the refused write was kept, and reads go on."""
+    """The disk is full; nothing of the rejected write was kept, and reads continue."""
 
 
 class FileLocked(EngineError):

@@ -32,7 +32,7 @@ shop = Table("Shop", indexes=[Index("GSI1")])
         ("sqlite://?durabilty=relaxed", "did you mean 'durability'?"),
         ("aws://Shop?regoin=eu-west-1", "did you mean 'region'?"),
         ("http://127.0.0.1:8000/a/b", "more behind its host than the name of a table"),
-        ("sqlite://?prefix=a%20", "'a Shop' is no name of a DynamoDB table"),
+        ("sqlite://?prefix=a%20", "'a Shop' is not a name of a DynamoDB table"),
     ],
 )
 def test_a_url_that_cannot_be_opened_says_why(url: str, told: str) -> None:

@@ -344,7 +344,7 @@ class AsyncStore(AsyncVerbs):
         return f"AsyncStore(tenant={self._scope.tenant!r})"
 
 
-class _OpenStore(AsyncVerbs):
+class _AsyncOpenStore(AsyncVerbs):
     """A store that shows what it stands on; a tenant's does not, as that would lead out of the tenant."""
 
     @property
@@ -358,7 +358,7 @@ class _OpenStore(AsyncVerbs):
         return self._engine
 
 
-class AsyncAdminStore(_OpenStore):
+class AsyncAdminStore(_AsyncOpenStore):
     """A store over all tenants, for jobs: the entities name their tenant, and scanning is possible."""
 
     async def scan(
@@ -415,7 +415,7 @@ class AsyncAdminStore(_OpenStore):
         return "AsyncAdminStore()"
 
 
-class AsyncDatabase(AsyncStore, _OpenStore):
+class AsyncDatabase(AsyncStore, _AsyncOpenStore):
     """What opening a URL gives: the entities of no tenant, and the way to the tenants' stores.
 
     It alone is closed, and closes them all: a tenant's store must not end what the others stand on.

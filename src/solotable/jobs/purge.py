@@ -111,7 +111,7 @@ def purge(
     report = Purged(run=f"{stamp(scope.now())}#{scope.tokens()[:8]}", dry_run=dry_run)
     if progress is not None:
         report.due = run(count_due(scope, chosen, int(until)), db.engine)
-    job = _Job(db, flows.PurgeRun(scope=scope, name=report.run, table=chosen), report, hold)
+    job = _PurgeJob(db, flows.PurgeRun(scope=scope, name=report.run, table=chosen), report, hold)
     for shard in range(SHARDS):
         after: str | None = None
         while True:
@@ -174,7 +174,7 @@ def sweep(
     return report
 
 
-class _Job:
+class _PurgeJob:
     """One purge in progress."""
 
     def __init__(self, db: AdminStore, this: flows.PurgeRun, report: Purged, hold: Hold | None) -> None:
