@@ -60,7 +60,7 @@ class HostTenants:
         return self._proxies.port_of(request)
 
     async def owner(self, database: AsyncDatabase, host: str) -> str | None:
-        """Return the tenant that owns a canonical host name, None when there is none."""
+        """Return the tenant that owns a canonical host name, None for an unknown name."""
         owner = self._owners.get(host)
         if owner is not None or self._unknown.get(host, False):
             return owner
