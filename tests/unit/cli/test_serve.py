@@ -279,7 +279,7 @@ def test_an_unknown_host_is_explained(host: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "word"),
     [
-        ("text.db", b"This is no database at all.\n" * 100, "not a solotable database"),
+        ("text.db", b"This is not a database.\n" * 100, "not a solotable database"),
         ("absent/x.db", None, "cannot be created"),
     ],
 )
