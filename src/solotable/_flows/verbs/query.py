@@ -43,10 +43,16 @@ class Prepared:
 
     query: Query[Any]
     request: requests.Query | None
-    bound_to: bytes = field(repr=False)
+    #: Everything that says which rows there are and in what order; the clock is not among it.
+    identity: tuple[Any, ...] = field(repr=False)
     hydrates: bool
     #: The walk over shards and buckets, of which `request` is the first; None where one partition is read.
     walk: ShardedRead | None = field(default=None, repr=False)
+
+    @property
+    def bound_to(self) -> bytes:
+        """The bytes that a cursor of this query is signed with; most pages need none."""
+        return repr(self.identity).encode()
 
     @property
     def queries(self) -> int:
@@ -78,7 +84,7 @@ def prepare(scope: Scope, query: Query[Any]) -> Prepared:
     else:
         terms = path.terms(arguments, query.sort_range)
     if is_empty(terms) or (lanes is not None and not lanes.buckets):
-        return Prepared(query, None, b"", hydrates=False)
+        return Prepared(query, None, (), hydrates=False)
     hydrates = _check_projection(query)
     request = requests.Query(
         table=scope.table(plan.table),
@@ -89,9 +95,9 @@ def prepare(scope: Scope, query: Query[Any]) -> Prepared:
         forward=query.forward,
         consistent=query.consistently,
     )
-    # Everything that says which rows there are and in what order; the clock is not among it.
-    facts = (plan.table.name, request, scope.tenant, scope.admin, plan.tag, query.view)
-    bound_to = repr(facts if lanes is None else (*facts, lanes.identity)).encode()
+    identity: tuple[Any, ...] = (plan.table.name, request, scope.tenant, scope.admin, plan.tag, query.view)
+    if lanes is not None:
+        identity += (lanes.identity,)
     alive = scope.alive(plan)
     if alive is not None and _has(plan, path, plan.attributes[plan.ttl or ""].wire):
         request = replace(request, filter=_both(request.filter, alive))
@@ -99,9 +105,9 @@ def prepare(scope: Scope, query: Query[Any]) -> Prepared:
     if undeleted is not None and _may_meet_deleted(plan, path) and _has(plan, path, DELETED_AT):
         request = replace(request, filter=_both(request.filter, undeleted))
     if lanes is None:
-        return Prepared(query, request, bound_to, hydrates)
+        return Prepared(query, request, identity, hydrates)
     walk = ShardedRead(lanes, request, _key_names(path, plan))
-    return Prepared(query, walk.requests()[0], bound_to, hydrates, walk)
+    return Prepared(query, walk.requests()[0], identity, hydrates, walk)
 
 
 def rows(scope: Scope, prepared: Prepared, start: Item | None, limit: int | None) -> Flow[Rows]:
