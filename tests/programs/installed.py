@@ -28,7 +28,7 @@ def node_modules() -> Path:
     """The folder of the packages that the JavaScript program names."""
     for tool in ("node", "npm"):
         if shutil.which(tool) is None:
-            raise Unavailable(f"there is no {tool} on the PATH")
+            raise Unavailable(f"{tool} is not on the PATH")
     manifest = JAVASCRIPT / "package.json"
 
     def install(folder: Path) -> None:

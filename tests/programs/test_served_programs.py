@@ -1,4 +1,4 @@
-"""Programs of others, unchanged, against a real `solotable serve`: all they are told is where it is."""
+"""Unchanged programs of other projects against a real `solotable serve`: they get only its URL."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real server on a port of its own, in a thread, and a client that sends bytes as they are."""
+"""A real server on a free port, in a thread, and a client that sends raw bytes."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Client:
         return reply.json()
 
     def reply(self, *, bodiless: bool = False) -> Reply:
-        """Read one reply, and judge what every reply must have."""
+        """Read one reply, and check what every reply must have."""
         head = self._until(b"\r\n\r\n")
         first, *lines = head.decode("latin-1").split("\r\n")
         status = int(first.split(" ")[1])
@@ -226,7 +226,7 @@ class Running:
             return client.ask(data)
 
     def is_well(self) -> None:
-        """Assert that another client gets its answers now, whatever waits meanwhile."""
+        """Assert that another client gets its replies now."""
         with self.client() as client:
             assert client.call("ListTables")["TableNames"] == ["Things"]
             assert client.ask(put("health", n={"N": "1"})).status == 200

@@ -79,7 +79,7 @@ def test_other_names_are_not(host: bytes) -> None:
 
 @pytest.mark.parametrize("path", [":memory:", "file"])
 @pytest.mark.parametrize("method", ["POST", "GET", "OPTIONS"])
-def test_a_foreign_host_is_told_how_to_be_allowed(path: str, method: str, tmp_path: object) -> None:
+def test_the_error_for_a_foreign_host_says_how_to_allow_it(path: str, method: str, tmp_path: object) -> None:
     place = path if path == ":memory:" else f"{tmp_path}/things.db"
     with running(place) as server, server.client() as client:
         reply = client.ask(request(method=method, host="evil.example:8000"))
@@ -87,7 +87,7 @@ def test_a_foreign_host_is_told_how_to_be_allowed(path: str, method: str, tmp_pa
         error = json.loads(reply.body)
         assert error["__type"] == "com.amazon.coral.service#AccessDeniedException"
         assert "--allowed-host evil.example" in error["message"]
-        # The connection goes on, as after any of DynamoDB's errors.
+        # The connection stays open, as after any DynamoDB error.
         assert client.ask(request()).status == 200
 
 

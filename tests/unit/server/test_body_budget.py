@@ -1,4 +1,4 @@
-"""When memory is short, whoever has been sending the longest goes, and nobody whose request is whole."""
+"""When memory is short, the oldest arriving request is rejected, and no complete one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever one client does, it is refused or cut off, costs little, and the others go on being answered."""
+"""A hostile client is rejected or cut off, costs little, and does not stop replies to other clients."""
 
 from __future__ import annotations
 
@@ -25,6 +25,8 @@ from tests.waiting import HANG_SECONDS, wait_until
 from .running import Client, Running, get, gzipped, put, request, running
 
 MB = 1024 * 1024
+#: Attempts at a test whose thread may not run at the right moment on a busy machine.
+TRIES = 8
 #: Longer than a request may take, and than a connection may be idle.
 TOO_LONG_SECONDS = HANG_SECONDS + 1
 
@@ -251,7 +253,7 @@ def test_a_client_may_leave_while_its_body_is_read(
     server.is_well()
 
 
-# BodyBudget -------------------------------------------------------------------------------------------
+# Memory -----------------------------------------------------------------------------------------------
 
 
 def half_sent(size: int) -> bytes:
@@ -266,7 +268,7 @@ def test_bodies_that_never_end_have_to_make_room() -> None:
             server.wait_for_held_bytes(number * MB)
         with server.client() as honest:
             assert honest.ask(request(body=padded(3 * MB))).status == 200
-        # Who came first went first, and was told.
+        # The oldest are rejected first, with a reply.
         for client in slow[:2]:
             reply = client.reply()
             assert (reply.status, reply.headers["connection"]) == (503, "close")
@@ -280,7 +282,7 @@ def test_bodies_that_never_end_have_to_make_room() -> None:
         server.is_well()
 
 
-def test_room_is_given_back_by_whoever_is_answered_refused_or_gone(tmp_path: Path) -> None:
+def test_memory_is_released_when_a_request_is_answered_rejected_or_its_client_gone(tmp_path: Path) -> None:
     large = padded(900_000)
     with running(str(tmp_path / "things.db"), body_budget_bytes=MB) as server:
         for _ in range(3):
@@ -487,13 +489,21 @@ def test_a_long_pipe_takes_turns_with_the_others(server: Running) -> None:
             puts = [{"PutRequest": {"Item": {"pk": {"S": f"t{start + n}"}}}} for n in range(25)]
             client.call("BatchWriteItem", {"RequestItems": {"Things": puts}})
         scan = request("Scan", {"TableName": "Things", "Select": "COUNT"})
-        client.send(scan * 500)
-        wait_until(lambda: any(each._pipeline for each in server.server.connections))
-        # Answered although the pipe came first, and is not done.
-        assert other.ask(get("t1")).status == 200
-        assert any(each._pipeline for each in server.server.connections)
-        for _ in range(500):
-            assert client.reply().json()["Count"] >= 500
+
+        def waits() -> bool:
+            return any(each._pipeline for each in tuple(server.server.connections))
+
+        for _ in range(TRIES):
+            client.send(scan * 500)
+            wait_until(lambda: waits() or not client.silent())
+            assert other.ask(get("t1")).status == 200
+            # Answered although the pipeline came first, and is not done.
+            overtook = waits()
+            for _ in range(500):
+                assert client.reply().json()["Count"] >= 500
+            if overtook:
+                break
+        assert overtook
 
 
 # Departures -------------------------------------------------------------------------------------
@@ -508,7 +518,7 @@ def test_a_client_may_leave_while_its_write_is_under_way(server: Running) -> Non
         client.close()
     server.is_well()
     with server.client() as client:
-        # Whoever left with a reset may have taken the request along.
+        # A reset may have discarded the request.
         for number in range(0, 20, 2):
             wait_until(lambda key=f"left{number}": client.ask(get(key)).json())  # type: ignore[misc]
 
@@ -543,7 +553,7 @@ def test_when_there_are_too_many_connections_the_least_used_goes() -> None:
         server.is_well()
 
 
-def test_a_flood_of_connections_keeps_nobody_out() -> None:
+def test_a_flood_of_connections_keeps_no_client_out() -> None:
     with running(connections=8) as server:
         flood = [server.client() for _ in range(100)]
         for _ in range(20):

@@ -126,7 +126,7 @@ def test_trailers_change_nothing(client: Client) -> None:
     assert client.ask(request()).status == 200
 
 
-def test_a_client_that_asks_is_told_to_continue(client: Client) -> None:
+def test_a_client_that_expects_100_continue_gets_it(client: Client) -> None:
     body = b'{"TableName":"Things"}'
     head = request("DescribeTable", body=b"", content_length=str(len(body)), expect="100-continue")
     assert client.ask(head).status == 100
@@ -141,7 +141,7 @@ def test_the_word_to_continue_waits_for_the_replies_before_it(client: Client) ->
     assert "TableNames" in client.ask(b"{}").json()
 
 
-def test_a_client_may_send_before_it_is_told_to(client: Client) -> None:
+def test_a_client_may_send_before_100_continue(client: Client) -> None:
     client.send(put("before") + request(expect="100-continue") + request())
     statuses = [client.reply().status for _ in range(3)]
     if 100 in statuses:
@@ -222,7 +222,7 @@ def test_other_methods_are_unknown(client: Client, method: str) -> None:
 
 
 @pytest.mark.parametrize("method", ["FOO", "post", "G E T", "CONNECT"])
-def test_methods_that_nobody_knows_are_refused(client: Client, method: str) -> None:
+def test_unknown_methods_are_rejected(client: Client, method: str) -> None:
     assert client.ask(request(method=method)).status == 400
     assert client.ended()
 

@@ -29,7 +29,7 @@ print(open_file_limit())
 def test_as_many_as_are_wanted_or_the_system_lets_us_have(
     soft: int, hard: int, wanted: int, given: int
 ) -> None:
-    # In a process of its own: a hard limit cannot be raised again.
+    # In a separate process: a hard limit cannot be raised again.
     done = subprocess.run(  # noqa: S603 - our own program
         [sys.executable, "-c", PROGRAM, str(soft), str(hard), str(wanted)],
         capture_output=True,

@@ -118,7 +118,7 @@ def with_authorization(signed: Signed, pattern: str, substitute: str) -> Signed:
 
 
 def unsigned(**headers: str) -> Signed:
-    """A request whose signature nobody made, at a known time."""
+    """A request with an invented signature, at a known time."""
     named = tuple((name.replace("_", "-"), value) for name, value in headers.items())
     return Signed(
         request=SignedRequest(method="POST", target="/", headers=(("host", "localhost"), *named), body=b"{}"),

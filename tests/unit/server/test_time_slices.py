@@ -103,7 +103,7 @@ def test_long_requests_take_turns_and_one_runs_at_a_time() -> None:
         thread.join(HANG_SECONDS)
     assert most == 1
     assert sorted(steps) == sorted([*range(4)] * 20)
-    # First come, first served: nobody runs twice while the other three wait.
+    # First come, first served: no request runs twice while the other three wait.
     middle = steps[8:-12]
     assert all(len({*middle[place : place + 4]}) == 4 for place in range(len(middle) - 3))
 

@@ -1,4 +1,4 @@
-"""A small shop for the tests of this room; the plugin's tests also write it into projects of their own."""
+"""A small shop for the tests of this package; the plugin's tests also write it into separate projects."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ def test_an_assertion_without_a_figure_or_without_a_record_is_refused(db: Databa
         pass
 
 
-def test_an_error_in_the_block_is_told_rather_than_its_cost(db: Database) -> None:
+def test_an_error_in_the_block_is_raised_rather_than_its_cost(db: Database) -> None:
     with pytest.raises(ZeroDivisionError), assert_cost(db, rcu=5):
         _ = 1 / 0
 

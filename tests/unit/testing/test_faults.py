@@ -62,7 +62,7 @@ def test_throttled_requests_are_sent_again_and_waiting_takes_no_time(
     assert solotable_journal.waited_seconds == pytest.approx(0.775)
 
 
-def test_a_table_that_stays_throttled_is_told(db: Database, solotable_faults: Faults) -> None:
+def test_a_table_that_stays_throttled_raises(db: Database, solotable_faults: Faults) -> None:
     fault = solotable_faults.throttle("GetItem", probability=1)
     with pytest.raises(Throttled):
         db.get(Order, order_id="1")
@@ -207,7 +207,7 @@ def test_what_a_batch_of_keys_hands_back_is_read_in_the_end(db: Database, solota
     assert fault.fired == 3
 
 
-def test_a_batch_that_makes_no_headway_is_told(db: Database, solotable_faults: Faults) -> None:
+def test_a_batch_without_progress_raises(db: Database, solotable_faults: Faults) -> None:
     solotable_faults.partial_batch(processed=1, probability=1)
     batch = db.batch()
     for number in range(12):

@@ -90,7 +90,7 @@ def test_fresh_stores_share_nothing(templates: DatabaseTemplates) -> None:
         assert stage.engine.call("DescribeTable", {"TableName": "Stock"}) == before
         alive = stage.engine.call("DescribeTimeToLive", {"TableName": "Shop"})["TimeToLiveDescription"]
         assert alive["TimeToLiveStatus"] == "ENABLED"
-        # The token is nobody else's.
+        # No other transaction has this token.
         with theirs.transaction(token="same") as tx:
             tx.put(Order(order_id="2"))
         assert theirs.get(Order, order_id="2") is not None

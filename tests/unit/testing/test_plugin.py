@@ -1,4 +1,4 @@
-"""The plugin from a user's point of view: projects of their own, run by a pytest of their own."""
+"""The plugin from a user's point of view: separate projects, each run by its own pytest."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_package_is_not_imported_before_a_fixture_is_used(project: pytest.Py
             assert "botocore" not in sys.modules
         """
     )
-    # Other plugins may import what they like: only ours is judged.
+    # Other plugins may import anything: only ours is checked.
     done = project.runpytest_subprocess("-p", "no:hypothesispytest", "-p", "no:xdist", "-p", "no:timeout")
     done.assert_outcomes(passed=2)
 

@@ -1,4 +1,4 @@
-"""The same tests on another database: tables of their own there, and nobody else's touched."""
+"""The same tests on another database: each has its own tables there, and touches no others."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_awaited(solotable_async_db):
 
     asyncio.run(work())
 
-def test_told(solotable_db, solotable_clock):
+def test_controlled(solotable_db, solotable_clock):
     assert solotable_db(shop).put(Order(order_id="1")).placed == solotable_clock.now
 
 def test_served(solotable_endpoint):
@@ -65,7 +65,7 @@ def test_failing(solotable_db):
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[str, RecordingEngine]]:
-    """A server that has a table Shop with an order of somebody else."""
+    """A server that has a table Shop with an order of another user."""
     for name, value in DUMMY_VARIABLES.items():
         monkeypatch.setenv(name, value)
     with sqlite.open(":memory:") as bare:

@@ -147,7 +147,7 @@ class Evil:
         if act.then is not None:
             act.then(request)
         if act.too_late:
-            # A client that goes on instead, with its next request, gets the reply to the one before.
+            # A client that continues instead, with its next request, gets the reply to the one before.
             connection.recv(1)
         if act.drip_seconds:
             for byte in act.reply:

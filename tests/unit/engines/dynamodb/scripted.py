@@ -1,4 +1,4 @@
-"""A server that answers as it is told: with bytes, with silence, or by hanging up."""
+"""A server that follows a script: it answers with bytes, with silence, or closes."""
 
 from __future__ import annotations
 

@@ -127,7 +127,7 @@ def test_streams_have_their_own_way() -> None:
         assert b"DynamoDBStreams_20120810.ListStreams" in server.requests[0]
 
 
-def test_credentials_that_take_their_time_hold_up_nobody(
+def test_slow_credentials_do_not_block_other_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     script = tmp_path / "credentials.sh"

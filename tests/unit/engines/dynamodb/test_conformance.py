@@ -1,4 +1,4 @@
-"""The conformance cases, each sent as a record that was rendered anew: on our server, and on DynamoDB
+"""The conformance cases, each sent as a record that was encoded again: on our server, and on DynamoDB
 Local when that is asked for.
 
 Left out are the topics whose refusals name parameters that records do not keep (the legacy ones) or
@@ -40,9 +40,9 @@ def test_records_reach_our_server(target: InProcess, topic: str) -> None:
 
 @every_topic
 def test_records_reach_dynamodb_local(local: Server, topic: str) -> None:
-    judged = [(name, case) for name, case in TOPICS[topic] if not case.local]
+    checked = [(name, case) for name, case in TOPICS[topic] if not case.local]
     with dynamodb.open(endpoint_url=f"http://127.0.0.1:{local.port}") as engine:
-        assert local.outdated or differences(InProcess(engine), judged) == {}
+        assert local.outdated or differences(InProcess(engine), checked) == {}
 
 
 def differences(target: InProcess, cases: list[tuple[str, Case]]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""What goes wrong on the way, and whether a write may have been done all the same."""
+"""Errors of the transports, and whether a write may have been executed."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_a_server_that_says_nothing_is_given_up(fault_of: FaultOf) -> None:
 
 
 @pytest.mark.parametrize("request_", [READ, WRITE])
-def test_where_nobody_listens_nothing_was_sent(request_: Request[Any]) -> None:
+def test_without_a_listener_nothing_was_sent(request_: Request[Any]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     with (
@@ -118,7 +118,7 @@ def test_where_nobody_listens_nothing_was_sent(request_: Request[Any]) -> None:
     )
 
 
-def test_an_endpoint_of_the_environment_is_told_with_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_the_variable_of_an_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", url)
@@ -160,7 +160,7 @@ def test_a_page_of_a_proxy_is_a_refusal_that_passes(body: bytes, fault_of: Fault
     assert fault.message in ("Bad Gateway", "")
 
 
-def test_a_missing_region_is_told_with_the_places_looked_in() -> None:
+def test_the_error_for_a_missing_region_names_its_sources() -> None:
     with pytest.raises(NotConfigured) as raised:
         dynamodb.open()
     assert str(raised.value) == (
@@ -169,7 +169,7 @@ def test_a_missing_region_is_told_with_the_places_looked_in() -> None:
     )
 
 
-def test_a_missing_region_is_told_with_the_profile_that_was_used(
+def test_the_error_for_a_missing_region_names_the_profile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "config").write_text("[profile dev]\noutput = json\n")
@@ -179,13 +179,13 @@ def test_a_missing_region_is_told_with_the_profile_that_was_used(
         dynamodb.open()
 
 
-def test_missing_credentials_are_told_with_the_places_looked_in() -> None:
+def test_the_error_for_missing_credentials_names_their_sources() -> None:
     # Nothing is sent without a signature, so no network is needed.
     with dynamodb.open(region="eu-west-1") as engine, pytest.raises(NotConfigured, match="AWS_ACCESS_KEY_ID"):
         engine.handle(READ)
 
 
-def test_a_profile_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_names_a_missing_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "config").write_text("[default]\nregion = eu-west-1\n")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
     with pytest.raises(NotConfigured, match="elsewhere"):

@@ -117,9 +117,7 @@ def test_a_read_is_sent_again_once_and_no_more(kinds: Kinds) -> None:
 
 
 @pytest.mark.parametrize("request_", [READ, WRITE])
-def test_a_connection_that_was_closed_meanwhile_is_replaced(
-    request_: Request[Any], alone_at: OpenedAt
-) -> None:
+def test_a_connection_that_the_server_closed_is_replaced(request_: Request[Any], alone_at: OpenedAt) -> None:
     with evil() as server:
         engine = alone_at(server.url)
         for calls in range(1, 5):
@@ -131,7 +129,7 @@ def test_a_connection_that_was_closed_meanwhile_is_replaced(
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock that the age of idle connections is told by."""
+    """The clock for the age of idle connections."""
     clock = Clock()
     monkeypatch.setattr(pool, "time", SimpleNamespace(monotonic=clock))
     return clock
@@ -212,7 +210,7 @@ def test_what_is_no_whole_answer_leaves_a_write_unknown(act: Act, kinds: Kinds) 
         Act(reply=b"HTTP/1.1 200 OK\r\n\r\n" + BODY, hangs_up=True),
         Act(reply=b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\n\r\n" % len(BODY) + BODY, hangs_up=True),
         Act(reply=reply(), drip_seconds=0.001),
-        Act(reply=reply() + b"and more that nobody has asked for"),
+        Act(reply=reply() + b"and more than was requested"),
     ],
     ids=lambda act: (act.reply[:24] + b".." + act.reply[-8:]).decode("latin-1"),
 )
@@ -299,7 +297,7 @@ def test_a_server_that_stops_reading_leaves_a_write_unknown(alone_at: OpenedAt) 
         assert server.connections == 1
 
 
-def test_where_nobody_listens_nothing_was_sent(kinds: Kinds) -> None:
+def test_without_a_listener_nothing_was_sent(kinds: Kinds) -> None:
     with evil() as server:
         pass
     assert kinds(server, READ, WRITE) == [TransportError, TransportError]
@@ -328,7 +326,7 @@ def test_whatever_happens_no_write_is_there_twice(alone_at: OpenedAt) -> None:
     )
     assert max(arrived.values()) == 1
     assert set(outcomes.values()) == {FINE, OutcomeUnknown}
-    # A connection may have been closed as a write was sent on it: whether it was read nobody knows.
+    # A connection may have been closed as a write was sent on it: whether it was read is unknown.
     assert {outcomes[name] for name in set(outcomes) - set(arrived)} <= {OutcomeUnknown}
 
 

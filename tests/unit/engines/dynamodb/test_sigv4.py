@@ -78,7 +78,7 @@ def test_a_server_takes_them_on_every_day() -> None:
 
 
 @pytest.mark.parametrize("bad", ["", " a", "a\n", "a\r\nX: y", "é", "a\x00"])
-def test_keys_that_cannot_be_headers_are_told_apart(bad: str) -> None:
+def test_keys_that_cannot_be_headers_are_recognized(bad: str) -> None:
     assert AccessKey(id="AKID", secret="s", token="t").is_sendable
     assert not AccessKey(id=bad, secret="s").is_sendable
     assert not AccessKey(id="AKID", secret="s", token=bad or "\t").is_sendable

@@ -1,4 +1,4 @@
-"""Encrypted connections: whom they trust, and what is told when they do not."""
+"""TLS connections: which certificates they trust, and the errors for others."""
 
 from __future__ import annotations
 
@@ -87,12 +87,12 @@ def test_an_authority_may_be_named(
 
 
 @pytest.mark.parametrize("address", ["127.0.0.1", "127.0.0.2"])
-def test_a_certificate_that_is_not_trusted_is_told(
+def test_an_untrusted_certificate_raises(
     address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened_at: Callable[..., Engine]
 ) -> None:
     place = certificate(tmp_path, address)
     if address != "127.0.0.1":
-        # Trusted, but of somebody else.
+        # Trusted, but for another host.
         monkeypatch.setenv("AWS_CA_BUNDLE", str(place))
     with evil(tls=serving(place)) as server:
         engine = opened_at(server.url)
@@ -116,7 +116,7 @@ def test_a_server_that_does_not_encrypt_was_sent_nothing(opened_at: Callable[...
 
 
 @pytest.mark.parametrize("content", [None, "no certificate"])
-def test_authorities_that_cannot_be_read_are_told(
+def test_a_ca_bundle_that_cannot_be_read_raises(
     content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "bundle.pem"

@@ -83,7 +83,7 @@ def test_the_body_is_exactly_what_was_rendered() -> None:
     put = PutItem(table="Things", item=KEY)
     with scripted(answer({})) as server, dynamodb.open(endpoint_url=server.url) as engine:
         engine.handle(TransactWriteItems(actions=(put,)))
-        # botocore would have added a token of its own, and so hidden that there was none.
+        # botocore would have added its own token, which would hide a missing one.
         assert server.requests == [
             b'{"TransactItems":[{"Put":{"TableName":"Things","Item":{"pk":{"S":"a"}}}}]}'
         ]
@@ -154,7 +154,7 @@ def test_a_client_and_settings_for_one_exclude_each_other(url: str) -> None:
     client.close()
 
 
-def test_without_botocore_the_way_to_install_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_botocore_the_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "botocore", None)
     with pytest.raises(ImportError, match=r"pip install 'solotable\[aws\]'"):
         dynamodb.open(endpoint_url="http://127.0.0.1:1")
