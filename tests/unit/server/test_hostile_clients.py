@@ -493,6 +493,7 @@ def test_a_long_pipe_takes_turns_with_the_others(server: Running) -> None:
         def waits() -> bool:
             return any(each._pipeline for each in tuple(server.server.connections))
 
+        overtook = False
         for _ in range(TRIES):
             client.send(scan * 500)
             wait_until(lambda: waits() or not client.silent())

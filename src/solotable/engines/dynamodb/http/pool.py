@@ -104,7 +104,7 @@ class ConnectionPool(Generic[ConnectionT]):
                 self._idle.pop().close()
 
 
-class Connection:
+class BlockingConnection:
     """One blocking connection, used by one thread at a time."""
 
     __slots__ = ("_seconds", "socket", "used_at")
@@ -160,7 +160,7 @@ class BlockingPool:
     def __init__(self, address: Address, settings: HttpSettings) -> None:
         self.address = address
         self.settings = settings
-        self._idle: ConnectionPool[Connection] = ConnectionPool(settings)
+        self._idle: ConnectionPool[BlockingConnection] = ConnectionPool(settings)
 
     def exchange(self, request: bytes, *, new_connection: bool = False) -> HttpResponse:
         """Send a request on an idle connection, or on a new one."""
@@ -170,13 +170,13 @@ class BlockingPool:
             with contextlib.suppress(RequestNotSent):
                 return self._use(connection, request)
         self._idle.check_open()
-        return self._use(Connection(self.address, self.settings), request)
+        return self._use(BlockingConnection(self.address, self.settings), request)
 
     def close(self) -> None:
         """Close the connections; a connection in use closes after its response."""
         self._idle.close()
 
-    def _use(self, connection: Connection, request: bytes) -> HttpResponse:
+    def _use(self, connection: BlockingConnection, request: bytes) -> HttpResponse:
         response: HttpResponse | None = None
         try:
             response = connection.exchange(request, self.settings)
