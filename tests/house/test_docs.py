@@ -20,7 +20,10 @@ from .checkout import PACKAGE, ROOT, files, name
 
 DOCS = ROOT / "docs"
 GUIDES = [ROOT / "README.md", *sorted((DOCS / "guide").glob("*.md"))]
-PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", *sorted(DOCS.rglob("*.md"))]
+PAGES = [
+    *(ROOT / page for page in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted(DOCS.rglob("*.md")),
+]
 ERRORS = DOCS / "reference" / "errors.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 #: A file of this project in backticks: `test_kill.py`, `server/run.py`. `models.py` is the reader's.
