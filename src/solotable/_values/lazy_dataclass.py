@@ -64,7 +64,6 @@ def _build(cls: type[Any], *, kw_only: bool) -> type[Any]:
         "__setstate__": _set_state,
         "__signature__": _Signature(),
     }
-    namespace.setdefault("__repr__", _repr)
     metaclass: Any = type(cls)
     made: type[Any] = metaclass(cls.__name__, cls.__bases__, namespace)
     made.__qualname__ = cls.__qualname__
@@ -146,6 +145,12 @@ def _hash_source(cls: type[Any]) -> _Source:
     return f"def __hash__(self):\n return hash(({''.join(f'self.{each}, ' for each in hashed)}))", {}
 
 
+def _repr_source(cls: type[Any]) -> _Source:
+    shown = ", ".join(f"{each.name}={{self.{each.name}!r}}" for each in _fields_of(cls) if each.repr)
+    text = f'@_recursive_repr\ndef __repr__(self):\n return f"{{self.__class__.__qualname__}}({shown})"'
+    return text, {"_recursive_repr": recursive_repr()}
+
+
 def _fields_of(cls: type[Any]) -> list[dataclasses.Field[Any]]:
     return list(getattr(cls, _FIELDS).values())
 
@@ -162,14 +167,6 @@ class _Signature:
         init.__annotations__ = {each.name: each.type for each in _fields_of(owner) if each.init}
         whole = inspect.signature(init)
         return whole.replace(parameters=list(whole.parameters.values())[1:])
-
-
-@recursive_repr()
-def _repr(self: Any) -> str:
-    shown = (
-        f"{each.name}={getattr(self, each.name)!r}" for each in getattr(self, _FIELDS).values() if each.repr
-    )
-    return f"{type(self).__qualname__}({', '.join(shown)})"
 
 
 def _set(self: Any, name: str, value: Any) -> None:
@@ -197,4 +194,9 @@ def _set_state(self: Any, state: list[Any]) -> None:
         object.__setattr__(self, name, value)
 
 
-_SOURCES = {"__init__": _init_source, "__eq__": _eq_source, "__hash__": _hash_source}
+_SOURCES = {
+    "__init__": _init_source,
+    "__eq__": _eq_source,
+    "__hash__": _hash_source,
+    "__repr__": _repr_source,
+}
