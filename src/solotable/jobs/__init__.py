@@ -1,1 +1,1 @@
-"""Jobs: long work over a table, with progress, checkpoints in the table itself, and resuming after a kill."""
+"""Long jobs over a table, with progress and checkpoints, so that a killed job can resume."""

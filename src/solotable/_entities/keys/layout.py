@@ -1,4 +1,4 @@
-"""Layouts of partition and sort keys: a template in one string attribute, or the entity's own attributes.
+"""Key layouts: a template in one string attribute, or the entity's own attributes.
 
 A layout encodes values to key attributes, and arguments to key conditions.
 """

@@ -1,4 +1,4 @@
-"""How far a job over a whole table has come, kept in the table itself: a mark for each part of its scan.
+"""Checkpoints of jobs that scan a table, stored in the table: one for each segment.
 
 A mark is bound to what the job is for; one of another goal is not gone on from. Losing a mark costs
 time and nothing else, because what such jobs do twice they do once.

@@ -1,4 +1,4 @@
-"""Events in the transaction of their cause, and the audit trail that they become. Nothing is sent on here.
+"""Outbox events in the transaction of their write, and the audit trail. Delivers nothing.
 
 An event's id is fixed when it is written: a hash of the table, the key, the version and the verb, and
 of the moment and a nonce, because a key that is created again restarts its versions. Values are kept

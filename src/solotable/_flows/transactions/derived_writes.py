@@ -1,4 +1,4 @@
-"""What is written along with an entity: the facts of its traits, in the same transaction as their cause."""
+"""Derived writes: what traits write in the transaction of an entity's write."""
 
 from __future__ import annotations
 
