@@ -100,8 +100,15 @@ class TTLCache(Generic[KeyT, ValueT]):
     def get(self, key: KeyT, default: DefaultT) -> ValueT | DefaultT: ...
     def get(self, key: KeyT, default: Any = None) -> Any:
         """Return the fresh value of a key, or the default."""
-        entry = self._fresh(key)
-        return default if entry is None else entry.value
+        now = self._clock()
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is None or entry.expires <= now:
+                self._misses += 1
+                return default
+            self._hits += 1
+            self._entries.move_to_end(key)
+        return entry.value
 
     def expires(self, key: KeyT) -> float | None:
         """Return until when the value of a key is fresh by the cache's clock, None without a fresh value."""
@@ -187,17 +194,6 @@ class TTLCache(Generic[KeyT, ValueT]):
             self._groups.clear()
             self._loads.clear()
             self._tasks.clear()
-
-    def _fresh(self, key: KeyT) -> _Entry[ValueT] | None:
-        now = self._clock()
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None or entry.expires <= now:
-                self._misses += 1
-                return None
-            self._hits += 1
-            self._entries.move_to_end(key)
-            return entry
 
     def _run(self, key: KeyT, load: _Load, loader: Callable[[], ValueT]) -> ValueT:
         try:

@@ -415,7 +415,7 @@ def test_amounts_that_are_none_are_refused_in_one_sentence(
     ours = known(place, mode)
     with pytest.raises(DataError, match=words):
         take(ours, rpm=amount)
-    with pytest.raises(DataError, match="no limit 'nope' here; there are: rpm, tpm"):
+    with pytest.raises(DataError, match="Limit 'nope' does not exist here; there are: rpm, tpm"):
         take(ours, nope=1)
     assert place.sent() == []
 

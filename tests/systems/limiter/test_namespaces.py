@@ -71,7 +71,7 @@ def test_a_namespace_has_a_name_and_an_opaque_id(place: Place, drive: Drive) -> 
     assert drive(registry.name_of(place.base, "nobody")) is None
     with pytest.raises(AlreadyExists, match="'prod' already exists; choose another name"):
         drive(registry.register(place.base, "prod"))
-    with pytest.raises(NotFound, match="no namespace 'dev'; register it first"):
+    with pytest.raises(NotFound, match="Namespace 'dev' does not exist; register it first"):
         drive(registry.show(place.base, "dev"))
     scope = drive(registry.enter(place.base, "prod"))
     assert scope.tenant == made.id

@@ -130,7 +130,7 @@ def test_metadata_and_names_have_a_size_and_are_json(place: Place, drive: Drive)
 
 def test_a_parent_is_there_and_has_no_parent_itself(place: Place, drive: Drive) -> None:
     scope = place.scope
-    with pytest.raises(NotFound, match="no entity 'acct' to be the parent; create it first"):
+    with pytest.raises(NotFound, match="parent 'acct' does not exist; create it first"):
         drive(create_entity(scope, "key-1", parent="acct"))
     assert place.raw() == []
     drive(create_entity(scope, "acct"))
@@ -208,7 +208,7 @@ def test_a_parent_that_goes_in_between_gets_no_child(place: Place) -> None:
     beside = place.beside()
     gone = delete_entity(place.scope, "acct")
     place.watched.slip_in(TransactWriteItems, lambda: run(gone, beside.engine))
-    with pytest.raises(NotFound, match="to be the parent"):
+    with pytest.raises(NotFound, match="The parent 'acct' does not exist"):
         place.run(create_entity(place.scope, "late", parent="acct"))
     assert place.raw("LimitedEntity") == place.raw("Family") == []
 

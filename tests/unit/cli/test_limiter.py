@@ -35,7 +35,7 @@ def done(lim: Run, *arguments: str) -> str:
 def test_a_read_makes_no_file_and_a_write_does(lim: Run, tmp_path: Path) -> None:
     ran = lim("entity", "list")
     assert (ran.code, ran.out) == (3, "")
-    assert ran.err.startswith("Error: There is no file l.db. A command that writes creates it")
+    assert ran.err.startswith("Error: l.db does not exist. A command that writes creates it")
     assert not (tmp_path / "l.db").exists()
     done(lim, "system", "set-defaults", "rpm=100/minute")
     assert lim("system", "get-defaults", "--json").json == {

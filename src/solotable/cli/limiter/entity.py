@@ -76,7 +76,7 @@ def show(table: LimiterTable, entity_id: str, resource: str | None, as_json: boo
     found = table.limiter.get_entity(entity_id)
     own = table.limiter.limited_resources(entity=entity_id)
     if found is None and not own:
-        raise NotFoundError(f"There is no entity {entity_id!r}, and no limits are set for it.")
+        raise NotFoundError(f"Entity {entity_id!r} does not exist, and no limits are set for it.")
     facts = {"entity_id": entity_id} if found is None else _row(found)
     rows = _effective(table.limiter, entity_id, own, resource)
     if as_json:
@@ -207,7 +207,7 @@ def print_deleted(before: StoredLimits | None, level: str) -> None:
 
 def _require(table: LimiterTable, entity_id: str) -> None:
     if table.limiter.get_entity(entity_id) is None:
-        raise NotFoundError(f"There is no entity {entity_id!r}.")
+        raise NotFoundError(f"Entity {entity_id!r} does not exist.")
 
 
 def _effective(limiter: Limiter, entity_id: str, own: Any, resource: str | None) -> list[dict[str, Any]]:

@@ -107,7 +107,7 @@ def read(file: Path) -> Manifest:
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise click.BadParameter(f"There is no file {file}.", param_hint="FILE") from None
+        raise click.BadParameter(f"{file} does not exist.", param_hint="FILE") from None
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise click.BadParameter(f"Cannot read {file}: {reason}.", param_hint="FILE") from None

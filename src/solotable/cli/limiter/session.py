@@ -68,7 +68,7 @@ class LimiterTable:
 
         if not self._create and not file_exists(self.url):
             raise NotFoundError(
-                f"There is no file {self.url.path}. A command that writes creates it, for instance: "
+                f"{self.url.path} does not exist. A command that writes creates it, for instance: "
                 f"solotable limiter system set-defaults rpm=100/minute -d {self.url.text}"
             )
         return connect(self.url.text, limiter)
@@ -271,7 +271,7 @@ yes_option = click.option("-y", "--yes", is_flag=True, help="Skip the confirmati
 
 
 def confirm(question: str, *, yes: bool) -> bool:
-    """Ask on standard error; note it if the answer is no."""
+    """Ask on standard error; note a negative answer."""
     if yes:
         return True
     try:

@@ -45,7 +45,8 @@ class AcquireRequest:
     on_unavailable: OnUnavailable | None = None
 
     def __post_init__(self) -> None:
-        check_on_unavailable(self.on_unavailable)
+        if self.on_unavailable is not None:
+            check_on_unavailable(self.on_unavailable)
 
     def digest(self) -> str:
         """Return the same text for the same request."""
@@ -108,9 +109,9 @@ class LeaseState:
             raise LeaseExpired
         if not self._grants:
             return
-        limits = self._grants[0].taken[0].charge.rules.limits
+        known = self._grants[0].taken[0].charge.rules.token_buckets
         pending = dict(self._pending)
-        for name, amount in amounts_by_limit(limits, amounts, signed=True).items():
+        for name, amount in amounts_by_limit(known, amounts, signed=True).items():
             taken = self._consumed.get(name, 0) + pending.get(name, 0)
             if taken + sign * amount < 0:
                 raise DataError(

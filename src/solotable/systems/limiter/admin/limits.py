@@ -5,7 +5,7 @@ All numbers are whole: those of a limit, and an amount is in thousandths of a to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from decimal import Context, Decimal, Inexact
 from typing import Any, Self
@@ -165,13 +165,12 @@ def in_tokens(amount: int) -> int | float:
 
 
 def amounts_by_limit(
-    limits: Limits, consume: Mapping[str, Amount], *, signed: bool = False
+    known: Collection[str], consume: Mapping[str, Amount], *, signed: bool = False
 ) -> dict[str, int]:
-    """Return what a call takes from each limit that it names, in thousandths and without zeros."""
-    known = {limit.name for limit in limits}
+    """Return what a call takes from each known limit that it names, in thousandths and without zeros."""
     unknown = next((name for name in consume if name not in known), None)
     if unknown is not None:
-        raise DataError(f"There is no limit {unknown!r} here; there are: {', '.join(sorted(known))}.")
+        raise DataError(f"Limit {unknown!r} does not exist here; there are: {', '.join(sorted(known))}.")
     found = {name: milli(amount, f"The amount of {name!r}") for name, amount in consume.items()}
     if not signed:
         negative = next((name for name, amount in found.items() if amount < 0), None)

@@ -126,7 +126,7 @@ def show(scope: Scope, name: str) -> Flow[Namespace]:
     """Return a namespace, deleted or not, or raise NotFound."""
     found = yield from get(scope, Namespace, name=namespace_name(name), consistent=True)
     if found is None:
-        raise NotFound(f"There is no namespace {name!r}; register it first.")
+        raise NotFound(f"Namespace {name!r} does not exist; register it first.")
     return found
 
 

@@ -221,7 +221,7 @@ def _empty(scope: Scope, owner: str, resource: str) -> Flow[StoredLimits | None]
 
 def _parent_error(parent: str, found: LimitedEntity | None) -> SolotableError:
     if found is None:
-        return NotFound(f"There is no entity {parent!r} to be the parent; create it first.")
+        return NotFound(f"The parent {parent!r} does not exist; create it first.")
     if found.parent_id is None:
         # It was created or deleted between the write and the read.
         return conflict(f"Entity {parent!r} has just changed; try again.")

@@ -126,7 +126,7 @@ def _find_targets(
     if rules is None:
         raise NoLimits(entity, resource)
     cache = context.writer.cache
-    amounts = amounts_by_limit(rules.limits, consume)
+    amounts = amounts_by_limit(rules.token_buckets, consume)
     charge = Charge(rules, amounts, final=final or given is not None)
     found = [Target(cache.bucket(entity, resource), charge)]
     if effective.cascade and effective.parent is not None:

@@ -24,20 +24,23 @@ class FlatUpdate(ItemUpdate):
 
     def set(self, name: str, value: str | int) -> Self:
         """Set an attribute to a value."""
-        return super().set(name, _scalar(value))
+        if type(value) is not int and type(value) is not str:
+            raise _not_flat(value)
+        # By name: `super()` takes longer, and an acquire sets eight attributes.
+        return ItemUpdate.set(self, name, value)
 
     def set_if_missing(self, name: str, value: str | int) -> Self:
         """Set an attribute unless the item has it: for what an item is, not for what changes."""
-        return super().set_if_missing(name, _scalar(value))
+        if type(value) is not int and type(value) is not str:
+            raise _not_flat(value)
+        return ItemUpdate.set_if_missing(self, name, value)
 
     def add(self, name: str, value: int) -> Self:
         """Add to a number, which starts at 0."""
-        return super().add(name, _scalar(value))
+        if type(value) is not int:
+            raise _not_flat(value)
+        return ItemUpdate.add(self, name, value)
 
 
-def _scalar(value: str | int) -> str | int:
-    if type(value) is not int and type(value) is not str:
-        raise DeclarationError(
-            f"A flat item has strings and whole numbers; {type(value).__name__} is neither."
-        )
-    return value
+def _not_flat(value: object) -> DeclarationError:
+    return DeclarationError(f"A flat item has strings and whole numbers; {type(value).__name__} is neither.")

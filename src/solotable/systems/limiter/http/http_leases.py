@@ -153,8 +153,8 @@ class HttpLeases:
         def change(found: StoredLease) -> dict[str, Any] | None:
             if found.ended is not None:
                 raise LeaseExpired
-            limits = rules_from(found.places[0].rules, 0).limits
-            given = dict.fromkeys(consumed, 0) | amounts_by_limit(limits, consumed)
+            known = rules_from(found.places[0].rules, 0).token_buckets
+            given = dict.fromkeys(consumed, 0) | amounts_by_limit(known, consumed)
             after = {**found.consumed, **given}
             return None if after == found.consumed else {"consumed": after}
 
@@ -238,7 +238,7 @@ class HttpLeases:
 
 
 def _not_found(lease_id: str) -> NotFound:
-    return NotFound(f"There is no lease {lease_id!r}; it may have expired, so acquire another.")
+    return NotFound(f"Lease {lease_id!r} does not exist; it may have expired, so acquire another.")
 
 
 def _repeat(existing: StoredLease, request: AcquireRequest) -> AcquiredLease:

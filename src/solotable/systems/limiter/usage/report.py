@@ -1,7 +1,7 @@
 """Report usage: pages of rows, and their totals. Windows are whole.
 
 A row is in a range if its window begins in it: at `since` or later, and before `until`. A `since` within a
-window includes that window from its start, an `until` within one to its end; None is no bound.
+window includes that window from its start, an `until` within one to its end; None does not bound it.
 """
 
 from __future__ import annotations

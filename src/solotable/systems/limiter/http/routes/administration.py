@@ -45,7 +45,7 @@ async def get_entity(entity: EntityPath, limiter: LimiterDep) -> EntityOut:
     """Return an entity that was created."""
     found = await limiter.get_entity(entity)
     if found is None:
-        raise HTTPException(404, "There is no such entity.")
+        raise HTTPException(404, "The entity does not exist.")
     return EntityOut.model_validate(found)
 
 
