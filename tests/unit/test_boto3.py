@@ -435,6 +435,8 @@ class TestRouted:
     ) -> None:
         seen: list[str] = []
         with monkeypatch.context() as patches:
+            # Undone last, so that neither wrapper outlives the test.
+            patches.setattr(URLLib3Session, "send", URLLib3Session.send)
             with routed(engine):
                 ours = URLLib3Session.send
 

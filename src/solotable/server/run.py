@@ -17,9 +17,8 @@ import sys
 import threading
 import time
 from base64 import b32encode
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from email.utils import formatdate
 from itertools import count
 from os import urandom
@@ -37,6 +36,7 @@ from .http.request import HttpRequest
 from .open_files import open_file_limit, raise_open_file_limit
 from .request_log import RequestRecord, access_key_id, operation_name
 from .scheduler import GroupingEngine, Scheduler
+from .settings import Settings
 from .time_slices import GatedLoop, SwitchInterval
 
 _LOG = logging.getLogger(__name__)
@@ -54,35 +54,6 @@ class ServedEngine(GroupingEngine, Protocol):
 
 class PortTaken(SolotableError):
     """Another process listens on the port."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """Address, access rules, limits and timeouts of a server."""
-
-    host: str = "127.0.0.1"
-    #: 0 picks a free port.
-    port: int = 8000
-    #: Access key ids and their secrets; None accepts requests with any signature or none.
-    keys: Mapping[str, str] | None = field(default=None, repr=False)
-    #: Host names that a server without keys accepts besides loopback names and addresses; "*": all.
-    allowed_hosts: tuple[str, ...] = ()
-    #: The origin whose pages may call from a browser, or "*" for all; None allows no origin.
-    cors_origin: str | None = None
-    #: A request must be complete within this time of its first byte.
-    request_seconds: float = 30.0
-    #: The server closes a connection without requests after this time.
-    idle_seconds: float = 120.0
-    #: The limit on open connections; the system's limit on open files may lower it.
-    connections: int = 4096
-    #: The memory that the bodies of all requests may take together.
-    body_budget_bytes: int = 256 * 1024 * 1024
-    #: The interval between sweeps of expired items; 0 disables them.
-    sweep_seconds: float = 60.0
-    #: How long a shutdown waits for pending requests.
-    grace_seconds: float = 10.0
-    #: Called on the event loop with each answered request; None costs nothing.
-    log: Callable[[RequestRecord], None] | None = None
 
 
 class Server:

@@ -1,1 +1,1 @@
-"""Whole applications on the store: each is entities, services and routes of its own."""
+"""Applications on the store, each with its entities, services and routes."""

@@ -13,7 +13,7 @@ from solotable.errors import CursorRejected, DataError
 from solotable.jobs.deliver import deliver
 from solotable.systems.limiter.admin.audit import RETENTION, AuditRecord, archive, audit, audit_sink
 from solotable.systems.limiter.admin.limits import Limit
-from solotable.systems.limiter.admin.settings import create_entity, delete_entity, delete_limits, set_limits
+from solotable.systems.limiter.admin.registry import create_entity, delete_entity, delete_limits, set_limits
 
 from .conftest import Drive
 from .ground import Place

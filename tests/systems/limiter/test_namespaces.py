@@ -20,7 +20,7 @@ from solotable.jobs.deliver import deliver
 from solotable.systems.limiter.admin import namespaces as registry
 from solotable.systems.limiter.admin.audit import audit, audit_sink, registry_audit
 from solotable.systems.limiter.admin.limits import Limit
-from solotable.systems.limiter.admin.settings import create_entity, get_entity, set_limits
+from solotable.systems.limiter.admin.registry import create_entity, get_entity, set_limits
 
 from .conftest import Drive
 from .ground import Place

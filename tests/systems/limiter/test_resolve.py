@@ -10,6 +10,7 @@ import pytest
 from solotable._protocol.requests import BatchGetItem
 from solotable._store.runner import run
 from solotable.systems.limiter.admin.limits import Limit
+from solotable.systems.limiter.admin.registry import create_entity, delete_limits, set_limits
 from solotable.systems.limiter.admin.resolve import (
     EffectiveLimits,
     LimitsCache,
@@ -17,7 +18,6 @@ from solotable.systems.limiter.admin.resolve import (
     effective_limits,
     resolve,
 )
-from solotable.systems.limiter.admin.settings import create_entity, delete_limits, set_limits
 from tests.store.opening import START, Clock
 
 from .conftest import Drive

@@ -16,8 +16,8 @@ from solotable._values.lazy_dataclass import dataclass
 from solotable._values.limits import LONGEST_SORT_KEY
 from solotable.errors import DataError, DeclarationError
 
+from .choose_codec import choose_codec
 from .codecs import PartCodec
-from .key_codecs import choose_codec
 from .time_buckets import SIZES, bucket_codec
 
 _SLOT = re.compile(r"\{([^{}]*)\}")

@@ -12,8 +12,8 @@ from typing import Any, ClassVar, Literal
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DeclarationError
 
+from .choose_codec import unwrap
 from .codecs import PartCodec
-from .key_codecs import unwrap
 
 Size = Literal["hour", "day", "month"]
 Source = Literal["datetime", "date", "ULID"]

@@ -1,4 +1,4 @@
-"""`solotable limiter`: entities, limits, usage, the audit trail and namespaces of a rate limiter's table.
+"""`solotable limiter`: entities, limits, usage, audit trail and namespaces of a rate limiter.
 
 A command parses, calls and prints; `solotable.systems.limiter` does the work and is imported when a command
 runs.

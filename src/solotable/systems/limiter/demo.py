@@ -1,4 +1,4 @@
-"""`python -m solotable.systems.limiter.demo`: an organisation with two users, and the API on 127.0.0.1:8081.
+"""`python -m solotable.systems.limiter.demo`: two users, and the API on 127.0.0.1:8081.
 
 Each start creates new credentials and prints them. The data is in a temporary folder that is deleted with the
 process, unless `--folder` names another. `--seed-only` creates the data, describes it and ends.

@@ -15,11 +15,11 @@ from solotable.errors import SolotableError
 from solotable.flow import Flow, Scope, arun, engine_of, run, scope_of
 
 from .admin import audit as audit_trail
-from .admin import resolve, settings
+from .admin import registry, resolve
 from .admin.entities import OnUnavailable
 from .admin.limits import Amount, Limit
-from .core import LimiterCore, LimiterOptions
 from .lease import AcquireRequest, AsyncLease, Lease
+from .operations import LimiterCore, LimiterOptions
 from .table import limiter
 from .usage import report
 
@@ -114,7 +114,7 @@ class Limiter(LimiterCore):
 
         def read() -> None:
             with contextlib.suppress(SolotableError, OSError):
-                run(settings.get_limits(self._scope), self._engine)
+                run(registry.get_limits(self._scope), self._engine)
                 responded.set()
 
         threading.Thread(target=read, daemon=True).start()
@@ -125,14 +125,14 @@ class Limiter(LimiterCore):
     statuses = _blocking(LimiterCore._statuses)
     create_entity = _blocking(LimiterCore._create_entity)
     delete_entity = _blocking(LimiterCore._delete_entity)
-    get_entity = _blocking(_of_scope(settings.get_entity))
-    children = _blocking(_of_scope(settings.children))
-    entities = _blocking(_of_scope(settings.entities))
+    get_entity = _blocking(_of_scope(registry.get_entity))
+    children = _blocking(_of_scope(registry.children))
+    entities = _blocking(_of_scope(registry.entities))
     set_limits = _blocking(LimiterCore._set_limits)
     delete_limits = _blocking(LimiterCore._delete_limits)
-    get_limits = _blocking(_of_scope(settings.get_limits))
-    stored_limits = _blocking(_of_scope(settings.stored_limits))
-    limited_resources = _blocking(_of_scope(settings.limited_resources))
+    get_limits = _blocking(_of_scope(registry.get_limits))
+    stored_limits = _blocking(_of_scope(registry.stored_limits))
+    limited_resources = _blocking(_of_scope(registry.limited_resources))
     effective_limits = _blocking(_of_scope(resolve.effective_limits))
     usage = _blocking(_of_scope(report.usage))
     usage_summary = _blocking(_of_scope(report.usage_summary))
@@ -180,7 +180,7 @@ class AsyncLimiter(LimiterCore):
     async def ping(self, timeout: float = 1.0) -> bool:  # noqa: ASYNC109 - the question is about time
         """Return whether the table responds in time; never raises."""
         try:
-            await asyncio.wait_for(arun(settings.get_limits(self._scope), self._engine), timeout)
+            await asyncio.wait_for(arun(registry.get_limits(self._scope), self._engine), timeout)
         except (SolotableError, TimeoutError, OSError):
             return False
         return True
@@ -190,14 +190,14 @@ class AsyncLimiter(LimiterCore):
     statuses = _awaited(LimiterCore._statuses)
     create_entity = _awaited(LimiterCore._create_entity)
     delete_entity = _awaited(LimiterCore._delete_entity)
-    get_entity = _awaited(_of_scope(settings.get_entity))
-    children = _awaited(_of_scope(settings.children))
-    entities = _awaited(_of_scope(settings.entities))
+    get_entity = _awaited(_of_scope(registry.get_entity))
+    children = _awaited(_of_scope(registry.children))
+    entities = _awaited(_of_scope(registry.entities))
     set_limits = _awaited(LimiterCore._set_limits)
     delete_limits = _awaited(LimiterCore._delete_limits)
-    get_limits = _awaited(_of_scope(settings.get_limits))
-    stored_limits = _awaited(_of_scope(settings.stored_limits))
-    limited_resources = _awaited(_of_scope(settings.limited_resources))
+    get_limits = _awaited(_of_scope(registry.get_limits))
+    stored_limits = _awaited(_of_scope(registry.stored_limits))
+    limited_resources = _awaited(_of_scope(registry.limited_resources))
     effective_limits = _awaited(_of_scope(resolve.effective_limits))
     usage = _awaited(_of_scope(report.usage))
     usage_summary = _awaited(_of_scope(report.usage_summary))

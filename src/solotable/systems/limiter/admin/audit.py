@@ -1,4 +1,4 @@
-"""The audit trail: who changed which entity, limits or namespace; 90 days in the table, longer as an archive.
+"""The audit trail of entities, limits and namespaces: 90 days in the table, longer as an archive.
 
 Writes record their events in their own transactions (`Outbox`). Delivery makes an audit record of each, with
 a key that depends on the event alone, so that an event that is delivered twice is recorded once. Changes of

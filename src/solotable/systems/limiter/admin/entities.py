@@ -1,4 +1,4 @@
-"""The limiter's entities besides buckets: limited entities, the counts of their children, stored limits.
+"""Models of limited entities, their child counts and stored limits; buckets are elsewhere.
 
 Every item is flat: metadata is one JSON string, and a stored item with a map or a list is rejected
 (S1.1-S1.3). The items that an acquire needs are small and have known keys, so that one BatchGetItem reads

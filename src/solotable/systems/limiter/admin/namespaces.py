@@ -42,7 +42,7 @@ from solotable.systems.limiter.table import limiter
 
 from .entities import RESERVED, FlatEntity
 from .names import entity_name
-from .settings import conflict
+from .registry import conflict
 
 Status = Literal["active", "deleted", "purging"]
 _PAGE_ITEMS = 1_000

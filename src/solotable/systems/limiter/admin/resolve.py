@@ -1,4 +1,4 @@
-"""Which limits apply: of entity and resource, else of the entity, else of the resource, else the system's.
+"""Resolve limits: of entity and resource, else the entity, else the resource, else the system.
 
 A level replaces the ones after it and never mixes with them. One BatchGetItem of at most five small items
 reads all that an acquire needs, and the result is cached, also that nothing is set. An entity that was never

@@ -1,4 +1,4 @@
-"""The limiter as an app: routes, the web layer around them, and the jobs for usage and the audit trail.
+"""The limiter as an app: routes, web layer, and the jobs for usage and the audit trail.
 
 The defaults of `create_app` are safe: without `auth` only `/health` is available.
 """
@@ -17,7 +17,7 @@ from solotable import AsyncDatabase, connect
 from solotable.errors import SolotableError
 from solotable.jobs.deliver import deliver
 from solotable.systems.limiter.admin.audit import audit_sink
-from solotable.systems.limiter.core import LimiterOptions
+from solotable.systems.limiter.operations import LimiterOptions
 from solotable.systems.limiter.table import limiter
 from solotable.systems.limiter.usage import aggregate
 from solotable.web import Auth, install, lifespan

@@ -1,4 +1,4 @@
-"""Leases that outlive a call: stored in the table, so that any process can adjust or end one, as over HTTP.
+"""Leases that outlive a call, stored in the table so that any process can adjust or end them.
 
 A lease is one small item: from which shards of which buckets how much was taken. It is charged when it is
 acquired, so a lease that is never ended has consumed what it asked for; its item expires after an hour.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from solotable._protocol.capacity import CapacityMeter, read_units
 from solotable._protocol.replies import SomeItem, TransactGot, TransactWrote
 from solotable._protocol.requests import GetItem, PutItem, TransactGetItems, TransactWriteItems, WriteAction
-from solotable._values.limits import LARGEST_TRANSACTION
+from solotable._values.limits import LARGEST_TRANSACTION, TOKEN_SECONDS
 from solotable.engines.sqlite.items.keys import check_key, check_not_empty, encode_key
 from solotable.engines.sqlite.items.storage import StoredItem, Writer, find, meter_write
 from solotable.engines.sqlite.tables.catalog import Table
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 ActionT = TypeVar("ActionT")
 
 #: How long a token makes its transaction idempotent.
-TOKEN_MICROS = 10 * 60 * 1_000_000
+TOKEN_MICROS = TOKEN_SECONDS * 1_000_000
 
 _TWICE = "Transaction request cannot include multiple operations on one item"
 _MISMATCH = "Transaction parameters do not match those of the transaction with the same token"

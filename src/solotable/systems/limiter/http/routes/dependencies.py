@@ -18,8 +18,8 @@ from solotable.cache import TTLCache
 from solotable.flow import arun, scope_of
 from solotable.systems.limiter.admin import names
 from solotable.systems.limiter.admin.namespaces import show
-from solotable.systems.limiter.core import LimiterOptions
 from solotable.systems.limiter.http.http_leases import HttpLeases
+from solotable.systems.limiter.operations import LimiterOptions
 from solotable.systems.limiter.rate_limiter import AsyncLimiter
 from solotable.web import CurrentPrincipal, TenantId, get_database, request_id
 

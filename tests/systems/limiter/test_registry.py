@@ -13,8 +13,7 @@ from solotable._store.runner import run
 from solotable.errors import AlreadyExists, ConditionFailed, CursorRejected, DataError, NotFound
 from solotable.systems.limiter.admin.entities import MOST_METADATA, Family, LimitedEntity, StoredLimits
 from solotable.systems.limiter.admin.limits import Limit
-from solotable.systems.limiter.admin.resolve import effective_limits, resolve
-from solotable.systems.limiter.admin.settings import (
+from solotable.systems.limiter.admin.registry import (
     children,
     create_entity,
     delete_entity,
@@ -26,6 +25,7 @@ from solotable.systems.limiter.admin.settings import (
     set_limits,
     stored_limits,
 )
+from solotable.systems.limiter.admin.resolve import effective_limits, resolve
 
 from .conftest import Drive
 from .ground import ANN, Place

@@ -11,7 +11,7 @@ from solotable.cache import CacheStats
 from solotable.errors import DataError
 from solotable.flow import Flow, Scope
 
-from .admin import settings
+from .admin import registry
 from .admin.entities import LimitedEntity, OnUnavailable, StoredLimits
 from .admin.limits import MICROSECONDS, Amount, Limit, limits_of
 from .admin.resolve import LimitsCache
@@ -139,7 +139,7 @@ class LimiterCore:
 
         A level replaces the next one whole. Only the system has `on_unavailable`.
         """
-        stored = yield from settings.set_limits(
+        stored = yield from registry.set_limits(
             self._scope, limits, entity=entity, resource=resource, on_unavailable=on_unavailable
         )
         yield from self._refresh(entity, resource)
@@ -149,7 +149,7 @@ class LimiterCore:
         self, *, entity: str | None = None, resource: str | None = None
     ) -> Flow[StoredLimits | None]:
         """Delete the limits of a level, and return them; the next level applies then."""
-        stored = yield from settings.delete_limits(self._scope, entity=entity, resource=resource)
+        stored = yield from registry.delete_limits(self._scope, entity=entity, resource=resource)
         yield from self._refresh(entity, resource)
         return stored
 
@@ -175,7 +175,7 @@ class LimiterCore:
         metadata: dict[str, Any] | None = None,
     ) -> Flow[LimitedEntity]:
         """Create an entity; only one with a parent, a name or metadata needs to be created."""
-        created = yield from settings.create_entity(
+        created = yield from registry.create_entity(
             self._scope, entity_id, name=name, parent=parent, cascade=cascade, metadata=metadata
         )
         self._context.cache.invalidate(entity_id)
@@ -183,6 +183,6 @@ class LimiterCore:
 
     def _delete_entity(self, entity_id: str) -> Flow[LimitedEntity]:
         """Delete an entity and its limits, and return it; raise ConditionFailed if it has children."""
-        deleted = yield from settings.delete_entity(self._scope, entity_id)
+        deleted = yield from registry.delete_entity(self._scope, entity_id)
         self._context.cache.invalidate(entity_id)
         return deleted

@@ -1,4 +1,4 @@
-"""Administer entities and their stored limits. Flows; no acquire uses them.
+"""Registry of entities and stored limits: create, change, list, delete. Flows; no acquire uses it.
 
 Every write records an event in its own transaction, with the actor. Conditions decide, never a read alone.
 An entity with children cannot be deleted. Its limits are deleted with it; its buckets expire.
