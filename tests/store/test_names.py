@@ -27,7 +27,7 @@ from solotable import (
     Version,
 )
 from solotable._connect import connect
-from solotable._protocol.requests import GetItem, Query, TransactWriteItems
+from solotable._protocol.requests import DeleteItem, GetItem, Query, Request, TransactWriteItems
 from solotable.errors import (
     AlreadyExists,
     ConditionFailed,
@@ -363,6 +363,29 @@ def test_an_orphaned_redirect_can_be_released(db: Store, opening: Opening) -> No
     assert names.resolve("/old", follow=True) is None
     names.release("/old")
     assert items(opening) == {}
+
+
+def test_a_release_that_is_outrun_by_a_rename_there_and_back(db: Store, opening: Opening) -> None:
+    names = db.names(Route)
+    db.create(Route(path="/a", node_id="n"))
+    names.rename("/a", to="/b", version=ANY)
+    beside = opening.beside(web).tenant("acme").names(Route)
+
+    def rename_away() -> None:
+        beside.rename("/b", to="/c", version=ANY)
+        opening.spy.before = rename_back
+
+    def rename_back(request: Request[Any]) -> None:
+        if isinstance(request, DeleteItem | TransactWriteItems):
+            opening.spy.before = None
+            beside.rename("/c", to="/b", version=ANY)
+
+    # The first read finds the redirect to /b, the second finds that /b has become a redirect.
+    opening.spy.once(GetItem, lambda: opening.spy.once(GetItem, rename_away))
+    with pytest.raises(ConditionFailed, match="another writer renamed it"):
+        names.release("/a")
+    assert items(opening) == {"/a": "-> /b", "/b": "= n", "/c": "-> /b"}
+    assert set(names.aliases("/b")) == {"/a", "/c"}
 
 
 def test_a_rename_that_is_outrun(db: Store, opening: Opening) -> None:

@@ -16,7 +16,7 @@ from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.query import Query
 from solotable._entities.traits.names import ALIASES, Names, Redirect
 from solotable._entities.traits.soft_delete import DELETED_AT
-from solotable._expressions.ast import Assign, Condition, Const, Or, Remove, Update
+from solotable._expressions.ast import Assign, Attr, Condition, Const, Contains, Not, Or, Remove, Update
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.derived_writes import derived_writes_of
@@ -35,7 +35,7 @@ from solotable._flows.transactions.write import (
 from solotable._flows.verbs.get import not_found
 from solotable._flows.verbs.query import FilledPage, prepare
 from solotable._protocol.replies import Page, decode_items
-from solotable._protocol.requests import DeleteItem, GetItem, PutItem, UpdateItem
+from solotable._protocol.requests import ConditionCheck, DeleteItem, GetItem, PutItem, UpdateItem
 from solotable._values import Item
 from solotable.errors import AlreadyExists, ConditionFailed, DataError, NotFound, SolotableError
 
@@ -105,8 +105,6 @@ def plan_release(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wri
     name = trait.target(item)
     freed = DeleteItem(table=table, key=key, condition=leads_to(plan, trait, name), returns_on_failure=True)
     holder = yield from _holder(scope, plan, trait, arguments, name)
-    if holder is None:
-        return Write(plan=plan, verb="release", given=arguments, action=freed)
 
     def explain(met: Item | None) -> SolotableError:
         message = f"Release {plan.name} {trait.field}={alias!r}: another writer renamed it; try again."
@@ -114,6 +112,16 @@ def plan_release(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wri
         refused.args = (message,)
         return refused
 
+    if holder is None:
+        # The entity may have been renamed, and be back under this name before the write.
+        unclaimed = ConditionCheck(
+            table=table,
+            key=key_at(plan, trait, arguments, name),
+            condition=Not(Contains(Attr((ALIASES,)), Const({"S": alias}))),
+            returns_on_failure=True,
+        )
+        check = DerivedWrite(action=unclaimed, title=f"{plan.name} {trait.field}={name!r}", explain=explain)
+        return Write(plan=plan, verb="release", given=arguments, action=freed, derived_writes=(check,))
     left = tuple(each for each in trait.aliases(holder.item) if each != alias)
     facts = holder.facts(plan, (trait.version,))
     action, after = _without(scope, plan, trait, holder, left)
