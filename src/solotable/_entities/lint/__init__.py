@@ -1,6 +1,7 @@
-"""The linter: checks over all entities of a table that no single declaration can make.
+"""The linter: checks of a table's declarations that need all of its entities.
 
-It reads declarations only. A finding says what can happen, with an example where there is one, and the fix.
+It reads declarations and no items. A finding says what can happen, shows an example if it has one, and names
+the fix.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ __all__ = ["CODES", "ON_REQUEST", "Finding", "Severity", "lint"]
 def lint(table: Table) -> list[Finding]:
     """Return all findings for a table, sorted by code and entity."""
     by_index = entity_keys(table)
-    found = [*check_keys(by_index), *check_indexes(table, by_index), *check_nesting(table)]
+    findings = [*check_keys(by_index), *check_indexes(table, by_index), *check_nesting(table)]
     for plan in table.plans.values():
-        found += check_partitions(plan)
-        found += check_patterns(plan, by_index)
-        found += check_attributes(plan)
-    return sorted(dict.fromkeys(found), key=lambda each: (each.code, each.entity or "", each.message))
+        findings += check_partitions(plan)
+        findings += check_patterns(plan, by_index)
+        findings += check_attributes(plan)
+    return sorted(dict.fromkeys(findings), key=lambda each: (each.code, each.entity or "", each.message))

@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 
 Severity = Literal["error", "warning", "note"]
 
-#: Every code and what it is about; docs/reference/lint.md explains each.
+#: Every code with its title; docs/reference/lint.md explains each.
 CODES: Final = {
     "ST100": "a declaration is rejected",
     "ST101": "two entities can have the same primary key",
     "ST102": "a pattern's range reaches another entity's items",
     "ST103": "two tenants can share a partition",
-    "ST104": "a global entity can lie in a tenant's partition",
-    "ST105": "an entity lies among the store's own items",
-    "ST201": "few partitions take all the traffic",
-    "ST202": "all writes of one time go to one partition",
-    "ST301": "an index is used by no entity",
-    "ST302": "an index key may be absent altogether",
-    "ST303": "rows from an index are fetched from the table",
+    "ST104": "a global entity can be in a tenant's partition",
+    "ST105": "an entity uses a prefix of the store's internal items",
+    "ST201": "a few partitions take all the traffic",
+    "ST202": "all current writes go to one partition",
+    "ST301": "no entity uses an index",
+    "ST302": "all fields of an index key may be None",
+    "ST303": "an index lacks attributes that a pattern returns",
     "ST401": "an attribute's name is a reserved word",
     "ST402": "nested values in a flat table",
-    "ST501": "a pattern cannot be served",
-    "ST502": "a pattern says nothing of itself",
-    "ST902": "a pattern cannot be proved",
+    "ST501": "no key can serve a pattern",
+    "ST502": "a pattern has no docstring",
+    "ST902": "a pattern cannot be checked",
 }
-#: Codes that are reported only when they are selected by name.
+#: Codes that the linter reports only when the user selects them.
 ON_REQUEST: Final = frozenset({"ST401"})
 
 
@@ -44,7 +44,7 @@ class Finding:
 
     code: str
     severity: Severity
-    #: The names of the table and the entity; None for a finding about the table.
+    #: The table's name, and the entity's; None for a finding about the whole table.
     table: str
     entity: str | None
     #: `file:line`, if known.
@@ -52,7 +52,7 @@ class Finding:
     message: str
 
 
-def found(
+def make_finding(
     code: str,
     severity: Severity,
     message: str,
@@ -67,18 +67,18 @@ def found(
         severity=severity,
         table=plan.table.name if plan else table,
         entity=plan.name if plan else None,
-        where=_of_function(at) if at else _of_class(plan.entity) if plan else None,
+        where=_locate_function(at) if at else _locate_class(plan.entity) if plan else None,
         message=message,
     )
 
 
-def _of_function(function: Callable[..., Any]) -> str | None:
+def _locate_function(function: Callable[..., Any]) -> str | None:
     code = getattr(function, "__code__", None)
     return None if code is None else f"{code.co_filename}:{code.co_firstlineno}"
 
 
-def _of_class(entity: type) -> str | None:
-    """Return where a class is defined; `inspect` would parse the whole file for each of them."""
+def _locate_class(entity: type) -> str | None:
+    """Return the file and line of a class; `inspect` would parse the whole file for each class."""
     file = getattr(sys.modules.get(entity.__module__), "__file__", None)
     if file is None:
         return None

@@ -1,7 +1,7 @@
-"""Decide whether two keys can be equal, or one can be in the range of another, segment by segment.
+"""Decide, segment by segment, whether two keys can be equal or one can be in the range of another.
 
-"Never" is a proof. An overlap comes with an example if one is found. Where a field occurs in a key more
-than once and no example is found, the keys are reported as overlapping.
+A result of None is a proof that they cannot. An overlap has an example if one was found. If a key uses a
+field more than once and no example was found, the keys count as overlapping.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from solotable._entities.keys.time_buckets import BucketCodec
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 
-from .segments import Segment, begin, overlap, segments
+from .segments import Segment, overlap, segments, starting_with
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentPair:
-    """Two segments that must be equal, or the second must start with the first's literal."""
+    """Two segments that must be equal; with `starts`, the second must start with the first's literal."""
 
     mine: Segment
     theirs: Segment
@@ -34,24 +34,26 @@ class SegmentPair:
 
     def text(self) -> str | None:
         """Return a text that both segments can have; None when none exists."""
-        return begin(self.theirs, self.mine.literal) if self.starts else overlap(self.mine, self.theirs)
+        return (
+            starting_with(self.theirs, self.mine.literal) if self.starts else overlap(self.mine, self.theirs)
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class EntityKey:
-    """A key of an entity."""
+    """A key of an entity, split into segments."""
 
     plan: Plan
     path: AccessPath
-    #: Whether it is not declared: other attributes of the entity are the index's key.
+    #: Whether the entity declares no such key, but has the index's key attributes.
     implied: bool = False
-    #: The segments of each key that is a template.
+    #: The segments of the templates; empty for a key of plain attributes.
     partition: tuple[Segment, ...] = field(init=False, compare=False, repr=False)
     sort: tuple[Segment, ...] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "partition", _cut(self.path.partition))
-        object.__setattr__(self, "sort", _cut(self.path.sort))
+        object.__setattr__(self, "partition", _split(self.path.partition))
+        object.__setattr__(self, "sort", _split(self.path.sort))
 
     @property
     def index(self) -> str | None:
@@ -61,7 +63,7 @@ class EntityKey:
 
 @dataclass(frozen=True, slots=True)
 class Overlap:
-    """Two keys can overlap; `texts` are the segments of such a key, if an example was found."""
+    """Two keys that can overlap; `texts` are the segments of an example, if one was found."""
 
     texts: tuple[str, ...] | None
 
@@ -69,7 +71,7 @@ class Overlap:
 def layouts_overlap(
     mine: EntityKey, theirs: EntityKey, role: Literal["partition", "sort"]
 ) -> list[SegmentPair] | None:
-    """Return the segments that must be equal for two keys to be equal; None when they never are."""
+    """Return the pairs of segments that must match for two keys to be equal; None when they never are."""
     my, their = getattr(mine.path, role), getattr(theirs.path, role)
     if isinstance(my, TemplateLayout) and isinstance(their, TemplateLayout):
         one, other = getattr(mine, role), getattr(theirs, role)
@@ -84,27 +86,27 @@ def layouts_overlap(
         return None if apart else []
     owner, native, composed = (mine, my, their) if isinstance(my, AttributeLayout) else (theirs, their, my)
     texts = _choices(owner, native)[0]
-    # An attribute of the entity is not escaped: it can be any string.
+    # A plain attribute is not escaped, so it can be any string.
     never = texts is not None and all(composed.parse(text) is None for text in texts)
     return None if never else []
 
 
 def keys_overlap(mine: EntityKey, theirs: EntityKey) -> Overlap | None:
-    """Say whether the two keys can be the same."""
+    """Return how two keys can be equal; None when they cannot."""
     pairs = layouts_overlap(mine, theirs, "partition")
     more = None if pairs is None else layouts_overlap(mine, theirs, "sort")
     return None if pairs is None or more is None else solve([*pairs, *more])
 
 
 def partitions_overlap(mine: EntityKey, theirs: EntityKey) -> Overlap | None:
-    """Say whether the two keys can have the same partition."""
+    """Return how the partition keys of two keys can be equal; None when they cannot."""
     pairs = layouts_overlap(mine, theirs, "partition")
     return None if pairs is None else solve(pairs)
 
 
 def solve(pairs: Sequence[SegmentPair]) -> Overlap | None:
-    """Find texts for all pairs; None when a pair has none."""
-    # Literals first, those of the sort key before the partition key's: they decide most cases.
+    """Find a text for every pair; None when a pair has none."""
+    # Compare literals first, the sort key's before the partition key's: they decide most cases.
     for pair in reversed(pairs):
         if pair.mine.part is None and pair.theirs.part is None and pair.text() is None:
             return None
@@ -126,11 +128,12 @@ def _solve_together(pairs: Sequence[SegmentPair]) -> Overlap | None:
         settled = {number: _with_values(pair, known) for number, pair in left.items()}
         at = next((number for number, pair in settled.items() if _is_forced(pair)), None)
         if at is None:
-            # A time before its bucket: the bucket follows from the time.
+            # Choose a time before its bucket: the bucket follows from the time.
             forced, at = False, min(left, key=lambda number: _is_bucket(left[number]))
         text = settled[at].text()
         if text is None:
-            # A contradiction from literals alone is a proof; one from a guess is not.
+            # A contradiction that follows from literals alone is a proof; one that follows from a guess is
+            # not.
             return None if forced else Overlap(None)
         pair, done[at] = left.pop(at), text
         for segment, values in ((pair.mine, known[0]), (pair.theirs, known[1])):
@@ -139,13 +142,13 @@ def _solve_together(pairs: Sequence[SegmentPair]) -> Overlap | None:
     return Overlap(tuple(done[number] for number in range(len(pairs))))
 
 
-#: The shard at the end of a partition; no field can have this name.
+#: The shard at the end of a partition key; no field can have the name `#shard`.
 _SHARD = TemplateField(
     field="#shard", spec="02d", codec=choose_codec(int, "02d", where="a key", field="shard")
 )
 
 
-def _cut(layout: KeyLayout | None) -> tuple[Segment, ...]:
+def _split(layout: KeyLayout | None) -> tuple[Segment, ...]:
     if not isinstance(layout, TemplateLayout):
         return ()
     return (
@@ -160,21 +163,21 @@ def _is_bucket(pair: SegmentPair) -> bool:
 
 
 def _with_values(pair: SegmentPair, known: tuple[dict[str, Any], dict[str, Any]]) -> SegmentPair:
-    return SegmentPair(_settled(pair.mine, known[0]), _settled(pair.theirs, known[1]), pair.starts)
+    return SegmentPair(_with_value(pair.mine, known[0]), _with_value(pair.theirs, known[1]), pair.starts)
 
 
-def _settled(segment: Segment, values: dict[str, Any]) -> Segment:
+def _with_value(segment: Segment, values: dict[str, Any]) -> Segment:
     part = segment.part
     if part is None or part.field not in values:
         return segment
     try:
         return Segment(segment.literal + part.codec.encode(values[part.field]))
-    except DataError:  # another width of the same field; no text of this one is the same value
+    except DataError:  # the value exceeds this width of the field, so no text matches
         return Segment("\x00")
 
 
 def _is_forced(pair: SegmentPair) -> bool:
-    """Say whether one segment is a literal, so that the other's value follows."""
+    """Return whether one segment is a literal, so that the other's value follows from it."""
     return not pair.starts and (pair.mine.part is None or pair.theirs.part is None)
 
 
@@ -183,29 +186,29 @@ def _repeats(parts: Any) -> bool:
     return any(count > 1 for count in fields.values())
 
 
-def _choices(place: EntityKey, layout: AttributeLayout) -> list[set[str] | None]:
-    """Return the texts that each attribute can have; None where they are not a declared set."""
+def _choices(key: EntityKey, layout: AttributeLayout) -> list[set[str] | None]:
+    """Return the texts that each attribute can have; None for an attribute without declared choices."""
     found: list[set[str] | None] = []
     for attribute in layout.attributes:
-        annotation = place.plan.entity.model_fields[attribute.field].annotation
+        annotation = key.plan.entity.model_fields[attribute.field].annotation
         try:
-            codec = choose_codec(annotation, where=place.plan.name, field=attribute.field)
-        except DeclarationError:  # not a type for templates, but an attribute may have it
+            codec = choose_codec(annotation, where=key.plan.name, field=attribute.field)
+        except DeclarationError:  # a type that templates reject but attributes accept
             found.append(None)
             continue
         found.append(set(codec.texts) if isinstance(codec, ChoiceCodec) else None)
     return found
 
 
-def shown(place: EntityKey, texts: tuple[str, ...] | None) -> str:
-    """Return an example as key attributes; empty without one."""
-    layouts = [layout for layout in (place.path.partition, place.path.sort) if layout is not None]
+def format_key(key: EntityKey, texts: tuple[str, ...] | None) -> str:
+    """Format an example as key attributes; return an empty text without an example."""
+    layouts = [layout for layout in (key.path.partition, key.path.sort) if layout is not None]
     if texts is None or not all(isinstance(layout, TemplateLayout) for layout in layouts):
         return ""
     lines, at = [], 0
     for layout in layouts:
         assert isinstance(layout, TemplateLayout)
-        size = len(place.partition if layout is place.path.partition else place.sort)
+        size = len(key.partition if layout is key.path.partition else key.sort)
         lines.append(f"{layout.attribute}={'#'.join(texts[at : at + size])}")
         at += size
     return ", ".join(lines)

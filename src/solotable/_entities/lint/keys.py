@@ -1,4 +1,4 @@
-"""Keys of different entities: never the same, and never across tenants (ST101, ST103, ST104, ST105)."""
+"""Find keys that two entities or two tenants can share (ST101, ST103, ST104, ST105)."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from solotable._entities.declare.table import INTERNAL_KINDS, Index, KeyAttribut
 from solotable._entities.keys.access_path import AccessPath
 from solotable._entities.keys.layout import AttributeLayout, KeyLayout, TemplateLayout
 
-from .findings import Finding, found
-from .key_overlap import EntityKey, keys_overlap, partitions_overlap, shown
+from .findings import Finding, make_finding
+from .key_overlap import EntityKey, format_key, keys_overlap, partitions_overlap
 
 
 def entity_keys(table: Table) -> dict[str | None, list[EntityKey]]:
     """Return the keys of a table's entities by index; None is the primary key."""
     by_index: dict[str | None, list[EntityKey]] = {}
     for plan in table.plans.values():
-        mine = [EntityKey(plan, path) for path in plan.keys.values()]
-        declared = {place.index for place in mine}
+        keys = [EntityKey(plan, path) for path in plan.keys.values()]
+        declared = {key.index for key in keys}
         others = (index for index in table.indexes.values() if index.name not in declared)
-        mine += [EntityKey(plan, path, implied=True) for index in others if (path := _implied(plan, index))]
-        for place in mine:
-            by_index.setdefault(place.index, []).append(place)
+        keys += [EntityKey(plan, path, implied=True) for index in others if (path := _implied(plan, index))]
+        for key in keys:
+            by_index.setdefault(key.index, []).append(key)
     return by_index
 
 
 def _implied(plan: Plan, index: Index) -> AccessPath | None:
-    """Return the key of an entity in an index that it declares no key for, but has the attributes of."""
+    """Return the entity's key in an index for which it declares none, but whose key attributes it has."""
     partition, sort = _layout(plan, index.partition, "partition"), _layout(plan, index.sort, "sort")
     if partition is None or (index.sort and sort is None):
         return None
@@ -52,49 +52,47 @@ def _layout(
 
 def check_keys(by_index: dict[str | None, list[EntityKey]]) -> Iterator[Finding]:
     """Compare the keys of every two entities in one table or index."""
-    for index, all_of_it in by_index.items():
-        for one, other in combinations(all_of_it, 2):
-            # Many items of an index may share a key; in the table the second would replace the first.
+    for index, keys in by_index.items():
+        for one, other in combinations(keys, 2):
+            # Items of an index may share a key. In the table, the second item would replace the first.
             if index is None and (finding := _same_key(one, other)) is not None:
                 yield finding
             if (finding := _across_tenants(one, other)) is not None:
                 yield finding
-    own = by_index.get(None, [])
-    yield from filter(None, map(_among_own, own))
-    along = [(place, kept) for place in own for kept in _kept_along(place)]
-    for (place, kept), other in product(along, own):
-        if other is not place and (finding := _lies_on(kept, other)) is not None:
+    primary = by_index.get(None, [])
+    yield from filter(None, map(_internal_prefix, primary))
+    derived = [(key, trait_key) for key in primary for trait_key in _trait_keys(key)]
+    for (key, trait_key), other in product(derived, primary):
+        if other is not key and (finding := _trait_collision(trait_key, other)) is not None:
             yield finding
-    for (place, kept), (elsewhere, other) in combinations(along, 2):
-        if elsewhere is not place and (finding := _lies_on(kept, other)) is not None:
+    for (key, trait_key), (other_key, other) in combinations(derived, 2):
+        if other_key is not key and (finding := _trait_collision(trait_key, other)) is not None:
             yield finding
 
 
-def _kept_along(place: EntityKey) -> Iterator[EntityKey]:
-    """Yield the keys of the items that traits write into the entity's partition: its snapshots."""
-    path = place.path
+def _trait_keys(key: EntityKey) -> Iterator[EntityKey]:
+    """Yield the keys of the items that traits write into the entity's partition, such as snapshots."""
+    path = key.path
     if not isinstance(path.sort, TemplateLayout):
         return
-    for trait in place.plan.traits:
+    for trait in key.plan.traits:
         for template in trait.sort_templates:
             sort = TemplateLayout(path.sort.attribute, template, "sort")
             fields = frozenset((*path.partition.fields, *sort.fields))
-            yield EntityKey(
-                place.plan, AccessPath(trait.name, path.owner, None, path.partition, sort, fields)
-            )
+            yield EntityKey(key.plan, AccessPath(trait.name, path.owner, None, path.partition, sort, fields))
 
 
-def _lies_on(kept: EntityKey, other: EntityKey) -> Finding | None:
-    overlap = keys_overlap(kept, other)
+def _trait_collision(trait_key: EntityKey, other: EntityKey) -> Finding | None:
+    overlap = keys_overlap(trait_key, other)
     if overlap is None:
         return None
-    key = shown(kept, overlap.texts)
-    return found(
+    key = format_key(trait_key, overlap.texts)
+    return make_finding(
         "ST101",
         "error",
-        f"Items of {kept.plan.name}.{kept.path.name} can have the same key as {other.plan.name}"
-        f"{f' ({key})' if key else ''}, so one would block the other; give each its own literal.",
-        plan=kept.plan,
+        f"Items of {trait_key.plan.name}.{trait_key.path.name} can have the same key as {other.plan.name}"
+        f"{f' ({key})' if key else ''}, so one would block the other; give each a different literal.",
+        plan=trait_key.plan,
     )
 
 
@@ -102,12 +100,12 @@ def _same_key(one: EntityKey, other: EntityKey) -> Finding | None:
     overlap = keys_overlap(one, other)
     if overlap is None:
         return None
-    key = shown(one, overlap.texts)
-    return found(
+    key = format_key(one, overlap.texts)
+    return make_finding(
         "ST101",
         "error",
-        f"{_named(one.plan, other.plan)} can have the same key{f' ({key})' if key else ''}, so one would "
-        f"replace the other; give each its own literal, as in {other.plan.name.upper()}#.",
+        f"{_names(one.plan, other.plan)} can have the same key{f' ({key})' if key else ''}, so one would "
+        f"replace the other; give each a different literal, such as {other.plan.name.upper()}#.",
         plan=other.plan,
     )
 
@@ -116,75 +114,74 @@ def _across_tenants(one: EntityKey, other: EntityKey) -> Finding | None:
     if one.plan.table.tenant is None or (one.plan.tenant is None and other.plan.tenant is None):
         return None
     if one.plan.tenant is not None and other.plan.tenant is not None:
-        if _tenant_at(one) == _tenant_at(other) is not None:
+        if _tenant_position(one) == _tenant_position(other) is not None:
             return None  # equal partitions have equal tenants
         overlap = partitions_overlap(one, other)
         if overlap is None:
             return None
-        return found(
+        return make_finding(
             "ST103",
             "error",
-            f"{_named(one.plan, other.plan)} have the tenant at different places of {_partition(one)} and "
-            f"{_partition(other)}{_such(overlap.texts)}, so two tenants can share a partition; put the "
-            f"tenant at the same place, after its own literal.",
+            f"{_names(one.plan, other.plan)} have the tenant at different positions of {_partition(one)} "
+            f"and {_partition(other)}{_example(overlap.texts)}, so two tenants can share a partition; put "
+            f"the tenant at the same position, after a literal.",
             plan=other.plan,
         )
     overlap = partitions_overlap(one, other)
     if overlap is None:
         return None
-    shared, own = (one, other) if one.plan.tenant is None else (other, one)
-    return found(
+    global_key, tenant_key = (one, other) if one.plan.tenant is None else (other, one)
+    return make_finding(
         "ST104",
         "error",
-        f"The global {shared.plan.name} can lie in a tenant's partition of {own.plan.name}: "
-        f"{_partition(shared)} can be {_partition(own)}{_such(overlap.texts)}; give the global one a "
-        f"partition with its own literal.",
-        plan=shared.plan,
+        f"The global entity {global_key.plan.name} can be in a tenant's partition of "
+        f"{tenant_key.plan.name}: {_partition(global_key)} can equal {_partition(tenant_key)}"
+        f"{_example(overlap.texts)}; start the global partition key with a different literal.",
+        plan=global_key.plan,
     )
 
 
-def _among_own(place: EntityKey) -> Finding | None:
-    layout = place.path.partition
+def _internal_prefix(key: EntityKey) -> Finding | None:
+    layout = key.path.partition
     first = (
-        place.partition[0].literal
-        if isinstance(layout, TemplateLayout) and place.partition[0].part is None
+        key.partition[0].literal
+        if isinstance(layout, TemplateLayout) and key.partition[0].part is None
         else ""
     )
     if first not in INTERNAL_KINDS:
         return None
-    return found(
+    return make_finding(
         "ST105",
         "warning",
-        f"{place.plan.name} is stored under {first}, as internal items of the store are, so one may "
-        f"block the other; begin {_partition(place)} with another literal.",
-        plan=place.plan,
+        f"{key.plan.name} is stored under {first}, a prefix of the store's internal items, so one may "
+        f"block the other; begin {_partition(key)} with another literal.",
+        plan=key.plan,
     )
 
 
-def _tenant_at(place: EntityKey) -> tuple[int, str] | None:
-    """Return which segment of the partition key the tenant is, and the literal before it."""
-    tenant, layout = place.plan.tenant, place.path.partition
+def _tenant_position(key: EntityKey) -> tuple[int, str] | None:
+    """Return the number of the tenant's segment in the partition key, and the literal before it."""
+    tenant, layout = key.plan.tenant, key.path.partition
     assert tenant is not None
     if not isinstance(layout, TemplateLayout):
         if tenant not in layout.fields:
-            return None  # only in an index without a declared key
-        return -1 - layout.fields.index(
-            tenant
-        ), ""  # never equal to a position in a template, which escapes it
-    for number, segment in enumerate(place.partition):
+            return None  # possible only in an index for which the entity declares no key
+        # A template escapes the tenant, a plain attribute does not: their positions are never equal.
+        return -1 - layout.fields.index(tenant), ""
+    for number, segment in enumerate(key.partition):
         if segment.part is not None and segment.part.field == tenant:
             return number, segment.literal
     return None
 
 
-def _partition(place: EntityKey) -> str:
-    layout = place.path.partition
+def _partition(key: EntityKey) -> str:
+    layout = key.path.partition
     return repr(layout.template.text) if isinstance(layout, TemplateLayout) else repr(layout.fields)
 
 
-def _such(texts: tuple[str, ...] | None) -> str:
+def _example(texts: tuple[str, ...] | None) -> str:
     return f" (both can be {'#'.join(texts)!r})" if texts else ""
 
 
-def _named(one: Plan, other: Plan) -> str:
+def _names(one: Plan, other: Plan) -> str:
     return f"{one.name} and {other.name}"

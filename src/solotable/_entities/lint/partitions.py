@@ -1,8 +1,9 @@
-"""Hot partitions: constant, of few values, or of the current time (ST201, ST202).
+"""Find hot partitions: one constant, a few values, or the current time (ST201, ST202).
 
-DynamoDB gives each partition key 1,000 write and 3,000 read units a second. A key with `shards=` is not
-checked. A time bucket alone only moves the traffic. A tenant in the key distributes the traffic, so a
-finding is then a note; a key of the tenant alone is the usual design and is not reported.
+DynamoDB gives each partition key 1,000 write and 3,000 read units a second. The linter skips keys with
+`shards=`, and keys of the tenant alone, which are the usual design. A time bucket alone only moves the
+traffic to the next partition. If the key contains the tenant, the traffic is distributed, so a finding is a
+note.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from solotable._entities.keys.layout import TemplateLayout
 from solotable._entities.keys.templates import TemplateField
 from solotable.errors import DeclarationError
 
-from .findings import Finding, found
+from .findings import Finding, make_finding
 
 _EACH = "1,000 WCU and 3,000 RCU a second"
-#: With this many partitions, choices are not a bottleneck.
+#: A key with this many partitions is not reported.
 _MANY = 100
 
 
@@ -42,31 +43,31 @@ def check_partitions(plan: Plan) -> Iterator[Finding]:
         elif all(
             codec is not None and codec.kind in ("timestamp", "date", "bucket") for codec in rest.values()
         ):
-            yield _moving(plan, path, sorted(rest), has_tenant=has_tenant)
+            yield _current_time(plan, path, sorted(rest), has_tenant=has_tenant)
 
 
 def _few(plan: Plan, path: AccessPath, count: int, fields: list[str], *, has_tenant: bool) -> Finding:
     partitions = "one partition" if count == 1 else f"{count} partitions"
     by = f" by {' and '.join(fields)}" if fields else ""
     each = " of each tenant" if has_tenant else ""
-    return found(
+    return make_finding(
         "ST201",
         "note" if has_tenant else "warning",
-        f"{plan.name}.{path.name} puts all items{each} into {partitions}{by}, and a partition has {_EACH}; "
+        f"{plan.name}.{path.name} puts all items{each} into {partitions}{by}, and each takes {_EACH}; "
         f"shard it with shards=8, add a time bucket such as {{at:day}}, or add a field with many "
         f"values to the partition key.",
         plan=plan,
     )
 
 
-def _moving(plan: Plan, path: AccessPath, fields: list[str], *, has_tenant: bool) -> Finding:
+def _current_time(plan: Plan, path: AccessPath, fields: list[str], *, has_tenant: bool) -> Finding:
     each = " of each tenant" if has_tenant else ""
-    return found(
+    return make_finding(
         "ST202",
         "note" if has_tenant else "warning",
-        f"{plan.name}.{path.name} puts all items{each} of one time into the partition of "
-        f"{' and '.join(fields)}, so the current one takes every write ({_EACH}); shard it "
-        f"with shards=8, or add a field with many values.",
+        f"{plan.name}.{path.name} puts all items{each} with the same {' and '.join(fields)} into one "
+        f"partition, so the current partition takes every write ({_EACH}); shard it with shards=8, or add "
+        f"a field with many values.",
         plan=plan,
     )
 
@@ -76,12 +77,12 @@ def _codecs(plan: Plan, path: AccessPath) -> dict[str, PartCodec | None]:
     layout = path.partition
     if isinstance(layout, TemplateLayout):
         return {part.field: part.codec for part in layout.template.parts if isinstance(part, TemplateField)}
-    found_: dict[str, PartCodec | None] = {}
+    codecs: dict[str, PartCodec | None] = {}
     for field in layout.fields:
         try:
-            found_[field] = choose_codec(
+            codecs[field] = choose_codec(
                 plan.entity.model_fields[field].annotation, where=plan.name, field=field
             )
-        except DeclarationError:  # a number without a width, which an attribute key allows
-            found_[field] = None
-    return found_
+        except DeclarationError:  # for example a number without a width, which attribute keys allow
+            codecs[field] = None
+    return codecs

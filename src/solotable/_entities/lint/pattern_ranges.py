@@ -1,8 +1,8 @@
-"""The ranges that a pattern's queries read, compared with the keys of other entities.
+"""Compare the ranges that a pattern's queries read with the keys of other entities.
 
 Queries with the same key, the same given parts and the same verb form one range. A part that is equal in
-all of them is a constant of the pattern; any other can have every value of its codec. Ranges by since,
-until and the like count as the whole prefix.
+all of them is a constant of the pattern; any other part can have every value of its codec. A range by
+since, until or a similar verb counts as the whole prefix.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from solotable._values.lazy_dataclass import dataclass
 from .key_overlap import EntityKey, Overlap, SegmentPair, layouts_overlap, solve
 from .segments import Segment
 
-#: Ranges over a time bucket that have two ends; `since` and `after` end now.
-_WITH_LOW_END = ("since", "after", "between")
+#: The verbs that a query over time buckets may use; `since` and `after` end at the current time.
+_VERBS_WITH_START = ("since", "after", "between")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PatternRange:
-    """What similar queries of a pattern read: a partition, and a part of it."""
+    """The range that similar queries of a pattern read: a partition, or a part of one."""
 
-    place: EntityKey
+    key: EntityKey
     #: The given fields of the sort key, and the verb of the range over the next one, if any.
     given: frozenset[str]
     verb: str | None
@@ -39,19 +39,19 @@ class PatternRange:
 
     @property
     def described(self) -> str:
-        """The range for messages."""
-        layout = self.place.path.sort
+        """The description of the range in messages."""
+        layout = self.key.path.sort
         if layout is None or not isinstance(layout, TemplateLayout):
             return "its whole partition" if layout is None else "its range"
         if self._is_exact(layout):
             return f"the sort key {layout.template.text!r}"
         prefix = _text_before(layout.template, self.given) + self.start
-        return f"what starts with {prefix!r}" if prefix else "its whole partition"
+        return f"items that start with {prefix!r}" if prefix else "its whole partition"
 
-    def meets(self, other: EntityKey) -> Overlap | None:
-        """Return how items of another entity's key can be in the range; None when they cannot."""
-        pairs = layouts_overlap(self.place, other, "partition")
-        more = None if pairs is None else self._sorts(other)
+    def overlap_with(self, other: EntityKey) -> Overlap | None:
+        """Return how items of another entity can be in the range; None when they cannot."""
+        pairs = layouts_overlap(self.key, other, "partition")
+        more = None if pairs is None else self._sort_pairs(other)
         if pairs is None or more is None:
             return None
         if self.constants:
@@ -59,11 +59,11 @@ class PatternRange:
             pairs = [SegmentPair(self._fixed(pair.mine), pair.theirs) for pair in pairs]
         return solve([*pairs, *more])
 
-    def _sorts(self, other: EntityKey) -> list[SegmentPair] | None:
-        my = self.place.path.sort
+    def _sort_pairs(self, other: EntityKey) -> list[SegmentPair] | None:
+        my = self.key.path.sort
         if not isinstance(my, TemplateLayout) or not isinstance(other.path.sort, TemplateLayout):
-            return []  # no sort key, or one of plain attributes, which can have any value
-        own, others = self.place.sort, other.sort
+            return []  # no sort key, or plain attributes, which can have any value
+        own, others = self.key.sort, other.sort
         if self._is_exact(my):
             return (
                 [SegmentPair(*both) for both in zip(own, others, strict=True)]
@@ -88,38 +88,38 @@ class PatternRange:
 
 
 def ranges_of(queries: Sequence[Query[Any]]) -> list[PatternRange]:
-    """Return the ranges of a pattern's queries, one for all queries that are alike."""
-    by_form: dict[Any, list[Query[Any]]] = {}
+    """Return the ranges of a pattern's queries; similar queries share one range."""
+    groups: dict[Any, list[Query[Any]]] = {}
     for query in queries:
         bound = query.sort_range
         key = (query.plan.table.name, query.plan.tag, query.path.name)
         form = (key, frozenset(query.arguments), bound and (bound.verb, bound.field))
-        by_form.setdefault(form, []).append(query)
-    return [_range_of(alike) for alike in by_form.values()]
+        groups.setdefault(form, []).append(query)
+    return [_range_of(similar) for similar in groups.values()]
 
 
-def _range_of(alike: Sequence[Query[Any]]) -> PatternRange:
-    first = alike[0]
+def _range_of(similar: Sequence[Query[Any]]) -> PatternRange:
+    first = similar[0]
     constants = {
         name: value
         for name, value in first.arguments.items()
-        if all(other.arguments[name] == value for other in alike[1:])
+        if all(other.arguments[name] == value for other in similar[1:])
     }
     bound, start = first.sort_range, ""
     if (
         bound is not None
         and bound.verb == "starts_with"
-        and all(other.sort_range == bound for other in alike)
+        and all(other.sort_range == bound for other in similar)
     ):
         sort = first.path.sort
         start = sort.template.encode(bound.field, bound.values[0]) if isinstance(sort, TemplateLayout) else ""
     return PatternRange(
-        place=EntityKey(first.plan, first.path),
+        key=EntityKey(first.plan, first.path),
         given=_given(first),
         verb=None if bound is None else bound.verb,
         constants=constants,
         start=start,
-        queries=alike,
+        queries=similar,
     )
 
 
@@ -132,29 +132,30 @@ def unserved(query: Query[Any]) -> str | None:
         if (
             query.sort_range is None
             or query.sort_range.field != bucket
-            or query.sort_range.verb not in _WITH_LOW_END
+            or query.sort_range.verb not in _VERBS_WITH_START
         ):
-            return f"{path.owner}.{path.name} is stored in time buckets of {bucket} and needs a range of it"
+            return f"{path.owner}.{path.name} is stored in time buckets of {bucket} and needs a range over it"
         missing.remove(bucket)
     if missing:
-        return f"{path.owner}.{path.name} needs {' and '.join(missing)} for its partition"
+        return f"{path.owner}.{path.name} needs {' and '.join(missing)} for its partition key"
     fields = () if path.sort is None else path.sort.fields
     opened = next((name for name in fields if name not in given), None)
     late = [name for name in fields[fields.index(opened) :] if name in given] if opened else []
     if late:
         return f"{late[0]} is given without {opened}, which comes before it in {path.owner}.{path.name}"
     if query.sort_range is not None and opened != query.sort_range.field:
-        there = (
+        expected = (
             f"the first part that is not given is {opened!r}"
             if opened
             else "every part of the sort key is given"
         )
-        return f"{query.sort_range.verb}({query.sort_range.field}=...) is a range of another part: {there}"
+        verb, field_name = query.sort_range.verb, query.sort_range.field
+        return f"{verb}({field_name}=...) is a range over the wrong part: {expected}"
     return None
 
 
 def _given(query: Query[Any]) -> frozenset[str]:
-    """Return the parts that have a value: the arguments, and the tenant of the scope."""
+    """Return the parts that have a value: the arguments, and the tenant of the scoped store."""
     tenant = query.plan.tenant
     return frozenset((*query.arguments, *([tenant] if tenant else [])))
 

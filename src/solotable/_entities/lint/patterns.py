@@ -1,6 +1,6 @@
-"""Check patterns: a key serves them, they read their own items only, they have a docstring.
+"""Check patterns: a key can serve them, they read only their entity's items, they have a docstring.
 
-ST102, ST303, ST501, ST502 and ST902. Patterns are called with samples; no query is sent.
+ST102, ST303, ST501, ST502 and ST902. The linter calls patterns with samples and sends no query.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from solotable._entities.patterns.query import Query
 from solotable._expressions.evaluate import paths_of
 from solotable.errors import DataError, DeclarationError
 
-from .findings import Finding, found
-from .key_overlap import EntityKey, shown
+from .findings import Finding, make_finding
+from .key_overlap import EntityKey, format_key
 from .keys import entity_keys
 from .pattern_ranges import PatternRange, ranges_of, unserved
 from .sample_arguments import CannotSample, samples
@@ -28,7 +28,7 @@ def check_patterns(plan: Plan, by_index: Mapping[str | None, list[EntityKey]]) -
     """Check every pattern of an entity."""
     for pattern in plan.patterns.values():
         if not pattern.summary:
-            yield found(
+            yield make_finding(
                 "ST502",
                 "note",
                 f"{plan.name}.{pattern.name} has no docstring, so the list of patterns does not describe it; "
@@ -44,27 +44,29 @@ def _check(plan: Plan, pattern: Pattern, by_index: Mapping[str | None, list[Enti
     try:
         queries = _queries(plan, pattern)
     except _Unserved as error:
-        yield found(
+        yield make_finding(
             "ST501",
             "error",
-            f"{name} cannot be served ({_sentence(error)}); {_closest(plan, pattern)}.",
+            f"No key can serve {name} ({_sentence(error)}); {_closest(plan, pattern)}.",
             plan=plan,
             at=pattern.function,
         )
         return
     except CannotSample as reason:
-        yield _unproved(plan, pattern, str(reason))
+        yield _cannot_check(plan, pattern, str(reason))
         return
-    except Exception as error:  # noqa: BLE001 - a pattern is the user's code; what it raises is reported
-        yield _unproved(plan, pattern, f"it raised {type(error).__name__}: {_sentence(error)}")
+    except Exception as error:  # noqa: BLE001 - a pattern is the user's code and may raise anything
+        yield _cannot_check(plan, pattern, f"it raised {type(error).__name__}: {_sentence(error)}")
         return
     try:
         ranges = ranges_of(queries)
         yield from [
-            each for pattern_range in ranges for each in _overreach(plan, pattern, pattern_range, by_index)
+            each
+            for pattern_range in ranges
+            for each in _foreign_items(plan, pattern, pattern_range, by_index)
         ]
     except DataError as error:
-        yield _unproved(plan, pattern, _sentence(error))
+        yield _cannot_check(plan, pattern, _sentence(error))
         return
     yield from _fetches(name, pattern, ranges)
 
@@ -88,50 +90,52 @@ def _queries(plan: Plan, pattern: Pattern) -> list[Query[Any]]:
     return queries
 
 
-def _overreach(
+def _foreign_items(
     owner: Plan, pattern: Pattern, pattern_range: PatternRange, by_index: Mapping[str | None, list[EntityKey]]
 ) -> Iterator[Finding]:
-    plan = pattern_range.place.plan
+    plan = pattern_range.key.plan
     if plan.table is not owner.table:
         by_index = entity_keys(plan.table)  # a pattern may return the query of another table's entity
-    for other in by_index.get(pattern_range.place.index, []):
-        if other.plan is plan or (overlap := pattern_range.meets(other)) is None:
+    for other in by_index.get(pattern_range.key.index, []):
+        if other.plan is plan or (overlap := pattern_range.overlap_with(other)) is None:
             continue
-        example = f" ({key})" if (key := shown(other, overlap.texts)) else ""
-        yield found(
+        example = f" ({key})" if (key := format_key(other, overlap.texts)) else ""
+        yield make_finding(
             "ST102",
             "error",
             f"{owner.name}.{pattern.name} reads {pattern_range.described}, which reaches "
-            f"{other.plan.name}.{other.path.name}{example}: those items are paid for and dropped; give "
-            f"{plan.name} its own prefix or partition, or read both with "
-            f"db.collection({_together(pattern_range.place, other)}, ...).",
+            f"{other.plan.name}.{other.path.name}{example}: you pay for those items and the store drops "
+            f"them; give "
+            f"{plan.name} a separate prefix or partition, or read both with "
+            f"db.collection({_collection_arguments(pattern_range.key, other)}, ...).",
             plan=owner,
             at=pattern.function,
         )
 
 
-def _together(one: EntityKey, other: EntityKey) -> str:
+def _collection_arguments(one: EntityKey, other: EntityKey) -> str:
     """Return both names for a collection; the entity with the shorter key is the root."""
-    first, second = sorted((one, other), key=lambda place: len(place.path.parts))
+    first, second = sorted((one, other), key=lambda key: len(key.path.parts))
     return f"{first.plan.name}, {second.plan.name}"
 
 
 def _fetches(name: str, pattern: Pattern, ranges: list[PatternRange]) -> Iterator[Finding]:
-    """Find indexes that lack attributes of the rows, so that each row is fetched from the table."""
+    """Find indexes that lack attributes of the rows, so that the store reads each row from the table."""
     for pattern_range in ranges:
-        query, index = pattern_range.queries[0], pattern_range.place.path.index
-        if index is None or (held := _held(query)) is None:
+        query, index = pattern_range.queries[0], pattern_range.key.path.index
+        if index is None or (projected := _projected(query)) is None:
             continue
         fields = query.plan.attributes if query.view is None else query.view.model_fields
-        absent = [field for field in fields if query.plan.attributes[field].wire not in held]
-        absent += [query.plan.table.tag] if query.plan.table.tag not in held else []
+        absent = [field for field in fields if query.plan.attributes[field].wire not in projected]
+        absent += [query.plan.table.tag] if query.plan.table.tag not in projected else []
         if absent:
-            yield found(
+            yield make_finding(
                 "ST303",
                 "note",
-                f"{name} needs {', '.join(absent)}, which index {index.name!r} does not hold, so every row "
-                f"is fetched from the table: 0.5 RCU for each 4 KB of it and one more request for each "
-                f"{_FETCHED_AT_ONCE} rows; project them, or select() a view of what the index holds.",
+                f"{name} needs {', '.join(absent)}, which index {index.name!r} does not project, so the "
+                f"store "
+                f"reads every row from the table: 0.5 RCU for each 4 KB of a row and one more request for "
+                f"each {_FETCHED_AT_ONCE} rows; project them, or select() a view of the projected fields.",
                 plan=query.plan,
                 at=pattern.function,
             )
@@ -142,17 +146,17 @@ def _unfiltered(query: Query[Any]) -> str | None:
     """Return why DynamoDB cannot evaluate the filter on the index; None when it can."""
     if query.filter is None:
         return None
-    held = _held(query)
-    for place in paths_of(query.filter):
-        attribute = str(place[0])
+    projected = _projected(query)
+    for path in paths_of(query.filter):
+        attribute = str(path[0])
         if attribute in query.path.names:
-            return f"its condition is on the key attribute {attribute!r}, which only a key condition may have"
-        if held is not None and attribute not in held:
-            return f"its condition is on {attribute!r}, which its index does not hold"
+            return f"its condition is on the key attribute {attribute!r}, which only a key condition may use"
+        if projected is not None and attribute not in projected:
+            return f"its condition is on {attribute!r}, which its index does not project"
     return None
 
 
-def _held(query: Query[Any]) -> set[str] | None:
+def _projected(query: Query[Any]) -> set[str] | None:
     """Return the attributes of the query's index; None for all."""
     table, path = query.plan.table, query.path
     if path.index is None or path.index.projection == "ALL":
@@ -162,7 +166,7 @@ def _held(query: Query[Any]) -> set[str] | None:
 
 
 def _closest(plan: Plan, pattern: Pattern) -> str:
-    """Describe the key whose parts are closest to the pattern's parameters."""
+    """Describe the key with the parts that are closest to the pattern's parameters."""
     wanted = [parameter.name for parameter in pattern.parameters]
 
     def likeness(name: str) -> tuple[int, int, float]:
@@ -176,12 +180,13 @@ def _closest(plan: Plan, pattern: Pattern) -> str:
     return f"the closest key is {plan.name}.{best}, which takes {', '.join(takes) or 'nothing'}"
 
 
-def _unproved(plan: Plan, pattern: Pattern, reason: str) -> Finding:
-    return found(
+def _cannot_check(plan: Plan, pattern: Pattern, reason: str) -> Finding:
+    return make_finding(
         "ST902",
         "warning",
-        f"{plan.name}.{pattern.name} cannot be proved: {reason}; give its parameters types such as str, int, "
-        f"datetime or a Literal, and let it build its query from any value of them.",
+        f"{plan.name}.{pattern.name} cannot be checked: {reason}; give its parameters types such as str, "
+        f"int, "
+        f"datetime or a Literal, and accept every value of the type.",
         plan=plan,
         at=pattern.function,
     )

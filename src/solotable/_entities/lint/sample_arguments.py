@@ -1,6 +1,7 @@
 """Sample arguments for patterns: two different values for every parameter, by its type.
 
-A pattern is called with both: parts of its query that differ come from the caller, others are constants.
+The linter calls a pattern with both. Parts of its query that differ come from the caller; the others are
+constants.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from solotable._entities.declare.annotations import arms_of, bare
 from solotable._entities.declare.plan import Plan
 from solotable._entities.patterns.pattern import Pattern
 
-#: The most choices of one parameter to try; a pattern may branch on each.
+#: The most choices of one parameter that the linter tries; a pattern may branch on each.
 _MOST_CHOICES = 16
 _MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -31,7 +32,7 @@ class CannotSample(Exception):
 
 
 def samples(pattern: Pattern, plan: Plan) -> Iterator[dict[str, Any]]:
-    """Yield arguments by name: each way to call the pattern twice, with different values."""
+    """Yield arguments by name: for each way to call the pattern, two sets of values."""
     wanted = [each for each in pattern.parameters if each.kind not in _VARIADIC]
     types = {each.name: _type_of(each, pattern, plan) for each in wanted}
     pairs = {name: _two(kind, name) for name, kind in types.items()}
@@ -41,14 +42,14 @@ def samples(pattern: Pattern, plan: Plan) -> Iterator[dict[str, Any]]:
         calls.append({name: pairs[name] for name in required})
     for name, kind in types.items():
         nothing = [None] if NoneType in arms_of(kind) and name in required else []
-        tried = [*_choices(kind)[:_MOST_CHOICES], *nothing]
-        calls += [{**pairs, name: (choice, choice)} for choice in tried]
+        choices = [*_choices(kind)[:_MOST_CHOICES], *nothing]
+        calls += [{**pairs, name: (choice, choice)} for choice in choices]
     positional = {each.name for each in wanted if each.kind is inspect.Parameter.POSITIONAL_ONLY}
     if positional:
-        raise CannotSample(f"its parameter {min(positional)!r} has no name for callers")
+        raise CannotSample(f"its parameter {min(positional)!r} is positional-only")
     for call in calls:
-        for turn in (0, 1):
-            yield {name: pair[turn] for name, pair in call.items()}
+        for number in (0, 1):
+            yield {name: pair[number] for name, pair in call.items()}
 
 
 def _type_of(parameter: inspect.Parameter, pattern: Pattern, plan: Plan) -> Any:
@@ -65,14 +66,14 @@ def _type_of(parameter: inspect.Parameter, pattern: Pattern, plan: Plan) -> Any:
         raise CannotSample(
             f"the type of its parameter {parameter.name!r} cannot be read: {parameter.annotation}"
         ) from None
-    # A plain str for a field of choices: the field's codec rejects any other text.
+    # For a field with choices, a plain str must be one of them: the field's codec rejects other texts.
     if bare(kind, ())[0] is str and info is not None and _choices(info.annotation):
         return info.annotation
     return kind
 
 
 def _two(kind: Any, name: str) -> tuple[Any, Any]:
-    """Return two different values of a type; the same twice where there is but one."""
+    """Return two different values of a type; the same value twice if the type has only one."""
     arms = [each for each in arms_of(kind) if each is not NoneType] or [kind]
     plain = bare(arms[0], ())[0]
     if choices := _choices(plain):

@@ -1,7 +1,7 @@
-"""Segments of keys: find a text that two segments share, or that starts with a given text.
+"""Find a text that two segments of keys can both have, or that starts with a given text.
 
-A template is cut at `#`. A segment is a literal, or a literal and one field's value. Values contain no `#`,
-so two keys are equal exactly when their segments are. Results are examples, exact for every codec of
+A template splits at `#` into segments: a literal, or a literal and one field's value. Values contain no `#`,
+so two keys are equal exactly when their segments are. Functions return one example, exact for every codec of
 `keys.codecs`; an unknown codec raises NotImplementedError.
 """
 
@@ -37,7 +37,7 @@ class Segment:
 
 
 def segments(template: Template) -> tuple[Segment, ...]:
-    """Cut a template at `#`."""
+    """Split a template at `#`."""
     found: list[Segment] = []
     literal, value = "", None
     for part in template.parts:
@@ -53,7 +53,7 @@ def segments(template: Template) -> tuple[Segment, ...]:
 
 
 def contains(codec: PartCodec, text: str) -> bool:
-    """Say whether the codec returns this text for some value."""
+    """Return whether the codec encodes some value to this text."""
     if codec.choices is not None:
         return text in codec.choices
     try:
@@ -73,8 +73,8 @@ def overlap(one: Segment, other: Segment) -> str | None:
     return None if value is None else one.literal + value
 
 
-def begin(segment: Segment, start: str) -> str | None:
-    """Return a text of the segment that starts with this one; None when none exists."""
+def starting_with(segment: Segment, start: str) -> str | None:
+    """Return a text of the segment that starts with `start`; None when none exists."""
     if segment.literal.startswith(start):
         return example(segment)
     if segment.codec is None or not start.startswith(segment.literal):
@@ -84,14 +84,14 @@ def begin(segment: Segment, start: str) -> str | None:
 
 
 def example(segment: Segment) -> str:
-    """Return some text of the segment."""
+    """Return one possible text of the segment."""
     if segment.codec is None:
         return segment.literal
     return segment.literal + (complete(segment.codec, "") or "")
 
 
 def complete(codec: PartCodec, start: str) -> str | None:
-    """Return a text of the codec that starts with this one; None when none exists."""
+    """Return a text of the codec that starts with `start`; None when none exists."""
     if codec.choices is not None:
         return next((text for text in codec.choices if text.startswith(start)), None)
     candidates: Iterator[str] = iter((start + _filler(codec, start)[len(start) :],))
@@ -101,7 +101,7 @@ def complete(codec: PartCodec, start: str) -> str | None:
 
 
 def _filler(codec: PartCodec, start: str) -> str:
-    """Return a text of the right length, whose end completes every possible start."""
+    """Return a text of the right length; its end completes any start."""
     match codec.kind:
         case "text":
             return start or _TEXT
@@ -126,7 +126,7 @@ def _moments(codec: PartCodec, start: str) -> Iterator[str]:
 
 
 def _value(one: PartCodec | None, between: str, other: PartCodec | None) -> str | None:
-    """Return a text of `one` that is `between` and then a text of `other`."""
+    """Return a text of `one` that consists of `between` and a text of `other`; None when none exists."""
     if other is None:
         fits = between == "" if one is None else contains(one, between)
         return between if fits else None
@@ -146,22 +146,22 @@ def _value(one: PartCodec | None, between: str, other: PartCodec | None) -> str 
 
 
 def _fixed_form(one: PartCodec, between: str, other: PartCodec) -> str | None:
-    """Do the same for two codecs of fixed width, or of hexadecimal digits."""
+    """Do the work of `_value` for two codecs of fixed width, or of hexadecimal digits."""
     size = len(between)
     if one.kind == "hex" and other.kind == "hex":
         return between if contains(one, between) else None
     if one.width is not None and other.width is not None and one.width != size + other.width:
         return None
     if one.kind in _TIMES:
-        # Not every text of digits is a date, so the days of one year are tried.
+        # Not every text of digits is a date, so try the days of one year.
         texts = (text for text in _moments(one, between) if contains(one, text))
         return next((text for text in texts if contains(other, text[size:])), None)
     width = one.width if one.width is not None else size + (other.width or 0)
     for mine, theirs in product(_classes(one, width), _classes(other, width - size)):
         if len(mine) != size + len(theirs):
             continue
-        places = zip(mine, (*between, *theirs), strict=True)
-        common = [[each for each in left if each in right] for left, right in places]
+        positions = zip(mine, (*between, *theirs), strict=True)
+        common = [[each for each in left if each in right] for left, right in positions]
         if all(common):
             text = "".join(each[0] for each in common)
             if contains(one, text) and contains(other, text[size:]):
@@ -172,7 +172,7 @@ def _fixed_form(one: PartCodec, between: str, other: PartCodec) -> str | None:
 def _classes(codec: PartCodec, width: int = 0) -> list[tuple[str, ...]]:
     """Return the characters at each position of a codec's texts, once for every sign.
 
-    `width` is for hexadecimal digits, whose codec has none.
+    `width` applies to hexadecimal digits only: their codec has no width.
     """
     if isinstance(codec, DigitsCodec):
         return _signed((_DIGIT,) * codec.digits, signed=codec.signed)
@@ -188,8 +188,8 @@ def _classes(codec: PartCodec, width: int = 0) -> list[tuple[str, ...]]:
         case "date" | "timestamp" | "bucket":
             text = ("0000-00-00" + _MIDNIGHT.get(codec.width or 0, ""))[: codec.width]
             return [tuple(_DIGIT if each == "0" else each for each in text)]
-    raise NotImplementedError(f"The linter does not know the texts of {codec.slot}, a {codec.kind}.")
+    raise NotImplementedError(f"The linter does not support {codec.slot}, a {codec.kind}.")
 
 
-def _signed(places: tuple[str, ...], *, signed: bool) -> list[tuple[str, ...]]:
-    return [places, ("-", *places[1:])] if signed else [places]
+def _signed(classes: tuple[str, ...], *, signed: bool) -> list[tuple[str, ...]]:
+    return [classes, ("-", *classes[1:])] if signed else [classes]

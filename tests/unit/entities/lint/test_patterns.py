@@ -1,4 +1,4 @@
-"""Patterns: what their ranges reach, whether they are served, and what cannot be proved."""
+"""Patterns: what their ranges reach, whether a key serves them, and which patterns cannot be checked."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def surveys() -> Table:
 def test_a_prefix_that_reaches_the_children_of_its_items() -> None:
     (finding,) = of(surveys(), "ST102")
     assert (finding.severity, finding.entity) == ("error", "Survey")
-    assert "Survey.of_tenant reads what starts with 'SURVEY#'" in finding.message
+    assert "Survey.of_tenant reads items that start with 'SURVEY#'" in finding.message
     assert "reaches Section.key (PK=T#x, SK=SURVEY#x#SECTION#x)" in finding.message
     assert "db.collection(Survey, Section, ...)" in finding.message
     assert finding.where is not None
@@ -290,7 +290,7 @@ def test_the_tenant_is_given_by_the_scope() -> None:
 
     assert len(table.plans) == len((Order, Line))
     (finding,) = lint(table)
-    assert "Order.all_of_them reads what starts with 'ORDER#{tenant_id}#', which" in finding.message
+    assert "Order.all_of_them reads items that start with 'ORDER#{tenant_id}#', which" in finding.message
     assert "(PK=T#x, SK=ORDER#x#LINE#000)" in finding.message
 
 
@@ -494,7 +494,7 @@ def filtered(cls: Any, org: str, status: Status) -> Query[Any]:
     [
         (whole, "ALL", None),
         (whole, ["org", "order_id", "status", "day", "note"], None),
-        (whole, ["org", "order_id", "status", "day"], "needs note, which index 'GSI1' does not hold"),
+        (whole, ["org", "order_id", "status", "day"], "needs note, which index 'GSI1' does not project"),
         (brief, ["order_id", "day"], None),
         (brief, "KEYS_ONLY", "needs order_id, day, _type, which"),
     ],
@@ -511,7 +511,7 @@ def test_rows_that_an_index_does_not_hold(
 def test_a_condition_that_an_index_cannot_judge() -> None:
     table, _ = one_pattern(filtered, projection="KEYS_ONLY")
     (finding,) = of(table, "ST501")
-    assert "its condition is on 'note', which its index does not hold" in finding.message
+    assert "its condition is on 'note', which its index does not project" in finding.message
     table, _ = one_pattern(filtered)
     assert of(table, "ST501") == []
 

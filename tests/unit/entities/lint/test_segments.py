@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from solotable._entities.keys.templates import Template
 from solotable._entities.lint.key_overlap import SegmentPair, solve
-from solotable._entities.lint.segments import Segment, begin, segments
+from solotable._entities.lint.segments import Segment, segments, starting_with
 from solotable.errors import DataError
 
 
@@ -156,7 +156,7 @@ def test_templates_that_never_give_one_key(one: str, other: str) -> None:
 )
 def test_what_a_segment_can_start_with(text: str, start: str, can: bool) -> None:
     (segment,) = segments(template(text))
-    found = begin(segment, start)
+    found = starting_with(segment, start)
     assert (found is not None) == can
     if found is not None:
         assert found.startswith(start)
