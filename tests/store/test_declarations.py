@@ -289,7 +289,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], list[str]]] = {
     ),
     "a local index with a partition": (
         lambda: Index("L", local=True, partition="x"),
-        ["'L'", "local", "leave it out"],
+        ["'L'", "local", "remove partition="],
     ),
     "an index with five parts": (lambda: Index("I", partition=tuple("abcde")), ["'I'", "at most 4"]),
     "an index of an unknown type": (lambda: Index("I", sort="n:X"), ["'I'", "'n:X'", "S, N or B"]),
@@ -303,7 +303,7 @@ MISTAKES: dict[str, tuple[Callable[[], Any], list[str]]] = {
     "a table of a long name": (lambda: Table("T" * 256), ["Table 'TTT", "3 to 255 characters"]),
     "a table of an odd name": (lambda: Table("x y!"), ["Table 'x y!'", "a letter (a-z, A-Z), a digit"]),
     "a table whose tag is a key": (lambda: Table("Things", tag="PK"), ["'Things'", "PK"]),
-    "an empty attribute name": (lambda: Attr(""), ["Attr('')", "not empty"]),
+    "an empty attribute name": (lambda: Attr(""), ["Attr('')", "is empty"]),
     "a pattern that is no class method": (
         lambda: pattern(lambda cls: cls),
         ["@pattern", "@classmethod"],

@@ -280,7 +280,7 @@ def test_an_item_of_a_newer_schema_version_is_rejected_and_left_as_it_is(
     newest.put(NewProfile(user_id="u", name="ada"))
     before = opening.only(NewProfile)
     with pytest.raises(
-        NewerSchemaVersion, match="has schema version 2, and this code knows versions up to 1"
+        NewerSchemaVersion, match="has schema version 2, but this code knows versions up to 1"
     ) as refused:
         REFUSED[way](old)
     assert (refused.value.schema_version, refused.value.known) == (2, 1)

@@ -244,7 +244,7 @@ def test_a_price_table_of_the_user(run: Run, tmp_path: Path, monkeypatch: pytest
         (("explain", "Section.of_surveys"), "did you mean 'Section.of_survey'?"),
         (("explain", "put"), "Missing entity; write: solotable explain put ENTITY"),
         (("explain", "put", "Sektion"), "did you mean 'Section'?"),
-        (("explain", "put", "Survey", "--rate", "often"), "write it as 50/s"),
+        (("explain", "put", "Survey", "--rate", "often"), "write it like 50/s"),
         (("explain", "Section.of_survey", "order=1"), "has no 'order'"),
     ],
 )

@@ -208,7 +208,7 @@ def test_a_part_is_not_optional_without_none() -> None:
         (int, "06x", "write {x:06d}"),
         (int, "0100d", "write {x:06d}"),
         (Level, "", "write {x:06d}"),
-        (Level, "01d", "does not hold every member of Level"),
+        (Level, "01d", "is too narrow for a member of Level"),
         (Decimal, "", "write {x:010.2f}"),
         (Decimal, "010f", "write {x:010.2f}"),
         (Decimal, "03.2f", "declare a greater width"),
@@ -251,8 +251,8 @@ NEW_YEAR = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=1)))
         (Status, "", "gone", "is not one of 'draft', '100% done'"),
         (Status, "", Numbered.ONE, "is not one of"),
         (UUID, "", "00000000-0000-0000-0000-00000000000a", "needs UUID"),
-        (int, "06d", -1, "a + before the width declares negative numbers"),
-        (int, "+06d", -100_000, "does not fit {x:+06d}; it holds -99999 to 999999"),
+        (int, "06d", -1, "add a + before the width for negative numbers"),
+        (int, "+06d", -100_000, "does not fit {x:+06d}, which holds -99999 to 999999"),
         (int, "06d", True, "needs int"),
         (int, "06d", "1", "needs int"),
         (int, "06d", 1.0, "needs int"),
@@ -288,8 +288,8 @@ def test_a_value_that_does_not_fit_is_refused(annotation: Any, spec: str, value:
 def test_an_overflow_names_the_field_the_value_and_the_template() -> None:
     order = choose_codec(int, "06d", where="Section.by_order", field="order")
     assert data_refusal(order, 1_000_000) == (
-        "Section.order = 1000000 does not fit {order:06d}; it holds 0 to 999999, "
-        "so use a smaller value or declare a greater width"
+        "Section.order = 1000000 does not fit {order:06d}, which holds 0 to 999999; "
+        "use a smaller value or declare a greater width"
     )
 
 
@@ -332,7 +332,7 @@ def test_a_long_value_is_cut_in_the_message() -> None:
     ids=str,
 )
 def test_text_that_encoding_never_gives_does_not_decode(annotation: Any, spec: str, text: str) -> None:
-    with pytest.raises(ValueError, match="is not a text of"):
+    with pytest.raises(ValueError, match="is not an encoded"):
         codec(annotation, spec).decode(text)
 
 

@@ -30,7 +30,7 @@ def test_attribute_names_have_1_to_65535_bytes() -> None:
     assert Attr("é" * 32767).name == "é" * 32767
     with pytest.raises(DeclarationError, match="65536 bytes"):
         Attr("é" * 32768)
-    with pytest.raises(DeclarationError, match="not empty"):
+    with pytest.raises(DeclarationError, match="is empty"):
         Attr("")
 
 

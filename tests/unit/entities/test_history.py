@@ -53,7 +53,7 @@ def declare(trait: Any, *, sort: Any = "C#{node_id}#LATEST", versioned: bool = T
             r"\{number\} .* is not part of the primary key",
         ),
         (History("C#{nodeid}#v{version:06d}"), "did you mean node_id"),
-        (History("C#{node_id}#v{version:06d}", keep=0), "keep=0 keeps nothing"),
+        (History("C#{node_id}#v{version:06d}", keep=0), "keep=0 must be at least 1"),
         (History("C#{node_id}#v{version:06d}", on_delete="purge"), "needs keep= of at most 90"),
         (History("C#{node_id}#v{version:06d}", on_delete="purge", keep=91), "needs keep= of at most 90"),
         (History("C#{node_id}#v{version:06d}", on_delete="drop"), "'drop'"),  # type: ignore[arg-type]
@@ -99,7 +99,7 @@ def test_snapshots_need_a_sort_template() -> None:
 
 def test_a_snapshot_never_lies_on_the_entity_itself() -> None:
     trait = History("C#{node_id}#v{version:06d}")
-    with pytest.raises(DeclarationError, match=r"can be the same key as .* of the entity itself"):
+    with pytest.raises(DeclarationError, match=r"can give the same key as .* of the entity itself"):
         declare(trait, sort="C#{node_id}#v000001")
     assert declare(trait, sort="C#{node_id}#v1").plan().traits
 

@@ -82,8 +82,8 @@ def test_a_missing_field_is_named_with_its_template() -> None:
     with pytest.raises(DataError) as refused:
         SECTION.format({"survey_id": "s"})
     assert str(refused.value) == (
-        "Section.by_order: order is missing, which 'SURVEY#{survey_id}#SECTION#{order:06d}' needs; "
-        "give it a value"
+        "Section.by_order: order is missing, but 'SURVEY#{survey_id}#SECTION#{order:06d}' needs it; "
+        "pass a value"
     )
 
 
@@ -116,9 +116,9 @@ def test_a_key_of_another_form_does_not_parse(text: str) -> None:
         ("A#{order:}", "is not a field"),
         ("A#{order!r}", "is not a field"),
         ("A#{day.year}", "is not a field"),
-        ("A#{{survey_id}}", "doubled or not"),
-        ("A#{survey_id", "has a { that is not part of a {field}"),
-        ("A#survey_id}", "has a } that is not part of a {field}"),
+        ("A#{{survey_id}}", "not doubled ones"),
+        ("A#{survey_id", "has a { outside of a {field}"),
+        ("A#survey_id}", "has a } outside of a {field}"),
         ("A B#{survey_id}", "has ' ' between its fields"),
         ("A!{survey_id}", "has '!' between its fields"),
         ('A"{survey_id}', "has '\"' between its fields"),
@@ -186,7 +186,7 @@ def test_one_field_encodes_as_in_the_key() -> None:
 
 
 def test_a_value_that_does_not_fit_is_named_by_its_entity() -> None:
-    with pytest.raises(DataError, match=r"Section\.order = 1000000 does not fit \{order:06d\}; "):
+    with pytest.raises(DataError, match=r"Section\.order = 1000000 does not fit \{order:06d\}, which holds "):
         SECTION.format({"survey_id": "s", "order": 1_000_000})
 
 

@@ -69,10 +69,16 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
             b=upgrade(to=3, replaces="y")(same),
             c=downgrade(to=1)(same),
         ),
-        r"no downgrade leads there from 3; add @downgrade\(to=2\)",
+        r"no downgrade leads from 3 to it; add @downgrade\(to=2\)",
     ),
-    "a field is replaced": (lambda: declared(2, a=upgrade(to=2, replaces="one")(same)), "'one', which is an"),
-    "a key is replaced": (lambda: declared(2, a=upgrade(to=2, replaces="PK")(same)), "'PK', which is an"),
+    "a field is replaced": (
+        lambda: declared(2, a=upgrade(to=2, replaces="one")(same)),
+        "'one', which is still an",
+    ),
+    "a key is replaced": (
+        lambda: declared(2, a=upgrade(to=2, replaces="PK")(same)),
+        "'PK', which is still an",
+    ),
     "the attribute is taken": (
         lambda: declared(1, Table("Things", schema_version="one")),
         r"has the attribute 'one'.*Table\(\.\.\., schema_version=",
@@ -175,7 +181,7 @@ def test_an_attribute_that_is_not_a_schema_version_is_named() -> None:
 def test_an_entity_without_schema_versions_rejects_a_newer_item_too() -> None:
     plan = declared(None).plan()
     with pytest.raises(
-        NewerSchemaVersion, match="has schema version 2, and this code knows versions up to 1"
+        NewerSchemaVersion, match="has schema version 2, but this code knows versions up to 1"
     ):
         plan.decode({**plan.encode({"one": "x"}), "_shape": {"N": "2"}})
     served = plan.decode({**plan.encode({"one": "x"}), "_shape": {"N": "2"}, "_shape_from": {"N": "1"}})

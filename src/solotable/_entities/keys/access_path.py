@@ -1,4 +1,4 @@
-"""A declared key compiled for one entity: values to key attributes, arguments to key conditions."""
+"""AccessPath: a compiled key that encodes values to key attributes and arguments to key conditions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from solotable.errors import DataError
 
 from .layout import KeyLayout, SortRange, TemplateLayout
 
-#: The most time buckets that a query reads, unless its key declares another number.
+#: The most time buckets that a query reads, unless its key declares another limit.
 MOST_BUCKETS = 400
 
 
@@ -38,7 +38,7 @@ class AccessPath:
         )
 
     def encode(self, values: Mapping[str, Any]) -> Item | None:
-        """Return the key attributes; None when a part is None, so that the item is not in the index."""
+        """Return the key attributes; None when a part is None, because the item is then not in the index."""
         partition = self.partition.encode(values)
         if partition is None or self.sort is None:
             return partition
@@ -53,7 +53,7 @@ class AccessPath:
     @property
     def derived(self) -> tuple[str, ...]:
         """The names of the attributes that only this key uses."""
-        # A local index shares the partition key of the table's own key.
+        # A local index shares the partition key with the primary key.
         local = self.index is not None and self.index.local
         layouts = (self.sort,) if local else (self.partition, self.sort)
         return tuple(each.attribute for each in layouts if isinstance(each, TemplateLayout))
@@ -75,5 +75,5 @@ class AccessPath:
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The fields of the key, in its order."""
+        """The fields of the key, in the key's order."""
         return tuple(dict.fromkeys((*self.partition.fields, *(self.sort.fields if self.sort else ()))))

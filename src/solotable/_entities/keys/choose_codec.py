@@ -1,4 +1,4 @@
-"""Choose the codec of a field in a key by its type; reject a type that has none."""
+"""Choose the codec of a field in a key by the field's type; reject types without a codec."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _PLAIN: dict[Any, type] = {
 
 
 def choose_codec(annotation: Any, spec: str = "", *, where: str, field: str = "") -> PartCodec:
-    """Return the codec of a field in a template, or raise the DeclarationError that says why it has none.
+    """Return the codec of a field in a template, or raise DeclarationError with the reason.
 
     `where` names the key (`Section.by_order`); its part before the dot names the entity in messages.
     """
     plain, optional = unwrap(annotation)
     slot = "{" + field + (f":{spec}" if spec else "") + "}"
     entity = where.rpartition(".")[0] or where
-    facts: dict[str, Any] = {
+    common: dict[str, Any] = {
         "name": f"{entity}.{field}" if field else where,
         "slot": slot,
         "optional": optional,
@@ -61,48 +61,46 @@ def choose_codec(annotation: Any, spec: str = "", *, where: str, field: str = ""
         return DeclarationError(f"{where}: {slot} {reason}")
 
     if isinstance(plain, type) and issubclass(plain, IntEnum):
-        return _enumerated_digits(plain, _digits(spec, field, facts, rejection), rejection)
+        return _enumerated_digits(plain, _digits(spec, field, common, rejection), rejection)
     if plain is int:
-        return _digits(spec, field, facts, rejection)
+        return _digits(spec, field, common, rejection)
     if plain is Decimal:
-        return _decimal(spec, field, facts, rejection)
+        return _decimal(spec, field, common, rejection)
     if plain is datetime:
         if spec and spec not in _TIMESPECS:
-            raise rejection(
-                f"has a format that datetimes do not have; use {field}:s, {field}:ms or {field}:us"
-            )
+            raise rejection(f"has an unknown format for a datetime; use {field}:s, {field}:ms or {field}:us")
         precision = _TIMESPECS[spec or "us"]
-        return TimestampCodec(precision=precision, width=TIMES[precision][1], **facts)
-    codec = _plain_codec(plain, facts, rejection)
+        return TimestampCodec(precision=precision, width=TIMES[precision][1], **common)
+    codec = _plain_codec(plain, common, rejection)
     if spec:
-        raise rejection(f"has a format, which a {_named(plain)} does not have; write {{{field}}}")
+        raise rejection(f"has a format, but {_named(plain)} takes none; write {{{field}}}")
     return codec
 
 
-def _plain_codec(plain: Any, facts: dict[str, Any], rejection: Any) -> PartCodec:
+def _plain_codec(plain: Any, common: dict[str, Any], rejection: Any) -> PartCodec:
     if plain is str:
-        return TextCodec(**facts)
+        return TextCodec(**common)
     if plain is date:
-        return DateCodec(width=10, **facts)
+        return DateCodec(width=10, **common)
     if plain is UUID:
-        return UuidCodec(width=36, **facts)
+        return UuidCodec(width=36, **common)
     if plain is bytes:
-        return HexCodec(**facts)
+        return HexCodec(**common)
     if get_origin(plain) is Literal:
-        return _choice({value: value for value in get_args(plain)}, facts, rejection)
+        return _choice({value: value for value in get_args(plain)}, common, rejection)
     if isinstance(plain, type) and issubclass(plain, Enum) and not issubclass(plain, Flag):
-        return _choice({member.value: member for member in plain}, facts, rejection)
+        return _choice({member.value: member for member in plain}, common, rejection)
     if plain is bool:
-        raise rejection("is a bool, which has two values only; use a Literal of two words")
+        raise rejection("is a bool, which cannot be part of a key; use a Literal of two words")
     if plain is float:
-        raise rejection("is a float, which has no exact text; use a Decimal with a width, as in {x:010.2f}")
+        raise rejection("is a float, which has no exact text; use a Decimal with a width, such as {x:010.2f}")
     raise rejection(
         f"is a {_named(plain)}, which cannot be part of a key; use a str, an int or Decimal with a width, a "
         "datetime, date, UUID, bytes, a Literal of strings or an Enum of strings"
     )
 
 
-def _choice(values: dict[Any, Any], facts: dict[str, Any], rejection: Any) -> ChoiceCodec:
+def _choice(values: dict[Any, Any], common: dict[str, Any], rejection: Any) -> ChoiceCodec:
     if not values or not all(isinstance(value, str) for value in values):
         raise rejection("has choices that are not all strings; use strings, or an IntEnum with a width")
     try:
@@ -113,41 +111,41 @@ def _choice(values: dict[Any, Any], facts: dict[str, Any], rejection: Any) -> Ch
         texts=texts,
         values={texts[value]: meant for value, meant in values.items()},
         choices=tuple(texts.values()),
-        **facts,
+        **common,
     )
 
 
-def _digits(spec: str, field: str, facts: dict[str, Any], rejection: Any) -> DigitsCodec:
+def _digits(spec: str, field: str, common: dict[str, Any], rejection: Any) -> DigitsCodec:
     found = _INTEGER.fullmatch(spec)
     if found is None or (found[1] and found[2] == "1"):
         raise rejection(
-            f"is an int, which keeps its order only at a fixed width; write {{{field}:06d}} for up to six "
+            f"is an int, which sorts correctly only with a fixed width; write {{{field}:06d}} for up to six "
             f"digits, or {{{field}:+06d}} if it can be negative"
         )
     width = int(found[2])
-    return DigitsCodec(digits=width, limit=10**width, width=width, signed=bool(found[1]), **facts)
+    return DigitsCodec(digits=width, limit=10**width, width=width, signed=bool(found[1]), **common)
 
 
 def _enumerated_digits(enum: type[IntEnum], codec: DigitsCodec, rejection: Any) -> DigitsCodec:
     try:
         choices = tuple(codec.encode(int(member)) for member in enum)
     except DataError as error:
-        raise rejection(f"does not hold every member of {enum.__name__}: {error}") from None
+        raise rejection(f"is too narrow for a member of {enum.__name__}: {error}") from None
     return replace(codec, choices=choices, enum=enum)
 
 
-def _decimal(spec: str, field: str, facts: dict[str, Any], rejection: Any) -> DecimalCodec:
+def _decimal(spec: str, field: str, common: dict[str, Any], rejection: Any) -> DecimalCodec:
     found = _FRACTION.fullmatch(spec)
     if found is None:
         raise rejection(
-            f"is a Decimal, which keeps its order only at a fixed width; write {{{field}:010.2f}} for ten "
+            f"is a Decimal, which sorts correctly only with a fixed width; write {{{field}:010.2f}} for ten "
             f"characters with two decimals, or {{{field}:+010.2f}} if it can be negative"
         )
     signed, width, decimals = bool(found[1]), int(found[2]), int(found[3])
     digits = width - (1 if decimals else 0)
     if digits - decimals - signed < 1:
-        raise rejection("leaves no digit before the point; declare a greater width")
-    return DecimalCodec(digits=digits, decimals=decimals, signed=signed, width=width, **facts)
+        raise rejection("has no digit before the point; declare a greater width")
+    return DecimalCodec(digits=digits, decimals=decimals, signed=signed, width=width, **common)
 
 
 def unwrap(annotation: Any) -> tuple[Any, bool]:

@@ -1,8 +1,8 @@
-"""Codecs of key parts: texts that are unique, sort as their values do, and parse back exactly.
+"""Codecs of key parts: unique texts that sort like their values and decode exactly.
 
-Strings are escaped: no value contains a character up to and including `%`, except the `%` of an escape. So
-`#` never occurs in a value and `$` in no key: `X$` is an exact upper bound of `X` and of all `X#...`.
-Numbers and times have a fixed width. Nothing is rounded, cut or guessed.
+Strings are escaped: no text contains a character up to and including `%`, except the `%` of an escape. So
+`#` occurs in no value and `$` in no key, and `X$` is an exact upper bound of `X` and of all `X#...`.
+Numbers and times have a fixed width. A codec never rounds, cuts or guesses.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TIMES = {"seconds": (1_000_000, 20), "milliseconds": (1_000, 24), "microseconds"
 
 
 def escape(text: str) -> str:
-    """Percent-encode every character from U+0000 through `%`; keeps the order of UTF-8 bytes.
+    """Percent-encode every character from U+0000 through `%`. The order of UTF-8 bytes stays the same.
 
     >>> escape("50% of #7")
     '50%25%20of%20%237'
@@ -41,7 +41,7 @@ def escape(text: str) -> str:
     if (found := _SURROGATE.search(text)) is not None:
         raise DataError(
             f"{_shown(text)} has the lone surrogate U+{ord(found[0]):04X}, which UTF-8 cannot store; "
-            "decode the text properly first"
+            "decode the text correctly first"
         )
     return text.translate(_ESCAPES)
 
@@ -93,10 +93,10 @@ class PartCodec(ABC):
         try:
             value = self.parse(text)
             exact = self.encode(value) == text
-        except (ValueError, ArithmeticError, DataError):  # Decimal's is arithmetic
+        except (ValueError, ArithmeticError, DataError):  # Decimal raises an ArithmeticError
             exact, value = False, None
         if not exact:
-            raise ValueError(f"{_shown(text)} is not a text of {self.slot}")
+            raise ValueError(f"{_shown(text)} is not an encoded {self.slot}")
         return value
 
     def error(self, value: object, reason: str) -> DataError:
@@ -108,7 +108,7 @@ class PartCodec(ABC):
     def type_error(self, value: object, wanted: str) -> DataError:
         """Return the error for a value of another type."""
         return self.error(
-            value, f"is {type(value).__name__}, but {self.slot} needs {wanted}; convert it first"
+            value, f"is a {type(value).__name__}, but {self.slot} needs {wanted}; convert it first"
         )
 
 
@@ -122,11 +122,11 @@ class TextCodec(PartCodec):
         if not isinstance(value, str):
             raise self.type_error(value, "str")
         if _ODD.search(value) is None:
-            return str.__str__(value)  # a str that is also an Enum must not leak out as the member
+            return str.__str__(value)  # a plain str, also for a member of a str Enum
         if _SURROGATE.search(value) is not None:
             raise self.error(
                 value,
-                "has a lone surrogate, which UTF-8 cannot store; decode the text properly first",
+                "has a lone surrogate, which UTF-8 cannot store; decode the text correctly first",
             )
         return value.translate(_ESCAPES)
 
@@ -141,13 +141,13 @@ class TextCodec(PartCodec):
 class ChoiceCodec(PartCodec):
     """One of a declared set of texts: a Literal, or an Enum of str values."""
 
-    # No width even when all texts have one length: a further choice must not break the template.
+    # No width even if all texts have the same length: another choice must not break the template.
     kind: ClassVar[str] = "choice"
     texts: Mapping[str, str] = field(hash=False)
     values: Mapping[str, Any] = field(hash=False)
 
     def encode(self, value: Any) -> str:
-        # Also the plain value of an Enum's member: Pydantic stores it with `use_enum_values`.
+        # With `use_enum_values`, Pydantic stores the plain value of an Enum's member.
         plain = value.value if isinstance(value, Enum) else value
         text = self.texts.get(plain) if isinstance(plain, str) else None
         if text is None or (isinstance(value, Enum) and self.values[text] != value):
@@ -162,11 +162,11 @@ class ChoiceCodec(PartCodec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DigitsCodec(PartCodec):
-    """An int of a declared width; a negative one is `-` and the nines' complement of its digits."""
+    """An int of a declared width; a negative int is `-` and the nines' complement of its digits."""
 
     kind: ClassVar[str] = "digits"
     digits: int
-    #: The least number that takes more digits.
+    #: The smallest number with more digits.
     limit: int
     signed: bool
     enum: type[IntEnum] | None = None
@@ -177,7 +177,7 @@ class DigitsCodec(PartCodec):
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.type_error(value, "int")
         if self.enum is not None and value not in self.enum.__members__.values():
-            raise self.error(value, f"is not a member of {self.enum.__name__}; use one")
+            raise self.error(value, f"is not a member of {self.enum.__name__}; use a member")
         number = int(value)
         if 0 <= number < self.limit:
             return str(number).zfill(self.digits)
@@ -186,8 +186,8 @@ class DigitsCodec(PartCodec):
         least = f"-{'9' * (self.digits - 1)}" if self.signed else "0"
         raise self.error(
             value,
-            f"does not fit {self.slot}; it holds {least} to {'9' * self.digits}, "
-            f"so {_wider(self.signed, number < 0)}",
+            f"does not fit {self.slot}, which holds {least} to {'9' * self.digits}; "
+            f"{_wider(self.signed, number < 0)}",
         )
 
     def parse(self, text: str) -> int:
@@ -197,7 +197,7 @@ class DigitsCodec(PartCodec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecimalCodec(PartCodec):
-    """A Decimal of a declared width and number of decimals, its sign as in DigitsCodec."""
+    """A Decimal of a declared width and number of decimals; the sign works as in DigitsCodec."""
 
     kind: ClassVar[str] = "decimal"
     digits: int  # before and after the point together
@@ -212,7 +212,7 @@ class DecimalCodec(PartCodec):
             raise self.error(value, "is not finite, so it cannot be part of a key")
         negative = number < 0
         digits = self.digits - negative
-        # Before any arithmetic: 1E+999999 would take a million digits.
+        # Check this before any arithmetic: 1E+999999 would take a million digits.
         if (negative and not self.signed) or (number and number.adjusted() >= digits - self.decimals):
             raise self.error(value, f"does not fit {self.slot}; {_wider(self.signed, negative)}")
         text = f"{self._scaled(number, value):0{digits}d}"
@@ -229,10 +229,10 @@ class DecimalCodec(PartCodec):
         if shift < 0 and any(digits[shift:]):
             raise self.error(
                 value,
-                f"has more than the {self.decimals} decimals of {self.slot}; round it first or declare more",
+                f"has more than the {self.decimals} decimals of {self.slot}; round it or declare more",
             )
-        kept = digits[:shift] if shift < 0 else digits + (0,) * shift
-        return int("".join(map(str, kept)))
+        scaled = digits[:shift] if shift < 0 else digits + (0,) * shift
+        return int("".join(map(str, scaled)))
 
     def parse(self, text: str) -> Decimal:
         return Decimal("-" + text[1:].translate(_NINES) if text.startswith("-") else text)
@@ -240,7 +240,7 @@ class DecimalCodec(PartCodec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimestampCodec(PartCodec):
-    """An aware datetime, in UTC and of a declared precision."""
+    """An aware datetime, in UTC with a declared precision."""
 
     kind: ClassVar[str] = "timestamp"
     precision: str
@@ -251,7 +251,8 @@ class TimestampCodec(PartCodec):
         moment = value if value.tzinfo is UTC else self._in_utc(value)
         if moment.microsecond % TIMES[self.precision][0]:
             raise self.error(
-                value, f"is finer than the {self.precision} of {self.slot}; round it first or declare finer"
+                value,
+                f"is finer than the {self.precision} of {self.slot}; round it or declare a finer format",
             )
         return moment.isoformat(timespec=self.precision)[:-6] + "Z"
 
@@ -261,7 +262,9 @@ class TimestampCodec(PartCodec):
         try:
             return value.astimezone(UTC)
         except OverflowError:
-            raise self.error(value, "is outside the years 0001 to 9999 in UTC; use a time within") from None
+            raise self.error(
+                value, "is outside the years 0001 to 9999 in UTC; use a time within them"
+            ) from None
 
     def parse(self, text: str) -> datetime:
         return datetime.fromisoformat(text)
@@ -269,7 +272,7 @@ class TimestampCodec(PartCodec):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DateCodec(PartCodec):
-    """A date, as `2026-11-15`."""
+    """A date, such as `2026-11-15`."""
 
     kind: ClassVar[str] = "date"
 
@@ -318,5 +321,5 @@ def _listed(texts: Mapping[str, str]) -> str:
 
 def _wider(signed: bool, negative: bool) -> str:
     if negative and not signed:
-        return "a + before the width declares negative numbers"
+        return "add a + before the width for negative numbers"
     return "use a smaller value or declare a greater width"

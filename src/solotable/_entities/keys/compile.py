@@ -1,4 +1,4 @@
-"""Compile the declared keys of an entity to access paths; check templates, shards and time buckets."""
+"""Compile and check the declared keys of an entity: templates, shards and time buckets."""
 
 from __future__ import annotations
 
@@ -24,53 +24,57 @@ def compile_key(
     """Check a key against its table and entity, and return its access path."""
     where = f"{owner}.{key.name}"
     index = None if key.index is None else table.index(key.index, where=where)
-    own = (table.partition,), ((table.sort,) if table.sort else ())
-    ends: tuple[tuple[KeyAttribute, ...], ...] = own if index is None else (index.partition, index.sort)
-    if key.sort is None and ends[1]:
+    primary = (table.partition,), ((table.sort,) if table.sort else ())
+    roles: tuple[tuple[KeyAttribute, ...], ...] = primary if index is None else (index.partition, index.sort)
+    if key.sort is None and roles[1]:
         raise DeclarationError(f"{where} needs a sort template: {_describe(table, index)} has a sort key.")
-    if key.sort is not None and not ends[1]:
+    if key.sort is not None and not roles[1]:
         raise DeclarationError(f"{where} has a sort template, but {_describe(table, index)} has no sort key.")
 
-    def layout(given: str | tuple[str, ...], end: tuple[KeyAttribute, ...], role: Any) -> KeyLayout:
+    def layout(
+        given: str | tuple[str, ...], key_attributes: tuple[KeyAttribute, ...], role: Any
+    ) -> KeyLayout:
         if isinstance(given, tuple):
-            return _attribute_layout(given, end, role, attributes, where)
-        return _template_layout(given, end, role, annotations, where, attributes)
+            return _attribute_layout(given, key_attributes, role, attributes, where)
+        return _template_layout(given, key_attributes, role, annotations, where, attributes)
 
-    partition = layout(key.partition, ends[0], "partition")
-    sort = None if key.sort is None else layout(key.sort, ends[1], "sort")
+    partition = layout(key.partition, roles[0], "partition")
+    sort = None if key.sort is None else layout(key.sort, roles[1], "sort")
     fields = frozenset((*partition.fields, *(sort.fields if sort else ())))
     if index is None:
         for name in fields:
             if attributes[name].optional:
-                raise DeclarationError(f"{where}: {name!r} may be None, and a primary key must not be.")
+                raise DeclarationError(
+                    f"{where}: {name!r} may be None, but a field of a primary key must not be None."
+                )
     return AccessPath(key.name, owner, index, partition, sort, fields, key.most_buckets or MOST_BUCKETS)
 
 
 def _attribute_layout(
     fields: tuple[str, ...],
-    end: tuple[KeyAttribute, ...],
+    key_attributes: tuple[KeyAttribute, ...],
     role: Any,
     attributes: Mapping[str, Attribute],
     where: str,
 ) -> AttributeLayout:
-    if len(fields) != len(end):
-        wanted = ", ".join(each.name for each in end)
+    if len(fields) != len(key_attributes):
+        wanted = ", ".join(each.name for each in key_attributes)
         raise DeclarationError(
-            f"{where} names {len(fields)} {role} fields; the key has {len(end)}: {wanted}."
+            f"{where} names {len(fields)} {role} fields; the key has {len(key_attributes)}: {wanted}."
         )
     found = []
-    for field, attribute in zip(fields, end, strict=True):
+    for field, attribute in zip(fields, key_attributes, strict=True):
         known = attributes.get(field)
         if known is None:
             raise DeclarationError(f"{where}: {field!r} is not a field; {suggestion(field, attributes)}")
         if known.wire != attribute.name:
             raise DeclarationError(
-                f"{where}: the field {field!r} is stored as {known.wire!r}, the key attribute is "
+                f"{where}: the field {field!r} is stored as {known.wire!r}, but the key attribute is "
                 f"{attribute.name!r}; rename one with Attr({attribute.name!r})."
             )
         if known.kind != attribute.kind:
             raise DeclarationError(
-                f"{where}: {field!r} is stored as {known.kind}, the key attribute is {attribute.kind}; "
+                f"{where}: {field!r} is stored as {known.kind}, but the key attribute is {attribute.kind}; "
                 f'write "{attribute.name}:{known.kind}" in the index.'
             )
         found.append(known)
@@ -79,22 +83,22 @@ def _attribute_layout(
 
 def _template_layout(
     text: str,
-    end: tuple[KeyAttribute, ...],
+    key_attributes: tuple[KeyAttribute, ...],
     role: Any,
     annotations: Mapping[str, Any],
     where: str,
     attributes: Mapping[str, Attribute],
 ) -> TemplateLayout:
-    if len(end) != 1 or end[0].kind != "S":
-        wanted = ", ".join(f"{each.name}:{each.kind}" for each in end)
+    if len(key_attributes) != 1 or key_attributes[0].kind != "S":
+        wanted = ", ".join(f"{each.name}:{each.kind}" for each in key_attributes)
         raise DeclarationError(
             f"{where}: a template fills one string attribute; the key has {wanted}. Use a tuple."
         )
-    name = end[0].name
+    name = key_attributes[0].name
     for attribute in attributes.values():
         if attribute.wire == name:
             raise DeclarationError(
-                f"{where}: the field {attribute.field!r} is itself the key attribute {name!r}; "
+                f"{where}: the field {attribute.field!r} is stored as the key attribute {name!r}; "
                 f"write ({attribute.field!r},) instead of a template, or rename the field with Attr()."
             )
     template = Template.compile(text, annotations, where=where)
@@ -107,7 +111,7 @@ def _describe(table: Table, index: Index | None) -> str:
 
 
 def shard_keys(declared: Mapping[str, Key], keys: Mapping[str, AccessPath]) -> dict[str, AccessPath]:
-    """Return an entity's keys with their shards, or raise DeclarationError for one that cannot be sharded."""
+    """Add the declared shards to an entity's keys, or raise DeclarationError."""
     for path in keys.values():
         _check_buckets(path)
     primary = _shard(declared["key"], keys["key"], None)
@@ -120,7 +124,7 @@ def shard_keys(declared: Mapping[str, Key], keys: Mapping[str, AccessPath]) -> d
 def _check_buckets(path: AccessPath) -> None:
     where = f"{path.owner}.{path.name}"
     if path.most_buckets < 1:
-        raise DeclarationError(f"{where}: most_buckets={path.most_buckets}; a query reads at least one.")
+        raise DeclarationError(f"{where}: most_buckets={path.most_buckets} must be at least 1.")
     for layout in (path.partition, path.sort):
         buckets = bucket_fields(layout.template) if isinstance(layout, TemplateLayout) else []
         if not buckets or not isinstance(layout, TemplateLayout):
@@ -128,7 +132,7 @@ def _check_buckets(path: AccessPath) -> None:
         field, slot = buckets[0].field, buckets[0].codec.slot
         if layout.role == "sort":
             raise DeclarationError(
-                f"{where}: {slot} in the sort key would lose the exact time; write {{{field}}} there and "
+                f"{where}: {slot} in the sort key loses the exact time; write {{{field}}} there and "
                 f"use the bucket in the partition key only."
             )
         if len(buckets) > 1:
@@ -148,7 +152,7 @@ def _shard(key: Key, path: AccessPath, primary: AccessPath | None) -> AccessPath
         if key.shards != (shared and shared.shards) or key.shard_by is not None or key.was is not None:
             raise DeclarationError(
                 f"{where}: a local index has the shards of {path.owner}.key; "
-                f"write {f'shards={shared.shards} and nothing else' if shared else 'no shards='}."
+                f"{f'write only shards={shared.shards}' if shared else 'remove shards='}."
             )
         return path if shared is None else _with_sharding(path, shared)
     if key.shards is None:
@@ -157,13 +161,14 @@ def _shard(key: Key, path: AccessPath, primary: AccessPath | None) -> AccessPath
         return path
     check_shard_counts(where, key.shards, key.was)
     if not isinstance(path.partition, TemplateLayout) or isinstance(path.sort, AttributeLayout):
-        raise DeclarationError(f"{where}: a sharded key needs templates; write them instead of tuples.")
+        raise DeclarationError(f"{where}: a sharded key needs templates; write templates instead of tuples.")
     if primary is None and key.was is not None:
         raise DeclarationError(
-            f"{where}: was= is for index keys: the shard is part of an item's primary key and cannot change; "
-            f"write the items again under another literal, or shard an index."
+            f"{where}: was= works only for index keys: the shard is part of the primary key and cannot "
+            f"change; "
+            f"rewrite the items under another literal, or shard an index."
         )
-    by = _by(key, path, primary, where)
+    by = _shard_fields(key, path, primary, where)
     return _with_sharding(path, Sharding(where=where, shards=key.shards, was=key.was, by=by))
 
 
@@ -172,15 +177,15 @@ def _with_sharding(path: AccessPath, sharding: Sharding) -> AccessPath:
     return replace(path, partition=replace(path.partition, sharding=sharding))
 
 
-def _by(
+def _shard_fields(
     key: Key, path: AccessPath, primary: AccessPath | None, where: str
 ) -> tuple[tuple[str, Callable[[Any], str]], ...]:
     """Return the fields that choose the shard: the declared ones, or the fields that identify an item."""
     layouts = [path.sort, path.partition]
     if primary is not None:
-        own = [primary.sort, primary.partition]
-        # Every write knows an item's primary key, whatever it changes.
-        layouts = own if key.shard_by is None else layouts + own
+        primary_layouts = [primary.sort, primary.partition]
+        # Every write knows the primary key of its item.
+        layouts = primary_layouts if key.shard_by is None else layouts + primary_layouts
     if key.shard_by is not None:
         names = key.shard_by
     elif primary is not None:
@@ -189,7 +194,8 @@ def _by(
         names = () if path.sort is None else path.sort.fields
     if not names or (key.shard_by is not None and set(names) <= set(path.partition.fields)):
         raise DeclarationError(
-            f"{where}: the fields of shard_by are the same for all items of a partition, so all would share "
+            f"{where}: the fields of shard_by are equal for all items of a partition, so all items would "
+            f"share "
             f"one shard; name a field of the sort key."
         )
     return tuple((name, _encoder(name, layouts, where)) for name in names)
@@ -212,5 +218,5 @@ def _attribute_text(layout: AttributeLayout, name: str, value: Any) -> str:
     attribute = next(each for each in layout.attributes if each.field == name)
     encoded = attribute.encode(value)
     if encoded is None:
-        raise DataError(f"The key part {name!r} is missing; it chooses the shard.")
+        raise DataError(f"The key part {name!r} is missing, and it chooses the shard.")
     return str(next(iter(encoded.values())))

@@ -1,4 +1,4 @@
-"""Keys as an entity declares them: `Key("ORG#{org}", "USER#{user_id}")`. Declaring loads no codec."""
+"""Key declarations: `Key("ORG#{org}", "USER#{user_id}")`. A declaration loads no codec."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ EntityT_co = TypeVar("EntityT_co", bound="Entity", covariant=True)
 class Key:
     """A key of an entity: `Key("ORG#{org}", "USER#{user_id}")`, or with `index="GSI1"` an index key.
 
-    The partition key and the sort key are templates, or tuples of fields that are the key attributes
-    themselves (multi-attribute keys). `entity.key` is the table's primary key. The `query(...)` of a key
-    returns a `Query`.
+    The partition key and the sort key are templates, or tuples of fields whose attributes form the key
+    (multi-attribute keys). `key` is the table's primary key. `query(...)` of a key returns a `Query`.
 
-    - `shards=8` stores each partition as eight; `shard_by=` names the fields that choose one. `was=` is the
-      number of shards before, until all items are rewritten.
-    - `most_buckets` limits how many time buckets, as of `{at:day}`, one query reads.
+    - `shards=8` stores each partition as eight; `shard_by=` names the fields that choose the shard. `was=` is
+      the previous number of shards; keep it until all items are rewritten.
+    - `most_buckets` limits how many time buckets, such as `{at:day}`, one query reads.
     """
 
     def __init__(
@@ -78,7 +77,7 @@ class BoundKey(Generic[EntityT_co]):
         return self._entity.plan().keys[self._name]
 
     def query(self, **arguments: Any) -> Query[EntityT_co]:
-        """Return a query of the items whose key starts with these parts; each part is whole."""
+        """Return a query of the items whose key starts with these parts; pass each part in full."""
         from solotable._entities.patterns.query import Query
 
         return Query.over(self._entity, self.path, arguments)

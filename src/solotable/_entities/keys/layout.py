@@ -1,4 +1,4 @@
-"""Key layouts: a template in one string attribute, or the entity's own attributes.
+"""Key layouts: a template in one string attribute, or plain attributes of the entity.
 
 A layout encodes values to key attributes, and arguments to key conditions.
 """
@@ -20,7 +20,7 @@ from .time_buckets import BucketCodec
 
 #: DynamoDB: the longest key attributes, in bytes.
 _LONGEST = {"partition": 2048, "sort": 1024}
-#: Strings of this length fit any key: a character has at most four bytes.
+#: A string of this length fits any key: a character has at most four bytes.
 _SHORT = min(_LONGEST.values()) // 4
 
 
@@ -45,7 +45,7 @@ class TemplateLayout:
     template: Template
     role: Literal["partition", "sort"]
     sharding: Sharding | None = None
-    #: The field that the template has as a time bucket.
+    #: The field of the template's time bucket.
     bucket: str | None = None
 
     @property
@@ -60,11 +60,11 @@ class TemplateLayout:
 
     @property
     def shown(self) -> str:
-        """The template for messages and reports, with its shard."""
+        """The template with its shard, for messages and reports."""
         return self.template.text + ("" if self.sharding is None else "#{shard}")
 
     def parse(self, text: str) -> dict[str, Any] | None:
-        """Return the fields of a key attribute, or None if it does not match; a time bucket as its text."""
+        """Return the fields of a key attribute, a time bucket as its text; None if it does not match."""
         if self.sharding is not None:
             text = text.rpartition("#")[0]
         return self.template.parse(text)
@@ -76,16 +76,16 @@ class TemplateLayout:
             return None
         if self.sharding is not None:
             text = self.sharding.partition_of(text, values)
-        return {self.attribute: self._checked(text)}
+        return {self.attribute: self._validated(text)}
 
     def equals(self, arguments: Mapping[str, Any]) -> tuple[KeyTerm, ...]:
-        """Return the condition that the key is exactly this."""
+        """Return the condition that the key equals these arguments."""
         text = self.template.format(arguments)
         if text is None:
             raise DataError(f"A part of {self.template.text!r} is None; a query needs every part.")
         if self.sharding is not None:
             text = self.sharding.partition_of(text, arguments)
-        return (KeyTerm(self.attribute, "=", (self._checked(text),)),)
+        return (KeyTerm(self.attribute, "=", (self._validated(text),)),)
 
     def partitions(self, arguments: Mapping[str, Any]) -> tuple[str, ...]:
         """Return every partition key that items with these arguments may have."""
@@ -93,7 +93,7 @@ class TemplateLayout:
         if text is None:
             raise DataError(f"A part of {self.template.text!r} is None; a query needs every part.")
         texts = (text,) if self.sharding is None else self.sharding.partitions(text, arguments)
-        self._checked(max(texts, key=len))
+        self._validated(max(texts, key=len))
         return texts
 
     def within(self, arguments: Mapping[str, Any], sort_range: SortRange | None) -> tuple[KeyTerm, ...]:
@@ -112,7 +112,7 @@ class TemplateLayout:
         return self._range(prefix, sort_range.verb, ends)
 
     def _range(self, prefix: str, verb: Verb, ends: list[str]) -> tuple[KeyTerm, ...]:
-        """Return the exact range; an end includes every key that continues it after a `#`."""
+        """Return the exact range; an upper end includes all keys that continue it after a `#`."""
         low: str | None = prefix or None
         high = highest_with_prefix(prefix)
         match verb:
@@ -142,12 +142,14 @@ class TemplateLayout:
                 f"the first part that is not given is {open_field!r}."
             )
 
-    def _checked(self, text: str) -> AttributeValue:
+    def _validated(self, text: str) -> AttributeValue:
         if 0 < len(text) <= _SHORT:
             return {"S": text}
         longest = _LONGEST[self.role]
         if not text:
-            raise DataError(f"{self.attribute} = {self.template.text!r} is empty; a key must not be.")
+            raise DataError(
+                f"{self.attribute} = {self.template.text!r} is empty; DynamoDB rejects empty keys."
+            )
         if len(text.encode()) > longest:
             raise DataError(
                 f"{self.attribute} = {self.template.text!r} has {len(text.encode())} bytes; "
@@ -158,7 +160,7 @@ class TemplateLayout:
 
 @dataclass(frozen=True, slots=True)
 class AttributeLayout:
-    """A key of the entity's own attributes, in this order."""
+    """A key of plain attributes of the entity, in this order."""
 
     attributes: tuple[Attribute, ...]
     role: Literal["partition", "sort"]
@@ -184,14 +186,14 @@ class AttributeLayout:
         return item
 
     def equals(self, arguments: Mapping[str, Any]) -> tuple[KeyTerm, ...]:
-        """Return the condition that every attribute is exactly this."""
+        """Return the condition that every attribute equals its argument."""
         return tuple(KeyTerm(each.wire, "=", (self._value(each, arguments),)) for each in self.attributes)
 
     def within(self, arguments: Mapping[str, Any], sort_range: SortRange | None) -> tuple[KeyTerm, ...]:
-        """Return conditions on the leading attributes that are given, and the range on the next one."""
+        """Return conditions on the given leading attributes, and the range on the next attribute."""
         given = [each for each in self.attributes if each.field in arguments]
         if given != list(self.attributes[: len(given)]):
-            raise DataError(f"The parts {self.fields} of a key must be given from the left, without a gap.")
+            raise DataError(f"Pass the parts {self.fields} of a key from the left, without a gap.")
         terms = tuple(KeyTerm(each.wire, "=", (self._value(each, arguments),)) for each in given)
         if sort_range is None:
             return terms
@@ -230,13 +232,13 @@ _NATIVE: dict[Verb, KeyOperator] = {
     "before": "<",
     "between": "BETWEEN",
     "starts_with": "begins_with",
-    # Never used: a key with a time bucket has a template for its sort key.
+    # Never used: the sort key of a key with a time bucket is a template.
     "span": "BETWEEN",
 }
 
 
 def is_empty(terms: tuple[KeyTerm, ...]) -> bool:
-    """Say whether no item can meet a key condition."""
+    """Return whether no item can meet a key condition."""
     return any(term is _NOTHING[0] for term in terms)
 
 
@@ -247,8 +249,8 @@ def highest_with_prefix(prefix: str) -> str | None:
     if prefix.endswith("#"):
         # Values contain neither `#` nor `$`, so no key is between `X#...` and `X$`.
         return ceiling(prefix[:-1])
-    room = _LONGEST["sort"] - len(prefix.encode())
-    return prefix + "\U0010ffff" * (room // 4) + ("", "\x7f", "\u07ff", "\uffff")[room % 4]
+    space = _LONGEST["sort"] - len(prefix.encode())
+    return prefix + "\U0010ffff" * (space // 4) + ("", "\x7f", "\u07ff", "\uffff")[space % 4]
 
 
 def bucket_fields(template: Template) -> list[TemplateField]:

@@ -1,4 +1,4 @@
-"""Shards: one declared partition, stored as several. An item's shard follows from its fields alone."""
+"""Sharding: store one declared partition as several. An item's shard depends only on its fields."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError, DeclarationError
 
 FEWEST, MOST = 2, 100
-#: 2**32 divided by the golden ratio: mixes every bit of a CRC into the upper ones.
+#: 2**32 divided by the golden ratio; the product mixes every bit of a CRC into the upper bits.
 _GOLDEN = 0x9E3779B1
 
 
@@ -20,7 +20,7 @@ def shard_of(text: str, shards: int) -> int:
     >>> shard_of("o1", 8), shard_of("o2", 8)
     (5, 2)
     """
-    # The plain remainder of a CRC is uneven where ids differ in few bits.
+    # The plain remainder of a CRC is uneven for ids that differ in few bits.
     return ((crc32(text.encode()) * _GOLDEN & 0xFFFFFFFF) * shards) >> 32
 
 
@@ -30,7 +30,7 @@ class Sharding:
 
     where: str
     shards: int
-    #: The number of shards before; items that were not rewritten yet may still be in those.
+    #: The previous number of shards; items that were not rewritten since are still in those.
     was: int | None
     #: The fields that choose the shard, each with the function that encodes it to text.
     by: tuple[tuple[str, Callable[[Any], str]], ...]
@@ -41,13 +41,13 @@ class Sharding:
         return tuple(name for name, _ in self.by)
 
     def partition_of(self, text: str, values: Mapping[str, Any]) -> str:
-        """Return the partition key of an item with these values; `text` is the declared one."""
+        """Return the partition key of an item with these values; `text` is the key without its shard."""
         missing = [name for name in self.fields if name not in values]
         if missing:
             raise DataError(
                 f"{self.where} has {self.shards} shards, chosen by {' and '.join(self.fields)}, but "
-                f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given; use a query, or "
-                f"declare shard_by= with fields that are given."
+                f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing; use a query, or "
+                f"declare shard_by= with fields that you pass."
             )
         return text + self._suffix(values, self.shards)
 
@@ -69,10 +69,11 @@ def check_shard_counts(where: str, shards: int, was: int | None) -> None:
     """Reject impossible numbers of shards."""
     if not FEWEST <= shards <= MOST:
         raise DeclarationError(
-            f"{where}: shards={shards}; a key has {FEWEST} to {MOST} shards. Leave shards= out for none."
+            f"{where}: shards={shards}; a key has {FEWEST} to {MOST} shards. Remove shards= for a key "
+            f"without shards."
         )
     if was is not None and (not 1 <= was <= MOST or was == shards):
         raise DeclarationError(
-            f"{where}: was={was} must be the number of shards before and differ from shards={shards}; "
-            f"was=1 means that there were none."
+            f"{where}: was={was} must be the previous number of shards and differ from shards={shards}; "
+            f"was=1 means that the key had no shards."
         )

@@ -1,7 +1,7 @@
 """Key templates: `SURVEY#{survey_id}#SECTION#{order:06d}` formats and parses keys, with exact ranges.
 
-Different values never give the same key, and keys sort as their values do. A template that could break
-this is rejected when it is compiled.
+Different values never give the same key, and keys sort like their values. `Template.compile` rejects a
+template that could break this.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .codecs import PartCodec
 from .time_buckets import SIZES, bucket_codec
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
-#: Characters up to `$` would sort between `X` and `X#...`, or beside their upper bound; `%` starts an
+#: Characters up to `$` would sort between `X` and `X#...`, or next to their upper bound. `%` starts an
 #: escape.
 _RESERVED = frozenset(' !"$%{}')
 #: The greatest character of each length in UTF-8 bytes.
@@ -41,13 +41,13 @@ class TemplateField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """The text of a key with fields in it; made by `Template.compile`."""
+    """The text of a key with fields in it; created by `Template.compile`."""
 
     text: str
     where: str
     parts: tuple[str | TemplateField, ...]
     fields: tuple[str, ...]
-    #: The fields that may be None; an item in which one is None has no such key.
+    #: The fields that may be None; an item with None in one of them has no such key.
     optional: frozenset[str]
     _steps: tuple[_Step, ...] = field(repr=False, compare=False)
     _tail: str = field(repr=False, compare=False)
@@ -93,7 +93,7 @@ class Template:
                 value = values[name]
             except KeyError:
                 raise DataError(
-                    f"{self.where}: {name} is missing, which {self.text!r} needs; give it a value"
+                    f"{self.where}: {name} is missing, but {self.text!r} needs it; pass a value"
                 ) from None
             if value is None:
                 return None
@@ -114,9 +114,9 @@ class Template:
             return None
 
     def prefix(self, values: Mapping[str, Any]) -> str:
-        """Return the text up to the first field that is not given.
+        """Return the text up to the first missing field.
 
-        Fields of other templates may be among the values.
+        `values` may contain fields of other templates.
         """
         missing = self.next_field(values)
         text = ""
@@ -129,7 +129,7 @@ class Template:
         return text + self._tail
 
     def next_field(self, values: Mapping[str, Any]) -> str | None:
-        """Return the first field that is not given; None when all are."""
+        """Return the first field without a value; None when all have one."""
         return next((name for name in self.fields if name not in values), None)
 
     def encode(self, field: str, value: Any) -> str:
@@ -140,9 +140,7 @@ class Template:
                 f"{self.where}: {field} is not part of {self.text!r}; it has {_listed(self.fields)}"
             )
         if value is None:
-            raise DataError(
-                f"{self.where}: {field} is None, which {self.text!r} does not allow; give it a value"
-            )
+            raise DataError(f"{self.where}: {field} is None, but {self.text!r} needs it; pass a value")
         return codec.encode(value)
 
     def _check_none_after(self, missing: str, values: Mapping[str, Any]) -> None:
@@ -150,7 +148,7 @@ class Template:
             if name in values:
                 raise DataError(
                     f"{self.where}: {name} is given without {missing}, which comes before it in "
-                    f"{self.text!r}; give {missing} too, or leave {name} to a filter"
+                    f"{self.text!r}; pass {missing} too, or use {name} in a filter"
                 )
 
 
@@ -160,13 +158,13 @@ def ceiling(text: str) -> str:
 
 
 def below(text: str, longest_bytes: int = LONGEST_SORT_KEY) -> str:
-    """Return the greatest string of at most so many UTF-8 bytes that sorts before `text`.
+    """Return the greatest string of at most `longest_bytes` UTF-8 bytes that sorts before `text`.
 
     >>> below("b", 3), below("a\\x00", 3)
     ('a߿', 'a')
     """
     if not text:
-        raise DataError("no string sorts before the empty one; give a bound that is not empty")
+        raise DataError("no string sorts before the empty string; pass a bound that is not empty")
     fitting = _fitting(text, longest_bytes)
     if len(fitting) < len(text):
         return _filled(fitting, longest_bytes)
@@ -178,7 +176,7 @@ def below(text: str, longest_bytes: int = LONGEST_SORT_KEY) -> str:
 
 
 def above(text: str, longest_bytes: int = LONGEST_SORT_KEY) -> str | None:
-    """Return the least string of at most so many UTF-8 bytes that sorts after `text`; None if none does.
+    """Return the least string of at most `longest_bytes` UTF-8 bytes after `text`; None if none exists.
 
     >>> above("a", 3), above("abc", 3)
     ('a\\x00', 'abd')
@@ -188,7 +186,7 @@ def above(text: str, longest_bytes: int = LONGEST_SORT_KEY) -> str | None:
     while text:
         start, code = text[:-1], ord(text[-1]) + 1
         if text[-1] != _GREATEST[4]:
-            # A greater character may take more bytes, and then no longer fit.
+            # A greater character may take more bytes, so check that the text still fits.
             found = start + chr(0xE000 if code == 0xD800 else code)
             if len(found.encode()) <= longest_bytes:
                 return found
@@ -202,14 +200,14 @@ def _fitting(text: str, longest_bytes: int) -> str:
 
 
 def _filled(text: str, longest_bytes: int) -> str:
-    room = longest_bytes - len(text.encode())
-    return text + _GREATEST[4] * (room // 4) + _GREATEST.get(room % 4, "")
+    space = longest_bytes - len(text.encode())
+    return text + _GREATEST[4] * (space // 4) + _GREATEST.get(space % 4, "")
 
 
 def _split(text: str, annotations: Mapping[str, Any], where: str) -> tuple[str | TemplateField, ...]:
     if not text:
         raise DeclarationError(
-            f"{where}: the template is empty; write text and {{fields}}, as in ORDER#{{id}}"
+            f"{where}: the template is empty; write text and {{fields}}, such as ORDER#{{id}}"
         )
     parts: list[str | TemplateField] = []
     seen: set[str] = set()
@@ -232,8 +230,8 @@ def _literal(literal: str, text: str, where: str) -> str:
     for character in literal:
         if character in "{}":
             raise DeclarationError(
-                f"{where}: {text!r} has a {character} that is not part of a {{field}}; "
-                "braces in the text of a key are not supported, doubled or not"
+                f"{where}: {text!r} has a {character} outside of a {{field}}; "
+                "the text of a key cannot contain braces, also not doubled ones"
             )
         if character in _RESERVED or not character.isprintable():
             raise DeclarationError(
@@ -264,7 +262,7 @@ def _part(slot: str, annotations: Mapping[str, Any], text: str, where: str) -> T
 
 
 def _check_ends(parts: tuple[str | TemplateField, ...], text: str, where: str) -> None:
-    """Reject a field that no `#` follows: its end would be unknown."""
+    """Reject a field without a `#` after it: its end would be unknown."""
     for part, following in pairwise(parts):
         if isinstance(part, str):
             continue

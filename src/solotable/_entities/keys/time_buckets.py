@@ -1,6 +1,6 @@
 """Time buckets in a partition key: `{at:day}`, `{at:hour}` and `{at:month}`, always in UTC.
 
-Many times share a bucket, so the sort key of the same key must have the field in full.
+Many times share a bucket, so the sort key must contain the field in full.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class BucketText(str):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BucketCodec(PartCodec):
-    """The bucket of a time; it is decoded to the bucket's text."""
+    """Encodes a time to its bucket; decodes a bucket to its text."""
 
     kind: ClassVar[str] = "bucket"
     size: Size
@@ -58,13 +58,13 @@ class BucketCodec(PartCodec):
                 return value.astimezone(UTC)
             except OverflowError:
                 raise self.error(
-                    value, "is outside the years 0001 to 9999 in UTC; use a time within"
+                    value, "is outside the years 0001 to 9999 in UTC; use a time within them"
                 ) from None
         if self.source == "date":
             if not isinstance(value, date) or isinstance(value, datetime):
                 raise self.type_error(value, "date")
             return datetime(value.year, value.month, value.day, tzinfo=UTC)
-        return self._of_ulid(value)
+        return self._time_of_ulid(value)
 
     def number(self, moment: datetime) -> int:
         """Return the number of a time's bucket, counted in buckets of its size."""
@@ -81,7 +81,7 @@ class BucketCodec(PartCodec):
             return date.fromordinal(number).isoformat()
         return f"{date.fromordinal(number // 24).isoformat()}T{number % 24:02d}"
 
-    def _of_ulid(self, value: Any) -> datetime:
+    def _time_of_ulid(self, value: Any) -> datetime:
         if not isinstance(value, str) or len(value) != _ULID_LENGTH or not _CROCKFORD.keys() >= set(value):
             raise self.type_error(value, "ULID of 26 upper-case characters")
         milliseconds = 0
@@ -121,7 +121,7 @@ def bucket_codec(annotation: Any, spec: str, *, where: str, field: str) -> Bucke
     source = _SOURCES.get(plain)
     if source is None:
         raise DeclarationError(
-            f"{where}: {slot} is a time bucket, and {field} has no time; "
+            f"{where}: {slot} is a time bucket, but {field} has no time; "
             "use a datetime, a date, or a str that is a ULID"
         )
     if source == "date" and spec == "hour":

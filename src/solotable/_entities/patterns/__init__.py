@@ -1,1 +1,1 @@
-"""Access patterns, queries, conditions and their cost."""
+"""Access patterns, queries, conditions and the cost of requests."""

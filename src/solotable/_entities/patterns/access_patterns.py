@@ -1,6 +1,6 @@
-"""The access-pattern table: the key condition, index and cost of each pattern, for reports.
+"""The access-pattern table: the key condition, index and cost of each pattern.
 
-Patterns are called with samples, so a key condition shows `{names}` in place of arguments.
+It calls patterns with samples, so a key condition shows `{name}` in place of an argument.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class AccessPattern:
     name: str
     table: str
     arguments: tuple[str, ...]
-    #: None: the table itself.
+    #: None for the table itself.
     index: str | None
     key_condition: str
     direction: str
@@ -52,7 +52,7 @@ def access_patterns(tables: Iterable[Table]) -> list[AccessPattern]:
 
 
 def access_pattern(plan: Plan, pattern: Pattern) -> AccessPattern:
-    """Describe one pattern; the key condition says why a pattern cannot be described."""
+    """Describe one pattern; if that fails, the key condition has the reason."""
     try:
         kinds = argument_types(plan.entity, pattern)
         query, symbols = _symbolic(plan, pattern, kinds)
@@ -81,7 +81,7 @@ def key_condition(
     *,
     tenant: str | None = None,
 ) -> str:
-    """Return a key condition with values as given, and `{field}` for the tenant."""
+    """Format a key condition with these values, and `{field}` for the tenant."""
     given = dict(symbols)
     if tenant is not None and tenant in path.fields:
         given.setdefault(tenant, f"{{{tenant}}}")
@@ -129,7 +129,7 @@ def _symbolic(plan: Plan, pattern: Pattern, kinds: Mapping[str, Any]) -> tuple[Q
 
 
 class _Symbol(str):
-    """A text that is shown unchanged in place of a value."""
+    """A text to show in place of a value."""
 
     __slots__ = ()
 
@@ -175,7 +175,7 @@ def _within(
 
 
 def _range(attribute: str, prefix: str, sort_range: SortRange, ends: list[str]) -> str:
-    # As the key layout does: `X$` is the upper bound of `X` and of all `X#...`.
+    # `X$` is the upper bound of `X` and of all `X#...`, as in TemplateLayout.
     last = f'"{prefix[:-1]}$"' if prefix.endswith("#") else f'the last "{prefix}..."'
     match sort_range.verb:
         case "starts_with":
@@ -230,23 +230,27 @@ def _projection(plan: Plan, query: Query[Any]) -> str:
     if index is None or index.projection == "ALL":
         return "ALL"
     included = plan.table.projection(index).get("NonKeyAttributes", ())
-    held = f"INCLUDE {', '.join(included)}" if included else "KEYS_ONLY"
-    return f"{held}, then whole items" if _fetches(plan, query) else held
+    projected = f"INCLUDE {', '.join(included)}" if included else "KEYS_ONLY"
+    return f"{projected}, then whole items" if _fetches(plan, query) else projected
 
 
 def _fetches(plan: Plan, query: Query[Any]) -> bool:
-    """Say whether the index lacks attributes of the rows, so that items are fetched from the table."""
+    """Return whether the index lacks attributes of the rows, so that the store reads them from the table."""
     index = query.path.index
     if index is None or index.projection == "ALL":
         return False
     names = plan.attributes if query.view is None else query.view.model_fields
     needed = {plan.table.tag, *(plan.attributes[name].wire for name in names)}
-    held = {*plan.table.projection(index).get("NonKeyAttributes", ()), *query.path.names, *plan.primary.names}
-    return not needed <= held
+    projected = {
+        *plan.table.projection(index).get("NonKeyAttributes", ()),
+        *query.path.names,
+        *plan.primary.names,
+    }
+    return not needed <= projected
 
 
 def _cost(plan: Plan, query: Query[Any], symbols: Mapping[str, Any]) -> str:
-    """Describe the cost of a read without knowing the items."""
+    """Describe the cost of a read of unknown items."""
     rate = "1 RCU" if query.consistently else "0.5 RCU"
     fields = {*symbols, *([plan.tenant] if plan.tenant else [])}
     one = query.path.index is None and query.sort_range is None and fields >= set(query.path.parts)
@@ -259,7 +263,7 @@ def _cost(plan: Plan, query: Query[Any], symbols: Mapping[str, Any]) -> str:
 
 
 def _queries(query: Query[Any], given: Mapping[str, Any]) -> str:
-    """Describe the number of queries, if there is more than one."""
+    """Describe the number of queries; empty for a single query."""
     layout = query.path.partition
     if not isinstance(layout, TemplateLayout):
         return ""

@@ -1,6 +1,6 @@
-"""Conditions as users write them: `lambda s: (s.order > 3) & s.name.startswith("R")`.
+"""Record conditions from lambdas: `lambda s: (s.order > 3) & s.name.startswith("R")`.
 
-The lambda is typed over the entity. It runs once over a recorder that builds the expression tree. A
+Type checkers see a lambda over the entity. It runs once, with a recorder that builds the expression tree. A
 recorded condition has no truth value: `and`, `or`, `not` and `in` raise an error that says what to write.
 """
 
@@ -42,7 +42,7 @@ class Recorded:
     """A recorded condition."""
 
     __slots__ = ("condition",)
-    __hash__ = None  # type: ignore[assignment]  # equality of conditions would be another condition
+    __hash__ = None  # type: ignore[assignment]  # == records a condition instead of comparing
 
     def __init__(self, condition: Condition) -> None:
         self.condition = condition
@@ -67,31 +67,31 @@ class Recorded:
 
 
 class Recorder:
-    """The recorder of one value of the entity."""
+    """The recorder of one value in the entity."""
 
-    __slots__ = ("_place", "_size")
+    __slots__ = ("_path", "_size")
     __hash__ = None  # type: ignore[assignment]  # see Recorded
 
-    def __init__(self, place: FieldPath, *, size: bool = False) -> None:
-        self._place = place
+    def __init__(self, path: FieldPath, *, size: bool = False) -> None:
+        self._path = path
         self._size = size
 
     def __getattr__(self, name: str) -> Recorder:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Recorder(self._place.member(name))
+        return Recorder(self._path.member(name))
 
     def __getitem__(self, step: int | str) -> Recorder:
-        return Recorder(self._place.element(step) if isinstance(step, int) else self._place.member(step))
+        return Recorder(self._path.element(step) if isinstance(step, int) else self._path.member(step))
 
-    def __eq__(self, other: object) -> Recorded:  # type: ignore[override]  # that is the point
+    def __eq__(self, other: object) -> Recorded:  # type: ignore[override]  # returns a condition, not a bool
         if other is None:
-            return Recorded(self._nothing())
+            return Recorded(self._is_none())
         return self._compare("=", other)
 
-    def __ne__(self, other: object) -> Recorded:  # type: ignore[override]  # that is the point
+    def __ne__(self, other: object) -> Recorded:  # type: ignore[override]  # returns a condition, not a bool
         if other is None:
-            return Recorded(Not(self._nothing()))
+            return Recorded(Not(self._is_none()))
         return self._compare("<>", other)
 
     def __lt__(self, other: Any) -> Recorded:
@@ -124,29 +124,29 @@ class Recorder:
 
     def __bool__(self) -> NoReturn:
         raise DeclarationError(
-            f"{self._place.owner} has no value while a condition is recorded: compare it, "
+            f"{self._path.owner} has no value in a recorded condition: compare it, "
             f"and write & | ~ instead of and, or, not."
         )
 
     def __contains__(self, member: Any) -> NoReturn:
-        raise DeclarationError(f"Write contains({self._place.owner}, {member!r}) instead of `in`.")
+        raise DeclarationError(f"Use contains({self._path.owner}, {member!r}) instead of `in`.")
 
     def __iter__(self) -> NoReturn:
-        raise DeclarationError(f"{self._place.owner} cannot be iterated while a condition is recorded.")
+        raise DeclarationError(f"A condition cannot iterate over {self._path.owner}.")
 
     def _compare(self, comparator: Comparator, other: Any) -> Recorded:
         return Recorded(Compare(comparator, self._operand(), self._value(other)))
 
-    def _nothing(self) -> Condition:
-        """Return the condition that the value is None: absent, or NULL where None is stored as NULL."""
-        attribute = self._place.attribute
-        kept = attribute.encode(None) if attribute.optional else None
-        if kept is None:
-            return Not(Exists(self._place.path))
-        return Compare("=", Attr(self._place.path), Const(kept))
+    def _is_none(self) -> Condition:
+        """Return the condition that the value is None: absent, or NULL if the field stores None as NULL."""
+        attribute = self._path.attribute
+        encoded = attribute.encode(None) if attribute.optional else None
+        if encoded is None:
+            return Not(Exists(self._path.path))
+        return Compare("=", Attr(self._path.path), Const(encoded))
 
     def _operand(self) -> Operand:
-        attr = Attr(self._place.path)
+        attr = Attr(self._path.path)
         return Size(attr) if self._size else attr
 
     def _value(self, value: Any) -> Operand:
@@ -155,10 +155,10 @@ class Recorder:
         if self._size:
             if not isinstance(value, int) or isinstance(value, bool):
                 raise DeclarationError(
-                    f"size({self._place.owner}) is compared with a whole number, not {value!r}."
+                    f"Compare size({self._path.owner}) with a whole number, not {value!r}."
                 )
             return Const({"N": str(value)})
-        return Const(self._place.encode(value))
+        return Const(self._path.encode(value))
 
 
 class _Root:
@@ -174,72 +174,72 @@ class _Root:
 
 
 def record(plan: Plan, written: Callable[[Any], Any]) -> Condition:
-    """Return the condition of a lambda over an entity."""
+    """Call a lambda with a recorder of the entity, and return the recorded condition."""
     result = written(_Root(plan))
     if not isinstance(result, (Recorded, Recorder)):
         raise DeclarationError(
             f"The condition on {plan.name} returned {result!r} instead of a comparison of its fields; "
-            f"`is None` cannot be recorded: write missing(...) or == None."
+            f"write missing(...) or == None instead of `is None`, which Python evaluates itself."
         )
     return _check(plan, _condition(result))
 
 
 def _check(plan: Plan, condition: Condition) -> Condition:
-    """Return a condition that DynamoDB accepts: an engine in process gets the tree and never its text."""
+    """Raise DataError for a condition that DynamoDB rejects; an embedded engine would not parse its text."""
     try:
         check_condition(condition)
-    except ServiceError as rejected:
-        reason = rejected.message.removeprefix("Invalid ConditionExpression: ").rstrip(";.")
-        raise DataError(f"DynamoDB rejects the condition on {plan.name}: {reason}.") from rejected
+    except ServiceError as error:
+        reason = error.message.removeprefix("Invalid ConditionExpression: ").rstrip(";.")
+        raise DataError(f"DynamoDB rejects the condition on {plan.name}: {reason}.") from error
     return condition
 
 
 def exists(value: Any) -> bool:
-    """Say whether the attribute exists; only inside a condition."""
-    return cast(bool, Recorded(Exists(_recorder(value, "exists")._place.path)))
+    """Return whether the attribute exists; use it only in a condition."""
+    return cast(bool, Recorded(Exists(_recorder(value, "exists")._path.path)))
 
 
 def missing(value: Any) -> bool:
-    """Say whether the attribute is absent; only inside a condition."""
-    return cast(bool, Recorded(Not(Exists(_recorder(value, "missing")._place.path))))
+    """Return whether the attribute is absent; use it only in a condition."""
+    return cast(bool, Recorded(Not(Exists(_recorder(value, "missing")._path.path))))
 
 
 def contains(value: Any, member: Any) -> bool:
-    """Say whether a list or set has a member, or a str a substring; only inside a condition."""
+    """Return whether a list or set has a member, or a str a substring; use it only in a condition."""
     found = _recorder(value, "contains")
-    wanted = Recorder(found._place.contents())._value(member)
+    wanted = Recorder(found._path.contents())._value(member)
     return cast(bool, Recorded(Contains(found._operand(), wanted)))
 
 
 def between(value: ValueT, low: ValueT, high: ValueT) -> bool:
-    """Say whether a value is between two others, both included; only inside a condition."""
+    """Return whether a value is between two others, both included; use it only in a condition."""
     found = _recorder(value, "between")
     return cast(bool, Recorded(Between(found._operand(), found._value(low), found._value(high))))
 
 
 def one_of(value: ValueT, options: Iterable[ValueT]) -> bool:
-    """Say whether a value is one of up to 100; only inside a condition."""
+    """Return whether a value is one of up to 100 options; use it only in a condition."""
     found = _recorder(value, "one_of")
     operands = tuple(found._value(option) for option in options)
     if not 0 < len(operands) <= MOST_IN_OPERANDS:
-        raise DeclarationError(f"one_of takes 1 to {MOST_IN_OPERANDS} options; {len(operands)} were given.")
+        raise DeclarationError(f"one_of() takes 1 to {MOST_IN_OPERANDS} options, got {len(operands)}.")
     return cast(bool, Recorded(In(found._operand(), operands)))
 
 
 def size(value: Any) -> int:
-    """Return the length of a str or bytes, or the number of members; only inside a condition."""
-    return cast(int, Recorder(_recorder(value, "size")._place, size=True))
+    """Return the length of a str or bytes, or the number of members; use it only in a condition."""
+    return cast(int, Recorder(_recorder(value, "size")._path, size=True))
 
 
 def some(value: ValueT | None) -> ValueT:
-    """Return an optional value typed as present, for type checkers; only inside a condition."""
+    """Return an optional value with the type of a present one; use it only in a condition."""
     return cast(ValueT, _recorder(value, "some"))
 
 
 def _recorder(value: Any, verb: str) -> Recorder:
     if not isinstance(value, Recorder):
         raise DeclarationError(
-            f"{verb}() takes a field of the entity inside a condition; {value!r} was given."
+            f"{verb}() takes a field of the entity and works only in a condition, got {value!r}."
         )
     return value
 
@@ -250,7 +250,7 @@ def _condition(value: Any) -> Condition:
     if isinstance(value, Recorder):
         # A boolean field used as a condition.
         return Compare("=", value._operand(), Const({"BOOL": True}))
-    raise DeclarationError(f"{value!r} is not a condition; compare a field of the entity with it.")
+    raise DeclarationError(f"{value!r} is not a condition; compare a field of the entity.")
 
 
 def _terms(kind: type[And] | type[Or], condition: Condition) -> tuple[Condition, ...]:

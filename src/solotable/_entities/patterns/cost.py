@@ -1,6 +1,6 @@
-"""The cost of reads and writes: units from sizes, dollars from units and the caller's price table.
+"""Compute the cost of reads and writes: units from sizes, dollars from units and a price table.
 
-On-demand prices only, without the free tier, backups, streams or replication.
+Covers on-demand prices. Ignores the free tier, backups, streams and replication.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from solotable._values import Item, item_size
 from solotable._values.lazy_dataclass import dataclass
 from solotable.errors import DataError
 
-#: A month as Amazon's price calculator counts it.
+#: The length of a month in Amazon's price calculator.
 SECONDS_PER_MONTH = 730 * 3600
 _MILLION = 1_000_000
 _GB = 1024**3
@@ -40,7 +40,7 @@ class Prices:
         """Parse a region's prices from a price table, or raise DataError."""
         regions = table.get("regions") if isinstance(table, Mapping) else None
         if not isinstance(regions, Mapping) or not isinstance(table.get("date"), str):
-            raise DataError('A price table has "date" and "regions"; see the reference of `explain`.')
+            raise DataError('A price table needs "date" and "regions"; see the reference of `explain`.')
         prices = regions.get(region)
         if not isinstance(prices, Mapping):
             raise DataError(
@@ -58,7 +58,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Units:
-    """The units of one request: the table's, and those of each index."""
+    """The units of one request: for the table, and for each index."""
 
     table: float = 0.0
     indexes: Mapping[str, float] = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Units:
         return self.total * (prices.write_per_million if self.writes else prices.read_per_million)
 
     def per_month(self, prices: Prices, rate: float) -> float:
-        """Return the price of a month at this rate per second."""
+        """Return the price of a month at `rate` requests per second."""
         return self.per_million(prices) * rate * SECONDS_PER_MONTH / _MILLION
 
 
@@ -92,7 +92,7 @@ def rate_per_second(text: str) -> float:
     found = _RATE.fullmatch(text.strip().lower())
     unit = (found[2] or "s") if found else ""
     if found is None or unit not in _PER_SECOND:
-        raise DataError(f"{text!r} is not a rate; write it as 50/s, 3000/min, 10000/h or 1000000/day.")
+        raise DataError(f"{text!r} is not a rate; write it like 50/s, 3000/min, 10000/h or 1000000/day.")
     return float(found[1].replace("_", "").replace(",", "")) / _PER_SECOND[unit]
 
 
@@ -102,13 +102,13 @@ def get_units(size: int, *, consistent: bool = False) -> Units:
 
 
 def query_units(items: int, size: int, *, index: str | None, consistent: bool, hydrates: bool) -> Units:
-    """Return the units of reading so many items by a query: their sizes are added up, then rounded.
+    """Return the units of a query that reads `items` items; DynamoDB adds up their sizes before it rounds.
 
     >>> query_units(50, 500, index="GSI1", consistent=False, hydrates=False).total
     3.5
     """
     units = read_units(items * size, consistent)
-    # Items that are fetched one by one are rounded one by one.
+    # DynamoDB rounds the size of each item that is read from the table.
     fetched = items * read_units(size, consistent=False) if hydrates else 0.0
     if index is None:
         return Units(table=units + fetched)
@@ -116,9 +116,9 @@ def query_units(items: int, size: int, *, index: str | None, consistent: bool, h
 
 
 def put_units(table: Table, item: Item, *, size: int | None = None, transactional: bool = False) -> Units:
-    """Return the units of writing a new item: the table's, and those of each index that has it.
+    """Return the units of writing a new item to the table, and to each index that has the item.
 
-    `size` replaces the item's size where only that is known.
+    `size` replaces the size of the item, for an estimate without a whole item.
     """
 
     def units(index: Index | None) -> float:
@@ -144,6 +144,6 @@ def projected(table: Table, index: Index, item: Item) -> Item:
 
 
 def storage_per_month(items: int, size: int, prices: Prices) -> float:
-    """Return the monthly price of storing so many items of this size, without indexes."""
-    # DynamoDB: 100 bytes are added to every stored item.
+    """Return the monthly price of storing `items` items of this size, without indexes."""
+    # DynamoDB adds 100 bytes to every stored item.
     return items * (size + 100) / _GB * prices.storage_per_gb_month

@@ -1,6 +1,6 @@
-"""Paths to values in an item, by the model's own names: `address.city`, `lines[2].sku`.
+"""Paths to values in an item, by the model's field names: `address.city`, `lines[2].sku`.
 
-A path knows its type, so that values are encoded by the field's own codec.
+A path has the type of its value, so the field's codec encodes values for it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class FieldPath:
             return self._at(name, info, None)
         if get_origin(kind) in (dict, Mapping):
             return self._at(name, FieldInfo.from_annotation(get_args(kind)[1]), name)
-        raise DeclarationError(f"{self.owner} is {_shown(kind)} and has no part {name!r}.")
+        raise DeclarationError(f"{self.owner} is {_shown(kind)} and has no member {name!r}.")
 
     def element(self, position: int) -> FieldPath:
         """Return the path of a list's element."""
@@ -65,7 +65,7 @@ class FieldPath:
             raise DeclarationError(f"{self.owner} is {_shown(kind)} and has no element [{position}].")
         if position < 0:
             raise DeclarationError(
-                f"{self.owner}[{position}]: DynamoDB counts elements from 0; negative positions do not exist."
+                f"{self.owner}[{position}]: DynamoDB counts elements from 0 and has no negative positions."
             )
         arguments = get_args(kind)
         if not is_fixed(kind):
@@ -87,20 +87,20 @@ class FieldPath:
         return FieldPath(self.owner, self.path, info.annotation, attribute)
 
     def encode(self, value: Any) -> AttributeValue:
-        """Return a value as it is stored at this path."""
+        """Encode a value for this path."""
         try:
             encoded = self.attribute.encode(value)
         except DataError as error:
-            # The error of a field names it; the error of a list's element names the list.
+            # A field's error starts with the field; the error of a list's element starts with the list.
             text = str(error)
             message = text if text.startswith(f"{self.owner} ") else f"{self.owner} = {value!r}: {text}"
             raise DataError(message, public_message=error.public_message) from error
         except (AttributeError, TypeError, ValueError) as error:
             wanted = f"{self.owner} is {_shown(self.annotation)}"
-            raise DataError(f"{wanted}; {value!r} is not.", public_message=f"{wanted}.") from error
+            raise DataError(f"{wanted}, got {value!r}.", public_message=f"{wanted}.") from error
         if encoded is None:
             raise DataError(
-                f"{self.owner} = {value!r} would be an absent attribute; use exists() or missing().",
+                f"{self.owner} = {value!r} is stored as an absent attribute; use exists() or missing().",
                 public_message=f"{self.owner} cannot store the given value.",
             )
         return encoded
@@ -108,7 +108,7 @@ class FieldPath:
     def _at(self, name: str, info: FieldInfo, step: str | int | None) -> FieldPath:
         attribute = attribute_of(self.owner, name, info, flat=False)
         if step is not None and attribute.optional:
-            # None in a list or map is stored as NULL: absent would change the length.
+            # None in a list or map is stored as NULL: leaving it out would change the length.
             attribute = replace(attribute, encode=or_none(attribute.encode, null=True))
         owner = f"{self.owner}{name}" if name.startswith("[") else f"{self.owner}.{name}"
         path = (*self.path, attribute.wire if step is None else step)
@@ -116,7 +116,7 @@ class FieldPath:
 
 
 def field_path(plan: Plan, name: str) -> FieldPath:
-    """Return the path of one of an entity's fields."""
+    """Return the path of a field of an entity."""
     attribute = plan.attributes.get(name)
     if attribute is None:
         raise DeclarationError(f"{plan.name} has no field {name!r}; {suggestion(name, plan.attributes)}")
@@ -127,24 +127,24 @@ def field_path(plan: Plan, name: str) -> FieldPath:
 
 
 def resolve(plan: Plan, text: str) -> FieldPath:
-    """Parse a dotted path: `notes`, `address.city`, `lines[2].sku`."""
+    """Parse a path: `notes`, `address.city`, `lines[2].sku`."""
     steps, at = [], 0
     while at < len(text):
         found = _STEP.match(text, at)
         if found is None or (at == 0 and found[1] is None):
-            raise DeclarationError(f"{plan.name}: {text!r} is not a path; write it as a.b[0].c.")
+            raise DeclarationError(f"{plan.name}: {text!r} is not a path; write it like a.b[0].c.")
         steps.append(found[1] if found[1] is not None else int(found[2]))
         at = found.end()
     if not steps:
         raise DeclarationError(f"{plan.name}: the path is empty; name a field.")
-    place = field_path(plan, str(steps[0]))
+    path = field_path(plan, str(steps[0]))
     for step in steps[1:]:
-        place = place.element(step) if isinstance(step, int) else place.member(step)
-    return place
+        path = path.element(step) if isinstance(step, int) else path.member(step)
+    return path
 
 
 def is_fixed(kind: Any) -> bool:
-    """Say whether a type is a tuple with a type for each element."""
+    """Return whether a type is a tuple with a type for each element."""
     return get_origin(kind) is tuple and Ellipsis not in get_args(kind)
 
 

@@ -36,13 +36,13 @@ class Pattern:
 
     @property
     def parameters(self) -> tuple[inspect.Parameter, ...]:
-        """The pattern's own parameters, without the class."""
+        """The pattern's parameters, without the class."""
         signature = inspect.signature(self.function)
         return tuple(signature.parameters.values())[1:]
 
 
 class BoundPattern:
-    """A pattern of one entity: call it to get its query."""
+    """A pattern of one entity class; a call returns the query."""
 
     def __init__(self, pattern: Pattern, owner: type) -> None:
         self.pattern = pattern
@@ -71,11 +71,13 @@ class BoundPattern:
 def pattern(method: MethodT) -> MethodT:
     """Declare a class method that returns a `Query` as a named access pattern.
 
-    Write it above `@classmethod`; the method keeps its own signature for type checkers.
+    Write it above `@classmethod`. Type checkers see the method's signature.
     """
     # Type checkers see a function here; at run time it is a classmethod object.
     given: Any = method
     if not isinstance(given, classmethod):
         name = getattr(given, "__qualname__", repr(given))
-        raise DeclarationError(f"write @pattern above @classmethod; {name} is not a class method.")
+        raise DeclarationError(
+            f"@pattern takes a class method, got {name}; write @pattern above @classmethod."
+        )
     return cast(MethodT, Pattern(given))

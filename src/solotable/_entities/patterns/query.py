@@ -1,4 +1,4 @@
-"""Query: a typed, immutable description of one read, which a store runs. Methods return new queries."""
+"""Query: a typed, immutable description of a read. A store runs it; its methods return new queries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Query(Generic[RowT_co]):
     filter: Condition | None = None
     view: type[BaseModel] | None = None
     consistently: bool = False
-    #: The name of the pattern that returned it, for reports.
+    #: The name of the pattern that returned the query, for reports.
     pattern: str | None = field(default=None, compare=False)
 
     @classmethod
@@ -67,7 +67,7 @@ class Query(Generic[RowT_co]):
         return self._with_range("between", part)
 
     def starts_with(self, **part: str) -> Query[RowT_co]:
-        """Keep rows whose part starts with this text; unlike other arguments it may be incomplete."""
+        """Keep rows whose part starts with this text; only here an argument may be incomplete."""
         return self._with_range("starts_with", part)
 
     def descending(self) -> Query[RowT_co]:
@@ -81,7 +81,7 @@ class Query(Generic[RowT_co]):
         return replace(self, consistently=True)
 
     def where(self, condition: Callable[[RowT_co], int]) -> Query[RowT_co]:
-        """Keep rows that meet the condition; dropped rows are read and paid for too."""
+        """Keep rows that meet the condition; you also pay for the rows that it drops."""
         return self.filtered(record(self.plan, cast(Callable[[Any], Any], condition)))
 
     def filtered(self, condition: Condition) -> Query[RowT_co]:
@@ -90,14 +90,14 @@ class Query(Generic[RowT_co]):
         return replace(self, filter=both)
 
     def select(self, view: type[ViewT]) -> Query[ViewT]:
-        """Fetch only the fields of a model whose fields are among the entity's."""
+        """Read only the fields of `view`, a model with some of the entity's fields."""
         for name in view.model_fields:
             field_path(self.plan, name)
         return cast("Query[ViewT]", replace(self, view=view))
 
     @property
     def described(self) -> str:
-        """The query's name in messages and reports."""
+        """The name of the query in messages and reports."""
         return self.pattern or f"{self.plan.name}.{self.path.name}"
 
     def _with_range(self, verb: Verb, part: Mapping[str, Any]) -> Query[RowT_co]:
@@ -112,7 +112,7 @@ class Query(Generic[RowT_co]):
         if verb == "between" and len(values) != 2:
             raise DataError(f"between({name}=...) takes two values: between({name}=(low, high)).")
         if self.path.sort is None or name not in self.path.sort.fields:
-            raise DataError(f"{self.described}: {name!r} is not part of the sort key; a range needs one.")
+            raise DataError(f"{self.described}: a range needs a part of the sort key; {name!r} is not one.")
         return replace(self, sort_range=SortRange(verb, name, values))
 
     def __repr__(self) -> str:

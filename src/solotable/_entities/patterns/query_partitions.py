@@ -1,6 +1,6 @@
-"""The partitions that a query of a split key reads: every shard of every time bucket, in order.
+"""The partitions that a query reads if its key has shards or time buckets, in order.
 
-A query over time buckets needs a range with two ends, or it would read buckets without end.
+A query over time buckets needs a range with two ends; otherwise the number of buckets has no limit.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class QueryPartitions:
     """The partitions of one query, and the sort key range in each of them."""
 
     partition: str
-    #: The name of the sort attribute; None where the index has no sort key.
+    #: The name of the sort key attribute; None if the index has no sort key.
     sort: str | None
-    #: Partition keys by time bucket, the earliest first; one bucket where the key has no time.
+    #: Partition keys by time bucket, the earliest first; one bucket if the key has no time.
     buckets: tuple[tuple[str, ...], ...]
     within: tuple[KeyTerm, ...]
-    #: The part of the query that does not depend on the clock.
+    #: Identifies the query, independent of the clock.
     identity: str
 
     @property
@@ -83,7 +83,7 @@ class QueryPartitions:
 def partitions_of(
     path: AccessPath, arguments: Mapping[str, Any], sort_range: SortRange | None, now: datetime
 ) -> QueryPartitions:
-    """Return the partitions of a query, or raise DataError when its range lacks an end."""
+    """Return the partitions of a query, or raise DataError if its range lacks an end."""
     partition, sort = path.partition, path.sort
     assert isinstance(partition, TemplateLayout)
     arguments, sort_range = _whole_day(partition, arguments, sort_range)
@@ -107,7 +107,7 @@ def partitions_of(
 def _whole_day(
     partition: TemplateLayout, arguments: Mapping[str, Any], sort_range: SortRange | None
 ) -> tuple[Mapping[str, Any], SortRange | None]:
-    """Replace a date that is given for a datetime by the range of that day, in UTC."""
+    """Replace a date argument for a datetime field by the range of that day, in UTC."""
     bucket = partition.bucket
     day = None if bucket is None else arguments.get(bucket)
     if bucket is None or not isinstance(day, date) or isinstance(day, datetime):

@@ -1,6 +1,6 @@
-"""Sample values for arguments that are not known, for reports and estimates.
+"""Sample values for the arguments of patterns, for reports and estimates.
 
-A str is shown as `{name}`; other types get a small, valid value. The same names give the same samples.
+A str is `{name}`; other types have a small, valid value. The same name always gives the same sample.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ if typing.TYPE_CHECKING:
 
     from .pattern import Pattern
 
-#: The distance between the two samples of one argument; a key may have one digit only.
+#: The distance between the two samples of one argument; small, because a key may have only one digit.
 _APART = 4
 _START = datetime(2000, 1, 1, tzinfo=UTC)
 _COLLECTIONS: dict[Any, Any] = {list: list, set: set, frozenset: frozenset, tuple: tuple}
 
 
 def sample(annotation: Any, name: str, number: int = 0, *, other: bool = False) -> Any:
-    """Return a value of this type; `number` varies samples of one type, `other` returns a second one.
+    """Return a value of this type; a different `number` or `other` gives a different value.
 
     >>> sample(str, "survey_id", 0), sample(int | None, "order", 2)
     ('{survey_id}', 3)
@@ -44,9 +44,9 @@ def sample(annotation: Any, name: str, number: int = 0, *, other: bool = False) 
         return members[(number + other) % len(members)]
     if kind in (str, Any, object):
         return _fitting(f"{{{name}}}" + "'" * other, metadata)
-    made = _scalar(kind, number, other=other)
-    if made is not None:
-        return made
+    value = _scalar(kind, number, other=other)
+    if value is not None:
+        return value
     container = origin or kind
     if container in _COLLECTIONS:
         inner = [arg for arg in get_args(kind) if arg is not Ellipsis] or [str]
@@ -54,11 +54,11 @@ def sample(annotation: Any, name: str, number: int = 0, *, other: bool = False) 
         return _COLLECTIONS[container](sample(inner[at], name, number, other=other) for at in range(count))
     if container in (dict, Mapping):
         return {}
-    raise DataError(f"{name} is {kind!r}, which has no sample; give its value.")
+    raise DataError(f"The type {kind!r} of {name} has no sample; pass its value.")
 
 
 def argument_types(entity: type[Entity], pattern: Pattern) -> dict[str, Any]:
-    """Return the types of a pattern's parameters, forward references resolved; str where missing."""
+    """Return the types of a pattern's parameters; str for a parameter without an annotation."""
     function = pattern.function
     found: dict[str, Any] = {}
     for parameter in pattern.parameters:
@@ -71,16 +71,16 @@ def argument_types(entity: type[Entity], pattern: Pattern) -> dict[str, Any]:
             hints = typing.get_type_hints(
                 holder, function.__globals__, {entity.__name__: entity}, include_extras=True
             )
-        except NameError as unknown:
+        except NameError as error:
             raise DataError(
-                f"{entity.__name__}.{pattern.name}: the type of {parameter.name} is unknown: {unknown}."
-            ) from unknown
+                f"{entity.__name__}.{pattern.name}: the type of {parameter.name} is unknown: {error}."
+            ) from error
         found[parameter.name] = hints[parameter.name]
     return found
 
 
 def shown_type(annotation: Any) -> str:
-    """Return a type as it is written in code.
+    """Return a type as source code.
 
     >>> shown_type(Decimal | None), shown_type(Literal["a", "b"])
     ('Decimal | None', "Literal['a', 'b']")
@@ -107,7 +107,7 @@ def _bare(annotation: Any, *, keep_optional: bool = False) -> tuple[Any, tuple[A
 
 
 def _fitting(text: str, metadata: tuple[Any, ...]) -> str:
-    """Return a str within the lengths of Pydantic's Field."""
+    """Pad or cut a str to the lengths of Pydantic's Field."""
     for part in metadata:
         for each in (part, *getattr(part, "metadata", ())):
             shortest, longest = getattr(each, "min_length", None), getattr(each, "max_length", None)
@@ -119,7 +119,7 @@ def _fitting(text: str, metadata: tuple[Any, ...]) -> str:
 def _scalar(kind: Any, number: int, *, other: bool) -> Any:
     number += _APART * other
     day = _START + timedelta(days=number)
-    made: dict[Any, Any] = {
+    values: dict[Any, Any] = {
         int: number + 1,
         float: number + 0.5,
         Decimal: Decimal(number + 1),
@@ -132,6 +132,6 @@ def _scalar(kind: Any, number: int, *, other: bool) -> Any:
         UUID: UUID(int=number + 1),
     }
     try:
-        return made.get(kind)
+        return values.get(kind)
     except TypeError:  # an unhashable annotation
         return None
