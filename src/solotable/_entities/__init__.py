@@ -1,4 +1,4 @@
 """Entities: Pydantic models with key templates, index keys and named access patterns.
 
-Pure declarations: this room sends nothing, reads no clock and knows no engine.
+The package sends no requests, reads no clock and does not know the engines.
 """

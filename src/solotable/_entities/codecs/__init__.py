@@ -1,1 +1,1 @@
-"""Field values to canonical DynamoDB values and back."""
+"""Codecs between field values and canonical DynamoDB values."""

@@ -1,6 +1,6 @@
 """Codecs of sets, lists, maps and models, and the errors of all codecs.
 
-`field_codecs` chooses the codec of a type. A value without a DynamoDB form is an error, never left out.
+`field_codecs` chooses the codec of a type. A codec raises an error for a value without a DynamoDB form.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .scalars import Scalar, plain
 if TYPE_CHECKING:
     from .field_codecs import Attribute
 
-#: Errors of encoding and decoding; each becomes a DataError that names the field.
+#: Errors of encoding and decoding; the codec turns each into a DataError that names the field.
 CODEC_ERRORS: Final = (ArithmeticError, ServiceError, TypeError, ValueError, PydanticSerializationError)
 _LONGEST_SHOWN = 60
 
@@ -33,27 +33,27 @@ Decode = Callable[[AttributeValue], Any]
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """The codec of one type; the attribute handles None."""
+    """The codec of one type; the attribute's codec handles None."""
 
     kind: str | None
     encode: Encode
     decode: Decode
     missing: Callable[[], Any] | None = None
     optional: bool = False
-    #: Set for types that can be members of a set or names of a map.
+    #: Set for types that can be members of a set or keys of a map.
     scalar: Scalar | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSite:
-    """The field that a codec is compiled for: its name for errors, and the models around it."""
+    """The field of a codec: its name for errors, and the models that contain it."""
 
     where: str
     flat: bool
     models: dict[type, list[Codec]] = field(default_factory=dict)
 
 
-def set_codec(site: FieldSite, made: type, scalar: Scalar) -> Codec:
+def set_codec(site: FieldSite, container: type, scalar: Scalar) -> Codec:
     """Return the codec of a set of scalars; the empty set is an absent attribute."""
     kind, text, read, where = scalar.kind + "S", scalar.encode, scalar.decode, site.where
 
@@ -63,7 +63,7 @@ def set_codec(site: FieldSite, made: type, scalar: Scalar) -> Codec:
         try:
             if isinstance(value, (str, bytes)):
                 raise TypeError(f"it is {type(value).__name__}, not a set")
-            # As a set: two unequal datetimes may be one instant, in an hour that daylight saving repeats.
+            # Unequal datetimes can have the same text, in an hour that daylight saving time repeats.
             contents = {text(member) for member in value}
         except CODEC_ERRORS as error:
             raise cannot_store(where, value, error) from error
@@ -71,18 +71,18 @@ def set_codec(site: FieldSite, made: type, scalar: Scalar) -> Codec:
 
     def decode(value: AttributeValue) -> Any:
         try:
-            return made(map(read, value[kind]))
+            return container(map(read, value[kind]))
         except KeyError:
             if "NULL" in value:
-                return made()
+                return container()
             raise wrong_type(site, value, kind) from None
         except CODEC_ERRORS as error:
             raise cannot_decode(where, value[kind], error) from error
 
-    return Codec(kind, encode, decode, missing=made)
+    return Codec(kind, encode, decode, missing=container)
 
 
-def list_codec(site: FieldSite, member: Codec, *, made: type) -> Codec:
+def list_codec(site: FieldSite, member: Codec, *, container: type) -> Codec:
     """Return the codec of a list, or of a tuple of any length."""
     member = in_list(member)
     encode_member, decode_member, where = member.encode, member.decode, site.where
@@ -99,13 +99,13 @@ def list_codec(site: FieldSite, member: Codec, *, made: type) -> Codec:
             raise wrong_type(site, value, "L") from None
         return [decode_member(member) for member in members]
 
-    if made is tuple:
+    if container is tuple:
         return Codec("L", encode, lambda value: tuple(decode(value)))
     return Codec("L", encode, decode)
 
 
 def tuple_codec(site: FieldSite, parts: Sequence[Codec]) -> Codec:
-    """Return the codec of a tuple whose members each have a type."""
+    """Return the codec of a tuple with a type for each member."""
     members = [in_list(part) for part in parts]
     where = site.where
 
@@ -142,7 +142,7 @@ def map_codec(site: FieldSite, name: Scalar, member: Codec) -> Codec:
         except (*CODEC_ERRORS, AttributeError) as error:
             raise cannot_store(where, value, error) from error
         if "" in members:
-            raise cannot_store(where, value, ValueError("DynamoDB has no empty names in maps"))
+            raise cannot_store(where, value, ValueError("DynamoDB rejects empty names in maps"))
         return {"M": members}
 
     def decode(value: AttributeValue) -> Any:
@@ -157,7 +157,7 @@ def map_codec(site: FieldSite, name: Scalar, member: Codec) -> Codec:
 
 
 def _input_name(model: type[pydantic.BaseModel], name: str) -> str:
-    """Return the name of a field for the model's constructor."""
+    """Return the name of a field in the model's constructor."""
     alias = model.model_fields[name].validation_alias
     if isinstance(alias, pydantic.AliasChoices):
         alias = next((choice for choice in alias.choices if isinstance(choice, str)), None)
@@ -165,7 +165,7 @@ def _input_name(model: type[pydantic.BaseModel], name: str) -> str:
 
 
 def model_codec(site: FieldSite, model: type[pydantic.BaseModel], attributes: Sequence[Attribute]) -> Codec:
-    """Return the codec of a nested model, whose members are encoded as an entity's attributes are."""
+    """Return the codec of a nested model; it encodes members like attributes of an entity."""
     steps = [(attribute.field, attribute.wire, attribute.encode) for attribute in attributes]
     names = {a.field: _input_name(model, a.field) for a in attributes}
     wires = {attribute.wire for attribute in attributes}
@@ -175,11 +175,11 @@ def model_codec(site: FieldSite, model: type[pydantic.BaseModel], attributes: Se
     def encode(value: Any) -> AttributeValue:
         if not isinstance(value, model):
             raise cannot_store(where, value, TypeError(f"it is {type(value).__name__}, not {model.__name__}"))
-        held = value.__dict__
+        fields = value.__dict__
         members = {}
         for name, wire, encode_member in steps:
-            # A model made by model_construct() may lack a field.
-            member = encode_member(held.get(name))
+            # A model from model_construct() may lack a field.
+            member = encode_member(fields.get(name))
             if member is not None:
                 members[wire] = member
         try:
@@ -224,31 +224,31 @@ def in_list(codec: Codec) -> Codec:
 
 
 def or_none(encode: Encode, *, null: bool) -> Encode:
-    """Wrap an encoder: None is absent, or NULL."""
+    """Wrap an encoder to encode None as an absent attribute, or as NULL."""
     if null:
         return lambda value: {"NULL": True} if value is None else encode(value)
     return lambda value: None if value is None else encode(value)
 
 
 def or_null(decode: Decode) -> Decode:
-    """Wrap a decoder: NULL is None."""
+    """Wrap a decoder to decode NULL as None."""
     return lambda value: None if "NULL" in value else decode(value)
 
 
 def type_name(annotation: Any) -> str:
-    """Return a type as it is written in code."""
+    """Return a type as source code."""
     plain_type = isinstance(annotation, type) and not get_args(annotation)
     return cast(str, annotation.__name__) if plain_type else str(annotation).replace("typing.", "")
 
 
-def declaration_error(site: FieldSite, what: str, way_out: str) -> DeclarationError:
+def declaration_error(site: FieldSite, problem: str, fix: str) -> DeclarationError:
     """Return the error for a wrong declaration."""
-    return DeclarationError(f"{site.where} {what}; {way_out}.")
+    return DeclarationError(f"{site.where} {problem}; {fix}.")
 
 
-def reject(site: FieldSite, what: str, way_out: str) -> NoReturn:
+def reject(site: FieldSite, problem: str, fix: str) -> NoReturn:
     """Reject a declaration."""
-    raise declaration_error(site, what, way_out)
+    raise declaration_error(site, problem, fix)
 
 
 def _reason(error: Exception) -> str:
@@ -268,7 +268,7 @@ def _shown(value: Any) -> str:
 
 def cannot_store(where: str, value: Any, error: Exception) -> DataError:
     """Return the error for a value that cannot be stored."""
-    # Only Pydantic's reasons never repeat the value.
+    # Only Pydantic's messages never contain the value, so only they are public.
     reason = f": {_reason(error)}" if isinstance(error, pydantic.ValidationError) else ""
     return DataError(
         f"{where} cannot store {_shown(value)}: {_reason(error)}.",
@@ -286,11 +286,11 @@ def cannot_decode(where: str, stored: Any, error: Exception) -> StoredDataError:
 
 def wrong_type(site: FieldSite, value: AttributeValue, kind: str) -> StoredDataError:
     """Return the error for a stored value of another DynamoDB type."""
-    held = next(iter(value), "nothing")
-    if site.flat and held in ("M", "L"):
-        way_out = "flat mode stores no lists and no maps; rewrite the item flat or mark the field Json()"
-    elif held == "NULL":
-        way_out = "declare the field optional or remove the attribute"
+    stored = next(iter(value), "nothing")
+    if site.flat and stored in ("M", "L"):
+        fix = "flat mode stores no lists and no maps; rewrite the item without them or mark the field Json()"
+    elif stored == "NULL":
+        fix = "declare the field optional or remove the attribute"
     else:
-        way_out = "change the field's type or migrate the stored items"
-    return StoredDataError(f"{site.where} is stored as {held}, but the model expects {kind}; {way_out}.")
+        fix = "change the field's type or migrate the stored items"
+    return StoredDataError(f"{site.where} is stored as {stored}, but the model expects {kind}; {fix}.")

@@ -1,8 +1,8 @@
 """Decode stored items to entities, with a fast path for items that have the same attributes.
 
-The decoders for a set of attributes are looked up once. An entity whose fields have types and no other
-rules is made without Pydantic's validation, because the decoders have just made values of these types.
-Every other item takes the plain path, which also finds the error for a value that does not fit.
+The decoder looks up the codecs for a set of attributes once. It skips Pydantic's validation for entities
+whose fields have types and no other rules, because the codecs return values of these types. Every other
+item takes the slow path, which also finds the error for a value that does not fit.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 #: The validation context of an entity that is read from the table.
 STORED: Final[Mapping[str, bool]] = MappingProxyType({"stored": True})
-#: The most attribute sets that one decoder remembers; it looks further ones up for each item.
+#: The most attribute sets that one decoder caches; it looks up the codecs of other sets for each item.
 _MOST_ATTRIBUTE_SETS = 64
-#: Pydantic's schema types that check the type of a value and nothing else.
+#: Pydantic's schema types that check only the type of a value.
 _TYPES = frozenset({"str", "int", "decimal", "float", "bool", "datetime", "date", "time", "uuid", "bytes"})
 
 
 def is_stored(info: ValidationInfo) -> bool:
-    """Say whether a validator's value comes from the table, where the same validator has passed it.
+    """Return whether a validator's value comes from the table; it passed the validator when it was written.
 
     A rule that is expensive to check, such as the size of a tree, may skip such a value.
     """
@@ -49,7 +49,7 @@ class _AttributeSet(NamedTuple):
 
 
 class ItemDecoder:
-    """Decodes the items of one entity; `names` are the attributes that it knows."""
+    """Decodes the items of one entity; `names` are the known attributes."""
 
     __slots__ = ("_all", "_attribute_sets", "_attributes", "_decoders", "_entity", "_names", "_trusted")
 
@@ -67,17 +67,17 @@ class ItemDecoder:
     def decode(self, item: Item, context: Mapping[str, bool] | None = None) -> Entity:
         """Return the entity of an item, or raise Pydantic's ValidationError.
 
-        Attributes that the model does not know stay with the entity. `context` goes to the validators.
+        The entity keeps attributes that the model does not know. The validators get `context`.
         """
         found = self._attribute_sets.get(tuple(item)) or self._attribute_set(item)
         if found.get is None:
-            values = self._decode_plainly(item)
+            values = self._decode_slowly(item)
         else:
             try:
                 values = dict(zip(found.fields, map(call, found.decoders, found.get(item)), strict=True))
             except (KeyError, *CODEC_ERRORS):
-                # An attribute is NULL or does not fit the model; the plain path finds the error.
-                values = self._decode_plainly(item)
+                # An attribute is NULL or does not fit the model; the slow path finds the error.
+                values = self._decode_slowly(item)
         if self._trusted and len(values) == len(self._all):
             entity = self._construct(values)
         else:
@@ -87,10 +87,10 @@ class ItemDecoder:
         return entity
 
     def _attribute_set(self, item: Item) -> _AttributeSet:
-        """Find the decoders for an item's attributes, and remember them: an entity has few such sets."""
+        """Return the decoders for an item's attributes, and cache them: an entity has few attribute sets."""
         present = [(name, each.wire) for name, each in self._attributes.items() if each.wire in item]
         filled = any(each.missing is not None and each.wire not in item for each in self._attributes.values())
-        # itemgetter of one name returns no tuple.
+        # itemgetter of a single name does not return a tuple.
         fast = len(present) > 1 and not filled
         found = _AttributeSet(
             fields=tuple(name for name, _ in present),
@@ -102,7 +102,7 @@ class ItemDecoder:
             self._attribute_sets[tuple(item)] = found
         return found
 
-    def _decode_plainly(self, item: Item) -> dict[str, Any]:
+    def _decode_slowly(self, item: Item) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for name, attribute in self._attributes.items():
             value = item.get(attribute.wire)
@@ -123,7 +123,7 @@ class ItemDecoder:
 
 
 def is_only_types(entity: type[Entity]) -> bool:
-    """Say whether an entity's fields have types and nothing else: no constraint, validator or hook."""
+    """Return whether an entity's fields have only types: no constraint, validator or hook."""
     schema: Any = entity.__pydantic_core_schema__
     if schema.get("type") != "model" or schema.get("post_init") or schema.get("custom_init"):
         return False
@@ -144,13 +144,13 @@ def _is_only_type(schema: Mapping[str, Any]) -> bool:
             schema.get("items_schema", {"type": "any"})
         )
     if kind == "datetime":
-        # The precision concerns input with more digits than a microsecond; stored texts have none.
+        # The precision concerns input finer than a microsecond, which stored texts never have.
         return set(schema) <= {"type", "microseconds_precision"}
     return kind in _TYPES and set(schema) == {"type"}
 
 
 def _decoder_of(attribute: Attribute) -> Callable[[AttributeValue], Any]:
-    """Return the decoder of an attribute: a call into C where the stored content is the value itself."""
+    """Return the decoder of an attribute: a C function if the stored content is the value itself."""
     for kind, probe in (("S", "\N{NO-BREAK SPACE}probe"), ("BOOL", True)):
         if attribute.kind == kind:
             try:

@@ -1,7 +1,7 @@
 """Find the fields that an update must read, because the model has rules for the result.
 
-A value that is set is validated by itself. The result of an addition, an append or a change inside a field
-is known only after a read.
+A SET of a whole field is validated without a read. The result of an addition, an append or a change inside
+a field is known only after a read.
 """
 
 from __future__ import annotations
@@ -54,36 +54,38 @@ class RequestedChanges(Protocol):
 
 
 def fields_to_read(plan: Plan, changes: RequestedChanges) -> frozenset[str]:
-    """Return the fields whose stored values decide whether an update fits the model."""
+    """Return the fields whose stored values decide whether the result of an update is valid."""
     if plan.entity.__pydantic_decorators__.model_validators:
-        # They may read every field; the version changes with any of them.
+        # Model validators may read every field. The version changes with every field.
         return frozenset(plan.attributes if plan.version is None else (plan.version,))
     texts = (*changes.set, *changes.remove, *changes.add, *changes.append, *changes.delete)
-    ruled = {text for text in texts if _is_ruled_around(plan, text)}
-    ruled |= {text for text in changes.remove if _is_required(plan, text)}
-    ruled |= {text for text, value in changes.add.items() if not _adds_freely(resolve(plan, text), value)}
-    ruled |= {text for text in (*changes.append, *changes.delete) if _is_ruled(resolve(plan, text))}
-    return frozenset(_steps(text)[0] for text in ruled)
+    texts_to_read = {text for text in texts if _has_rule_around(plan, text)}
+    texts_to_read |= {text for text in changes.remove if _is_required(plan, text)}
+    texts_to_read |= {
+        text for text, value in changes.add.items() if not _adds_freely(resolve(plan, text), value)
+    }
+    texts_to_read |= {text for text in (*changes.append, *changes.delete) if _has_rule(resolve(plan, text))}
+    return frozenset(_steps(text)[0] for text in texts_to_read)
 
 
 def _steps(text: str) -> list[str]:
-    """Return the prefixes of a path and itself: `a`, `a.b`, `a.b[0]`."""
+    """Return all prefixes of a path, and the path: `a`, `a.b`, `a.b[0]`."""
     ends = [at for at, character in enumerate(text) if at and character in ".["]
     return [*(text[:end] for end in ends), text]
 
 
-def _is_ruled_around(plan: Plan, text: str) -> bool:
-    """Say whether a rule concerns a container around a change, or a validator its field."""
+def _has_rule_around(plan: Plan, text: str) -> bool:
+    """Return whether a container around a change has a rule, or its field has a validator."""
     steps = _steps(text)
     if _has_function(plan.entity, steps[0]):
         return True
-    return any(_is_container_ruled(resolve(plan, step)) for step in steps[:-1])
+    return any(_container_has_rule(resolve(plan, step)) for step in steps[:-1])
 
 
-def _is_container_ruled(place: FieldPath) -> bool:
-    if _rules(place.constraints):
+def _container_has_rule(path: FieldPath) -> bool:
+    if _rules(path.constraints):
         return True
-    for part in parts(place.annotation):
+    for part in parts(path.annotation):
         kind, metadata = bare(part, ())
         if _rules(metadata) or is_fixed(kind) or (_is_model(kind) and _has_function(kind)):
             return True
@@ -91,7 +93,7 @@ def _is_container_ruled(place: FieldPath) -> bool:
 
 
 def _is_required(plan: Plan, text: str) -> bool:
-    """Say whether a change removes a required field of a nested model."""
+    """Return whether a change removes a required field of a nested model."""
     *around, _ = _steps(text)
     if not around:
         return False
@@ -100,15 +102,16 @@ def _is_required(plan: Plan, text: str) -> bool:
     return any(_is_model(kind) and kind.model_fields[name].is_required() for kind in kinds)
 
 
-def _adds_freely(place: FieldPath, value: Any) -> bool:
-    """Say whether an addition breaks no rule: the field has none, or the value moves away from all bounds."""
-    if place.attribute.kind != "N":
-        return not _is_ruled(place)
-    arms = [bare(arm, place.constraints) for arm in parts(place.annotation) if arm is not type(None)]
+def _adds_freely(path: FieldPath, value: Any) -> bool:
+    """Return whether an addition breaks no rule: the field has none, or the value moves away from all "
+    "bounds."""
+    if path.attribute.kind != "N":
+        return not _has_rule(path)
+    arms = [bare(arm, path.constraints) for arm in parts(path.annotation) if arm is not type(None)]
     if len(arms) != 1 or arms[0][0] not in _NUMBERS:
         return False
     rules = [rule for rule in arms[0][1] if not isinstance(rule, MARKERS)]
-    # DynamoDB adds to 0 where the number is absent, so the addition itself must be within the bounds.
+    # DynamoDB adds to 0 if the number is absent, so the value itself must be within the bounds.
     return all(_moves_away(rule, value) for rule in rules)
 
 
@@ -125,9 +128,9 @@ def _moves_away(rule: Any, value: Any) -> bool:
     return False
 
 
-def _is_ruled(place: FieldPath) -> bool:
-    """Say whether a rule concerns a list or set, or its members."""
-    return _rules(place.constraints) or any(_inner_rules(place.annotation))
+def _has_rule(path: FieldPath) -> bool:
+    """Return whether a list or set, or its members, have a rule."""
+    return _rules(path.constraints) or any(_inner_rules(path.annotation))
 
 
 def _inner_rules(annotation: Any) -> Iterator[bool]:
@@ -144,13 +147,13 @@ def _is_model(kind: Any) -> bool:
 
 
 def _has_function(model: type[BaseModel], field: str | None = None) -> bool:
-    """Say whether a model has validators for a field, or any."""
-    written = model.__pydantic_decorators__
+    """Return whether a model has validators for a field; without a field, whether it has any."""
+    decorators = model.__pydantic_decorators__
     if field is None:
-        return bool(written.model_validators or written.field_validators or written.validators)
+        return bool(decorators.model_validators or decorators.field_validators or decorators.validators)
     named = [
-        *(each.info.fields for each in written.field_validators.values()),
-        *(each.info.fields for each in written.validators.values()),
+        *(each.info.fields for each in decorators.field_validators.values()),
+        *(each.info.fields for each in decorators.validators.values()),
     ]
     return any(field in fields or "*" in fields for fields in named)
 

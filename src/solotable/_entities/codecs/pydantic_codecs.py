@@ -1,6 +1,6 @@
 """Codecs that use Pydantic's TypeAdapter: unions, Any, custom types, and fields stored as JSON.
 
-A type that Pydantic validates but cannot serialize is rejected when the class is defined.
+A class definition raises DeclarationError for a type that Pydantic cannot serialize.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from .scalars import plain, scalar_of
 _DEEPEST_JSON: Final = 100
 
 
-class _Quiet(GenerateJsonSchema):
-    """Checks types only; a default without a JSON form is accepted."""
+class _TypeCheckOnly(GenerateJsonSchema):
+    """Checks the types and accepts a default without a JSON form."""
 
-    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 -- pydantic's own
+    ignored_warning_kinds = {"skipped-choice", "non-serializable-default"}  # noqa: RUF012 -- as Pydantic declares it
 
 
 def _adapter(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> pydantic.TypeAdapter[Any]:
@@ -50,7 +50,7 @@ def _adapter(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> pydan
     try:
         adapter: pydantic.TypeAdapter[Any] = pydantic.TypeAdapter(whole)
         # Pydantic validates more than it can serialize, such as Callable; its JSON schema shows that.
-        adapter.json_schema(mode="serialization", schema_generator=_Quiet)
+        adapter.json_schema(mode="serialization", schema_generator=_TypeCheckOnly)
     except (
         PydanticSchemaGenerationError,
         PydanticUserError,
@@ -63,7 +63,7 @@ def _adapter(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> pydan
 
 
 def adapted(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
-    """Compile a type that only Pydantic can serialize: unions, Any, dataclasses, custom types."""
+    """Return the codec of a type that only Pydantic can serialize: Any, dataclasses, custom types."""
     for arm in arms_of(annotation):
         origin = get_origin(arm) or arm
         if site.flat and (nests(origin) and not any(isinstance(m, PlainSerializer) for m in metadata)):
@@ -99,14 +99,14 @@ def adapted(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
 
 
 def union(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
-    """Compile a union; each value must be decoded as the type that it had."""
+    """Return the codec of a union; it rejects a value that would be decoded as another member's type."""
     kinds = [
         arm for arm in arms_of(annotation) if (scalar := scalar_of(arm)) is not None and scalar.kind == "S"
     ]
     if str in kinds and len(kinds) > 1:
         each = ", ".join(map(type_name, kinds))
         what = f"is {type_name(annotation)}, and each of {each} is stored as a string"
-        reject(site, what, "use one of them: stored, they look the same")
+        reject(site, what, "use one of them, because they cannot be distinguished when stored")
     codec = adapted(site, annotation, metadata)
 
     def encode(value: Any) -> AttributeValue | None:
@@ -115,10 +115,10 @@ def union(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
             return None
         try:
             decoded = codec.decode(encoded)
-        except StoredDataError as error:  # not stored yet: the value does not fit
+        except StoredDataError as error:  # the value is not stored yet, so the caller gets a DataError
             raise cannot_store(site.where, value, error) from error
         if decoded != value:
-            reason = f"it would be decoded as {decoded!r}, because the union's types are stored alike"
+            reason = f"it would be decoded as {decoded!r}, because the union's types are stored the same way"
             raise cannot_store(site.where, value, ValueError(reason))
         return encoded
 
@@ -126,9 +126,9 @@ def union(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
 
 
 def json_text(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Codec:
-    """Compile what is kept as one text of JSON."""
+    """Return the codec of a field that is stored as one JSON text."""
     adapter = _adapter(site, annotation, metadata)
-    # The model validates decoded values: leave its last validators to it, or they would run twice.
+    # The model validates decoded values, so leave out its last validators, or they would run twice.
     ends = len(metadata)
     while ends and isinstance(metadata[ends - 1], pydantic.AfterValidator):
         ends -= 1
@@ -140,12 +140,12 @@ def json_text(site: FieldSite, annotation: Any, metadata: Sequence[Any]) -> Code
         try:
             given = plain(adapter.dump_python(value, by_alias=True, round_trip=True, warnings="error"))
             text = json.dumps(given, default=_json_leaf, ensure_ascii=False, separators=(",", ":"))
-            # Pydantic parses about 200 levels; a text that it could not parse is not stored.
+            # Pydantic parses about 200 levels. Reject a text that it could not parse again.
             if text.count("[") + text.count("{") > _DEEPEST_JSON:
                 adapter.validate_json(text)
         except RecursionError:
             raise DataError(
-                f"{where} is nested too deeply to be parsed from JSON again; flatten it."
+                f"{where} is nested too deeply to parse it from JSON again; flatten it."
             ) from None
         except CODEC_ERRORS as error:
             raise cannot_store(where, value, error) from error
@@ -169,7 +169,7 @@ def _json_leaf(value: Any) -> Any:
         case Decimal():
             return str(value)
         case bytes():
-            # As Pydantic parses bytes from JSON; bytes that are not UTF-8 are rejected.
+            # Pydantic parses bytes from JSON as UTF-8; reject other bytes.
             return value.decode()
         case _:
             raise TypeError(f"JSON has no {type(value).__name__}")

@@ -1,6 +1,6 @@
-"""Codecs of Python's scalar types: the canonical content of S, N and B.
+"""Codecs of Python's scalar types to the canonical content of S, N and B.
 
-A value that does not fit raises ValueError. Nothing is rounded, and no time zone is guessed.
+A value that does not fit raises ValueError. A codec never rounds and never guesses a time zone.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PLAIN_INT: Final = 10**38
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A type that is always stored as the same one of S, N and B, with its codec."""
+    """The codec of a type that is always stored as S, always as N or always as B."""
 
     kind: str
     encode: Callable[[Any], str]
@@ -46,10 +46,10 @@ def utc_text(moment: datetime) -> str:
     >>> utc_text(datetime(2026, 11, 15, 13, 11, 10, 123456, UTC))
     '2026-11-15T13:11:10.123456Z'
     """
-    # astimezone() takes a naive datetime for local time.
+    # astimezone() would treat a naive datetime as local time.
     offset = moment.utcoffset()
     if offset is None:
-        raise ValueError("it has no time zone; give it one, such as datetime.now(UTC)")
+        raise ValueError("it has no time zone; add one, as in datetime.now(UTC)")
     if offset:
         moment = moment.astimezone(UTC)
     return moment.isoformat("T", "microseconds")[:26] + "Z"
@@ -68,7 +68,7 @@ def read_utc(text: str) -> datetime:
 def epoch_text(moment: datetime) -> str:
     """Return an aware datetime as whole seconds since 1970, cut to the second."""
     if moment.utcoffset() is None:
-        raise ValueError("it has no time zone; give it one, such as datetime.now(UTC)")
+        raise ValueError("it has no time zone; add one, as in datetime.now(UTC)")
     return str((moment - _EPOCH) // _SECOND)
 
 
@@ -84,7 +84,7 @@ def str_text(value: Any) -> str:
             value.encode()
         return value
     if is_from_scope(value):
-        raise ValueError("the scope has not filled it in; write through db.tenant(...) or give the value")
+        raise ValueError("no tenant is set; write through db.tenant(...) or pass the value")
     return str.__str__(_need(value, str))
 
 
@@ -112,7 +112,7 @@ def float_text(value: Any) -> str:
     """Return the shortest number that parses to the same float."""
     text = repr(value) if value.__class__ is float else repr(float(_need(value, (float, int))))
     if "." in text and "e" not in text:
-        # Already canonical, except for the zero after a whole number and the sign of zero.
+        # The text is canonical, except for the zero after a whole number and the sign of zero.
         return text if not text.endswith(".0") else text[:-2] if value else "0"
     if text in ("nan", "inf", "-inf"):
         raise ValueError("DynamoDB has no such number; leave the field out or use None")
@@ -120,7 +120,7 @@ def float_text(value: Any) -> str:
 
 
 def decimal_text(value: Any) -> str:
-    """Return a Decimal in canonical digits; more than 38 are rejected, never rounded."""
+    """Return a Decimal in canonical digits; reject more than 38 digits instead of rounding."""
     if not isinstance(value, Decimal):
         value = Decimal(int_text(value))
     if not value.is_finite():
@@ -135,7 +135,7 @@ def bytes_text(value: Any) -> str:
 
 def _date_text(value: Any) -> str:
     if isinstance(value, datetime):
-        raise ValueError("it is a datetime, not a date; take its .date()")
+        raise ValueError("it is a datetime, not a date; use its .date()")
     return date.isoformat(_need(value, date))
 
 
@@ -216,31 +216,33 @@ def scalar_of(annotation: Any) -> Scalar | None:
 
 
 def enum_scalar(enum: type[Enum]) -> Scalar | None:
-    """Return the scalar of an Enum, by its values; None when these are not all of one type."""
-    under = _scalar_of_all([member.value for member in enum])
-    if under is None:
+    """Return the scalar of an Enum's values; None when they are not all of one type."""
+    scalar = _scalar_of_all([member.value for member in enum])
+    if scalar is None:
         return None
-    value_text, value_read = under.encode, under.decode
+    value_text, value_read = scalar.encode, scalar.decode
     members = {value_text(member.value): member for member in enum}
 
     def text(value: Any) -> str:
-        # Models with `use_enum_values` hold the bare value.
+        # Models with `use_enum_values` hold the plain value.
         return value_text(value._value_ if value.__class__ is enum else enum(value).value)
 
     def read(stored: str) -> Enum:
         member = members.get(stored)
-        # Only the Enum knows combined flags and `_missing_`.
+        # Call the Enum for combined flags and `_missing_`.
         return enum(value_read(stored)) if member is None else member
 
-    return Scalar(under.kind, text, read)
+    return Scalar(scalar.kind, text, read)
 
 
 def literal_scalar(choices: Sequence[Any]) -> Scalar | None:
     """Return the scalar of a Literal; None when its choices are not all of one type."""
-    under = _scalar_of_all([choice.value if isinstance(choice, Enum) else choice for choice in choices])
-    if under is None:
+    scalar = _scalar_of_all([choice.value if isinstance(choice, Enum) else choice for choice in choices])
+    if scalar is None:
         return None
-    texts = {choice: under.encode(choice.value if isinstance(choice, Enum) else choice) for choice in choices}
+    texts = {
+        choice: scalar.encode(choice.value if isinstance(choice, Enum) else choice) for choice in choices
+    }
     values = {text: choice for choice, text in texts.items()}
 
     def text(value: Any) -> str:
@@ -254,7 +256,7 @@ def literal_scalar(choices: Sequence[Any]) -> Scalar | None:
             raise ValueError(f"it is not one of {', '.join(map(repr, choices))}")
         return values[stored]
 
-    return Scalar(under.kind, text, read)
+    return Scalar(scalar.kind, text, read)
 
 
 def _scalar_of_all(values: Sequence[Any]) -> Scalar | None:
@@ -289,7 +291,7 @@ def plain(value: Any) -> Any:
         case datetime():
             return utc_text(value)
         case timedelta():
-            # In Pydantic's own format, so that it can tell it from other types of a union.
+            # In Pydantic's format, so that Pydantic recognises it in a union.
             return pydantic_core.to_jsonable_python(value)
         case _:
             scalar = SCALARS.get(type(value))
@@ -299,7 +301,7 @@ def plain(value: Any) -> Any:
 def _plain_members(value: AbstractSet[Any] | Sequence[Any]) -> Any:
     members = [plain(member) for member in value]
     kinds = {_SET_MEMBERS.get(type(member)) for member in members}
-    # DynamoDB has no other sets and no empty set; Pydantic accepts a list for a set.
+    # DynamoDB has no other sets and no empty set; Pydantic decodes a list to a set.
     if isinstance(value, AbstractSet) and len(kinds) == 1 and None not in kinds:
         return set(members)
     return members
@@ -311,8 +313,8 @@ def _content(scalar: Scalar, value: Any) -> Any:
 
 
 def plain_name(name: Any) -> str:
-    """Return a mapping's key as the name of a map's member."""
+    """Return a mapping's key as a name in a DynamoDB map."""
     text = plain(name)
     if isinstance(text, (str, int, Decimal)) and not isinstance(text, bool) and text != "":
         return str(text)
-    raise ValueError(f"a map's names are strings that are not empty, not {name!r}")
+    raise ValueError(f"a name in a map must be a string that is not empty, got {name!r}")

@@ -1,1 +1,1 @@
-"""Declarations: tables, entities, fields, and the plan that a class compiles to."""
+"""Declarations of tables, entities and fields, and the compiled plan of an entity class."""

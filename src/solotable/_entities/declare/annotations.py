@@ -1,4 +1,4 @@
-"""Take type annotations apart: unions into members, Annotated into type and metadata."""
+"""Split type annotations: unions into members, Annotated into type and metadata."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing_extensions import TypeAliasType, is_typeddict
 
 
 def bare(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
-    """Strip Annotated, NewType and type aliases, keeping what was annotated."""
+    """Remove Annotated, NewType and type aliases; return the type and all metadata."""
     while True:
         if get_origin(annotation) is Annotated:
             annotation, *more = get_args(annotation)
@@ -29,7 +29,7 @@ def bare(annotation: Any, metadata: Sequence[Any]) -> tuple[Any, Sequence[Any]]:
 
 
 def parts(annotation: Any) -> tuple[Any, ...]:
-    """Return the members of a union, or the type itself, each with its Annotated."""
+    """Return the members of a union with their Annotated, or the type itself."""
     inner, _ = bare(annotation, ())
     if get_origin(inner) in (Union, types.UnionType):
         return tuple(part for arm in get_args(inner) for part in parts(arm))
@@ -44,7 +44,7 @@ def arms_of(annotation: Any) -> tuple[Any, ...]:
 
 
 def inner_metadata(annotation: Any) -> list[Any]:
-    """Return the metadata of all union members: `Annotated[int, TTL()] | None` is a TTL too."""
+    """Return the metadata of all union members; `Annotated[int, TTL()] | None` has TTL."""
     return [meta for part in parts(annotation) for meta in bare(part, ())[1]]
 
 
@@ -57,12 +57,12 @@ def nests(origin: Any) -> bool:
 
 
 def is_plain_model(origin: Any) -> bool:
-    """Say whether a type is a model that Pydantic dumps field by field, without a custom serializer."""
+    """Return whether a type is a model without a custom serializer."""
     if not isinstance(origin, type) or not issubclass(origin, pydantic.BaseModel):
         return False
-    written = origin.__pydantic_decorators__
-    own = written.model_serializers or written.field_serializers
-    return not own and not issubclass(origin, pydantic.RootModel)
+    decorators = origin.__pydantic_decorators__
+    serializers = decorators.model_serializers or decorators.field_serializers
+    return not serializers and not issubclass(origin, pydantic.RootModel)
 
 
 def hashable(annotation: Any) -> bool:
@@ -70,13 +70,13 @@ def hashable(annotation: Any) -> bool:
 
 
 def is_email_str(annotation: Any) -> bool:
-    """Say whether a type is Pydantic's EmailStr, without loading it: its module takes 10 ms."""
+    """Return whether a type is Pydantic's EmailStr, without loading its module, which takes 10 ms."""
     networks = sys.modules.get("pydantic.networks")
     return networks is not None and annotation is networks.EmailStr
 
 
 def has_serializer(metadata: Sequence[Any]) -> bool:
-    """Say whether a type is annotated with a serializer of Pydantic's."""
+    """Return whether the metadata contains a Pydantic serializer."""
     if not metadata:
         return False
     from pydantic.functional_serializers import PlainSerializer, WrapSerializer

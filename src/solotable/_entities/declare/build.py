@@ -1,4 +1,4 @@
-"""Compile an entity class to its plan; a mistake raises DeclarationError when the class is defined."""
+"""Compile an entity class to its plan when the class is defined, or raise DeclarationError."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def build_plan(
     schema_version: int | None = None,
     newer: Newer = "refuse",
 ) -> Plan:
-    """Compile an entity class, or raise the DeclarationError that says what is wrong with it."""
+    """Compile an entity class, or raise DeclarationError with the mistake."""
     draft = _draft(entity, table, tag=tag, flat=flat, tenant=None if is_global else table.tenant)
     by_wire = _by_wire(draft)
     derived = _derived(draft, by_wire)
@@ -100,7 +100,7 @@ def _draft(entity: type[Entity], table: Table, *, tag: str, flat: bool, tenant: 
 
 
 def _members(entity: type[Entity], kind: type[MemberT]) -> dict[str, MemberT]:
-    """Return what a class and its bases declare of one kind, by name."""
+    """Return the members of one type that a class and its bases declare, by name."""
     found: dict[str, MemberT] = {}
     for owner in reversed(entity.__mro__):
         found |= {name: value for name, value in vars(owner).items() if isinstance(value, kind)}
@@ -135,7 +135,7 @@ def _check_local(name: str, path: AccessPath, primary: AccessPath) -> None:
     if _text(path.partition) != _text(primary.partition):
         raise DeclarationError(
             f"{name}.{path.name} has the partition key {_text(path.partition)}, but index "
-            f"{path.index.name!r} is local and shares that of {name}.key; write {_text(primary.partition)}."
+            f"{path.index.name!r} is local and uses that of {name}.key; write {_text(primary.partition)}."
         )
 
 
@@ -146,8 +146,8 @@ def _text(layout: KeyLayout) -> str:
 def _check_tenant(name: str, tenant: str, infos: Mapping[str, Any], keys: Mapping[str, AccessPath]) -> None:
     if tenant not in infos:
         raise DeclarationError(
-            f"{name} has no field {tenant!r}, which separates the tenants of its table; "
-            f"write `{tenant}: str = FROM_SCOPE`, or scope='global' for an entity of no tenant."
+            f"{name} has no field {tenant!r}, which is the tenant field of its table; "
+            f"write `{tenant}: str = FROM_SCOPE`, or scope='global' for an entity without a tenant."
         )
     if infos[tenant].annotation is not str:
         raise DeclarationError(f"{name}.{tenant} is the tenant and must be a plain str.")
@@ -167,18 +167,18 @@ def _index_attributes(table: Table) -> set[str]:
 
 
 def _by_wire(draft: Draft) -> dict[str, Attribute]:
-    """Return the attributes by their names in the item, or reject names that are taken."""
+    """Return the attributes by their stored names, or raise DeclarationError for a reserved name."""
     by_wire: dict[str, Attribute] = {}
     name, table, keys = draft.name, draft.table, draft.keys
     derived = {each for path in keys.values() for each in path.derived}
     reserved = derived | {table.tag} | _index_attributes(table)
-    own = {each for path in keys.values() for each in path.names} - derived
+    key_names = {each for path in keys.values() for each in path.names} - derived
     for each, attribute in draft.attributes.items():
         if attribute.wire in by_wire:
             raise DeclarationError(
                 f"{name} stores two fields as {attribute.wire!r}: {by_wire[attribute.wire].field}, {each}."
             )
-        if attribute.wire in reserved - own:
+        if attribute.wire in reserved - key_names:
             raise DeclarationError(
                 f"{name}.{each} is stored as {attribute.wire!r}, which is a key attribute or the type tag of "
                 f"table {table.name!r}; give it another attribute name with Attr(...)."
@@ -188,7 +188,7 @@ def _by_wire(draft: Draft) -> dict[str, Attribute]:
 
 
 def _derived(draft: Draft, by_wire: Mapping[str, Attribute]) -> frozenset[str]:
-    """Return the attributes that only keys and the tag use, or reject one that two keys fill."""
+    """Return the attributes that only keys and the tag use; two keys must not fill the same one."""
     seen: dict[str, str] = {}
     for path in draft.keys.values():
         for attribute in path.derived:
@@ -198,13 +198,13 @@ def _derived(draft: Draft, by_wire: Mapping[str, Attribute]) -> frozenset[str]:
                     f"use another index for one of them."
                 )
             seen[attribute] = path.name
-    # Also the keys of indexes that the entity is not in: after it leaves an index they are not unknown.
+    # Include the keys of other indexes: an entity that left an index may still have them.
     unused = _index_attributes(draft.table).difference(by_wire)
     return frozenset({draft.table.tag, *seen, *unused})
 
 
 def _roles(draft: Draft) -> dict[str, str | None]:
-    """Return the fields that the store reads or writes itself, by their roles."""
+    """Return the fields with a role for the store, by role."""
     roles = {role: _field_of_role(draft.name, role, draft.attributes) for role in _ROLES}
     ttl = roles["ttl"]
     if ttl is not None and draft.table.ttl != draft.attributes[ttl].wire:
@@ -228,7 +228,7 @@ def _traits(entity: type[Entity], draft: Draft) -> tuple[Trait, ...]:
     for each, trait in declared.items():
         if trait.whole and draft.version is None:
             raise DeclarationError(
-                f"{draft.name}.{each} follows every change of the entity and needs its version; "
+                f"{draft.name}.{each} records every change of the entity and needs its version; "
                 f"add a field: version: Annotated[int, Version()] = 0."
             )
     return (*_unique_rules(draft.name, draft.attributes), *(trait.bind(draft) for trait in declared.values()))
@@ -279,7 +279,7 @@ def _schema_versions(
 
 
 def _stamp_steps(keys: Mapping[str, AccessPath], stamped: tuple[str | None, ...]) -> dict[str, int]:
-    """Return the microseconds of the coarsest precision that a key has for each stamped field."""
+    """Return the coarsest precision of the keys, in microseconds, for each stamped field."""
     steps: dict[str, int] = {}
     for path in keys.values():
         for layout in (path.partition, path.sort):

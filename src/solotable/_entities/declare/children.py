@@ -1,4 +1,4 @@
-"""Find the key of a child entity that queries the children of one parent."""
+"""Find the key of a child entity for queries of one parent's children."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entity: a Pydantic model that knows its table and its keys. It has no client and no save()."""
+"""Entity: a Pydantic model with a table and keys. It has no client and no save()."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
 
 class Entity(BaseModel):
-    """The base class of everything stored in a table.
+    """The base class of all models that are stored in a table.
 
     `class User(Entity, table=shop)` binds the class to a table. A subclass without `table=` is abstract:
-    it passes its fields and keys on.
+    its subclasses inherit its fields and keys.
 
-    - `tag` is the type tag of its items: the class's name unless given.
+    - `tag` is the type tag of its items; the default is the class's name.
     - `scope="global"` declares an entity that belongs to no tenant.
     - `flat=True` rejects nested values.
     - `schema_version` is the version of its stored items, with an `@upgrade` to each. Reading an item of a
-      newer version raises NewerSchemaVersion, or reads it as it is with `newer="read"`.
+      newer version raises NewerSchemaVersion; with `newer="read"` the store decodes it without a change.
     """
 
-    # Stored items are decoded by the fields' own names, also where a field has an alias for JSON.
+    # Decoding uses the fields' names, also if a field has an alias for JSON.
     model_config = ConfigDict(
         ignored_types=(Key, Pattern, Trait, Upgrade, Downgrade),
         extra="forbid",
@@ -43,12 +43,12 @@ class Entity(BaseModel):
         defer_build=True,
     )
 
-    #: The compiled entity; None until it is needed. `typing.get_type_hints` could not import Plan.
+    #: The compiled entity; None until it is needed. Any, because `typing.get_type_hints` cannot import Plan.
     _plan: ClassVar[Any] = None
     _declared: ClassVar[tuple[Table, str, bool, bool, int | None, Newer] | None] = None
 
-    # Python calls this hook with all class arguments and Pydantic the other one below, which uses them.
-    # Named here, they do not reach BaseModel, which would take them for settings of the model.
+    # Python calls this hook with all class arguments; Pydantic calls the hook below, which uses them. This
+    # signature keeps them from BaseModel, which would treat them as settings of the model.
     def __init_subclass__(
         cls,
         *,
@@ -98,7 +98,7 @@ class Entity(BaseModel):
                 )
             if not cls.__pydantic_complete__:
                 cls.model_rebuild()
-            # A program that only imports Entity does not decode the codecs.
+            # Imported here, so that a program that only imports Entity does not load the codecs.
             from .build import build_plan
 
             table, tag, flat, is_global, schema_version, newer = cls._declared
@@ -116,17 +116,17 @@ class Entity(BaseModel):
 
     @property
     def unknown_attributes(self) -> Item:
-        """The attributes of the stored item that this model has no field for; a put writes them back."""
+        """The attributes of the stored item for which the model has no field; a put writes them back."""
         private = self.__pydantic_private__
         return cast("Item", private.get("unknown", {})) if private else {}
 
     def keep_unknown(self, attributes: Item) -> None:
-        """Store attributes that the model has no field for in the entity."""
+        """Set the unknown attributes of the entity."""
         # Pydantic copies, pickles and compares its private attributes. A declared one would cost every
         # instance an initialiser, and hardly any item has unknown attributes.
         object.__setattr__(self, "__pydantic_private__", {"unknown": attributes} if attributes else None)
 
 
-# Pydantic loads its plugins when it builds the first schema. Entity itself has no fields and no instances;
-# subclasses build their schemas when they are defined.
+# Pydantic loads its plugins when it builds the first schema. Entity needs no schema, because it has no fields
+# and no instances. Subclasses build their schemas when they are defined.
 del Entity.model_config["defer_build"]

@@ -1,6 +1,6 @@
-"""Markers for fields in `Annotated[...]`, the default of a tenant field, and ULIDs.
+"""Field markers for `Annotated[...]`, the default of a tenant field, and ULIDs.
 
-Reads no clock and no randomness: the caller passes both to `Ulids`.
+The module reads no clock and no random numbers: the caller passes both to `Ulids`.
 """
 
 from __future__ import annotations
@@ -22,46 +22,47 @@ _LARGEST_MS = 2**48 - 1
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """Make an int field the optimistic lock: every write checks it and adds one."""
+    """Make an int field the version for optimistic locking: every write checks it and adds one."""
 
 
 @dataclass(frozen=True, slots=True)
 class TTL:
     """Make a datetime or int field the time to live, stored as epoch seconds.
 
-    A datetime is cut to the whole second: DynamoDB's time to live has no fractions.
+    A datetime is truncated to the second: DynamoDB's time to live has no fractions.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """Store the field as one string of JSON, whatever its type."""
+    """Store a field of any type as one JSON string."""
 
 
 @dataclass(frozen=True, slots=True)
 class Created:
     """Let the store set a datetime field when the item is first written.
 
-    A field that is part of a key has the key's precision: `{created:s}` cuts it to the second.
+    A field that is part of a key has the key's precision: `{created:s}` truncates it to the second.
     """
 
 
 @dataclass(frozen=True, slots=True)
 class Updated:
-    """Let the store set a datetime field on every write; its precision is that of `Created`."""
+    """Let the store set a datetime field on every write, with the precision of `Created`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Make a number a counter: only children with a `Counted` trait change it."""
+    """Make a number a counter that only children with a `Counted` trait change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unique:
-    """Require unique values among the entities of a tenant, by a lock item in the same transaction.
+    """Require unique values among a tenant's entities, with a lock item in the same transaction.
 
-    `within` names fields inside which the value is unique, such as a parent's id. `normalise` decides which
-    strings are equal: "exact" bytes, "nfc" (Unicode's composed form, the default) or "casefold".
+    With `within`, values are unique among entities with equal `within` fields, such as a parent's id.
+    `normalise` decides which strings are equal: "exact" bytes, "nfc" (Unicode's composed form, the default)
+    or "casefold".
     """
 
     within: tuple[str, ...] = ()
@@ -80,7 +81,7 @@ class Attr:
 
     def __post_init__(self) -> None:
         if not self.name:
-            raise DeclarationError(f"Attr({self.name!r}) needs an attribute name that is not empty.")
+            raise DeclarationError("Attr('') is empty; pass an attribute name.")
         size = len(self.name.encode("utf-8", "surrogatepass"))
         if size > LONGEST_ATTRIBUTE_NAME:
             raise DeclarationError(
@@ -89,7 +90,7 @@ class Attr:
 
 
 class _FromScope(str):
-    """The placeholder for the scope's tenant until a store fills it in; there is one instance."""
+    """The placeholder that a store replaces by the tenant of its scope; it has one instance."""
 
     __slots__ = ()
 
@@ -97,26 +98,26 @@ class _FromScope(str):
         return "FROM_SCOPE"
 
     def __reduce__(self) -> str:
-        # By name, so that copies and pickles return the one instance.
+        # A name makes copies and pickles return the single instance.
         return "FROM_SCOPE"
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        # A JSON schema of the entity, as in OpenAPI, shows the default as a str.
+        # JSON schemas of the entity, such as in OpenAPI, show the default as a str.
         return handler(str)
 
 
-#: The default of a field that the scope's tenant fills in: `tenant_id: str = FROM_SCOPE`.
+#: The default of the tenant field, which the store fills in: `tenant_id: str = FROM_SCOPE`.
 FROM_SCOPE: Final[Any] = _FromScope()
 
 
 def is_from_scope(value: object) -> bool:
-    """Say whether a value is the placeholder for the scope's tenant, not just an empty str."""
+    """Return whether a value is the placeholder for the tenant, not an ordinary empty str."""
     return isinstance(value, _FromScope)
 
 
 def new_ulid(now_ms: int, entropy: bytes) -> str:
-    """Return the ULID of this millisecond and these ten random bytes.
+    """Return the ULID of a time in milliseconds and ten random bytes.
 
     >>> new_ulid(1469918176385, bytes(10))
     '01ARYZ6S410000000000000000'
@@ -134,10 +135,10 @@ def _text(number: int) -> str:
 
 
 class Ulids:
-    """Generate ascending ULIDs, also within one millisecond and when the clock is set back.
+    """Generate ascending ULIDs, also within one millisecond and after the clock is set back.
 
     `clock` returns seconds since the epoch, `entropy(n)` n random bytes. `lock` guards the last ULID, so that
-    threads can share this object. Call it without arguments, as a default factory.
+    threads can share this object. Use it as a default factory: it takes no arguments.
     """
 
     __slots__ = ("_clock", "_entropy", "_last_ms", "_lock", "_random")
@@ -160,7 +161,7 @@ class Ulids:
             if now_ms > self._last_ms:
                 self._start(now_ms)
             else:
-                # A random step, not 1: ids stay hard to guess, and forked processes differ.
+                # A random step instead of 1 makes ids hard to guess, and different in forked processes.
                 self._random += 1 + int.from_bytes(self._entropy(4), "big")
                 if self._random > _LARGEST_RANDOM:
                     self._start(self._last_ms + 1)

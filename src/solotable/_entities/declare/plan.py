@@ -1,4 +1,4 @@
-"""Plan: an entity class compiled. It encodes field values to items and decodes items to entities."""
+"""Plan: a compiled entity class. It encodes field values to items and decodes items to entities."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NAMED_FIELDS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """The parts of an entity that its traits are checked against."""
+    """The parts of an entity against which its traits are checked."""
 
     name: str
     tag: str
@@ -66,25 +66,25 @@ class Plan:
     created: str | None
     updated: str | None
     traits: tuple[Trait, ...]
-    #: Fields that only the store changes; a put carries their stored values over.
+    #: Fields that only the store changes; a put keeps their stored values.
     counters: tuple[str, ...]
     by_wire: Mapping[str, Attribute]
     #: The declared soft delete and retention.
     deletion: SoftDelete | None
     retention: Retention | None
-    #: Attributes that are not fields: keys, the tag, those of a soft delete.
+    #: Attributes that are not fields: keys, the tag, and those of a soft delete.
     derived: frozenset[str]
     schema_versions: SchemaVersions
-    #: Microseconds to which a stamp is cut, by field: the coarsest precision that a key has for it.
+    #: The precision of a stamp in microseconds, by field: the coarsest precision of its keys.
     stamp_steps: Mapping[str, int]
     _encoders: tuple[tuple[str, str, Any], ...]
     _decoder: ItemDecoder
     tag_value: AttributeValue = field(init=False)
     #: Whether a put reads the stored entity first: it has derived writes or counters.
     is_derived_from: bool = field(init=False)
-    #: Whether a put sets fields by the clock: stamps, or the end of a retention period.
+    #: Whether a put sets fields from the clock: stamps, or the end of a retention period.
     is_stamped: bool = field(init=False)
-    #: Attributes of the stored item that a put takes over unchanged, for the traits.
+    #: Attributes of the traits, whose stored values a put keeps.
     carried: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class Plan:
         put(self, "carried", frozenset(name for trait in self.traits for name in trait.carries))
 
     def encode(self, values: Mapping[str, Any], unknown: Item | None = None) -> Item:
-        """Return the item of these field values with its keys, or reject it as too large."""
+        """Encode field values to an item with its keys, or raise ItemTooLarge."""
         item: Item = dict(unknown) if unknown else {}
         item[self.table.tag] = self.tag_value
         for name, wire, encode in self._encoders:
@@ -121,7 +121,7 @@ class Plan:
         return item
 
     def check(self, values: Mapping[str, Any]) -> None:
-        """Validate values before they are written; Pydantic does not see changes inside lists or copies."""
+        """Validate values before a write; Pydantic does not see changes inside lists or in copies."""
         try:
             self.entity.__pydantic_validator__.validate_python(dict(values))
         except ValidationError as error:
@@ -133,9 +133,9 @@ class Plan:
             ) from error
 
     def decode(self, item: Item, context: Mapping[str, bool] | None = None) -> Entity:
-        """Return the entity of an item; attributes that the model does not know stay with it.
+        """Decode an item to its entity; the entity keeps attributes that the model does not know.
 
-        `context` goes to the validators: STORED for an item that was read, None for one to be written.
+        The validators get `context`: STORED for an item from the table, None for an item before a write.
         """
         versions = self.schema_versions
         if versions.current > 1 or versions.attribute in item:
@@ -147,12 +147,12 @@ class Plan:
 
     @property
     def partition_template(self) -> str | None:
-        """The template of the primary partition key, as declared; None for a key of plain attributes."""
+        """The declared template of the primary partition key; None for a key of plain attributes."""
         partition = self.primary.partition
         return partition.template.text if isinstance(partition, TemplateLayout) else None
 
     def stamp(self, field: str, now: datetime) -> datetime:
-        """Return the time that the store writes into a field, as precise as the field's keys are."""
+        """Return the time that the store writes into a field, with the precision of the field's keys."""
         step = self.stamp_steps.get(field)
         return now if step is None else now.replace(microsecond=now.microsecond // step * step)
 
@@ -165,7 +165,7 @@ class Plan:
         return key
 
     def key_from(self, arguments: Mapping[str, Any]) -> Item:
-        """Return the primary key for a caller's arguments, or reject unknown and missing ones."""
+        """Return the primary key of a caller's arguments, or raise DataError for unknown and missing ones."""
         if arguments.keys() == self.primary.fields:
             return self.key_of(arguments)
         self.primary.check_arguments(arguments)
@@ -191,7 +191,8 @@ class Plan:
                     if attribute.wire not in key:
                         return None
                     found[attribute.field] = attribute.decode(key[attribute.wire])
-        # The shard and the bucket follow from the other parts: other ones make it a key of something else.
+        # The shard and the bucket follow from the other parts; a key with a different one is not of this
+        # entity.
         if self.primary.is_split and not self.key_of(found).items() <= key.items():
             return None
         return found
@@ -214,7 +215,8 @@ class Plan:
         largest = [(self.by_wire[name].field if name in self.by_wire else name, n) for n, name in weights]
         heavy = ", ".join(f"{name} ({n:,} bytes)" for name, n in largest[:_NAMED_FIELDS])
         return ItemTooLarge(
-            f"{self.name} has {size:,} bytes, and DynamoDB takes {LARGEST_ITEM:,}; the largest fields are "
+            f"{self.name} has {size:,} bytes, but DynamoDB takes at most {LARGEST_ITEM:,}; the largest "
+            f"fields are "
             f"{heavy}: split the item or store them elsewhere.",
             size=size,
             largest=largest,

@@ -1,4 +1,4 @@
-"""Declared tables and indexes: their key attributes, their entities, their CreateTable request."""
+"""Declarations of tables and indexes: key attributes, entities and the CreateTable request."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TABLE_NAME = re.compile(rf"[a-zA-Z0-9_.-]{{{SHORTEST_TABLE_NAME},{LONGEST_TABLE
 _TYPES: tuple[KeyType, ...] = ("S", "N", "B")
 #: The stream specification of CreateTable and UpdateTable.
 STREAM: Mapping[str, Any] = {"StreamEnabled": True, "StreamViewType": "NEW_AND_OLD_IMAGES"}
-#: First segments of the partition keys of internal items: locks, tokens and the like.
+#: First segments of the partition keys of internal items, such as locks and tokens.
 INTERNAL_KINDS = frozenset(
     {
         "AUDIT",
@@ -35,7 +35,7 @@ INTERNAL_KINDS = frozenset(
         "UNIQUE",
     }
 )
-#: How much of a name an error quotes.
+#: The longest part of a name that an error quotes.
 _LONGEST_SHOWN = 40
 #: DynamoDB: the most attributes of an index's partition key, and of its sort key.
 _MOST_ATTRIBUTES = 4
@@ -64,7 +64,7 @@ class Index:
     """A secondary index: `Index("GSI1")` has the string keys GSI1PK and GSI1SK.
 
     - `partition` and `sort` name other attributes, or up to four each for multi-attribute keys. A type other
-      than S follows a colon (`"order:N"`). `sort=None` leaves the sort key out.
+      than S follows a colon (`"order:N"`). `sort=None` declares an index without a sort key.
     - `projection` is "ALL", "KEYS_ONLY" or the attributes to include.
     - `local=True` makes it a local index, which shares the table's partition key.
     """
@@ -81,7 +81,7 @@ class Index:
         where = f"Index {name!r}"
         self.name = _named(name, "Index")
         if local and partition is not None:
-            raise DeclarationError(f"{where} is local, so its partition key is the table's; leave it out.")
+            raise DeclarationError(f"{where} is local and uses the table's partition key; remove partition=.")
         self.partition = _attributes(f"{name}PK" if partition is None else partition, where)
         self.sort = () if sort is None else _attributes(f"{name}SK" if sort == "" else sort, where)
         if not self.partition:
@@ -102,7 +102,7 @@ class Index:
 class Table:
     """One DynamoDB table and its entities.
 
-    - `partition` and `sort` name the key attributes, `tag` the attribute with an item's entity.
+    - `partition` and `sort` name the key attributes, `tag` the attribute with an item's type tag.
     - `tenant` names the field that separates tenants.
     - `ttl` names the attribute of DynamoDB's time to live.
     - `flat=True` rejects nested values in every entity.
@@ -125,7 +125,7 @@ class Table:
         schema_version: str = "_shape",
     ) -> None:
         where = f"Table {name!r}"
-        # DynamoDB: the rule of CreateTable; other requests also take a table's ARN.
+        # The rule of CreateTable; other requests also accept a table's ARN.
         if not _TABLE_NAME.fullmatch(name) and not name.startswith("arn:"):
             shown = name if len(name) <= _LONGEST_SHOWN else name[:_LONGEST_SHOWN] + "..."
             raise DeclarationError(
@@ -158,7 +158,7 @@ class Table:
 
     @property
     def key_names(self) -> tuple[str, ...]:
-        """The attributes of the primary key: the partition key, and the sort key if there is one."""
+        """The attributes of the primary key: the partition key, and the sort key if registered is one."""
         return (self.partition.name,) if self.sort is None else (self.partition.name, self.sort.name)
 
     @property
@@ -167,7 +167,7 @@ class Table:
         return self._plans
 
     def index(self, name: str, *, where: str) -> Index:
-        """Return an index by its name, or raise DeclarationError with the names of all."""
+        """Return an index by its name, or raise DeclarationError with the names of all indexes."""
         index = self.indexes.get(name)
         if index is None:
             raise DeclarationError(
@@ -176,17 +176,18 @@ class Table:
         return index
 
     def register(self, plan: Plan) -> None:
-        """Bind an entity; a class that is defined again in the same module replaces itself."""
-        there = self._plans.get(plan.tag)
-        if there is not None and not _same_name(there.entity, plan.entity):
+        """Add an entity; a second definition of a class in the same module replaces the first."""
+        registered = self._plans.get(plan.tag)
+        if registered is not None and not _same_name(registered.entity, plan.entity):
             raise DeclarationError(
-                f"{plan.name}: {there.entity.__module__}.{there.entity.__qualname__} already has the tag "
+                f"{plan.name}: {registered.entity.__module__}.{registered.entity.__qualname__} already has "
+                f"the tag "
                 f"{plan.tag!r} in table {self.name!r}; give this entity another tag=."
             )
         self._plans[plan.tag] = plan
 
     def definition(self, name: str | None = None) -> dict[str, Any]:
-        """Return the members of the CreateTable request that makes this table."""
+        """Return the members of the table's CreateTable request."""
         used: dict[str, KeyType] = {}
         keys = _schema((self.partition,), (self.sort,) if self.sort else (), used)
         indexes_by_kind: dict[str, list[dict[str, Any]]] = {
@@ -212,7 +213,7 @@ class Table:
         }
 
     def projection(self, index: Index) -> dict[str, Any]:
-        """Return an index's Projection; the type tag and the tenant are always in an INCLUDE."""
+        """Return an index's Projection; an INCLUDE always has the type tag and the time to live."""
         if isinstance(index.projection, str):
             return {"ProjectionType": index.projection}
         keys = {self.partition.name, *([self.sort.name] if self.sort else [])}
@@ -233,7 +234,7 @@ def suggestion(name: str, known: Iterable[str]) -> str:
     >>> suggestion("GSI22", ["GSI2", "GSI4"])
     "did you mean 'GSI2'?"
     """
-    # Only a message that is about to be shown needs it.
+    # Imported here, because only error messages need it.
     import difflib
 
     names = [str(each) for each in known]

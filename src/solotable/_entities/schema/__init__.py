@@ -1,1 +1,1 @@
-"""Schema versions of stored items, and declared tables against live ones."""
+"""Schema versions of stored items, and the comparison of declared tables with live ones."""

@@ -1,7 +1,7 @@
-"""Compare a declared table with a live one: what differs, and which request would change it.
+"""Compare a declared table with a live one; report the differences and the requests that remove them.
 
-Compares keys and their types, indexes with keys and projections, the time to live, and a declared stream.
-Ignores capacity, backups, other streams and tags: the operator decides on those.
+The comparison covers keys and their types, indexes with keys and projections, the time to live, and a
+declared stream. It ignores capacity, backups, other streams and tags, which the operator controls.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from solotable._values.lazy_dataclass import dataclass
 Remedy = Literal[
     "create", "add", "replace", "delete", "enable-ttl", "disable-ttl", "enable-stream", "replace-stream"
 ]
-#: Changes that destroy something; they need an explicit request.
+#: Changes that delete data; the operator must request them explicitly.
 DESTRUCTIVE: frozenset[Remedy] = frozenset({"replace", "delete", "disable-ttl", "replace-stream"})
 _GLOBAL, _LOCAL = "GlobalSecondaryIndexes", "LocalSecondaryIndexes"
 
@@ -26,9 +26,9 @@ class Difference:
     subject: str
     declared: str | None
     live: str | None
-    #: None: DynamoDB cannot change it on an existing table.
+    #: None if DynamoDB cannot change it on an existing table.
     remedy: Remedy | None
-    #: The index to change: its definition for UpdateTable, or its name alone.
+    #: The index to change: its definition for UpdateTable, or only its name.
     index: Mapping[str, Any] | None = None
 
     @property
@@ -67,15 +67,17 @@ def compare(
 
 
 def shown_schema(schema: Iterable[Mapping[str, str]]) -> str:
-    """Return a key schema as one line: `PK, SK`, or with several attributes a side `(a, b), (c, d)`."""
-    sides = {role: [each["AttributeName"] for each in schema if each["KeyType"] == role] for role in _ROLES}
+    """Format a key schema as one line: `PK, SK`, or `(a, b), (c, d)` for multi-attribute keys."""
+    names_by_role = {
+        role: [each["AttributeName"] for each in schema if each["KeyType"] == role] for role in _ROLES
+    }
     return ", ".join(
-        names[0] if len(names) == 1 else f"({', '.join(names)})" for names in sides.values() if names
+        names[0] if len(names) == 1 else f"({', '.join(names)})" for names in names_by_role.values() if names
     )
 
 
 def shown_projection(projection: Mapping[str, Any]) -> str:
-    """Return a projection as one line."""
+    """Format a projection as one line."""
     kind = str(projection.get("ProjectionType", "ALL"))
     names = sorted(projection.get("NonKeyAttributes", ()))
     return f"{kind} {', '.join(names)}" if names else kind
@@ -85,33 +87,35 @@ _ROLES = ("HASH", "RANGE")
 
 
 def _keys(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> list[Difference]:
-    declared, there = shown_schema(wanted["KeySchema"]), shown_schema(live["KeySchema"])
-    if declared == there:
+    declared, actual = shown_schema(wanted["KeySchema"]), shown_schema(live["KeySchema"])
+    if declared == actual:
         return []
-    return [Difference(subject="the key", declared=declared, live=there, remedy=None)]
+    return [Difference(subject="the key", declared=declared, live=actual, remedy=None)]
 
 
 def _types(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> list[Difference]:
-    there = {each["AttributeName"]: each["AttributeType"] for each in live.get("AttributeDefinitions", ())}
+    actual = {each["AttributeName"]: each["AttributeType"] for each in live.get("AttributeDefinitions", ())}
     return [
         Difference(
             subject=f"the type of {each['AttributeName']}",
             declared=each["AttributeType"],
-            live=there[each["AttributeName"]],
+            live=actual[each["AttributeName"]],
             remedy=None,
         )
         for each in wanted["AttributeDefinitions"]
-        if there.get(each["AttributeName"], each["AttributeType"]) != each["AttributeType"]
+        if actual.get(each["AttributeName"], each["AttributeType"]) != each["AttributeType"]
     ]
 
 
-def _indexes(wanted: Mapping[str, Any], live: Mapping[str, Any], place: str) -> list[Difference]:
-    declared = {each["IndexName"]: each for each in wanted.get(place, ())}
-    there = {each["IndexName"]: each for each in live.get(place, ()) if each.get("IndexStatus") != "DELETING"}
-    kind = "index" if place == _GLOBAL else "local index"
+def _indexes(wanted: Mapping[str, Any], live: Mapping[str, Any], member: str) -> list[Difference]:
+    declared = {each["IndexName"]: each for each in wanted.get(member, ())}
+    actual = {
+        each["IndexName"]: each for each in live.get(member, ()) if each.get("IndexStatus") != "DELETING"
+    }
+    kind = "index" if member == _GLOBAL else "local index"
     found = []
-    for name in (*declared, *(name for name in there if name not in declared)):
-        mine, theirs = _shown(declared.get(name)), _shown(there.get(name))
+    for name in (*declared, *(name for name in actual if name not in declared)):
+        mine, theirs = _shown(declared.get(name)), _shown(actual.get(name))
         if mine == theirs:
             continue
         remedy: Remedy = "add" if theirs is None else "delete" if mine is None else "replace"
@@ -121,7 +125,7 @@ def _indexes(wanted: Mapping[str, Any], live: Mapping[str, Any], place: str) -> 
                 declared=mine,
                 live=theirs,
                 # DynamoDB: local indexes are created with their table and cannot change.
-                remedy=remedy if place == _GLOBAL else None,
+                remedy=remedy if member == _GLOBAL else None,
                 index=declared.get(name, {"IndexName": name}),
             )
         )
@@ -136,17 +140,17 @@ def _shown(index: Mapping[str, Any] | None) -> str | None:
 
 def _stream(wanted: Mapping[str, Any], live: Mapping[str, Any]) -> list[Difference]:
     declared = wanted.get("StreamSpecification", {}).get("StreamViewType")
-    there = live.get("StreamSpecification", {}).get("StreamViewType")
-    if declared is None or declared == there:
+    actual = live.get("StreamSpecification", {}).get("StreamViewType")
+    if declared is None or declared == actual:
         return []
-    remedy: Remedy = "enable-stream" if there is None else "replace-stream"
-    return [Difference(subject="stream", declared=declared, live=there, remedy=remedy)]
+    remedy: Remedy = "enable-stream" if actual is None else "replace-stream"
+    return [Difference(subject="stream", declared=declared, live=actual, remedy=remedy)]
 
 
 def _time_to_live(ttl: str | None, live: Mapping[str, Any]) -> list[Difference]:
     on = live.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
-    there = str(live.get("AttributeName")) if on else None
-    if ttl == there:
+    actual = str(live.get("AttributeName")) if on else None
+    if ttl == actual:
         return []
-    remedy: Remedy | None = "enable-ttl" if there is None else "disable-ttl"
-    return [Difference(subject="time to live", declared=ttl, live=there, remedy=remedy)]
+    remedy: Remedy | None = "enable-ttl" if actual is None else "disable-ttl"
+    return [Difference(subject="time to live", declared=ttl, live=actual, remedy=remedy)]

@@ -1,7 +1,7 @@
 """Export tables to CloudFormation, Terraform and DynamoDB requests, as JSON.
 
-Exports keys, indexes, time to live and on-demand billing. Leaves backups, encryption, streams and tags to
-the template that includes the export.
+The export contains keys, indexes, time to live and on-demand billing. Add backups, encryption and tags in
+the template that includes it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _NOT_IDENTIFIER = re.compile(r"[^A-Za-z0-9_-]")
 
 def requests(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
     """Return the requests that create these tables, each under its name in the engine."""
-    made = []
+    exported = []
     for table, name in tables:
         entry: dict[str, Any] = {"CreateTable": table.definition(name)}
         if table.ttl is not None:
@@ -26,8 +26,8 @@ def requests(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
                 "TableName": name,
                 "TimeToLiveSpecification": {"AttributeName": table.ttl, "Enabled": True},
             }
-        made.append(entry)
-    return {"Tables": made}
+        exported.append(entry)
+    return {"Tables": exported}
 
 
 def cloudformation(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
@@ -49,14 +49,14 @@ def cloudformation(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
 def terraform(tables: Iterable[tuple[Table, str]]) -> dict[str, Any]:
     """Return Terraform's JSON syntax for `aws_dynamodb_table`.
 
-    An index with several partition or sort attributes needs `key_schema`, which the AWS provider has from
-    6.29 on; every other index uses `hash_key` and `range_key`, which every version accepts.
+    An index with several partition or sort attributes needs `key_schema`, which the AWS provider supports
+    from 6.29 on; every other index uses `hash_key` and `range_key`, which every version accepts.
     """
-    made = {}
+    exported = {}
     for table, name in tables:
         label = _NOT_IDENTIFIER.sub("_", name)
-        made[label if label[:1].isalpha() else f"table_{label}"] = _terraform_table(table, name)
-    return {"resource": {"aws_dynamodb_table": made}}
+        exported[label if label[:1].isalpha() else f"table_{label}"] = _terraform_table(table, name)
+    return {"resource": {"aws_dynamodb_table": exported}}
 
 
 def needs_key_schema(tables: Iterable[Table]) -> list[str]:
@@ -71,7 +71,7 @@ def needs_key_schema(tables: Iterable[Table]) -> list[str]:
 
 def _terraform_table(table: Table, name: str) -> dict[str, Any]:
     wanted = table.definition(name)
-    made: dict[str, Any] = {
+    exported: dict[str, Any] = {
         "name": name,
         "billing_mode": wanted["BillingMode"],
         **_keys(wanted["KeySchema"]),
@@ -81,34 +81,34 @@ def _terraform_table(table: Table, name: str) -> dict[str, Any]:
         ],
     }
     if indexes := wanted.get("GlobalSecondaryIndexes"):
-        made["global_secondary_index"] = [_index(each, _keys(each["KeySchema"])) for each in indexes]
+        exported["global_secondary_index"] = [_index(each, _keys(each["KeySchema"])) for each in indexes]
     if indexes := wanted.get("LocalSecondaryIndexes"):
-        made["local_secondary_index"] = [
+        exported["local_secondary_index"] = [
             _index(each, {"range_key": _keys(each["KeySchema"])["range_key"]}) for each in indexes
         ]
     if table.ttl is not None:
-        made["ttl"] = {"attribute_name": table.ttl, "enabled": True}
-    return made
+        exported["ttl"] = {"attribute_name": table.ttl, "enabled": True}
+    return exported
 
 
 def _keys(schema: list[Mapping[str, str]]) -> dict[str, Any]:
-    sides = {
+    names_by_role = {
         role: [each["AttributeName"] for each in schema if each["KeyType"] == role]
         for role in ("HASH", "RANGE")
     }
-    if any(len(names) > 1 for names in sides.values()):
+    if any(len(names) > 1 for names in names_by_role.values()):
         return {
             "key_schema": [
                 {"attribute_name": each["AttributeName"], "key_type": each["KeyType"]} for each in schema
             ]
         }
-    keys = {"hash_key": sides["HASH"][0]}
-    return keys | {"range_key": sides["RANGE"][0]} if sides["RANGE"] else keys
+    keys = {"hash_key": names_by_role["HASH"][0]}
+    return keys | {"range_key": names_by_role["RANGE"][0]} if names_by_role["RANGE"] else keys
 
 
 def _index(index: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
     projection = index["Projection"]
-    made = {"name": index["IndexName"], **keys, "projection_type": projection["ProjectionType"]}
+    exported = {"name": index["IndexName"], **keys, "projection_type": projection["ProjectionType"]}
     if "NonKeyAttributes" in projection:
-        made["non_key_attributes"] = projection["NonKeyAttributes"]
-    return made
+        exported["non_key_attributes"] = projection["NonKeyAttributes"]
+    return exported

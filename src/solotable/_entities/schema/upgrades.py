@@ -7,20 +7,20 @@ from typing import Any, Final, Literal
 
 from solotable.errors import DataError, StoredDataError
 
-#: The attributes of an item as Python values, by their names in the table; without keys and tag.
+#: The attributes of an item as Python values, by their stored names, without keys and tag.
 Record = dict[str, Any]
 Step = Callable[[Record], Record]
 Newer = Literal["refuse", "read"]
 
-#: What a faulty function raises because of an item; other errors pass through.
+#: Errors of an upgrade function that get a message; other errors pass through.
 _FAULTS: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 
 
 class _SchemaChange:
-    """A function from one schema version to another, callable as itself."""
+    """A function from one schema version to another; a call runs the function."""
 
     kind = ""
-    #: The error for a function that fails: upgrades read stored items, downgrades those of the caller.
+    #: The error for a failing function: an upgrade reads stored items, a downgrade the caller's items.
     error: type[DataError] = DataError
 
     def __init__(self, to: int, function: Step) -> None:
@@ -35,7 +35,7 @@ class _SchemaChange:
         return self.function(record)
 
     def apply(self, record: Record, entity: str) -> Record:
-        """Return the function's result for a record, or raise an error that names the function."""
+        """Call the function with a copy of a record; errors name the function."""
         try:
             result = self.function(dict(record))
         except _FAULTS as fault:
@@ -49,7 +49,7 @@ class _SchemaChange:
 
 
 class Upgrade(_SchemaChange):
-    """The function from the schema version before `to` to it."""
+    """The function from the schema version before `to` to version `to`."""
 
     kind = "upgrade"
     error = StoredDataError
@@ -60,23 +60,23 @@ class Upgrade(_SchemaChange):
 
 
 class Downgrade(_SchemaChange):
-    """The function that fills what the upgrade from `to` replaced."""
+    """The function that fills the attributes that the upgrade from version `to` replaced."""
 
     kind = "downgrade"
 
 
 def upgrade(*, to: int, replaces: Iterable[str] = ()) -> Callable[[Step], Upgrade]:
-    """Declare how stored items of the schema version before `to` become those of `to`.
+    """Declare how to convert stored items of the version before `to` to schema version `to`.
 
     The function takes and returns a dict of attributes. `replaces` names attributes that the new version
-    no longer has: they are dropped, or written by a `downgrade` as long as there is one.
+    no longer has. Writes drop them, or fill them while the class has a `downgrade` to the version before.
     """
     names = (replaces,) if isinstance(replaces, str) else tuple(replaces)
     return lambda function: Upgrade(to, _unwrap(function), names)
 
 
 def downgrade(*, to: int) -> Callable[[Step], Downgrade]:
-    """Declare how writes fill the attributes for code of schema version `to`."""
+    """Declare how writes fill the attributes that code of schema version `to` reads."""
     return lambda function: Downgrade(to, _unwrap(function))
 
 

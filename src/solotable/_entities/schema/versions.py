@@ -1,7 +1,7 @@
-"""The schema versions of an entity: upgrades of stored items, and what older releases still read.
+"""The schema versions of an entity: upgrade stored items, and write attributes for older releases.
 
-A stored item holds its schema version in an attribute; without one it has version 1. A class may
-also write the attributes that an upgrade replaced, for releases that do not know the new ones yet.
+An attribute of a stored item holds its schema version; an item without it has version 1. A class may also
+write the attributes that an upgrade replaced, for releases that do not know the new ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SchemaVersions:
 
     entity: str
     current: int
-    #: Whether the class names its schema version; only then are writes guarded by it.
+    #: Whether the class declares its schema version; only then do writes check the stored version.
     declared: bool
     newer: Newer
     upgrades: tuple[Upgrade, ...]
@@ -36,13 +36,13 @@ class SchemaVersions:
     attribute: str
     #: The attribute that holds the oldest version that can still read the item; only with downgrades.
     oldest_attribute: str
-    #: Attributes of stored items that upgrades do not see: keys, tag, and the two above.
+    #: Attributes of stored items that upgrades do not get: keys, tag, and the two above.
     hidden: frozenset[str]
-    #: Attributes of stored items that are not unknown attributes of the entity.
+    #: Attributes of stored items that do not count as unknown attributes.
     dropped: frozenset[str]
     #: The key attributes of the table.
     key_names: tuple[str, ...]
-    #: Attributes that follow from others, or never change.
+    #: Attributes that follow from other attributes, or never change.
     implied: frozenset[str]
     _attributes: Mapping[str, AttributeValue] = field(init=False)
 
@@ -56,12 +56,12 @@ class SchemaVersions:
 
     @property
     def oldest(self) -> int:
-        """The oldest schema version whose code can read what is written."""
+        """The oldest schema version whose code can read the written items."""
         return self.downgrades[-1].to if self.downgrades else self.current
 
     @property
     def attributes(self) -> Mapping[str, AttributeValue]:
-        """The attributes that a written item gets; none for version 1."""
+        """The version attributes of a written item; empty for version 1."""
         return self._attributes
 
     def version_of(self, item: Item) -> int:
@@ -69,12 +69,12 @@ class SchemaVersions:
         return self._number(item, self.attribute, 1)
 
     def differs(self, item: Item) -> bool:
-        """Say whether a stored item has other version attributes than a put would write now."""
+        """Return whether a put would change the version attributes of a stored item."""
         names = (self.attribute, self.oldest_attribute)
         return any(item.get(name) != self._attributes.get(name) for name in names)
 
     def is_newer(self, item: Item) -> bool:
-        """Say whether only code that is newer than this can read an item."""
+        """Return whether only newer code than this can read an item."""
         stored = self.version_of(item)
         return stored > self.current and self._number(item, self.oldest_attribute, stored) > self.current
 
@@ -82,15 +82,15 @@ class SchemaVersions:
         """Return the error for an item that is newer than this code."""
         stored = self.version_of(item)
         return NewerSchemaVersion(
-            f"A stored {self.entity} has schema version {stored}, and this code knows versions up to "
-            f"{self.current}; deploy the code that reads version {stored} everywhere before any that writes "
+            f"A stored {self.entity} has schema version {stored}, but this code knows versions up to "
+            f"{self.current}; deploy code that reads version {stored} everywhere before any code writes "
             f"it.",
             schema_version=stored,
             known=self.current,
         )
 
     def upgrade(self, item: Item) -> Item:
-        """Return a stored item in the current schema version; the same object if it has that already."""
+        """Return a stored item in the current schema version; the same object if it already has it."""
         stored = self.version_of(item)
         if stored >= self.current:
             if self.newer == "refuse" and self.is_newer(item):
@@ -113,7 +113,7 @@ class SchemaVersions:
         return upgraded
 
     def complete(self, item: Item) -> None:
-        """Add the version attributes to an item before it is written, and the attributes for older code."""
+        """Add the version attributes to an item before a write, and the attributes for older code."""
         item.update(self._attributes)
         if not self.downgrades:
             return
@@ -138,7 +138,7 @@ class SchemaVersions:
         except (KeyError, ValueError) as error:
             raise StoredDataError(
                 f"A stored {self.entity} has {name} = {value}, which is not a schema version; if the "
-                f"attribute is your own, choose another one: Table(..., schema_version='...')."
+                f"attribute is yours, choose another one for the version: Table(..., schema_version='...')."
             ) from error
 
 
@@ -153,7 +153,7 @@ def build_schema_versions(  # noqa: PLR0913 - each by name
     key_names: tuple[str, ...],
     key_fields: Iterable[str],
 ) -> SchemaVersions:
-    """Collect the upgrades and downgrades of a class, or raise the DeclarationError for what is missing."""
+    """Collect the upgrades and downgrades of a class, or raise DeclarationError if one is missing."""
     name = owner.__name__
     current = 1 if schema_version is None else schema_version
     if current < 1:
@@ -168,13 +168,13 @@ def build_schema_versions(  # noqa: PLR0913 - each by name
     if taken := sorted(reserved & (fields | derived)):
         raise DeclarationError(
             f"{name} has the attribute {taken[0]!r}, in which its table stores the schema versions of items; "
-            f"choose another attribute for these: Table(..., schema_version='...')."
+            f"choose another attribute for the versions: Table(..., schema_version='...')."
         )
     for step in upgrades.values():
         for each in step.replaces:
             if each in fields or each in derived:
                 raise DeclarationError(
-                    f"{name}.{step.name} replaces {each!r}, which is an attribute of the entity today; "
+                    f"{name}.{step.name} replaces {each!r}, which is still an attribute of the entity; "
                     f"store the new value under another name."
                 )
     replaced = {each for step in upgrades.values() for each in step.replaces}
@@ -197,7 +197,7 @@ def build_schema_versions(  # noqa: PLR0913 - each by name
 def _steps(owner: type, kind: type[Any]) -> dict[int, Any]:
     declared: dict[str, Any] = {}
     for each in reversed(owner.__mro__):
-        # A name that a subclass uses for something else replaces the step.
+        # A subclass that uses the name for something else removes the step.
         declared = {name: step for name, step in declared.items() if name not in vars(each)}
         declared |= {name: step for name, step in vars(each).items() if isinstance(step, kind)}
     found: dict[int, Any] = {}
@@ -215,8 +215,9 @@ def _check_upgrades(name: str, current: int, upgrades: Mapping[int, Upgrade]) ->
     missing = [to for to in range(2, current + 1) if to not in upgrades]
     if missing:
         raise DeclarationError(
-            f"{name} has schema version {current} and no upgrade to {' and '.join(map(str, missing))}; write "
-            f"@upgrade(to={missing[0]}) above a function of the attributes of version {missing[0] - 1}."
+            f"{name} has schema version {current} but no upgrade to {' and '.join(map(str, missing))}; write "
+            f"@upgrade(to={missing[0]}) above a function that takes the attributes of version "
+            f"{missing[0] - 1}."
         )
     extra = [step for to, step in upgrades.items() if not 2 <= to <= current]
     if extra:
@@ -241,11 +242,12 @@ def _check_downgrades(
             )
         if not upgrades[to + 1].replaces:
             raise DeclarationError(
-                f"{where} fills what the upgrade to schema version {to + 1} replaces, but it names none; "
+                f"{where} fills the attributes that the upgrade to version {to + 1} replaces, but it names "
+                f"none; "
                 f"write @upgrade(to={to + 1}, replaces=(...))."
             )
         if to + 1 < current and to + 1 not in downgrades:
             raise DeclarationError(
-                f"{where} starts from schema version {to + 1}, and no downgrade leads there from {current}; "
+                f"{where} starts from schema version {to + 1}, but no downgrade leads from {current} to it; "
                 f"add @downgrade(to={to + 1})."
             )

@@ -1,4 +1,4 @@
-"""Counted: count or sum entities on their parent, by an ADD in the same transaction."""
+"""Counted: count or sum entities on their parent, with an ADD in the same transaction."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 class Counted(Trait):
     """Count an entity on its parent: `counted = Counted(Survey, "section_count")`.
 
-    The parent's field is marked `Counter()`. `where` is a predicate over the child: only children that meet
-    it count. `amount` names a number of the child to sum instead. The parent's key parts are the child's
-    fields of the same names, or those in `by`.
+    Mark the parent's field `Counter()`. `where` is a predicate over the child: only children that meet it
+    count. `amount` names a number of the child to sum instead. The child has a field of the same name for
+    each part of the parent's key; `by` maps parts to fields with other names.
     """
 
     def __init__(
@@ -42,24 +42,25 @@ class Counted(Trait):
         self._depends: tuple[str, ...] = ()
 
     def bind(self, draft: Draft) -> Counted:
-        """Check that the parent has the counter, and the child the parent's key."""
+        """Check that the parent has the counter, and the child the fields of the parent's key."""
         where = f"{draft.name}.{self.name}"
         parent = self.parent.plan()
         if self.field not in parent.counters:
             raise DeclarationError(
-                f"{where} counts on {parent.name}.{self.field}, which is not a counter; "
+                f"{where} counts in {parent.name}.{self.field}, which is not a counter; "
                 f"write {self.field}: Annotated[int, Counter()] = 0 there."
             )
         bound = Counted(self.parent, self.field, where=self.where, amount=self.amount, by=self.by)
         bound.name = self.name
         for part in parent.primary.parts:
-            mine = self.by.get(part, part)
-            if mine not in draft.attributes:
+            child_field = self.by.get(part, part)
+            if child_field not in draft.attributes:
                 raise DeclarationError(
-                    f"{where}: {draft.name} has no field {mine!r} for the {part} of its {parent.name}; "
+                    f"{where}: {draft.name} has no field {child_field!r} for the {part} of its "
+                    f"{parent.name}; "
                     f"name the field: by={{{part!r}: ...}}."
                 )
-            bound.parts[part] = mine
+            bound.parts[part] = child_field
         if self.amount is not None and (
             self.amount not in draft.attributes or draft.attributes[self.amount].kind != "N"
         ):
@@ -73,7 +74,7 @@ class Counted(Trait):
 
     @property
     def depends(self) -> tuple[str, ...]:
-        """The fields that decide what a child adds, and to which parent."""
+        """The fields that decide which amount a child adds, and to which parent."""
         return self._depends
 
     @property
@@ -85,7 +86,7 @@ class Counted(Trait):
         """Return the parent's key and the amount that a child adds; None when it adds nothing."""
         if child is None or (self.where is not None and not self.where(child)):
             return None
-        key = {part: getattr(child, mine) for part, mine in self.parts.items()}
+        key = {part: getattr(child, child_field) for part, child_field in self.parts.items()}
         if any(value is None for value in key.values()):
             return None
         amount = 1 if self.amount is None else getattr(child, self.amount)

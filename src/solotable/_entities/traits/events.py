@@ -1,4 +1,4 @@
-"""Event: one change of an entity, with actor, time and fields. Events are written once, never changed."""
+"""Event: one change of an entity, with actor, time and fields. An event is immutable."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class _FrozenModel(BaseModel):
 
 
 class Actor(_FrozenModel):
-    """The user or program that makes a change; name and email make audit events readable."""
+    """The user or program that makes a change; name and email are for readers of audit events."""
 
     id: str
     name: str | None = None
@@ -31,7 +31,7 @@ class Target(_FrozenModel):
 
 
 class EventChange(_FrozenModel):
-    """A field before and after a change; None is absent."""
+    """A field before and after a change; None means absent."""
 
     before: Any = None
     after: Any = None

@@ -1,6 +1,7 @@
-"""History: keep former versions of an entity as snapshots in its own partition, and in no index.
+"""History: store former versions of an entity as snapshots in its partition, but in no index.
 
-`_flows.traits.history` has the writes. A declaration that could lose or overwrite snapshots is rejected.
+`_flows.traits.history` implements the writes. `bind` rejects a declaration that could lose or overwrite
+snapshots.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from .trait import Trait
 if TYPE_CHECKING:
     from solotable._entities.declare.plan import Draft
 
-#: The most snapshots that one delete purges: they share its transaction with other writes.
+#: The most snapshots that one delete purges; its transaction also has other writes.
 MOST_PURGED = 90
 _TAG = "_history:"
-#: The attribute for fields that would put a snapshot into an index, or let it expire.
+#: The attribute that holds the index keys and the time to live of the original item.
 ASIDE = "_aside"
 _DELETED = "DELETED"
 
@@ -34,8 +35,9 @@ class History(Trait):
 
     - The template is the snapshots' sort key.
     - `keep` is the number of snapshots to keep (None: all).
-    - `on_delete="keep"` adds the last version to the history; "purge" deletes the history and needs `keep`.
-    - `restored_from` names a field for the version that an entity was restored from.
+    - `on_delete="keep"` adds the deleted version to the history; "purge" deletes the history and needs
+    `keep`.
+    - `restored_from` names the field for the number of the version that was restored.
     """
 
     whole = True
@@ -60,12 +62,12 @@ class History(Trait):
         self.restored_from = restored_from
 
     def bind(self, draft: Draft) -> Self:
-        """Check the declaration, and return the trait for the plan."""
+        """Check the declaration, and return the trait of the plan."""
         where = f"{draft.name}.{self.name}"
         primary, table = draft.keys["key"], draft.table
         if not isinstance(primary.sort, TemplateLayout):
             raise DeclarationError(
-                f"{where}: snapshots are stored beside the entity under other sort keys, "
+                f"{where}: snapshots are stored in the entity's partition under other sort keys, "
                 f"so {draft.name}.key needs a sort template."
             )
         self._check_numbers(where)
@@ -75,14 +77,18 @@ class History(Trait):
         _check_fields(where, bound.template, primary, draft.version or "")
         if may_overlap(bound.template, primary.sort.template):
             raise DeclarationError(
-                f"{where}: {self.text!r} can be the same key as {primary.sort.template.text!r} of the "
-                f"entity itself; add a literal that differs, as in #v{{{draft.version}:06d}}."
+                f"{where}: {self.text!r} can give the same key as {primary.sort.template.text!r} of the "
+                f"entity itself; add a different literal, such as #v{{{draft.version}:06d}}."
             )
         bound._sort = primary.sort.attribute
-        own = {table.partition.name, primary.sort.attribute}
+        primary_names = {table.partition.name, primary.sort.attribute}
         indexed = {each.name for index in table.indexes.values() for each in (*index.partition, *index.sort)}
-        bound._dropped = frozenset(name for path in draft.keys.values() for name in path.derived) - own
-        bound._hidden = frozenset(indexed | ({table.ttl} if table.ttl else set())) - own - bound._dropped
+        bound._dropped = (
+            frozenset(name for path in draft.keys.values() for name in path.derived) - primary_names
+        )
+        bound._hidden = (
+            frozenset(indexed | ({table.ttl} if table.ttl else set())) - primary_names - bound._dropped
+        )
         bound._tag_name, bound._tag_value = table.tag, {"S": _TAG + draft.tag}
         return bound
 
@@ -102,9 +108,9 @@ class History(Trait):
         return self._tag_value
 
     def key_of(self, key: Item, values: Mapping[str, Any], version: int) -> Item:
-        """Return the key of the snapshot of one version, beside the entity's own key."""
+        """Return the key of a version's snapshot, in the partition of the entity's key."""
         text = self.template.format({**values, self.template.fields[-1]: version})
-        assert text is not None  # a primary key has no part that is None
+        assert text is not None  # no part of a primary key is None
         return {**key, self._sort: {"S": text}}
 
     def marker_of(self, key: Item, values: Mapping[str, Any]) -> Item:
@@ -119,15 +125,15 @@ class History(Trait):
         return prefix + "0" * width + tail, prefix + "9" * width + tail
 
     def snapshot(self, item: Item, key: Item) -> Item:
-        """Return the snapshot of a stored item: under its own key, in no index, without a time to live."""
-        kept = {name: value for name, value in item.items() if name not in self._dropped | self._hidden}
+        """Return the snapshot of a stored item under the snapshot's key, in no index and without a TTL."""
+        snapshot = {name: value for name, value in item.items() if name not in self._dropped | self._hidden}
         aside = {name: item[name] for name in sorted(self._hidden) if name in item}
         if aside:
-            kept[ASIDE] = {"M": aside}
-        return {**kept, **key, self._tag_name: self._tag_value}
+            snapshot[ASIDE] = {"M": aside}
+        return {**snapshot, **key, self._tag_name: self._tag_value}
 
     def original(self, item: Item, tag_value: AttributeValue) -> Item:
-        """Return the stored item of a snapshot, without its derived keys."""
+        """Return the original item of a snapshot, without its derived keys."""
         found = {name: value for name, value in item.items() if name not in (ASIDE, self._sort)}
         aside: Item = item.get(ASIDE, {}).get("M", {})
         return {**found, **aside, self._tag_name: tag_value}
@@ -141,7 +147,9 @@ class History(Trait):
 
     def _check_numbers(self, where: str) -> None:
         if self.keep is not None and self.keep < 1:
-            raise DeclarationError(f"{where}: keep={self.keep} keeps nothing; remove the history instead.")
+            raise DeclarationError(
+                f"{where}: keep={self.keep} must be at least 1; remove the history to keep none."
+            )
         if self.on_delete not in ("keep", "purge"):
             raise DeclarationError(f'{where}: on_delete is "keep" or "purge", not {self.on_delete!r}.')
         if self.on_delete == "purge" and not 0 < (self.keep or 0) <= MOST_PURGED:
@@ -161,14 +169,14 @@ class History(Trait):
             )
         if attribute.kind != "N" or not attribute.optional or name == draft.version:
             raise DeclarationError(
-                f"{where}: restored_from={name!r} must hold a version or None; "
+                f"{where}: restored_from={name!r} must be a field for a version or None; "
                 f"declare it as `{name}: int | None = None`."
             )
 
 
 def may_overlap(one: Template, other: Template) -> bool:
-    """Say whether two templates can give the same key."""
-    # The linter's proofs; entities without a history do not load them.
+    """Return whether two templates can give the same key."""
+    # Imported here, so that entities without a history do not load the linter.
     from solotable._entities.lint.segments import overlap, segments
 
     mine, theirs = segments(one), segments(other)

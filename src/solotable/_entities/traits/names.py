@@ -1,7 +1,7 @@
-"""Names: rename entities whose key has a name, and redirect from their former names.
+"""Names: rename entities that have a name in their key, and redirect from former names.
 
 A name belongs to an entity, redirects to an entity's current name, or is free. An entity stores its former
-names and a rename updates all of them, so redirects form no chains and no loops.
+names, and a rename updates all of their redirects, so redirects form no chains and no loops.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ EntityT = TypeVar("EntityT", bound="Entity")
 #: A rename writes every former name in one transaction of 100 actions, together with other writes.
 MOST_ALIASES = 95
 _TAG = "_redirect:"
-#: The attribute of an entity with its former names, and that of a redirect with its target.
+#: The attribute with the former names of an entity, and the attribute with the target of a redirect.
 ALIASES = "_aliases"
 TO = "to"
 _IS_REDIRECT = "IsRedirect"
@@ -44,8 +44,8 @@ class Redirect(Generic[EntityT]):
 class Names(Trait):
     """Let the entities of a class be renamed, with redirects from their former names.
 
-    `names = Names("path", protected=("/", "/contact"))`: `path` is part of the entity's own key.
-    Protected names are neither renamed nor deleted. An entity has at most `most` former names.
+    `names = Names("path", protected=("/", "/contact"))`: `path` is part of the entity's primary key.
+    Protected names cannot be renamed or deleted. An entity has at most `most` former names.
     """
 
     carries = (ALIASES,)
@@ -63,7 +63,7 @@ class Names(Trait):
         self.most = most
 
     def bind(self, draft: Draft) -> Self:
-        """Check the declaration, and return the trait for the plan."""
+        """Check the declaration, and return the trait of the plan."""
         where = f"{draft.name}.{self.name}"
         attribute = draft.attributes.get(self.field)
         if attribute is None:
@@ -72,10 +72,10 @@ class Names(Trait):
             )
         if self.field not in draft.keys["key"].fields or self.field == draft.tenant:
             raise DeclarationError(
-                f"{where}: {self.field!r} is not part of {draft.name}.key; update it as any other field."
+                f"{where}: {self.field!r} is not part of {draft.name}.key; update it like any other field."
             )
         if attribute.kind != "S":
-            raise DeclarationError(f"{where}: {self.field!r} is not a str; a name must be one.")
+            raise DeclarationError(f"{where}: {self.field!r} is not a str, but a name must be a str.")
         if draft.version is None:
             raise DeclarationError(
                 f"{where}: a rename needs the entity's version; "
@@ -93,7 +93,7 @@ class Names(Trait):
 
     @property
     def depends(self) -> tuple[str, ...]:
-        """The version: it increases whenever the former names change."""
+        """The version, which increases whenever the former names change."""
         return (self.version,)
 
     @property
@@ -102,11 +102,11 @@ class Names(Trait):
         return self._tag_value
 
     def redirect(self, key: Item, to: str) -> Item:
-        """Return the item that is stored under a former name."""
+        """Return the redirect item for a former name."""
         return {**key, self._tag_name: self._tag_value, _IS_REDIRECT: {"BOOL": True}, TO: {"S": to}}
 
     def is_redirect(self, item: Item) -> bool:
-        """Say whether an item is a redirect to an entity of this class."""
+        """Return whether an item is a redirect to an entity of this class."""
         return item.get(self._tag_name) == self._tag_value
 
     def target(self, item: Item) -> str:
@@ -123,11 +123,11 @@ class Names(Trait):
         return {**rest, **self.aliases_attribute(aliases)}
 
     def aliases_attribute(self, aliases: tuple[str, ...]) -> Item:
-        """Return the attribute with former names; empty for none."""
+        """Return the attribute with these former names; empty without names."""
         return {ALIASES: {"L": [{"S": each} for each in aliases]}} if aliases else {}
 
     def occupied(self, item: Item, values: Mapping[str, Any]) -> str | None:
-        """Describe a redirect that is stored under an entity's key."""
+        """Describe the redirect under an entity's key."""
         if not self.is_redirect(item):
             return None
         return (

@@ -1,6 +1,6 @@
-"""Outbox: write an event for every change of an entity, in the same transaction, for later delivery.
+"""Outbox: write an event for every change of an entity in the same transaction, for later delivery.
 
-`_flows.traits.outbox` has the writes; the job `jobs.deliver` delivers.
+`_flows.traits.outbox` implements the writes; the job `jobs.deliver` delivers the events.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Outbox(Trait):
     """Write an event for every change: `events = Outbox(title="title")`.
 
     - `title` names the field with the entity's title.
-    - `snapshot` names the fields of an event; all fields unless given.
+    - `snapshot` names the fields to include in an event (None: all).
     - `actor_required` rejects changes outside of `db.acting(...)`.
-    - `days` is the time to live of an event, delivered or not (None: it stays).
+    - `days` is the time to live of an event, whether delivered or not (None: it never expires).
     """
 
     whole = True
@@ -44,7 +44,7 @@ class Outbox(Trait):
         self.days = days
 
     def bind(self, draft: Draft) -> Self:
-        """Check that the fields exist, and that events can be delivered and expire."""
+        """Check that the fields exist, and that the table supports delivery and expiry of events."""
         where = f"{draft.name}.{self.name}"
         for field in (*([self.title] if self.title else []), *(self.snapshot or ())):
             if field not in draft.attributes:
@@ -53,7 +53,7 @@ class Outbox(Trait):
                 )
         if not draft.table.stream:
             raise DeclarationError(
-                f"{where} is delivered from the change feed, which table {draft.table.name!r} does not have; "
+                f"{where} needs the change feed for delivery, but table {draft.table.name!r} has no stream; "
                 f"write Table(..., stream=True)."
             )
         if self.days is not None and self.days < 2:
@@ -62,8 +62,8 @@ class Outbox(Trait):
             )
         if self.days is not None and draft.table.ttl is None:
             raise DeclarationError(
-                f"{where} expires its events after {self.days} days by the time to live, which table "
-                f"{draft.table.name!r} does not have; write Table(..., ttl='expires_at'), "
+                f"{where} expires its events after {self.days} days by the time to live, but table "
+                f"{draft.table.name!r} has none; write Table(..., ttl='expires_at'), "
                 f"or Outbox(days=None) to keep them."
             )
         return self

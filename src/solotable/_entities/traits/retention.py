@@ -1,4 +1,4 @@
-"""Retention: fill an entity's time to live from another time and a period, or declare that it stays."""
+"""Retention: compute an entity's time to live from another time, or declare that it never expires."""
 
 from __future__ import annotations
 
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 class Retention(Trait):
     """Keep an entity for a period: `retention = Retention(timedelta(days=90), since="created_at")`.
 
-    A write without a time to live gets `since` plus the period; a given one stays. While `since` is None the
-    entity does not expire. `Retention(None)` declares that the entity never expires.
+    A write without a time to live gets `since` plus the period; a time to live from the caller is not
+    changed. While `since` is None, the entity does not expire. `Retention(None)` declares that the entity
+    never expires.
     """
 
     writes_along = False
@@ -31,23 +32,24 @@ class Retention(Trait):
         self.since = since
 
     def bind(self, draft: Draft) -> Self:
-        """Check that the entity has a time to live to fill, and a time to count from."""
+        """Check that the entity has a time to live field, and a time to count from."""
         where = f"{draft.name}.{self.name}"
         ttl = next((name for name, attribute in draft.attributes.items() if attribute.ttl), None)
         if self.period is None:
             if ttl is not None:
                 raise DeclarationError(
-                    f"{where} declares that it never expires, but {draft.name}.{ttl} is a time to live; "
+                    f"{where} declares that the entity never expires, but {draft.name}.{ttl} is a time to "
+                    f"live; "
                     f"remove one of them."
                 )
             return self
         if self.period < timedelta(seconds=1):
             raise DeclarationError(
-                f"{where}: the period {self.period} is too short; give at least a second, or None."
+                f"{where}: the period {self.period} is too short; use at least a second, or None."
             )
         if ttl is None:
             raise DeclarationError(
-                f"{where} fills the time to live of {draft.name}, which has none; "
+                f"{where} sets the time to live of {draft.name}, which has none; "
                 f"add a field: expires_at: Annotated[datetime | None, TTL()] = None."
             )
         if self.since not in draft.attributes:
@@ -55,21 +57,21 @@ class Retention(Trait):
                 f"{where} counts from {self.since!r}, which is not a field; "
                 f"{suggestion(self.since, draft.attributes)}"
             )
-        for name, wanted in ((self.since, "counts from"), (ttl, "fills in")):
+        for name, wanted in ((self.since, "counts from"), (ttl, "sets")):
             if not _is_moment(draft.annotations[name]):
                 raise DeclarationError(f"{where} {wanted} {name!r}, which is not a datetime.")
         for path in draft.keys.values():
             if ttl in path.fields:
                 raise DeclarationError(
-                    f"{where} fills in {ttl!r}, which is part of {draft.name}.{path.name}; "
-                    f"the fields of a key are given by the caller."
+                    f"{where} sets {ttl!r}, which is part of {draft.name}.{path.name}; "
+                    f"the caller must set the fields of a key, so remove it from the key."
                 )
         bound = copy(self)
         bound.ttl = ttl
         return bound
 
     def end_of(self, values: Mapping[str, Any]) -> datetime | None:
-        """Return the time to live to fill in; None when there is nothing to fill."""
+        """Return the computed time to live; None when the entity has one, or none is due."""
         if self.period is None or self.ttl is None or values.get(self.ttl) is not None:
             return None
         since = values.get(self.since)

@@ -1,7 +1,7 @@
-"""SoftDelete: keep deleted entities for a grace period, and purge them with their children after it.
+"""SoftDelete: keep deleted entities for a grace period, then purge them with their children.
 
-A deleted item stays under its key, in no index, hidden from reads. `_flows.traits.soft_delete` has the
-writes; the job `jobs.purge` removes items that are due.
+A deleted item stays under its key, but in no index, and reads do not return it. `_flows.traits.soft_delete`
+implements the writes; the job `jobs.purge` removes items that are due.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ if TYPE_CHECKING:
     from solotable._entities.declare.entity import Entity
     from solotable._entities.declare.plan import Draft, Plan
 
-#: The time of deletion as text, and the earliest time of purge in epoch seconds.
+#: The time of the delete as text, and the earliest time of the purge in epoch seconds.
 DELETED_AT, PURGE_AT = "_deleted_at", "_purge_at"
 #: The index key attributes of the deleted item, for undelete.
 KEYS_ASIDE = "_deleted_keys"
-#: Set when a purge has begun to remove the children; undelete is impossible from then on.
+#: Set when a purge starts to remove the children; undelete is impossible after that.
 PURGING = "_purging"
-#: The hold of an item that must not be purged, with its reason.
+#: The legal hold on an item, with its reason; a purge skips the item.
 HELD = "_held"
-#: Attributes that a decoded entity leaves out; a hold stays with it as an unknown attribute.
+#: Attributes that a decoded entity omits; it keeps a hold as an unknown attribute.
 HIDING = frozenset({DELETED_AT, PURGE_AT, KEYS_ASIDE, PURGING})
 
 
 class SoftDelete(Trait):
-    """Keep deleted entities for a while: `deletion = SoftDelete(grace=timedelta(days=30))`.
+    """Keep deleted entities for a grace period: `deletion = SoftDelete(grace=timedelta(days=30))`.
 
-    `undelete` restores the item during `grace`. After it the purge removes the item, and its children of the
-    classes in `cascade`. Name a class that is defined later by a string. A child has a field of the same
+    `undelete` restores the item during `grace`. After it, the purge removes the item and its children of the
+    classes in `cascade`. Use a string for a class that is defined later. A child has a field of the same
     name for every part of the parent's key.
     """
 
@@ -47,11 +47,12 @@ class SoftDelete(Trait):
         self.cascade = cascade
 
     def bind(self, draft: Draft) -> Self:
-        """Reject a declaration that could not be purged or undeleted."""
+        """Reject a declaration that prevents purge or undelete."""
         where, table = f"{draft.name}.{self.name}", draft.table
         if self.grace < timedelta(seconds=1):
             raise DeclarationError(
-                f"{where}: grace={self.grace} leaves no time to undelete; remove the trait to delete at once."
+                f"{where}: grace={self.grace} leaves no time to undelete; remove the trait to delete "
+                f"immediately."
             )
         if not isinstance(self.cascade, tuple):
             raise DeclarationError(f"{where}: cascade= is a tuple of entities; write cascade=(..., ).")
@@ -69,7 +70,7 @@ class SoftDelete(Trait):
         return self
 
     def children(self, owner: Plan) -> tuple[Plan, ...]:
-        """Return the plans of the classes in `cascade`; look up those given by name."""
+        """Return the plans of the classes in `cascade`; look up strings by class name."""
         by_name = {plan.name: plan for plan in owner.table.plans.values()}
         found = []
         for each in self.cascade:
@@ -89,7 +90,7 @@ class SoftDelete(Trait):
         return tuple(found)
 
     def occupied(self, item: Item, values: Mapping[str, Any]) -> str | None:
-        """Describe a deleted entity that is stored under the key of a new one."""
+        """Describe the deleted entity under the key of a new one."""
         if DELETED_AT not in item:
             return None
         until = datetime.fromtimestamp(int(item[PURGE_AT]["N"]), UTC)

@@ -1,7 +1,7 @@
 """Trait: the base class of declarations that add derived writes to an entity.
 
 A trait is a class attribute (`history = History(...)`) or a field's marker (`Unique()`). `_flows.traits`
-has the writes.
+implements the writes.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ class Trait:
     name: str = ""
     #: Whether its writes depend on the whole item; the entity then needs a version.
     whole: bool = False
-    #: Attributes of the stored item that belong to the trait; a put does not change them.
+    #: Attributes of the stored item that belong to the trait; a put keeps their stored values.
     carries: tuple[str, ...] = ()
-    #: Whether the trait writes items under keys that entities of the class could have.
+    #: Whether the trait writes items under keys of the entity class, such as redirects.
     stands_in: bool = False
-    #: Whether the trait adds derived writes; otherwise it is only a rule for the fields.
+    #: Whether the trait adds derived writes; if not, it is only a rule for the fields.
     writes_along: bool = True
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.name = name
 
     def bind(self, draft: Draft) -> Self:
-        """Check the declaration against its entity, and return the trait for the plan."""
+        """Check the declaration against its entity, and return the trait of the plan."""
         return self
 
     @property
@@ -43,9 +43,9 @@ class Trait:
 
     @property
     def sort_templates(self) -> Iterable[Template]:
-        """The sort keys of the trait's items in the entity's own partition, for the linter."""
+        """The sort key templates of the trait's items in the entity's partition, for the linter."""
         return ()
 
     def occupied(self, item: Item, values: Mapping[str, Any]) -> str | None:
-        """Describe a trait's item that is stored under an entity's key; None for another item."""
+        """Describe the trait's item under an entity's key; None if the item is not the trait's."""
         return None

@@ -1,4 +1,4 @@
-"""UniqueRule: a unique field of an entity. `_flows.traits.unique` has its lock items."""
+"""UniqueRule: a unique field of an entity. `_flows.traits.unique` writes its lock items."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .trait import Trait
 
 
 class UniqueRule(Trait):
-    """A field whose values are unique among a tenant's entities, or within other fields."""
+    """A field with unique values among a tenant's entities, or among entities with equal `within` fields."""
 
     def __init__(
         self, attribute: Attribute, within: tuple[Attribute, ...], normalise: str, ends: tuple[str, ...]
@@ -21,7 +21,7 @@ class UniqueRule(Trait):
         self.attribute = attribute
         self.within = within
         self.normalise = normalise
-        #: The time to live of the entity, and of its lock; empty without one.
+        #: The entity's time to live field, which the lock copies; empty without one.
         self.ends = ends
 
     @property
