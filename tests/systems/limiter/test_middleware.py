@@ -21,8 +21,8 @@ from solotable.errors import NotFound, TransportError
 from solotable.systems.limiter import AsyncLease, AsyncLimiter, Limit, NoLimits
 from solotable.systems.limiter.admin.names import entity_name
 from solotable.systems.limiter.http.dependency import by_principal, limit_problems, rate_limited
-from solotable.systems.limiter.http.http_errors import headers_of, problem_response
 from solotable.systems.limiter.http.identity import by_address, by_header, entity_of
+from solotable.systems.limiter.http.limit_responses import headers_of, problem_response
 from solotable.systems.limiter.http.middleware import RateLimitMiddleware
 from solotable.web import ApiKey, Auth, install
 from solotable.web.http.problems import ProblemType, problem

@@ -12,8 +12,8 @@ from fastapi import Depends, Request, Response
 
 from solotable.systems.cms.formats.email_addresses import digest, pseudonym
 from solotable.systems.limiter import AsyncLimiter, Limit
-from solotable.systems.limiter.http.http_errors import headers_of
 from solotable.systems.limiter.http.identity import by_address
+from solotable.systems.limiter.http.limit_responses import headers_of
 from solotable.web import HostTenantId
 
 from .dependencies import Pepper

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field
 
 from solotable.ids import new_id
 
-from .http_errors import headers_of
 from .identity import entity_of
+from .limit_responses import headers_of
 from .routes.access import APPS, allow
 from .routes.bodies import request, response
 from .routes.dependencies import RESOURCE, LimiterDep

@@ -21,8 +21,8 @@ from solotable.systems.limiter.rate_limiter import AsyncLimiter
 from solotable.web import authenticate
 from solotable.web.http.problems import problem_type_of
 
-from .http_errors import LIMIT_ERRORS, MEDIA_TYPE, headers_of, problem_response
 from .identity import by_address, entity_of
+from .limit_responses import LIMIT_ERRORS, MEDIA_TYPE, headers_of, problem_response
 
 Dependency = Callable[[Request, Response], AsyncIterator[AsyncLease]]
 #: Prefixes of names that are not a principal's.

@@ -20,8 +20,8 @@ from solotable.systems.limiter.admin.limits import Amount
 from solotable.systems.limiter.lease import AsyncLease
 from solotable.systems.limiter.rate_limiter import AsyncLimiter
 
-from .http_errors import LIMIT_ERRORS, MEDIA_TYPE, ProblemResponse, headers_of, problem_response
 from .identity import AsgiScope, Identify, by_address, entity_of
+from .limit_responses import LIMIT_ERRORS, MEDIA_TYPE, ProblemResponse, headers_of, problem_response
 
 Message = dict[str, Any]
 Receive = Callable[[], Awaitable[Message]]

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, HTTPException, Query, Response
 
-from solotable.systems.limiter.http.http_errors import headers_of
+from solotable.systems.limiter.http.limit_responses import headers_of
 from solotable.systems.limiter.lease import AcquireRequest
 from solotable.web import CurrentPrincipal, IfMatch, etag
 
