@@ -1,4 +1,4 @@
-"""PartiQL for DynamoDB: SELECT, INSERT, UPDATE and DELETE, from text to requests.
+"""Convert PartiQL statements (SELECT, INSERT, UPDATE, DELETE) to DynamoDB requests.
 
 All functions are pure. A text outside the grammar raises DynamoDB's error.
 """

@@ -18,7 +18,7 @@ Steps = tuple[Union[str, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A literal; a number has its written text."""
+    """A literal; a number keeps its text from the statement."""
 
     value: AttributeValue
     spot: Spot
@@ -31,15 +31,15 @@ class Missing:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A `?`, counted from 0."""
+    """A `?`; `position` counts from 0."""
 
-    place: int
+    position: int
     spot: Spot
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """An attribute, or a path into one."""
+    """An attribute, or a path in it."""
 
     steps: Steps
     spot: Spot
@@ -84,7 +84,7 @@ class Operation:
 
 @dataclass(frozen=True, slots=True)
 class TypeTest:
-    """`operand IS type`; `type` is the written name in lower case."""
+    """`operand IS type`; `type` is the type's name in lower case."""
 
     operand: Expr
     type: str
@@ -123,7 +123,7 @@ class RemoveClause:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """One statement; its kind decides which clauses it has."""
+    """A parsed statement; its kind decides which clauses it has."""
 
     kind: StatementKind
     table: str

@@ -1,6 +1,6 @@
-"""Convert WHERE clauses to condition trees, with every check that needs no item.
+"""Convert WHERE clauses to condition trees, and check them without reading an item.
 
-The checks and texts are those of condition expressions, without the name of the parameter.
+The checks and error texts are those of condition expressions, but without the parameter's name.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Conditions:
         return Compare(comparator, *operands)
 
     def _compare_truths(self, comparator: Comparator, left: Expr, right: Expr) -> Condition:
-        # DynamoDB: allows `contains(a, 'x') = true`, and one condition equal to another.
+        # DynamoDB allows `contains(a, 'x') = true`, and comparing two conditions for equality.
         if comparator not in ("=", "<>"):
             raise _operand_type(comparator, "BOOL")
         one, other = self._truth(left), self._truth(right)
@@ -259,7 +259,7 @@ def _type_name(operand: Operand) -> str:
         case Const(value):
             raise _operand_type("attribute_type", kind_of(value))
         case _:
-            # DynamoDB: lists every type that an attribute may have.
+            # DynamoDB lists every type that an attribute may have.
             raise _operand_type("attribute_type", "{NS,SS,L,BS,N,M,B,BOOL,NULL,S}")
 
 

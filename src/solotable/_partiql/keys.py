@@ -1,4 +1,4 @@
-"""Split a WHERE clause into partitions, a range of the sort key, and remaining conditions."""
+"""Split a WHERE clause into partitions, a sort key range, and remaining conditions."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _FLIPPED: dict[str, KeyOperator] = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Schema:
-    """The names of the key attributes of a table or index; a global index may have several of each.
+    """The names of the key attributes of a table or index; a global index may have several per key.
 
-    `kinds` has the type of each, S, N or B; without it the engine checks the types of values. `projected`
-    has the attributes that an index holds, None for all.
+    `kinds` maps each name to S, N or B; without it, the engine checks the types of values. `projected` has
+    the attributes that an index projects; None means all.
     """
 
     partition: tuple[str, ...]
@@ -55,7 +55,7 @@ class Schema:
 
 
 def terms_of(condition: Condition | None) -> list[Condition]:
-    """Return the conditions that must all hold."""
+    """Return the terms of an AND, also of nested ones; a single term for any other condition."""
     match condition:
         case None:
             return []
@@ -66,14 +66,14 @@ def terms_of(condition: Condition | None) -> list[Condition]:
 
 
 def join(terms: list[Condition]) -> Condition | None:
-    """Return one condition for several, or None for none."""
+    """Join terms with AND; None for an empty list."""
     if len(terms) > 1:
         return And(tuple(terms))
     return terms[0] if terms else None
 
 
 def equality(term: Condition) -> tuple[str, AttributeValue] | None:
-    """Return attribute and value of `attribute = value` or `value = attribute`, otherwise None."""
+    """Return the attribute and value of `attribute = value` or `value = attribute`; None for other terms."""
     match term:
         case Compare("=", Attr((str(name),)), Const(value)) | Compare("=", Const(value), Attr((str(name),))):
             return name, value
@@ -103,7 +103,7 @@ def primary_key(schema: Schema, condition: Condition | None) -> tuple[Item, list
 
 
 def partitions(schema: Schema, condition: Condition) -> list[AttributeValue] | None:
-    """Return the values of the partition key that can satisfy the condition; None if any value can."""
+    """Return the partition key values that the condition allows; None if it allows any value."""
     name = schema.partition[0]
     match condition:
         case And(terms):
@@ -125,7 +125,7 @@ def partitions(schema: Schema, condition: Condition) -> list[AttributeValue] | N
             if len(chosen) < len(options):
                 return None
             schema.check(name, *chosen)
-            return [value for place, value in enumerate(chosen) if value not in chosen[:place]]
+            return [value for number, value in enumerate(chosen) if value not in chosen[:number]]
         case Compare():
             equal = equality(condition)
             if equal is None or equal[0] != name:
@@ -144,7 +144,7 @@ def only_names_partitions(schema: Schema, condition: Condition) -> bool:
 
 
 def sort_term(schema: Schema, term: Condition) -> KeyTerm | None:
-    """Return the term as a condition on the sort key, or None if it is not one."""
+    """Return the term as a key condition on the sort key; None if it is not one."""
     if not schema.sort:
         return None
     name = schema.sort[0]
@@ -165,9 +165,9 @@ def sort_term(schema: Schema, term: Condition) -> KeyTerm | None:
 
 
 def check_branches(schema: Schema, condition: Condition) -> None:
-    """Reject an OR whose branches select overlapping ranges of one partition.
+    """Reject an OR with branches that select overlapping ranges of one partition.
 
-    DynamoDB: does not compare a branch whose condition on the sort key is not a range (negated, `<>`, IN).
+    DynamoDB does not compare a branch if its sort key condition is not a range (negated, `<>`, IN).
     """
     if not isinstance(condition, Or) or not schema.sort:
         return
@@ -179,8 +179,8 @@ def check_branches(schema: Schema, condition: Condition) -> None:
         if values is None or len(on_sort) > 1 or None in ranges:
             continue
         branches.append((values, ranges[0] if ranges else None))
-    for place, (values, span) in enumerate(branches):
-        for others, other in branches[:place]:
+    for number, (values, span) in enumerate(branches):
+        for others, other in branches[:number]:
             if any(value in others for value in values) and _overlap(span, other):
                 raise invalid("Overlapping conditions with range keys are not supported in where clause")
 
@@ -196,7 +196,7 @@ def _overlap(one: KeyTerm | None, other: KeyTerm | None) -> bool:
 
 
 def _ends(term: KeyTerm) -> tuple[tuple[Any, bool], tuple[Any, bool]]:
-    """Return the lower and the upper end (None if open), each with whether the range includes it."""
+    """Return the lower and the upper end (None if open), each with a flag that says if it is included."""
     ends = [sort_key(kind, content) for value in term.values for kind, content in value.items()]
     first = ends[0]
     match term.operator:

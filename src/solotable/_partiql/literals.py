@@ -24,10 +24,10 @@ def is_value(expr: Expr) -> bool:
 def value_of(expr: Expr, parameters: tuple[AttributeValue, ...]) -> AttributeValue:
     """Return the value of a literal or of a parameter."""
     if isinstance(expr, Parameter):
-        if expr.place >= len(parameters):
-            # DynamoDB: raises only when it needs the value, and ignores surplus parameters.
+        if expr.position >= len(parameters):
+            # DynamoDB raises the error only when it needs the value, and ignores surplus parameters.
             raise invalid("Number of parameters in request and statement don't match.")
-        return parameters[expr.place]
+        return parameters[expr.position]
     return canonical(_literal(expr, "root"))
 
 
@@ -67,7 +67,8 @@ def _literal(expr: Expr, where: str) -> AttributeValue:
         case Struct():
             members: dict[str, AttributeValue] = {}
             for key, value in expr.pairs:
-                # DynamoDB: a duplicate key's error points to the key in an item, to the map deeper down.
+                # DynamoDB: the error for a duplicate key points to the key in an item, and to the map in a
+                # nested map.
                 name = _name(key, members, expr.spot)
                 members[name] = _literal(value, f"{where}.{name}")
             return {"M": members}
@@ -78,9 +79,9 @@ def _literal(expr: Expr, where: str) -> AttributeValue:
 def _scalar(expr: Scalar, where: str) -> AttributeValue:
     try:
         return canonical(expr.value)
-    except ServiceError as rejected:
-        # DynamoDB: the error for a number literal that does not fit names its path in the value.
-        raise invalid(f"{rejected.message} under {where}") from rejected
+    except ServiceError as error:
+        # DynamoDB: the error for an invalid number literal names its path in the value.
+        raise invalid(f"{error.message} under {where}") from error
 
 
 def _bag(expr: Members, where: str) -> AttributeValue:

@@ -1,7 +1,8 @@
-"""Plan a statement: the requests that execute it, from its parameters and the keys of its table.
+"""Plan the requests that execute a statement, from its parameters and the keys of its table.
 
-An INSERT is a PutItem with the condition that the item is missing, an UPDATE an UpdateItem with the condition
-that it exists. A SELECT that names partitions becomes a Query for each, any other a Scan.
+An INSERT becomes a PutItem with the condition that the item does not exist, an UPDATE becomes an UpdateItem
+with the condition that it exists. A SELECT that names partitions becomes a Query for each partition; every
+other SELECT becomes a Scan.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class Reads:
     requests: tuple[Query | Scan, ...]
     #: A further condition: unlike Query, SELECT can filter by key attributes.
     residue: Condition | None = None
-    #: The columns of the result; None for the items as they are.
+    #: The columns of the result; None to return the items unchanged.
     columns: tuple[Column, ...] | None = None
 
 
@@ -105,7 +106,7 @@ def plan(
             key, rest = _required_key(parsed, table, parameters)
             condition = join(rest)
             if condition is not None:
-                # DynamoDB: a DELETE of a missing item succeeds, whatever its condition.
+                # DynamoDB: a DELETE of a missing item succeeds with any condition.
                 condition = Or((Not(Exists((table.partition[0],))), condition))
             return DeleteItem(
                 table=parsed.table,
@@ -240,16 +241,16 @@ class _Selection:
         schema = self._schema
         key: KeyTerm | None = None
         filters: list[Condition] = []
-        residue: list[Condition] = []
+        remaining: list[Condition] = []
         for term in terms_of(condition):
             if only_names_partitions(schema, term):
                 continue
             if key is None and (key := sort_term(schema, term)) is not None:
                 continue
-            (residue if heads(term) & set(schema.names) else filters).append(term)
-        left = join(residue)
+            (remaining if heads(term) & set(schema.names) else filters).append(term)
+        left = join(remaining)
         needed = {str(head) for head in heads(left)} if left is not None else set()
-        # DynamoDB: an OR sees attributes that the index does not hold as missing.
+        # DynamoDB: in an OR, attributes that the index does not project count as missing.
         extra = tuple(sorted(needed if schema.projected is None else needed & schema.projected))
         partition = schema.partition[0]
         ascending = self._ascending(partition)
@@ -314,7 +315,7 @@ def _columns(parsed: Parsed) -> tuple[Column, ...] | None:
 def _column(expr: Expr) -> Column:
     if not isinstance(expr, Reference):
         raise invalid(f"Unexpected path component at {expr.spot}")
-    # DynamoDB: names a path by its last name and the indexes after it: a.b[0] is `b[0]`.
+    # DynamoDB names a path by its last name and the indexes after it: a.b[0] is `b[0]`.
     name = ""
     for step in expr.steps:
         name = step if isinstance(step, str) else f"{name}[{step}]"
@@ -322,7 +323,7 @@ def _column(expr: Expr) -> Column:
 
 
 def _projection(columns: tuple[Column, ...] | None, extra: tuple[str, ...] = ()) -> Projection | None:
-    """Return the top-level attributes to read: a projection would move list elements."""
+    """Return the top-level attributes to read; a projection of elements would change list positions."""
     if columns is None:
         return None
     return tuple(dict.fromkeys((head,) for head in (*(column.path[0] for column in columns), *extra)))

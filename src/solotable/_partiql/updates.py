@@ -1,4 +1,4 @@
-"""Convert SET and REMOVE clauses to update trees, with every check that needs no item."""
+"""Convert SET and REMOVE clauses to update trees, and check them without reading an item."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Updates:
         self._parameters = parameters
 
     def update(self, changes: tuple[SetClause | RemoveClause, ...]) -> Update:
-        """Return the update, or reject clauses whose paths overlap."""
+        """Return the update; reject clauses with overlapping paths."""
         actions = tuple(self._action(change) for change in changes)
         check_overlaps([change.target for change in changes])
         return Update(actions, creates=any(isinstance(action, Assign | Add) for action in actions))
@@ -112,7 +112,7 @@ class Updates:
 
 
 def check_overlaps(paths: list[Path]) -> None:
-    """Reject paths of which one contains another, or needs a list where another needs a map."""
+    """Reject two paths if one contains the other, or if one needs a list and the other a map."""
     seen: dict[Path, Path] = {}
     inner: dict[Path, Path] = {}
     for path in paths:

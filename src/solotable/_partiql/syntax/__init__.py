@@ -1,1 +1,1 @@
-"""PartiQL text to statement trees."""
+"""Lexer and parser of PartiQL statements."""

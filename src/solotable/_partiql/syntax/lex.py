@@ -1,6 +1,6 @@
 """Split PartiQL text into tokens with their positions.
 
-Drops comments and white space, and rejects characters that start no token.
+The lexer drops comments and white space, and rejects characters that cannot start a token.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _TOKEN = re.compile(
 
 
 class Spot(NamedTuple):
-    """A position in the text as DynamoDB prints it: line, column and length, from 1."""
+    """A position in the text in DynamoDB's format: line and column from 1, and length."""
 
     line: int
     column: int
@@ -41,7 +41,7 @@ class Spot(NamedTuple):
 class Token(NamedTuple):
     """`kind` is name, quoted, keyword, operator, string, number, ion, symbol or end.
 
-    The text of a keyword or word operator is in lower case, that of a string or quoted name unquoted.
+    Keywords and word operators are in lower case. Strings and quoted names are without their quotes.
     """
 
     kind: str
@@ -57,23 +57,23 @@ def not_well_formed(detail: str = "") -> ServiceError:
 def split_tokens(text: str) -> list[Token]:
     """Split the text into tokens; the last one is the end."""
     found: list[Token] = []
-    place = 0
+    position = 0
     line, line_start = 1, 0
-    while place < len(text):
-        match = _TOKEN.match(text, place)
+    while position < len(text):
+        match = _TOKEN.match(text, position)
         if match is None:
-            # DynamoDB: nothing follows the colon if the text cannot be split into tokens.
+            # DynamoDB: the message ends after the colon if the text cannot be split into tokens.
             raise not_well_formed()
         raw = match[0]
         if match.lastgroup != "blank":
-            spot = Spot(line, place - line_start + 1, len(raw))
+            spot = Spot(line, position - line_start + 1, len(raw))
             found.append(_token(str(match.lastgroup), raw, spot))
-        place = match.end()
+        position = match.end()
         breaks = raw.count("\n")
         if breaks:
             line += breaks
             line_start = match.start() + raw.rindex("\n") + 1
-    found.append(Token("end", "", Spot(line, place - line_start + 1, 0)))
+    found.append(Token("end", "", Spot(line, position - line_start + 1, 0)))
     return found
 
 

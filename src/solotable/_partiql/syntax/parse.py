@@ -1,7 +1,7 @@
-"""Parse PartiQL statements: SELECT, INSERT, UPDATE (also FROM first), DELETE, EXISTS.
+"""Parse PartiQL statements: SELECT, INSERT, UPDATE (also with FROM first), DELETE, EXISTS.
 
-Errors of the grammar come before errors for what DynamoDB's PartiQL does not support. `plan` checks tables,
-parameters and conditions.
+The parser raises grammar errors before errors for syntax that DynamoDB's PartiQL does not support. `plan`
+checks tables, parameters and conditions.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _RETURNING: Final[dict[tuple[str, str], Returning]] = {
 
 @cache_trees
 def parse_statement(text: str) -> Parsed:
-    """Return the statement of a text, or raise DynamoDB's error for it."""
+    """Parse the text of a statement, or raise DynamoDB's error."""
     return _Statements(text).statement()
 
 
@@ -162,7 +162,7 @@ class _Statements(Terms):
         self.reject("Aliasing is not supported")
 
     def _source(self) -> tuple[str, str | None]:
-        """Read the table, and the index, of a SELECT."""
+        """Read the table and the index of a SELECT."""
         source = self.expression()
         self._alias()
         if self.take("symbol", ","):

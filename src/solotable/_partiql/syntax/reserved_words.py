@@ -1,13 +1,13 @@
 """Reserved words of PartiQL for DynamoDB.
 
-An attribute with such a name must be in double quotes.
+Statements must put attributes with these names in double quotes.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-#: Words that are operators; the others are only forbidden as names.
+#: Words that are operators; the other reserved words are only forbidden as names.
 OPERATORS: Final = frozenset({"and", "or", "not", "is", "in", "between", "like"})
 
 _RESERVED = """

@@ -1,7 +1,7 @@
 """Parse PartiQL expressions by precedence climbing.
 
-Limits the depth and the number of operators: the time is linear in the text, and no input exhausts the stack.
-`conditions` and `updates` check what an expression means.
+The parser limits the depth and the number of operators, so that its time is linear in the text and no input
+exhausts the stack. `conditions` and `updates` check the meaning of expressions.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _BINDING: Final = {
 _NOT_BINDING = 3
 _LONGEST_INDEX = 9
 _SIGN_BINDING = 10
-#: Reserved words that may be called; all but `size` are rejected later.
+#: Reserved words that are names of functions; a later check rejects all but `size`.
 _CALLABLE: Final = frozenset(
     {
         "size",
@@ -79,21 +79,21 @@ class Terms:
 
     def __init__(self, tokens: list[Token]) -> None:
         self._tokens = tokens
-        self._place = 0
+        self._position = 0
         self._depth = 0
         self._operators = 0
         self.parameters = 0
-        #: The first error for an unsupported expression; errors of the grammar come before it.
+        #: The first error for an unsupported expression; grammar errors take precedence over it.
         self.rejection: ServiceError | None = None
 
     @property
     def token(self) -> Token:
-        return self._tokens[self._place]
+        return self._tokens[self._position]
 
     def advance(self) -> Token:
         token = self.token
         if token.kind != "end":
-            self._place += 1
+            self._position += 1
         return token
 
     def at(self, kind: str, *texts: str) -> bool:
@@ -122,11 +122,11 @@ class Terms:
         left = self._prefix()
         while True:
             negated = self._negates()
-            token = self._tokens[self._place + negated]
+            token = self._tokens[self._position + negated]
             power = _BINDING.get(token.text, 0) if token.kind in ("operator", "symbol") else 0
             if power <= binding:
                 break
-            self._place += negated + 1
+            self._position += negated + 1
             left = self._infix(left, token, power)
             if negated:
                 left = self._operation("not", (left,), token.spot)
@@ -134,8 +134,8 @@ class Terms:
         return left
 
     def _negates(self) -> bool:
-        """Return whether the token is the NOT of `x NOT IN ...` or the like."""
-        following = self._tokens[min(self._place + 1, len(self._tokens) - 1)]
+        """Return whether the token is the NOT of `x NOT IN`, `x NOT BETWEEN` or `x NOT LIKE`."""
+        following = self._tokens[min(self._position + 1, len(self._tokens) - 1)]
         return (
             self.at("operator", "not")
             and following.kind == "operator"
@@ -166,7 +166,7 @@ class Terms:
             case "and" | "or":
                 return self._logical(left, token, power)
             case "in" if self.at("symbol", "("):
-                # `x IN (1)` has a list of one, although `(1)` alone is 1.
+                # The `(1)` of `x IN (1)` is a list with one member; elsewhere `(1)` is the number 1.
                 opening = self.advance()
                 options = self._list(")")
                 members = Members("Seq", options, opening.spot, self._over(*options))
@@ -180,7 +180,7 @@ class Terms:
         return self.expression(power)
 
     def _logical(self, left: Expr, token: Token, power: int) -> Expr:
-        # A chain of one operator becomes one tree: long conditions are not deep.
+        # A chain of the same operator becomes one node, so that long conditions are not deep.
         operands = [left, self._right_side(power)]
         while self.take("operator", token.text):
             self._count()
@@ -337,7 +337,7 @@ class Terms:
         self.advance()
         self._count()
         if self.at("symbol", "*"):
-            # COUNT(*), which is rejected later.
+            # COUNT(*); a later check rejects it.
             self.advance()
             self.expect("symbol", ")", "Expected closing parenthesis")
             return Call(name.text.lower(), (), name.spot, 1)
@@ -345,7 +345,7 @@ class Terms:
         return Call(name.text.lower(), operands, name.spot, self._over(*operands))
 
     def identifier(self, detail: str) -> Token:
-        """Read a name, in quotes or not."""
+        """Read a plain or quoted name."""
         if self.token.kind not in _NAMES:
             raise not_well_formed(detail)
         return self.advance()
