@@ -62,7 +62,11 @@ def test_the_free_pages_are_given_back(loose: Path) -> None:
     assert loose.stat().st_size < before / 5
     assert (done.bytes_before, done.bytes_after) == (before, loose.stat().st_size)
     assert not done.held_by_readers
-    assert list(dict.fromkeys(what for what, _ in steps)) == ["count items", "copy pages", "cut the file"]
+    assert list(dict.fromkeys(what for what, _ in steps)) == [
+        "count items",
+        "copy pages",
+        "truncate the file",
+    ]
     assert all(0 <= part <= 1 for _, part in steps)
     is_as_it_was(loose)
 
@@ -126,7 +130,7 @@ def test_a_reader_keeps_the_old_pages_and_the_file_shrinks_after_it(loose: Path)
     is_as_it_was(loose)
 
 
-@pytest.mark.parametrize("moment", ["count items", "copy pages", "cut the file"])
+@pytest.mark.parametrize("moment", ["count items", "copy pages", "truncate the file"])
 def test_a_kill_in_the_middle_leaves_the_file_sound(loose: Path, moment: str) -> None:
     program = (
         "import os, signal, sys\n"

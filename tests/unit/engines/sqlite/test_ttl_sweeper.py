@@ -349,8 +349,8 @@ def expiry_tables(engine: SqliteEngine) -> int:
     ("damage", "problem"),
     [
         ("DELETE FROM {}", "expiry index: 1 items have no entry"),
-        ("INSERT INTO {} VALUES (7, 1)", "expiry index: 1 entries do not lead to an item of that time"),
-        ("INSERT INTO {} VALUES (1800000010, 99)", "expiry index: 1 entries do not lead to an item"),
+        ("INSERT INTO {} VALUES (7, 1)", "expiry index: 1 entries do not point to an item with that time"),
+        ("INSERT INTO {} VALUES (1800000010, 99)", "expiry index: 1 entries do not point to an item"),
     ],
 )
 def test_the_doctor_compares_the_expiry_index_with_the_items(

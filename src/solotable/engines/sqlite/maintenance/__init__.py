@@ -1,1 +1,1 @@
-"""Background and offline work on a file: index backfill, TTL, compact, checkup."""
+"""Maintenance of a database file: index backfill, TTL sweeper, compaction, checkup."""

@@ -1,7 +1,4 @@
-"""Check a database file: version, settings, integrity, and advice.
-
-It only reads.
-"""
+"""Check a database file without changing it: version, settings, integrity, and advice."""
 
 from __future__ import annotations
 
@@ -26,15 +23,15 @@ from .index_backfill import has_valid_index_key
 
 #: The versions that fixed the WAL-reset bug, by branch.
 _FIXED_VERSIONS = ((3, 44, 6), (3, 50, 7), (3, 51, 3))
-#: From this many free bytes on, `compact` is worth advising.
-_WORTH_COMPACTING = 16 * 2**20
+#: The fewest free bytes for which `examine` advises `compact`.
+_FEWEST_BYTES_TO_COMPACT = 16 * 2**20
 #: Items between two reports of progress.
 _PROGRESS_ITEMS = 1_000
 
 
 @dataclass(slots=True)
 class Checkup:
-    """The findings on one file; `problems` is empty when it is healthy."""
+    """The findings on one file; `problems` is empty for a healthy file."""
 
     path: str
     sqlite: str = sqlite3.sqlite_version
@@ -46,14 +43,14 @@ class Checkup:
 
 
 def wal_reset_is_fixed(version: tuple[int, ...]) -> bool:
-    """Say whether this SQLite cannot lose commits to a concurrent checkpoint."""
+    """Return whether this SQLite version has the fix for the WAL-reset bug, which can lose commits."""
     if version >= _FIXED_VERSIONS[-1]:
         return True
     return any(version[:2] == fixed[:2] and version >= fixed for fixed in _FIXED_VERSIONS)
 
 
 def examine(path: str, progress: Callable[[int], None] = lambda items: None) -> Checkup:
-    """Check a file; an unreadable part becomes a problem, not an error."""
+    """Check a file; report an unreadable part as a problem instead of raising an error."""
     found = Checkup(path)
     if not Path(path).exists():
         found.problems.append("The file does not exist.")
@@ -98,7 +95,7 @@ def _size(path: str) -> int:
 
 
 def _integrity(connection: sqlite3.Connection) -> list[str]:
-    # Not quick_check, which does not compare keys with items.
+    # quick_check would not compare keys with items.
     rows = connection.execute("PRAGMA integrity_check(20)").fetchall()
     return [f"SQLite: {text}" for (text,) in rows if text != "ok"]
 
@@ -153,7 +150,7 @@ def _entries(connection: sqlite3.Connection, table: catalog.Table) -> Iterator[s
         )
         wrong = sum(not is_entry_sound(entry, key, crc) for entry, crc, key in rows)
         if wrong:
-            yield f"Table {table.name}, index {index.name}: {wrong} entries do not lead to their item."
+            yield f"Table {table.name}, index {index.name}: {wrong} entries do not point to their item."
 
 
 def _has_expiry_entry(
@@ -176,12 +173,12 @@ def _times(connection: sqlite3.Connection, table: catalog.Table) -> Iterator[str
         for second, *row in rows
     )
     if wrong:
-        yield f"Table {table.name}, expiry index: {wrong} entries do not lead to an item of that time."
+        yield f"Table {table.name}, expiry index: {wrong} entries do not point to an item with that time."
 
 
 def _counts(connection: sqlite3.Connection, table: catalog.Table, *, open_sessions: bool) -> Iterator[str]:
     if open_sessions:
-        # Their writes of the last second may not be counted yet.
+        # The writes of open sessions in the last second may not be counted yet.
         return
     if counts.read(connection, table) != counts.recount(connection, table):
         yield f"Table {table.name}: counts of items and bytes are wrong; run solotable compact to recount."
@@ -190,7 +187,8 @@ def _counts(connection: sqlite3.Connection, table: catalog.Table, *, open_sessio
 def _advice(found: Checkup) -> Iterator[str]:
     if not wal_reset_is_fixed(sqlite3.sqlite_version_info):
         yield (
-            f"SQLite {found.sqlite} can lose commits when connections commit and checkpoint at once. "
+            f"SQLite {found.sqlite} can lose commits when connections commit and checkpoint at the same "
+            f"time. "
             "solotable's lock prevents that; do not let other programs write to the file."
         )
     if found.layout and found.layout < ddl.VERSION:
@@ -200,7 +198,7 @@ def _advice(found: Checkup) -> Iterator[str]:
     if int(found.settings.get("wal_bytes", 0)) > 256 * 2**20:
         yield "The write-ahead log is large: a reader has had a snapshot open for a long time."
     free, pages = int(found.settings.get("free_pages", 0)), int(found.settings.get("page_count", 1))
-    if free > pages // 2 and free * ddl.PAGE_BYTES > _WORTH_COMPACTING:
+    if free > pages // 2 and free * ddl.PAGE_BYTES > _FEWEST_BYTES_TO_COMPACT:
         yield f"{free * 100 // pages} % of the file is free: run solotable compact {found.path}."
     if any("checksums" in problem or "SQLite" in problem for problem in found.problems):
         yield "Copy the file, its -wal and its -shm to a safe place, then restore a backup."

@@ -1,8 +1,8 @@
 """Return the free pages of a file to the file system.
 
-SQLite copies the used pages to a temporary file beside the database and back through its log, in one
-transaction: a killed process or a full disk leaves the file unchanged. Readers continue. Writers of all
-processes wait; the wait grows with the used pages, not with the free ones.
+SQLite copies the used pages to a temporary file next to the database and back through its log, in one
+transaction, so a killed process or a full disk leaves the file unchanged. Readers continue. Writers of all
+processes wait; the time depends on the number of used pages, not of free pages.
 """
 
 from __future__ import annotations
@@ -20,40 +20,40 @@ from solotable.engines.sqlite.engine import SqliteEngine
 from solotable.engines.sqlite.tables import catalog
 from solotable.errors import EngineError, StorageFull
 
-#: The current step, and the part of it that is done (0 to 1).
+#: Takes the current step, and the part of it that is done (0 to 1).
 Progress = Callable[[str, float], None]
 
-#: Steps of SQLite's virtual machine to copy one B-tree entry, and between two calls of the handler.
+#: Steps of SQLite's virtual machine per copied B-tree entry, and between two calls of the handler.
 _STEPS_PER_ENTRY, _STEPS_PER_TICK = 4.3, 1_000
-#: How long to wait for readers of the old pages before the file is truncated.
+#: The time to wait for readers of the old pages before truncating the file.
 _READER_MILLIS = 2_000
 _BUSY_MILLIS = 30_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactionResult:
-    """The bytes of a file and its log before and after, and the time that it took."""
+    """The size of a file with its log before and after a compaction, and the duration."""
 
     path: str
     bytes_before: int
     bytes_after: int
     seconds: float
-    #: Whether readers still need the old pages; the file shrinks at a commit after they have ended.
+    #: Whether readers still need the old pages; the file shrinks at a commit after they end.
     held_by_readers: bool
 
 
-def compact(path: str, progress: Progress = lambda what, part: None) -> CompactionResult:
+def compact(path: str, progress: Progress = lambda step, part: None) -> CompactionResult:
     """Compact a database file, and recount its items."""
     if not Path(path).exists():
         raise EngineError(f"{path} does not exist.")
     started = time.monotonic()
     with SqliteEngine(path) as engine:
-        # A link may lead to another folder or disk.
+        # The path may be a link to another folder or disk.
         file = engine.database.path
         before = _bytes(file)
         with engine.database.read() as connection:
             names = catalog.list_names(connection)
-            _check_room(connection, file)
+            _check_disk_space(connection, file)
         for done, name in enumerate(names):
             progress("count items", done / len(names))
             recount_table(engine, name)
@@ -71,7 +71,7 @@ def compact(path: str, progress: Progress = lambda what, part: None) -> Compacti
 def _vacuum(connection: sqlite3.Connection, path: str, progress: Progress) -> bool:
     """Compact the file; return whether readers prevent its truncation."""
     steps = 0
-    # Items are in two B-trees, by row and by key; index entries in one.
+    # An item is in two B-trees, by row and by key; an index entry is in one.
     entries = connection.execute(
         "SELECT coalesce(sum(items * iif(index_id = 0, 2, 1)), 0) FROM counts"
     ).fetchone()[0]
@@ -82,7 +82,7 @@ def _vacuum(connection: sqlite3.Connection, path: str, progress: Progress) -> bo
         progress("copy pages", min(steps / (1 + entries * _STEPS_PER_ENTRY), 1.0))
         return 0
 
-    # The system's folder for temporary files may be small or in memory.
+    # The system's folder for temporary files may be too small, or in memory.
     folder = str(Path(path).absolute().parent).replace("'", "''")
     connection.execute(f"PRAGMA temp_store_directory = '{folder}'")
     connection.set_progress_handler(tick, _STEPS_PER_TICK)
@@ -92,27 +92,27 @@ def _vacuum(connection: sqlite3.Connection, path: str, progress: Progress) -> bo
     finally:
         connection.set_progress_handler(None, 0)
         connection.execute("PRAGMA temp_store_directory = ''")
-    progress("cut the file", 0.0)
+    progress("truncate the file", 0.0)
     connection.execute(f"PRAGMA busy_timeout = {_READER_MILLIS}")
     try:
         busy, _, _ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     finally:
         connection.execute(f"PRAGMA busy_timeout = {_BUSY_MILLIS}")
-    progress("cut the file", 1.0)
+    progress("truncate the file", 1.0)
     return bool(busy)
 
 
-def _check_room(connection: sqlite3.Connection, path: str) -> None:
+def _check_disk_space(connection: sqlite3.Connection, path: str) -> None:
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     (free,) = connection.execute("PRAGMA freelist_count").fetchone()
     (size,) = connection.execute("PRAGMA page_size").fetchone()
-    # Once as a temporary file, once in the log.
+    # The pages are written to a temporary file and to the log.
     needed = 2 * (pages - free) * size
-    room = shutil.disk_usage(Path(path).absolute().parent).free
-    if room < needed:
+    available = shutil.disk_usage(Path(path).absolute().parent).free
+    if available < needed:
         raise StorageFull(
-            f"Compacting {path} needs about {needed:,} bytes of temporary space, and {room:,} bytes are "
-            "free; nothing was changed."
+            f"Compacting {path} needs about {needed:,} bytes of temporary space, but only {available:,} "
+            "bytes are free; nothing was changed."
         )
 
 

@@ -1,9 +1,9 @@
-"""Backfill a global index or an expiry index that was added to a table in use.
+"""Backfill a global index or an expiry index that is added to an existing table.
 
-Writes update the index from the moment it is defined. The backfill adds the older items, in short
-transactions so that writers do not wait for long (`pacing`). It skips items without a valid index key. A
-backfill that was interrupted starts again: adding an entry twice changes nothing, and removing an item
-removes its entries.
+Writes update the index as soon as it is defined. The backfill adds the older items in short transactions, so
+that writers do not wait long (`pacing`). It skips items without a valid index key. An interrupted backfill
+starts again from the beginning: adding an entry twice changes nothing, and removing an item removes its
+entries.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from solotable.fork_safe import new_lock
 if TYPE_CHECKING:
     from solotable.engines.sqlite.engine import SqliteEngine
 
-#: The index of a table with more items is filled in a thread.
+#: The largest table, in items, whose index is filled without a thread.
 SMALL_TABLE = 1_000
 _BATCH_BYTES = 4_000_000
 
@@ -61,7 +61,7 @@ class _FillProgress:
 
 
 def start(engine: SqliteEngine, table_name: str, index_id: int) -> None:
-    """Fill a new index: at once if the table is small, otherwise in a thread."""
+    """Fill a new index: immediately if the table is small, otherwise in a thread."""
     with engine.database.snapshot() as connection:
         items_table = read_table(connection, table_name).items
         (items,) = connection.execute(
@@ -74,7 +74,7 @@ def start(engine: SqliteEngine, table_name: str, index_id: int) -> None:
 
 
 def resume_all(engine: SqliteEngine) -> None:
-    """Resume every backfill that was not done when the file was last closed."""
+    """Resume every backfill that is not done yet."""
     with engine.database.snapshot() as connection:
         names = connection.execute(
             "SELECT name FROM catalog WHERE instr(definition, '\"CREATING\"')"
@@ -85,7 +85,7 @@ def resume_all(engine: SqliteEngine) -> None:
 
 
 def resume(engine: SqliteEngine, table: Table) -> None:
-    """Resume the backfills of a table, unless this engine runs them already."""
+    """Resume the backfills of a table, unless this engine already runs them."""
     if engine.database.read_only:
         return
     for target in _targets(table):
@@ -118,19 +118,19 @@ def fill(engine: SqliteEngine, table_name: str, index_id: int) -> None:
 
 def _launch(engine: SqliteEngine, table_name: str, index_id: int) -> None:
     with _lock:
-        mine = _running.setdefault(engine, {})
-        if index_id in mine:
+        threads = _running.setdefault(engine, {})
+        if index_id in threads:
             return
         thread = threading.Thread(
             target=_run, args=(engine, table_name, index_id), name=f"backfill-x{index_id}", daemon=True
         )
-        mine[index_id] = thread
+        threads[index_id] = thread
     thread.start()
 
 
 def _run(engine: SqliteEngine, table_name: str, index_id: int) -> None:
     try:
-        # The engine was closed, or the disk is full: the next DescribeTable starts the backfill again.
+        # If the engine is closed or the disk is full, the next DescribeTable starts the backfill again.
         with contextlib.suppress(EngineError, TableNotFound):
             fill(engine, table_name, index_id)
     finally:
@@ -148,7 +148,7 @@ def _batch(
     table = read_table(connection, table_name)
     target = next((one for one in _targets(table) if one.id == index_id), None)
     if target is None or target.status != "CREATING":
-        # Another process has dropped it, or has finished first.
+        # Another process dropped the index or finished the backfill.
         return _FillProgress(after, done=True)
     rows, last = _rows(connection, table, target, after, pace.items)
     if isinstance(target, Index):
@@ -166,7 +166,7 @@ def _rows(
     connection: sqlite3.Connection, table: Table, target: Index | ExpiryIndex, after: int, limit: int
 ) -> tuple[list[_Row], int | None]:
     """Return the next rows that may have an index entry, and the last row seen if more may follow."""
-    # SQLite skips items without the expiry attribute by their bytes, so they are not decoded.
+    # SQLite searches the bytes for the expiry attribute, so that items without it are not decoded.
     wanted = b"" if isinstance(target, Index) else dumps(target.attribute) + b':{"N":'
     found = connection.execute(
         f"SELECT id, key, size, crc, CASE WHEN instr(item, ?) THEN item END FROM {table.items} "
@@ -193,10 +193,10 @@ def _add_entries(connection: sqlite3.Connection, table: Table, index: Index, row
     for row_id, key, size, crc, raw in rows:
         if not is_row_sound(key, size, crc, raw):
             raise Corrupt(
-                f"An item of table {table.name} does not match its checksum; the index is not filled."
+                f"An item of table {table.name} does not match its checksum, so the index cannot be filled."
             )
         item = loads(raw)
-        # A write may have added the same entry, and counted it, since the index was defined.
+        # A write may have added and counted the same entry since the index was defined.
         if has_valid_index_key(index, item) and add_entry(
             connection, index, encode_index_key(index, item, key) or b"", key, row_id
         ):
@@ -206,7 +206,7 @@ def _add_entries(connection: sqlite3.Connection, table: Table, index: Index, row
 
 
 def _add_times(connection: sqlite3.Connection, target: ExpiryIndex, rows: list[_Row]) -> None:
-    # A damaged item is skipped here; reading it raises Corrupt.
+    # Skip a damaged item; reading it raises Corrupt.
     times = (
         (expiry_index.expiry_second(loads(raw), target.attribute), row_id)
         for row_id, key, size, crc, raw in rows
@@ -229,7 +229,7 @@ def _activate(connection: sqlite3.Connection, table: Table, index_id: int) -> No
 
 
 def has_valid_index_key(index: Index, item: Item) -> bool:
-    """Say whether an item has every key attribute of the index, of its type and not too long."""
+    """Return whether an item has every key attribute of the index, with a valid type and length."""
     return _has_valid_attributes(
         index.schema.partition, item, LONGEST_PARTITION_KEY
     ) and _has_valid_attributes(index.schema.sort, item, LONGEST_SORT_KEY)

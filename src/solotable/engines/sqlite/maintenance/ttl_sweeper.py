@@ -1,4 +1,4 @@
-"""The sweeper: removes expired items and old change records.
+"""The TTL sweeper: removes expired items and old change records.
 
 A sweep reads the expiry index of each table with time to live, so its cost grows with the expired items. The
 transaction that removes an item checks it again, because its expiry time may have changed. The caller decides
@@ -27,7 +27,7 @@ _TRIM = 1_000
 
 
 def sweep(engine: SqliteEngine) -> int:
-    """Remove what has expired, and return the number of items."""
+    """Remove expired items, change records and tokens; return the number of items."""
     with engine.database.read() as connection:
         definitions = read_definitions(connection)
     index_backfill.resume_all(engine)
@@ -40,10 +40,10 @@ def sweep(engine: SqliteEngine) -> int:
         for _, definition in definitions
         if definition.get("PointInTimeRecovery")
     }
-    _advance(engine)
+    _advance_streams(engine)
     _trim_changes(engine, recovery_days)
     _trim_rest(engine)
-    # Otherwise, other processes would see the last writes of an idle engine only after it closes.
+    # Without this, other processes would see the last counts of an idle engine only after it closes.
     engine.pending_counts.flush()
     return removed
 
@@ -100,7 +100,7 @@ def _find(connection: sqlite3.Connection, table: Table, row_id: int) -> tuple[by
     found = connection.execute(
         f"SELECT key, size, crc, item FROM {table.items} WHERE id = ?", (row_id,)
     ).fetchone()
-    # A damaged item is skipped here; reading it raises Corrupt.
+    # Skip a damaged item; reading it raises Corrupt.
     if found is None or not is_row_sound(*found):
         return None
     key, size, _, raw = found
@@ -111,8 +111,8 @@ def _now(engine: SqliteEngine) -> float:
     return engine.now_micros() / 1_000_000
 
 
-def _advance(engine: SqliteEngine) -> None:
-    """Store for each stream which of its changes are too old; backups may still need them."""
+def _advance_streams(engine: SqliteEngine) -> None:
+    """Store the trim position of each stream; backups may still need the trimmed changes."""
     oldest_micros = engine.now_micros() - streams.RETENTION_MICROS
     with engine.database.snapshot() as connection:
         trimmed = streams.find_trimmed(connection, oldest_micros)
@@ -138,7 +138,7 @@ def _trim_changes(engine: SqliteEngine, recovery_days: dict[str, int]) -> None:
 
 
 def _trim_stream(engine: SqliteEngine, stream: str, oldest_micros: int) -> bool:
-    """Remove a batch of a stream's oldest changes; say whether there may be more of them."""
+    """Remove a batch of a stream's oldest changes; return whether there may be more."""
     with engine.database.read() as connection:
         rows = connection.execute(
             "SELECT sequence, at_micros, old IS NULL AND new IS NULL FROM changes "
@@ -147,7 +147,7 @@ def _trim_stream(engine: SqliteEngine, stream: str, oldest_micros: int) -> bool:
         ).fetchall()
         last = streams.newest_sequence(connection)
     old = list(takewhile(lambda row: row[1] < oldest_micros, rows))
-    # The last change stays, without its images: see `streams.newest_sequence`.
+    # Keep the last change without its images: see `streams.newest_sequence`.
     if not old or (len(old) == 1 and old[0][0] == last and old[0][2]):
         return False
 
@@ -167,7 +167,7 @@ def _trim_stream(engine: SqliteEngine, stream: str, oldest_micros: int) -> bool:
 
 
 def _trim_rest(engine: SqliteEngine) -> None:
-    """Delete streams that were disabled over a day ago, and expired tokens."""
+    """Delete streams that were disabled more than a day ago, and expired tokens."""
     now = engine.now_micros()
     statements = (
         ("streams", "disabled_micros < ?", now - streams.RETENTION_MICROS),

@@ -1,1 +1,1 @@
-"""Table definitions, and the layout of the file."""
+"""Table definitions and the layout of the file."""

@@ -1,7 +1,7 @@
-"""The definitions of a file's tables, cached until they change.
+"""The catalog of a file: table definitions, cached until they change.
 
-A definition is stored as JSON with DynamoDB's own member names. `Table` is a definition prepared for the
-operations. A `Table` is immutable: every change of a definition creates a new one.
+A definition is stored as JSON with DynamoDB's member names. `Table` is a definition prepared for the
+operations. It is immutable: every change of a definition creates a new `Table`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class KeyAttribute:
 
 @dataclass(frozen=True, kw_only=True)
 class Schema:
-    """The key attributes of a table or index; only a global index may have several of each kind."""
+    """The key attributes of a table or index; only a global index may have several per key."""
 
     partition: tuple[KeyAttribute, ...]
     sort: tuple[KeyAttribute, ...]
@@ -46,14 +46,15 @@ class Schema:
 
     @cached_property
     def text_names(self) -> tuple[str, ...]:
-        """The names, if one partition attribute and every sort attribute is of type S; otherwise none."""
+        """The names if all key attributes have type S and the partition key is one attribute; otherwise "
+        "empty."""
         is_text = all(attribute.kind == "S" for attribute in self.attributes)
         return self.names if is_text and len(self.partition) == 1 else ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Index:
-    """A secondary index, global or local to the table's partitions."""
+    """A global or local secondary index."""
 
     id: int
     name: str
@@ -62,9 +63,9 @@ class Index:
     projection: Literal["ALL", "KEYS_ONLY", "INCLUDE"]
     #: The attributes in the index; None for all.
     projected: frozenset[str] | None
-    #: CREATING during the backfill; writes update it from the start, reads need ACTIVE.
+    #: CREATING during the backfill. Writes always update the index; reads need ACTIVE.
     status: str
-    #: Key attributes of the index, then the other ones of the table: a LastEvaluatedKey.
+    #: The attributes of a LastEvaluatedKey: key attributes of the index, then the others of the table.
     position: tuple[KeyAttribute, ...]
 
     @cached_property
@@ -82,7 +83,7 @@ class Index:
         return {name: value for name, value in item.items() if name in self.projected}
 
     def size(self, item: Item, whole: int) -> int:
-        """Return the bytes of an item's projection; `whole` is the size of the item itself."""
+        """Return the size of an item's projection; `whole` is the size of the item."""
         return whole if self.projected is None else item_size(self.project(item))
 
     def growth(self, old: Item, new: Item, whole: int) -> int:
@@ -98,7 +99,7 @@ class ExpiryIndex:
 
     id: int
     attribute: str
-    #: CREATING during the backfill; writes update it from the start.
+    #: CREATING during the backfill. Writes always update the index.
     status: str
 
 
@@ -120,7 +121,7 @@ class Table:
 
     @cached_property
     def stream(self) -> str | None:
-        """The name under which changes are recorded; None without a stream and backups."""
+        """The name of the table in `changes`; None if it has neither a stream nor backups."""
         if not (self.stream_enabled or self.recoverable):
             return None
         return str(self.definition["TableId"])
@@ -131,7 +132,7 @@ class Table:
 
     @property
     def recoverable(self) -> bool:
-        """Whether continuous backups are on."""
+        """Whether continuous backups are enabled."""
         return bool(self.definition.get("PointInTimeRecovery"))
 
     @cached_property
@@ -188,7 +189,7 @@ class Table:
         return {}
 
     def statement(self, build: StatementBuilder, index: Index | None, *, forward: bool) -> str:
-        """Return a statement on a range of this table, from a cache."""
+        """Return the cached statement for a range of this table or an index."""
         cache_key = (build, None if index is None else index.id, forward)
         found = self._statements.get(cache_key)
         if found is None:
@@ -210,7 +211,7 @@ class StatementBuilder(Protocol):
 
 
 class Catalog:
-    """A cache of definitions; `forget` makes the next look-up read them again."""
+    """A cache of definitions; after `forget`, the next look-up reads the file."""
 
     def __init__(self) -> None:
         self.tables: dict[str, Table] = {}
@@ -223,7 +224,7 @@ class Catalog:
             self.tables.pop(name, None)
 
     def forget_changed(self, connection: sqlite3.Connection) -> bool:
-        """Drop the definitions that have changed in the file; say whether there are any."""
+        """Drop the definitions that changed in the file; return whether there are any."""
         changed = False
         for name, table in tuple(self.tables.items()):
             row = connection.execute("SELECT id, generation FROM catalog WHERE name = ?", (name,)).fetchone()
@@ -255,13 +256,13 @@ class Catalog:
 
 
 def list_names(connection: sqlite3.Connection, *, after: str = "", limit: int = -1) -> list[str]:
-    """Return table names in order, after `after`."""
+    """Return the sorted table names after `after`."""
     rows = connection.execute("SELECT name FROM catalog WHERE name > ? ORDER BY name LIMIT ?", (after, limit))
     return [name for (name,) in rows]
 
 
 def add(connection: sqlite3.Connection, name: str, definition: Definition) -> Table:
-    """Add a table and create its SQLite tables; its indexes get their ids here."""
+    """Add a table, create its SQLite tables, and set the ids of its indexes."""
     added = _create_indexes(connection, definition)
     text = json.dumps(definition)
     row = connection.execute(
@@ -277,7 +278,7 @@ def add(connection: sqlite3.Connection, name: str, definition: Definition) -> Ta
 def replace(connection: sqlite3.Connection, table: Table, definition: Definition) -> Table:
     """Store a changed definition, and rename the items' table to the next generation.
 
-    It creates indexes without an Id, and drops those that the definition lacks; also the expiry index.
+    Create indexes (also the expiry index) that have no Id yet, and drop those that the definition lacks.
     """
     existing = {index["Id"] for index in indexes_of(definition) if "Id" in index}
     for old in table.indexes:
@@ -323,7 +324,7 @@ def _start_counts(connection: sqlite3.Connection, table_id: int, index_ids: list
 
 
 def _replace_expiry(connection: sqlite3.Connection, table: Table, setting: dict[str, Any]) -> None:
-    """Drop the expiry index if the new setting lacks it, or create one that the setting needs."""
+    """Drop the expiry index if the new setting lacks it; create one if the setting needs it."""
     if table.expiry is not None and table.expiry.id != setting.get("Id"):
         layout.drop_expiry(connection, table.expiry.id)
     if setting and "Id" not in setting:
@@ -342,7 +343,7 @@ def _checksum(name: str, text: str) -> int:
 
 
 def indexes_of(definition: Definition) -> list[dict[str, Any]]:
-    """Return the entries of all indexes of a definition, global ones first."""
+    """Return the entries of all indexes of a definition, global indexes first."""
     return [
         *definition.get("GlobalSecondaryIndexes", ()),
         *definition.get("LocalSecondaryIndexes", ()),

@@ -1,4 +1,4 @@
-"""Definitions of tables: read from the file, or changed in one transaction; and ARNs.
+"""Read and change table definitions in the file, and build ARNs.
 
 Control operations do not use the engine's cache: another process may have changed a definition.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 REGION = "us-east-1"
 ACCOUNT = "000000000000"
 
-#: Changes a copy of a definition in place; an error changes nothing.
+#: Changes a copy of a definition in place; if it raises, nothing is stored.
 Change = Callable[[sqlite3.Connection, Table, Definition], None]
 
 
@@ -33,12 +33,12 @@ def table_arn(name: str) -> str:
 
 def table_not_found(name: str) -> TableNotFound:
     """Return the error of control operations on a table that does not exist."""
-    # DynamoDB: operations on items have a shorter text.
+    # DynamoDB: operations on items have a shorter message.
     return TableNotFound(f"Requested resource not found: Table: {name} not found")
 
 
 def load_current_table(engine: SqliteEngine, name: str) -> Table:
-    """Return the table as it is in the file."""
+    """Read a table's definition from the file."""
     with engine.database.read() as connection:
         found = engine.catalog.load(connection, name)
     if found is None:
@@ -47,7 +47,7 @@ def load_current_table(engine: SqliteEngine, name: str) -> Table:
 
 
 def read_table(connection: sqlite3.Connection, name: str) -> Table:
-    """Return the table as this transaction sees it."""
+    """Read a table's definition in the transaction of a connection."""
     # The engine's cache must not contain a definition that may be rolled back.
     found = Catalog().load(connection, name)
     if found is None:
@@ -56,7 +56,7 @@ def read_table(connection: sqlite3.Connection, name: str) -> Table:
 
 
 def change_definition(engine: SqliteEngine, name: str, action: Change) -> Table:
-    """Change a table's definition; an unchanged one is not written."""
+    """Change a table's definition in one transaction; write it only if it changed."""
 
     def run(connection: sqlite3.Connection) -> Table:
         table = read_table(connection, name)

@@ -1,6 +1,6 @@
-"""TableDescription: the stored definition of a table, its ARNs, and its counts.
+"""Build TableDescription from the stored definition of a table, its ARNs and its counts.
 
-The counts are exact, and reading them does not read items: see `counts`.
+The counts are exact and are stored, so describing a table reads no items: see `counts`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def describe(engine: SqliteEngine, table: Table) -> dict[str, Any]:
 
 
 def describe_deleted(engine: SqliteEngine, table: Table) -> dict[str, Any]:
-    """Return the TableDescription of a table that is being deleted, which has fewer members."""
+    """Return the TableDescription of a table that is being deleted; it has fewer members."""
     members = (
         "TableName",
         "ProvisionedThroughput",

@@ -1,18 +1,18 @@
 """The SQLite tables of a file, and the version of their layout.
 
-`catalog` has one row for each DynamoDB table. Its items are in `t<id>_<generation>` and each index in
-`x<id>`, with keys as bytes that sort as DynamoDB sorts. Every change of a table's definition renames the
-items' table to the next generation. Another process with the old definition then finds no such table, reads
-the catalog again and retries, so no write uses a stale definition.
+`catalog` has one row for each DynamoDB table. `t<id>_<generation>` has its items, and `x<id>` the entries of
+an index. Their keys are bytes in DynamoDB's sort order. Every change of a table's definition renames the
+items' table to the next generation. A process with the old definition then finds no such table, reads the
+catalog again and retries, so no write uses a stale definition.
 
-`changes` has every change of tables with a stream or continuous backups: old and new image, written in the
-item's own transaction. It can restore a table to any of its transactions. `streams` has the range of changes
-of each stream, also after its table is deleted.
+`changes` has the old and new image of every change, for tables with a stream or continuous backups. The
+transaction of the item writes it, so a table can be restored to any of its transactions. `streams` has the
+range of changes of each stream, also after its table is deleted.
 
-`counts` has the items and bytes of each table and index, so that DescribeTable does not read items; each
-writer adds its deltas about once a second (`pending_counts`). `sessions` names the writers that have not yet
-closed the file. `e<id>` lists the items of a table with time to live by expiry second. Layout 1 lacks these
-three; `upgrade` adds them.
+`counts` has the number of items and bytes of each table and index, so that DescribeTable reads no items; each
+writer adds its deltas about once a second (`pending_counts`). `sessions` has the writers that have not closed
+the file. `e<id>` lists the items of a table with time to live by expiry second. Layout 1 lacks these three;
+`upgrade` adds them.
 
 Items, index entries, definitions, changes and streams have checksums, because SQLite's pages have none.
 """
@@ -70,8 +70,8 @@ CREATE TABLE tokens (
     until_micros INTEGER NOT NULL
 ) WITHOUT ROWID;
 """
-#: `index_id` is 0 in the row of the table itself. CountDeltas from before generation `since` do not count:
-#: the table was recounted then. `folds` is how often a session has added its deltas.
+#: `index_id` is 0 for the table itself. `since` is the generation of the last recount; older deltas do not
+#: count. `folds` is the number of times that a session added its deltas.
 _LAYOUT_2 = """
 CREATE TABLE counts (
     table_id INTEGER NOT NULL,
@@ -89,13 +89,13 @@ CREATE TABLE sessions (
 
 
 def is_ours(connection: sqlite3.Connection, path: str) -> bool:
-    """Say whether the file has our layout; False if it is empty, NotOurFile if it has another."""
+    """Return whether the file has this layout; False for an empty file, NotOurFile for another program's."""
     (application,) = connection.execute("PRAGMA application_id").fetchone()
     version = layout_of(connection)
     if application == APPLICATION_ID:
         if version > VERSION:
             raise NotOurFile(
-                f"{path} was written by a newer solotable (layout {version}, this one knows {VERSION}); "
+                f"{path} was written by a newer solotable (layout {version}; this version knows {VERSION}); "
                 "upgrade solotable to open it."
             )
         return True
@@ -111,7 +111,7 @@ def layout_of(connection: sqlite3.Connection) -> int:
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Create the layout in an empty file; if several processes try at once, one of them does it."""
+    """Create the layout in an empty file; of several concurrent processes, only one creates it."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
@@ -127,25 +127,25 @@ def create(connection: sqlite3.Connection) -> None:
 
 
 def create_counts(connection: sqlite3.Connection) -> None:
-    """Create the tables that layout 2 added."""
+    """Create the tables that are new in layout 2."""
     _execute(connection, _LAYOUT_2)
 
 
 def _execute(connection: sqlite3.Connection, script: str) -> None:
-    # executescript() would commit first.
+    # executescript() would commit the open transaction.
     for statement in script.split(";\n"):
         if statement.strip():
             connection.execute(statement.strip())
 
 
 def items_table(table_id: int, generation: int) -> str:
-    """Return the name of the SQLite table of a DynamoDB table's items."""
+    """Return the name of the SQLite table with a DynamoDB table's items."""
     return f"t{table_id}_{generation}"
 
 
 def create_items(connection: sqlite3.Connection, name: str) -> None:
-    """Create the SQLite table of a DynamoDB table's items."""
-    # With a separate row id, index entries are small, and the B-tree of items is wide.
+    """Create the SQLite table for a DynamoDB table's items."""
+    # A separate row id keeps index entries small and the B-tree of items wide.
     connection.execute(
         f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, "
         "size INTEGER NOT NULL, crc INTEGER NOT NULL, item BLOB NOT NULL)"
@@ -153,7 +153,7 @@ def create_items(connection: sqlite3.Connection, name: str) -> None:
 
 
 def create_index(connection: sqlite3.Connection, index_id: int) -> None:
-    """Create the SQLite table of a DynamoDB index: its keys in order, each with its item's row."""
+    """Create the SQLite table of a DynamoDB index: sorted keys, each with the row of its item."""
     connection.execute(
         f"CREATE TABLE x{index_id} (key BLOB PRIMARY KEY, row INTEGER NOT NULL, crc INTEGER NOT NULL) "
         "WITHOUT ROWID"
@@ -166,8 +166,8 @@ def drop_index(connection: sqlite3.Connection, index_id: int) -> None:
 
 
 def create_expiry(connection: sqlite3.Connection, expiry_id: int) -> None:
-    """Create the SQLite table of an expiry index: seconds in order, each with the row of an item."""
-    # No checksum: the sweep checks each item before it removes it, so a damaged entry removes nothing.
+    """Create the SQLite table of an expiry index: sorted seconds, each with the row of an item."""
+    # No checksum is needed: the sweeper checks each item before it removes it.
     connection.execute(
         f"CREATE TABLE e{expiry_id} (second INTEGER NOT NULL, row INTEGER NOT NULL, "
         "PRIMARY KEY (second, row)) WITHOUT ROWID"
@@ -180,7 +180,7 @@ def drop_expiry(connection: sqlite3.Connection, expiry_id: int) -> None:
 
 
 def next_index(connection: sqlite3.Connection) -> int:
-    """Return a new index id; no id is used twice in a file."""
+    """Return a new index id; a file never reuses an id."""
     row = connection.execute(
         "UPDATE identity SET last_index = last_index + 1 RETURNING last_index"
     ).fetchall()

@@ -1,7 +1,7 @@
 """Upgrade a file of layout 1: count its items, and create expiry indexes for the backfill.
 
-The upgrade is one transaction: a killed process leaves the file unchanged, and the second of two processes
-finds the work done. It reads every item once.
+The upgrade is one transaction: a killed process leaves the file unchanged, and of two processes only one
+upgrades. It reads every item once.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from . import catalog, layout
 
 
 def upgrade(connection: sqlite3.Connection) -> None:
-    """Upgrade the file if its layout is an older one."""
+    """Upgrade the file if it has an older layout."""
     if layout.layout_of(connection) == layout.VERSION:
         return
     connection.execute("BEGIN IMMEDIATE")
@@ -38,6 +38,6 @@ def _upgrade(connection: sqlite3.Connection) -> None:
         if "TimeToLive" in table.definition:
             definition = copy.deepcopy(table.definition)
             definition["TimeToLive"]["Status"] = "CREATING"
-            # Opening the file starts the backfill of an index that is CREATING.
+            # The engine starts the backfill of an index with status CREATING when it opens the file.
             catalog.replace(connection, table, definition)
     connection.execute(f"PRAGMA user_version = {layout.VERSION}")

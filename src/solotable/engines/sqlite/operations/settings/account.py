@@ -21,5 +21,5 @@ def describe_limits(_engine: SqliteEngine, _members: dict[str, Any]) -> dict[str
 
 
 def describe_endpoints(_engine: SqliteEngine, _members: dict[str, Any]) -> dict[str, Any]:
-    """Return the address of the region's endpoint, as AWS does."""
+    """Return the address of the region's endpoint on AWS."""
     return {"Endpoints": [{"Address": f"dynamodb.{REGION}.amazonaws.com", "CachePeriodInMinutes": 1440}]}

@@ -1,4 +1,4 @@
-"""The check of a ResourceArn, which several operations share."""
+"""Check the ResourceArn member of requests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from solotable.errors import invalid_parameter
 
 
 def check_resource(arn: str) -> None:
-    """Reject a text that is not an ARN of DynamoDB, and the ARN of an index."""
+    """Reject a text that is not a DynamoDB ARN, and an ARN of an index."""
     if not arn.startswith("arn:"):
         raise invalid_parameter(f"ARNs must start with 'arn:': {arn}")
     parts = arn.split(":", 5)

@@ -1,6 +1,6 @@
-"""DescribeContinuousBackups and UpdateContinuousBackups: the setting.
+"""DescribeContinuousBackups and UpdateContinuousBackups: read and change the setting.
 
-The change records are in `changes`. These operations do not restore a table.
+The table `changes` has the change records. These operations do not restore a table.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LONGEST_RECOVERY_DAYS = 35
 
 
 def describe_continuous_backups(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """Return whether a table can be restored, and to which times."""
+    """Return whether continuous backups are enabled, and the times to which a table can be restored."""
     try:
         table = load_current_table(engine, members["TableName"])
     except TableNotFound:
@@ -57,7 +57,7 @@ def update_continuous_backups(engine: SqliteEngine, members: dict[str, Any]) -> 
 
 
 def _missing(name: str) -> ServiceError:
-    # DynamoDB: operations on backups have a separate error for this.
+    # DynamoDB: operations on backups have a separate error for a missing table.
     return ServiceError("TableNotFoundException", f"Table not found: {name}")
 
 

@@ -1,6 +1,6 @@
-"""DescribeContributorInsights, UpdateContributorInsights, ListContributorInsights: the setting.
+"""DescribeContributorInsights, UpdateContributorInsights and ListContributorInsights.
 
-It is stored in the table's definition, under "" or under the name of a global index. On AWS, CloudWatch
+The table's definition stores the setting, under "" or under the name of a global index. On AWS, CloudWatch
 evaluates the rules of a description; this engine does not count keys.
 """
 
@@ -40,7 +40,7 @@ def describe_contributor_insights(engine: SqliteEngine, members: dict[str, Any])
 
 
 def update_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """Enable or disable the insights of a table or index, in effect at once."""
+    """Enable or disable the insights of a table or index, with immediate effect."""
     enables = members["ContributorInsightsAction"] == "ENABLE"
     # DynamoDB: a missing mode is the default, not the current mode.
     mode = members.get("ContributorInsightsMode", _ALL_KEYS)
@@ -64,7 +64,7 @@ def update_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -
 
 
 def list_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """List tables and indexes with insights: each table before its indexes."""
+    """List tables and indexes with insights, each table before its indexes."""
     name, limit = members.get("TableName"), members.get("MaxResults", MOST_LISTED_INSIGHTS)
     if name is None:
         with engine.database.read() as connection:
@@ -73,7 +73,9 @@ def list_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -> 
         tables = [(name, load_current_table(engine, name).definition)]
     after = _parse_token(members["NextToken"]) if "NextToken" in members else ("", "")
     found = [
-        (owner, _named(*owner) | _shown(setting)) for owner, setting in _enabled_ones(tables) if owner > after
+        (owner, _named(*owner) | _shown(setting))
+        for owner, setting in _enabled_settings(tables)
+        if owner > after
     ]
     page = found[:limit]
     answer: dict[str, Any] = {"ContributorInsightsSummaries": [entry for _, entry in page]}
@@ -83,7 +85,7 @@ def list_contributor_insights(engine: SqliteEngine, members: dict[str, Any]) -> 
 
 
 def forget_index(definition: Definition, index: str) -> None:
-    """Drop the setting of an index that is deleted."""
+    """Remove the setting of a deleted index."""
     _settings(definition).pop(index, None)
 
 
@@ -102,7 +104,7 @@ def _index(table: Table, members: dict[str, Any]) -> str:
 def _enabled(before: Setting | None, mode: str, now_micros: int) -> Setting:
     if before is None or before["Status"] != "ENABLED":
         return {"Status": "ENABLED", "Mode": mode, "UpdatedMicros": now_micros, "RulesMicros": now_micros}
-    # DynamoDB: another mode keeps the rules that it has in common with the one before.
+    # DynamoDB: a change of mode keeps the rules that both modes have.
     return before if before["Mode"] == mode else before | {"Mode": mode, "UpdatedMicros": now_micros}
 
 
@@ -123,7 +125,7 @@ def _shown(setting: Setting | None) -> dict[str, Any]:
 
 
 def _rules(table: Table, index: str, setting: Setting) -> Iterator[str]:
-    """Yield the rules that AWS would create: of partition and sort keys, consumed and throttled."""
+    """Yield the names of the rules that AWS would create for partition and sort keys."""
     schema = table.index(index).schema if index else table.schema
     resource = f"{table.name}-{index}" if index else table.name
     for keys in ("PK", "SK") if schema.sort else ("PK",):
@@ -131,7 +133,7 @@ def _rules(table: Table, index: str, setting: Setting) -> Iterator[str]:
             yield f"DynamoDBContributorInsights-{keys}{kind}-{resource}-{setting['RulesMicros'] // 1000}"
 
 
-def _enabled_ones(tables: list[tuple[str, Definition]]) -> Iterator[tuple[tuple[str, str], Setting]]:
+def _enabled_settings(tables: list[tuple[str, Definition]]) -> Iterator[tuple[tuple[str, str], Setting]]:
     for name, definition in tables:
         for index, setting in sorted(_settings(definition).items()):
             if setting["Status"] == "ENABLED":

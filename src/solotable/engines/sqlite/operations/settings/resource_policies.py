@@ -1,7 +1,7 @@
 """PutResourcePolicy, GetResourcePolicy and DeleteResourcePolicy, on tables and streams.
 
-A policy is stored in the table's definition, under "" or under the label of a stream, and is deleted with the
-table. No operation evaluates it. AWS allows one change in 15 seconds; here a change is in effect at once.
+The table's definition stores a policy, under "" or under the label of a stream; it is deleted with the table.
+No operation evaluates it. AWS allows one change in 15 seconds; here a change takes effect immediately.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _RESOURCE = re.compile(
     r"arn:[^:]+:dynamodb:[^:]*:[^:]*:table/([a-zA-Z0-9_.-]{3,255})(?:/stream/([^/]+))?"
 ).fullmatch
-#: The revision that a caller expects of a resource that has no policy.
+#: The ExpectedRevisionId for a resource without a policy.
 _NO_POLICY: Final = "NO_POLICY"
 _NOT_FOUND: Final = "Resource-based policy not found for the provided ResourceArn: "
 
@@ -40,7 +40,7 @@ StoredPolicy = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Resource:
-    """A table, or one of its streams by its label."""
+    """A table, or a stream of it by label."""
 
     arn: str
     table: str
@@ -48,7 +48,7 @@ class Resource:
 
 
 def put_resource_policy(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """Attach a policy; the same one in another form keeps its revision."""
+    """Attach a policy; the same policy in another format keeps its revision."""
     resource = _resource(members)
     policy = parse_policy(members["Policy"])
 
@@ -58,7 +58,7 @@ def put_resource_policy(engine: SqliteEngine, members: dict[str, Any]) -> dict[s
         if stored.get("Policy") != policy:
             _store(definition, resource, new_policy(engine.now_micros(), policy, stored))
 
-    return {"RevisionId": _changed(engine, resource, action)["RevisionId"]}
+    return {"RevisionId": _change_policy(engine, resource, action)["RevisionId"]}
 
 
 def get_resource_policy(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ def get_resource_policy(engine: SqliteEngine, members: dict[str, Any]) -> dict[s
 
 
 def delete_resource_policy(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """Remove the policy, if there is one."""
+    """Remove the policy of a table or stream."""
     resource = _resource(members)
     removed: list[str] = []
 
@@ -91,7 +91,7 @@ def delete_resource_policy(engine: SqliteEngine, members: dict[str, Any]) -> dic
             # DynamoDB: the deletion has a revision too, which a second deletion returns.
             _store(definition, resource, new_policy(engine.now_micros(), None, stored))
 
-    _changed(engine, resource, action)
+    _change_policy(engine, resource, action)
     return {"RevisionId": removed[0]} if removed else {}
 
 
@@ -128,7 +128,7 @@ def _store(definition: Definition, resource: Resource, stored: StoredPolicy) -> 
     definition.setdefault("ResourcePolicies", {})[resource.label] = stored
 
 
-def _changed(engine: SqliteEngine, resource: Resource, action: Change) -> StoredPolicy:
+def _change_policy(engine: SqliteEngine, resource: Resource, action: Change) -> StoredPolicy:
     table = change_definition(engine, resource.table, action)
     found: StoredPolicy = table.definition.get("ResourcePolicies", {}).get(resource.label, {})
     return found

@@ -1,4 +1,4 @@
-"""TagResource, UntagResource and ListTagsOfResource, on tables only."""
+"""TagResource, UntagResource and ListTagsOfResource for tables."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def tag_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any
 
 
 def untag_resource(engine: SqliteEngine, members: dict[str, Any]) -> dict[str, Any]:
-    """Remove tags from a table; ignore those that it does not have."""
+    """Remove tags from a table; ignore missing tags."""
     name = _table(members)
     if members.get("TagKeys") is None:
         raise invalid(_NULL.format("tagKeys"))

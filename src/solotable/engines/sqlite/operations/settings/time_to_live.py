@@ -1,7 +1,7 @@
 """UpdateTimeToLive and DescribeTimeToLive: the setting and its expiry index.
 
-`ttl_sweeper` removes expired items. AWS rejects a second change within the hour; here a change is in effect
-at once and can be reversed at once.
+`ttl_sweeper` removes expired items. AWS rejects a second change within an hour; here every change takes
+effect immediately.
 """
 
 from __future__ import annotations
