@@ -165,7 +165,7 @@ class Plan:
         return key
 
     def key_from(self, arguments: Mapping[str, Any]) -> Item:
-        """Return the primary key of a caller's arguments, or raise DataError for unknown and missing ones."""
+        """Return the primary key of a caller's arguments; unknown and missing ones raise DataError."""
         if arguments.keys() == self.primary.fields:
             return self.key_of(arguments)
         self.primary.check_arguments(arguments)

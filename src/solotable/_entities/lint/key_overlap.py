@@ -132,8 +132,7 @@ def _solve_together(pairs: Sequence[SegmentPair]) -> Overlap | None:
             forced, at = False, min(left, key=lambda number: _is_bucket(left[number]))
         text = settled[at].text()
         if text is None:
-            # A contradiction that follows from literals alone is a proof; one that follows from a guess is
-            # not.
+            # A contradiction is a proof only if it follows from literals, without a guess.
             return None if forced else Overlap(None)
         pair, done[at] = left.pop(at), text
         for segment, values in ((pair.mine, known[0]), (pair.theirs, known[1])):

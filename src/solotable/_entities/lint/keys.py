@@ -29,7 +29,7 @@ def entity_keys(table: Table) -> dict[str | None, list[EntityKey]]:
 
 
 def _implied(plan: Plan, index: Index) -> AccessPath | None:
-    """Return the entity's key in an index for which it declares none, but whose key attributes it has."""
+    """Return the key of an entity that has an index's key attributes but declares no key for it."""
     partition, sort = _layout(plan, index.partition, "partition"), _layout(plan, index.sort, "sort")
     if partition is None or (index.sort and sort is None):
         return None

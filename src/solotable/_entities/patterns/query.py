@@ -67,7 +67,7 @@ class Query(Generic[RowT_co]):
         return self._with_range("between", part)
 
     def starts_with(self, **part: str) -> Query[RowT_co]:
-        """Keep rows whose part starts with this text; only here an argument may be incomplete."""
+        """Keep rows whose part starts with this text, which may be an incomplete value."""
         return self._with_range("starts_with", part)
 
     def descending(self) -> Query[RowT_co]:

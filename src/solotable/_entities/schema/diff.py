@@ -21,7 +21,7 @@ _GLOBAL, _LOCAL = "GlobalSecondaryIndexes", "LocalSecondaryIndexes"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One difference between the live table and the declared one."""
+    """A difference between the declared table and the live one."""
 
     subject: str
     declared: str | None

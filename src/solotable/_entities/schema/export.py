@@ -1,7 +1,7 @@
 """Export tables to CloudFormation, Terraform and DynamoDB requests, as JSON.
 
-The export contains keys, indexes, time to live and on-demand billing. Add backups, encryption and tags in
-the template that includes it.
+The export contains keys, indexes, time to live and on-demand billing. Add backups, encryption and tags, and
+for Terraform the stream, in the template that includes it.
 """
 
 from __future__ import annotations

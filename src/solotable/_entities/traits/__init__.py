@@ -1,1 +1,1 @@
-"""Traits as they are declared on an entity: counters, history, outbox, soft delete."""
+"""Traits that an entity declares: counters, history, names, outbox, soft delete, unique fields."""

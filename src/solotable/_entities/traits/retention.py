@@ -71,7 +71,7 @@ class Retention(Trait):
         return bound
 
     def end_of(self, values: Mapping[str, Any]) -> datetime | None:
-        """Return the computed time to live; None when the entity has one, or none is due."""
+        """Return the computed time to live; None when the entity already has one or never expires."""
         if self.period is None or self.ttl is None or values.get(self.ttl) is not None:
             return None
         since = values.get(self.since)

@@ -26,7 +26,7 @@ DELETED_AT, PURGE_AT = "_deleted_at", "_purge_at"
 KEYS_ASIDE = "_deleted_keys"
 #: Set when a purge starts to remove the children; undelete is impossible after that.
 PURGING = "_purging"
-#: The legal hold on an item, with its reason; a purge skips the item.
+#: The hold on an item, with its reason; a purge skips the item.
 HELD = "_held"
 #: Attributes that a decoded entity omits; it keeps a hold as an unknown attribute.
 HIDING = frozenset({DELETED_AT, PURGE_AT, KEYS_ASIDE, PURGING})
