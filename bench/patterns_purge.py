@@ -12,7 +12,7 @@ from solotable._expressions.ast import Update
 from solotable._expressions.update import apply_update
 from solotable._flows.jobs.purge_queue import QueueEntry, queue_put
 from solotable._flows.traits.outbox import stamp
-from solotable._flows.traits.soft_delete import hiding
+from solotable._flows.traits.soft_delete import hide_actions
 from solotable._protocol.requests import BatchPut, BatchWriteItem, PutItem
 from solotable.jobs.purge import purge
 
@@ -61,7 +61,9 @@ def _fill(db: Database, items: int) -> None:
             deleted_at=stamp(scope.now()),
             purge_at=int(scope.clock()) + number % _DAY,
         )
-        hidden = apply_update(Update(hiding(entry, {each: item[each] for each in keys}), creates=True), item)
+        hidden = apply_update(
+            Update(hide_actions(entry, {each: item[each] for each in keys}), creates=True), item
+        )
         listed = queue_put(scope, plan, entry).action
         assert isinstance(listed, PutItem)
         pending += [BatchPut(item=hidden), BatchPut(item=listed.item)]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from solotable._entities.declare import table as declared
-from solotable._flows.cursors import Sealer
+from solotable._flows.cursors import CursorSigner
 from solotable._flows.retry import Retries
 from solotable._flows.scope import Scope
 from solotable._protocol.engine import AsyncEngine, Engine
@@ -232,7 +232,7 @@ def scope_over(
         tables=tuple(tables),
         clock=clock,
         retries=Retries(random=random.random),
-        sealer=Sealer(secrets=given, clock=clock),
+        cursor_signer=CursorSigner(secrets=given, clock=clock),
         tokens=lambda: secrets.token_hex(16),
     )
 

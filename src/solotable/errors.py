@@ -381,7 +381,7 @@ class TransactionCancelled(ServiceError):
 
 
 class TransactionFailed(TransactionCancelled):
-    """A transaction over entities that did nothing; `failures` are its refused actions, in order."""
+    """A transaction over entities that did nothing; `failures` are its error actions, in order."""
 
     def __init__(self, message: str, *, reasons: list[dict[str, Any]], failures: list[Any]) -> None:
         super().__init__(reasons)
@@ -405,9 +405,9 @@ def invalid(message: str, *, newer: str | None = None, family: Family = "request
 
     `newer` is the text of AWS's newer validator where that differs; see `protocol.wording`.
     """
-    refused = ServiceError("ValidationException", message)
-    refused.newer, refused.family = newer, family
-    return refused
+    error = ServiceError("ValidationException", message)
+    error.newer, error.family = newer, family
+    return error
 
 
 def invalid_parameter(message: str, *, newer: str | None = None, family: Family = "request") -> ServiceError:

@@ -38,15 +38,15 @@ def test_the_store_tour_prints_results_and_errors(
     for expected in (
         "Survey(tenant_id='acme', survey_id='s1', title='12 Main Street', status='draft', section_count=4,",
         "Loft is number 9 now: Damp",
-        "expected version 1, found 2",
+        "expected version 1, found version 2",
         "first Roof, Walls, Cellar, cursor of",
         "then Loft, the end: True",
-        "as zeta: This cursor is not one of this query's",
+        "as zeta: Invalid cursor",
         "with notes: Loft, of 4 items read",
         "12 Main Street: Cellar, Loft, Roof, Walls",
         "Transaction of 2 failed at #2 Check Survey survey_id='s1': status = 'draft' was required",
         "sections: 4",
-        "is taken by Survey survey_id='s1'",
+        "is already used by Survey survey_id='s1'",
         "zeta has 0 sections, acme 4",
         "The file was temporary. Open aws://SurveyorData?region=eu-west-1",
     ):

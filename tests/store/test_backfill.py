@@ -200,11 +200,11 @@ def test_a_run_that_died_goes_on_where_it_stood(opening: Opening, monkeypatch: p
 
 def test_a_budget_that_is_used_up_is_an_error_that_can_be_gone_on_from(opening: Opening) -> None:
     admin = fill(opening, 12)
-    with pytest.raises(DataError, match="used up its budget"):
+    with pytest.raises(DataError, match="reached its budget"):
         backfill(admin, NewOrder, budget=5)
     assert report(admin, NewOrder, budget=100).old in range(1, 13)
     assert backfill(admin, NewOrder, budget=100).tally.upgraded == 12
-    with pytest.raises(DataError, match="used up its budget"):
+    with pytest.raises(DataError, match="reached its budget"):
         report(admin, NewOrder, budget=3)
 
 

@@ -291,7 +291,7 @@ def test_a_stream_that_was_off_meanwhile_is_read_to_its_end_and_then_refused(
     note(db, "lost")
     turn(StreamEnabled=True, StreamViewType="NEW_AND_OLD_IMAGES")
     note(db, "c")
-    with pytest.raises(FeedTrimmed, match="turned off"):
+    with pytest.raises(FeedTrimmed, match="disabled"):
         texts(db.changes(consumer="mail"))
     rest = iter(db.changes(consumer="mail"))
     assert next(rest).current.text == "b"  # type: ignore[attr-defined]

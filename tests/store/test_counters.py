@@ -72,7 +72,9 @@ def test_c2_6_joining_and_leaving_are_counted_once(db: Store) -> None:
 
 
 def test_c1_6_a_child_of_a_missing_parent_makes_no_ghost(db: Store, opening: Opening) -> None:
-    with pytest.raises(NotFound, match=r"Group not found: .*group_id='nope'\. It counts its Member"):
+    with pytest.raises(
+        NotFound, match=r"Group not found: .*group_id='nope'\. Its field members counts Member"
+    ):
         db.put(Member(group_id="nope", member_id="a"))
     assert len(opening.raw(counting)) == 1
 
@@ -87,7 +89,7 @@ def test_c4_20_counting_neither_needs_nor_breaks_the_parents_version(db: Store) 
 
 
 def test_counters_are_changed_by_children_alone(db: Store) -> None:
-    with pytest.raises(DataError, match="kept by the store"):
+    with pytest.raises(DataError, match="maintained by the store"):
         db.update(Group, group_id="g", version=ANY, set={"members": 5})
     assert db.create(Group(group_id="h", members=7)).members == 0
 
@@ -246,7 +248,7 @@ def test_no_transaction_removes_a_parent_and_keeps_its_child(db: Store, opening:
             else:
                 tx.create(child)
 
-    refused = "is counted by what #1 delete Group group_id='g' removes"
+    refused = "changes a counter of the item that #1 delete Group group_id='g' removes"
     with pytest.raises(DataError, match=refused):
         removing(Member(group_id="g", member_id="new"))
     with pytest.raises(DataError, match=refused):

@@ -347,7 +347,7 @@ def test_local_version_bumped_by_a_failed_save_update_bypasses_the_lock(db: Stor
         with pytest.raises(VersionConflict):
             db.delete(mine)
         assert mine.model_dump() == before
-    with pytest.raises(DeclarationError, match="versioned"):
+    with pytest.raises(DeclarationError, match="needs version="):
         db.update(Loan, loan_id="l", set={"note": "mine"})
     assert db.require(Loan, loan_id="l").note == "theirs"
 
@@ -503,7 +503,7 @@ def test_empty_set_null_instead_of_absent(db: Store, opening: Opening) -> None:
 def test_update_under_a_missing_parent_map(db: Store) -> None:
     """Update under a missing parent map."""
     db.put(Reader(reader_id="r"))
-    with pytest.raises(DataError, match=r"Reader\.address is absent"):
+    with pytest.raises(DataError, match=r"Reader\.address has no stored value"):
         db.update(Reader, reader_id="r", set={"address.city": "Rome"})
     assert db.require(Reader, reader_id="r").address is None
 

@@ -137,7 +137,7 @@ def test_c0_1_versions_sort_by_number(db: Store, opening: Opening) -> None:
     assert first.cursor is not None
     with pytest.raises(CursorRejected):
         db.history(Content, node_id="other").list(cursor=first.cursor)
-    with pytest.raises(DataError, match="at least one row"):
+    with pytest.raises(DataError, match="limit= must be at least 1"):
         history.list(limit=0)
 
 
@@ -294,11 +294,11 @@ def test_c0_6_a_restore_goes_forward_and_keeps_what_it_replaces(db: Store, openi
         (1, "title 1"),
     ]
     assert [each.version for each in db.all(Content.by_kind.query(kind="page"))] == [4]
-    with pytest.raises(DataError, match="Version 4 of Content node_id='n' is the current one"):
+    with pytest.raises(DataError, match="version 4 of Content node_id='n': it is the current version"):
         history.restore(4)
     with pytest.raises(NotFound, match=r"Version 9 .* not found"):
         history.restore(9)
-    with pytest.raises(VersionConflict, match="expected version 3, found 4"):
+    with pytest.raises(VersionConflict, match="expected version 3, found version 4"):
         history.restore(2, over=3)
     assert history.restore(2, over=4).version == 5
     with pytest.raises(NotFound, match="Content not found"):
@@ -451,7 +451,7 @@ def test_a_left_over_snapshot_is_never_overwritten(db: Store, opening: Opening) 
     content = write(db, 1)
     (snapshot,) = kept(opening, cms)
     opening.plant(cms, {**snapshot, "SK": {"S": "CONTENT#n#v000002"}})
-    with pytest.raises(DataError, match=r"Version 2 .* is in its history already.*purge\(\)"):
+    with pytest.raises(DataError, match=r"Version 2 .* is already in its history.*purge\(\)"):
         db.update(content, set={"title": "x"})
     assert db.require(Content, node_id="n") == content
 
@@ -481,7 +481,7 @@ def test_an_entity_without_a_history_says_so(db: Store) -> None:
         tenant_id: str = FROM_SCOPE
         bare_id: str
 
-    with pytest.raises(DeclarationError, match="Bare keeps no history; declare it"):
+    with pytest.raises(DeclarationError, match="Bare has no history; declare one"):
         db.history(Bare, bare_id="x")
     with (
         pytest.raises(DataError, match="history kept along with it, which a batch cannot do"),

@@ -102,7 +102,7 @@ def test_a_default_that_another_writer_creates_first_is_read_again(opening: Open
 def test_the_result_is_the_same_entity(opening: Opening) -> None:
     db = opening(stock)
     db.put(Shelf(name="a"))
-    with pytest.raises(DataError, match="another key"):
+    with pytest.raises(DataError, match="must keep the key"):
         db.modify(Shelf, lambda shelf: Shelf(name="b"), name="a")
     wrong: Any = lambda shelf: 7  # noqa: E731 - the wrong type, on purpose
     with pytest.raises(DataError, match="returns a Shelf or None, got int"):
@@ -159,7 +159,7 @@ def test_it_gives_up_after_a_bounded_number_of_conflicts(opening: Opening) -> No
             beside.put(Shelf(name="a", left=100 + writes))
 
     opening.spy.before = overtake
-    with pytest.raises(TooManyConflicts, match="met another writer 20 times") as caught:
+    with pytest.raises(TooManyConflicts, match="conflict with another writer in 20 attempts") as caught:
         db.modify(Shelf, _take, name="a")
     assert caught.value.attempts == writes == CONFLICT_ATTEMPTS
 

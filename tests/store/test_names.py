@@ -185,9 +185,9 @@ def test_a_name_of_another_is_refused(db: Store, opening: Opening) -> None:
     assert names.aliases("/y") == []
     assert db.require(Route, path="/y").version == other.version + 1
     assert names.rename("/a", to="/x", version=1).path == "/x"
-    with pytest.raises(NotFound, match="'/y' is not a former name"):
+    with pytest.raises(NotFound, match="'/y': it is not a former name"):
         names.release("/y")
-    with pytest.raises(NotFound, match="'/zzz' is not a former name"):
+    with pytest.raises(NotFound, match="'/zzz': it is not a former name"):
         names.release(path="/zzz")
 
 
@@ -278,7 +278,7 @@ def test_too_many_former_names_are_an_error(db: Store, opening: Opening) -> None
     for number in range(1, 6):
         route = names.rename(route, to=f"/{number}")
     with pytest.raises(
-        DataError, match=r"has 5 former names, and that is the most; release\(\).*oldest is '/0'"
+        DataError, match=r"has 5 former names, which is the maximum; release\(\).*oldest, '/0'"
     ):
         names.rename(route, to="/6")
     assert names.rename(route, to="/3").path == "/3", "its own name back is no more than before"
@@ -292,25 +292,29 @@ def test_a_rename_is_refused_where_it_makes_no_sense(db: Store, opening: Opening
     db.create(Route(path="/a", node_id="n"))
     opening.spy.sent.clear()
     refusals: list[tuple[Callable[[], Any], type[SolotableError], str]] = [
-        (lambda: names.rename("/a", to="/a", version=1), DataError, "has that name already"),
+        (lambda: names.rename("/a", to="/a", version=1), DataError, "already has this name"),
         (lambda: names.rename("/a", to="b", version=1), DataError, r"Route.path = 'b': .*match"),
         (
             lambda: names.rename("/a", to="/b"),
             DeclarationError,
-            "Route is versioned: rename it with version=",
+            "Route needs version=",
         ),
         (lambda: names.rename("/zz", to="/b", version=1), NotFound, "Route not found: .*path='/zz'"),
         (lambda: names.rename("/a", path="/b", to="/c", version=1), DataError, "Give the name once"),
         (lambda: names.rename("/a", nope=1, to="/c", version=1), DataError, "no part 'nope'"),
-        (lambda: names.rename("/a", to="/c", version=7), VersionConflict, "expected version 7, found 1"),
-        (lambda: db.names(Content), DeclarationError, "Content has no names that change"),
+        (
+            lambda: names.rename("/a", to="/c", version=7),
+            VersionConflict,
+            "expected version 7, found version 1",
+        ),
+        (lambda: db.names(Content), DeclarationError, "Content has no Names"),
     ]
     for write, kind, text in refusals:
         with pytest.raises(kind, match=text):
             write()
     assert items(opening) == {"/a": "= n"}
     fixed = db.create(Fixed(name="x"))
-    with pytest.raises(DeclarationError, match="Fixed keeps a history, which lies under its key"):
+    with pytest.raises(DeclarationError, match="Fixed cannot be renamed, because its history"):
         db.names(Fixed).rename(fixed, to="y")
 
 
@@ -330,7 +334,9 @@ def test_a_rename_beside_a_change_of_the_content_is_one_transaction(db: Store, o
             tx.update(content, set={"slug": "/c"})
             tx.include(names.renaming("/b", to="/c", version=2))
 
-    with pytest.raises(TransactionFailed, match="Update Content node_id='n': expected version 1, found 2"):
+    with pytest.raises(
+        TransactionFailed, match="Update Content node_id='n': expected version 1, found version 2"
+    ):
         stale()
     assert items(opening) == {"/a": "-> /b", "/b": "= n"}
 
@@ -338,7 +344,7 @@ def test_a_rename_beside_a_change_of_the_content_is_one_transaction(db: Store, o
 def test_a_unique_value_moves_with_the_name(db: Store) -> None:
     names = db.names(Route)
     route = names.rename(db.create(Route(path="/a", node_id="n", badge="gold")), to="/b")
-    with pytest.raises(SolotableError, match="badge = 'gold' is taken by Route path='/b'"):
+    with pytest.raises(SolotableError, match="badge = 'gold' is already used by Route path='/b'"):
         db.create(Route(path="/c", node_id="m", badge="gold"))
     db.delete(db.update(route, set={"node_id": "x"}))
     db.create(Route(path="/c", node_id="m", badge="gold"))
@@ -494,5 +500,5 @@ def test_redirects_are_listed_page_by_page_with_a_projection(opening: Opening) -
     first = db.names(Route).redirects(Route.key.query(), limit=1)
     with pytest.raises(CursorRejected):
         other.names(Route).redirects(Route.key.query(), limit=1, cursor=first.cursor)
-    with pytest.raises(DataError, match="at least one row"):
+    with pytest.raises(DataError, match="limit= must be at least 1"):
         db.names(Route).redirects(Route.key.query(), limit=0)

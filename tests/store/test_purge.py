@@ -292,7 +292,7 @@ def test_a_hold_is_carried_through_writes(db: Store, opening: Opening) -> None:
     assert "_held" in opening.only(Page), "a hold between reading and writing is not lost"
     with pytest.raises(NotFound):
         db.hold(Page, site_id="s", page_id=2, reason="case")
-    with pytest.raises(DataError, match="needs a reason"):
+    with pytest.raises(DataError, match="takes a non-empty reason"):
         db.hold(Page, site_id="s", page_id=1, reason="")
     with pytest.raises(DeclarationError):
         db.hold(Login, at=1, account_id="a", reason="case")

@@ -173,7 +173,7 @@ def test_a_bad_range_is_refused(db: Store, opening: Opening) -> None:
         query.consistent()
     with pytest.raises(DataError, match=r"page\(\) takes a Query .*, got the class Book"):
         db.page(Book)  # type: ignore[arg-type]  # that is the mistake
-    with pytest.raises(DataError, match="limit=0"):
+    with pytest.raises(DataError, match="limit= must be at least 1, got 0"):
         db.page(query, limit=0)
     assert opening.spy.sent == []
 
@@ -307,7 +307,7 @@ def test_keys_only_rows_are_fetched_whole(db: Store, opening: Opening) -> None:
     assert [row.notes for row in rows] == ["whole"] * 3
     assert [type(each) for each in opening.spy.sent] == [requests.Query, BatchGetItem]
     assert db.count(Book.by_year.query()) == 3
-    with pytest.raises(DeclarationError, match=r"index 'GSI3' does not hold 'stars'"):
+    with pytest.raises(DeclarationError, match=r"index 'GSI3' does not project 'stars'"):
         db.page(Book.by_year.query(), where=lambda b: b.stars > 1)
 
 

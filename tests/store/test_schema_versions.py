@@ -394,7 +394,7 @@ class LowerUser(Entity, table=lower_emails, tag="User", schema_version=2):
 
 def test_an_upgrade_may_not_change_what_a_lock_follows_from(opening: Opening) -> None:
     opening(emails).create(User(user_id="u", email="Ada"))
-    with pytest.raises(DataError, match=r"changes email, which LowerUser\.email follows from"):
+    with pytest.raises(DataError, match=r"changes email, which LowerUser\.email depends on"):
         opening(lower_emails).update(LowerUser, user_id="u", set={"name": "x"})
 
 

@@ -244,9 +244,9 @@ def test_a_new_one_is_refused_and_told_until_when_the_old_one_is_kept(
     db.delete(card)
     with pytest.raises(AlreadyExists, match="it was deleted at"):
         getattr(db, verb)(Card(card_id="c"))
-    with pytest.raises(VersionConflict, match="it is gone"):
+    with pytest.raises(VersionConflict, match="the item does not exist"):
         db.put(card)
-    with pytest.raises(VersionConflict, match="it is gone"):
+    with pytest.raises(VersionConflict, match="the item does not exist"):
         db.delete(card)
 
 
@@ -261,7 +261,7 @@ def test_undelete_gives_the_identical_item_back(db: Store, base: Database, openi
     assert db.undelete(Member, member_id="a").email == "ada@x"
     assert raw(opening) == before
     assert list(base.admin().deleted(Member)) == []
-    with pytest.raises(NotFound, match="it is there"):
+    with pytest.raises(NotFound, match="it is not deleted"):
         db.undelete(Member, member_id="a")
 
 
@@ -279,7 +279,7 @@ def test_a_version_is_neither_raised_nor_needed_to_have_it_back(db: Store, openi
         db.delete(Card, card_id="c", version=7)
     db.delete(Card, card_id="c", version=ANY)
     opening.clock.seconds += 7 * DAY
-    with pytest.raises(NotFound, match="the time to undelete it is over"):
+    with pytest.raises(NotFound, match="its grace period is over"):
         db.undelete(Card, card_id="c")
     with pytest.raises(NotFound):
         db.undelete(Card, card_id="never")
@@ -331,7 +331,7 @@ def test_a_delete_between_reading_and_writing_is_not_undone(db: Store, opening: 
     opening.spy.once(TransactWriteItems, lambda: beside.delete(Member, member_id="a"))
     assert db.delete(Member, member_id="a") is None, "somebody else's delete was first"
     opening.spy.once(TransactWriteItems, lambda: beside.undelete(Member, member_id="a"))
-    with pytest.raises(NotFound, match="it is there"):
+    with pytest.raises(NotFound, match="it is not deleted"):
         db.undelete(Member, member_id="a")
     assert db.require(Team, team_id="t").members == 1
 
@@ -399,7 +399,7 @@ def test_a_table_that_could_not_list_its_tickets_is_refused() -> None:
 
 
 def test_only_what_is_declared_can_be_had_back(db: Store) -> None:
-    with pytest.raises(DeclarationError, match="Team is gone when it is deleted"):
+    with pytest.raises(DeclarationError, match="Team is deleted at once"):
         db.undelete(Team, team_id="t")
 
 

@@ -184,7 +184,7 @@ def test_an_item_that_lies_about_its_tenant_is_not_handed_out(db: Store, opening
 
 
 def test_a_tenant_has_a_name(base: Database) -> None:
-    with pytest.raises(TenantViolation, match="not empty"):
+    with pytest.raises(TenantViolation, match="non-empty"):
         base.tenant("")
     assert base.tenant("a").tenant_id == "a"
     assert base.tenant_id is None

@@ -184,7 +184,7 @@ def test_a_restored_version_does_not_end_at_once(db: Store, opening: Opening) ->
     assert (restored.text, restored.expires) == ("old", opening.clock.at(6000))
     assert db.get(Offer, offer_id="1") == restored
     db.delete(restored)
-    with pytest.raises(DataError, match="would be gone at once"):
+    with pytest.raises(DataError, match="would expire at once"):
         db.history(Offer, offer_id="1").restore(1)
     assert db.history(Offer, offer_id="1").restore(2).text == "new"
 
@@ -196,7 +196,7 @@ def test_a_deleted_entity_keeps_its_former_names_until_it_is_purged(
     names = db.names(Sign)
     sign = names.rename("/a", to="/b", version=ANY)
     db.delete(sign)
-    with pytest.raises(DataError, match="former name of '/b', which was deleted"):
+    with pytest.raises(DataError, match="former name of '/b', which is deleted"):
         names.release("/a")
     assert db.undelete(Sign, path="/b") == sign
     assert names.resolve("/a", follow=True) == Redirect(name="/a", to="/b", entity=sign)
@@ -225,7 +225,7 @@ def test_a_child_does_not_come_in_the_transaction_that_deletes_its_parent(
     db.create(Booth(fair_id="f", booth_id="0", guild_id="g"))
     was = opening.raw(shop)
     with (  # noqa: PT012 - the end of the block raises
-        pytest.raises(DataError, match="is counted by what #1 delete Guild"),
+        pytest.raises(DataError, match="changes a counter of the item that #1 delete Guild"),
         db.transaction() as tx,
     ):
         tx.delete(Guild, guild_id="g")
@@ -256,9 +256,9 @@ def test_a_token_tells_what_patterns_have_prepared_apart(db: Store) -> None:
         restore(1)
         rename("/b")
     assert db.require(Offer, offer_id="1").version == 4
-    with pytest.raises(DataError, match="stands for another transaction"):
+    with pytest.raises(DataError, match="was used for another transaction"):
         restore(2)
-    with pytest.raises(DataError, match="stands for another transaction"):
+    with pytest.raises(DataError, match="was used for another transaction"):
         rename("/c")
 
 
@@ -266,7 +266,7 @@ def test_more_than_a_transaction_takes_with_what_is_written_along(db: Store, ope
     db.create(Stall(stall_id="s"))
     was = opening.raw(shop)
     with (  # noqa: PT012 - the end of the block raises
-        pytest.raises(DataError, match="this one has 101: 25 of yours, and 76 that are written along"),
+        pytest.raises(DataError, match="got 101: 25 of the caller and 76 derived writes"),
         db.transaction() as tx,
     ):
         # Each with its lock, its event and a look at its history; the counter is one for all.

@@ -61,7 +61,7 @@ def test_a_taken_value_is_refused_and_its_holder_named(db: Store, opening: Openi
     with pytest.raises(NotUnique) as refused:
         db.create(Person(person_id="eve", email="ada@EXAMPLE.com"))
     assert str(refused.value) == (
-        "Person.email = 'ada@EXAMPLE.com' is taken by Person person_id='ada'; choose another value."
+        "Person.email = 'ada@EXAMPLE.com' is already used by Person person_id='ada'; choose another value."
     )
     assert refused.value.holder == {"tenant_id": "acme", "person_id": "ada"}
     assert db.get(Person, person_id="eve") is None
@@ -86,7 +86,7 @@ WAYS: dict[str, Callable[[Store], object]] = {
 def test_every_way_to_write_keeps_it(db: Store, way: str) -> None:
     db.create(Person(person_id="ada", email="a"))
     db.create(Person(person_id="eve", email="e"))
-    with pytest.raises((NotUnique, TransactionFailed), match="taken by Person person_id='ada'"):
+    with pytest.raises((NotUnique, TransactionFailed), match="used by Person person_id='ada'"):
         WAYS[way](db)
     eve = db.require(Person, person_id="eve")
     assert (eve.email, db.get(Person, person_id="another")) == ("e", None)
@@ -166,7 +166,7 @@ def test_two_in_one_transaction_cannot_take_one_value(db: Store) -> None:
     tx = db.transaction()
     tx.create(Person(person_id="1", email="a"))
     tx.create(Person(person_id="2", email="A"))
-    with pytest.raises(DataError, match="takes an item once"), tx:
+    with pytest.raises(DataError, match="can write an item once"), tx:
         pass
 
 

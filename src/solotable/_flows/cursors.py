@@ -1,7 +1,7 @@
-"""Sealed cursors: the end of a page, bound to its query, tenant, table and direction.
+"""Signed cursors: the end of a page, bound to its query, tenant, table and direction.
 
-A client can read a cursor (it is the key of the last row). It cannot change it, use it for another query
-or tenant, or use it after it has expired.
+A client can read a cursor, which holds the key of the last row. The signature prevents a client from
+changing it, from using it for another query or tenant, and from using it after it has expired.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from solotable.errors import CursorRejected, DeclarationError
 _VERSION = 1
 _DIGEST_BYTES = 32
 _SHORTEST_SECRET = 16
-#: The longest key of an index and its table fits: ten attributes, 15 KB, six times that in escaped JSON.
+#: Large enough for the longest index key: ten attributes of 15 KB in total, six times as long when escaped.
 LONGEST_CURSOR = 131_072
 _REJECTED = (
-    "This cursor is not one of this query's: it was changed, has expired, or belongs elsewhere; "
-    "start again without it."
+    "Invalid cursor: it was changed, has expired, or belongs to another query or tenant; "
+    "start again without a cursor."
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sealer:
-    """Seals with the first secret and opens with any, so that secrets can be rotated."""
+class CursorSigner:
+    """Signs with the first secret and verifies with all, so that secrets can be rotated."""
 
     secrets: Sequence[bytes]
     clock: Callable[[], float]
@@ -38,34 +38,39 @@ class Sealer:
 
     def __post_init__(self) -> None:
         if not self.secrets or any(len(secret) < _SHORTEST_SECRET for secret in self.secrets):
-            raise DeclarationError(f"A cursor secret has at least {_SHORTEST_SECRET} bytes.")
+            shortest = min(map(len, self.secrets), default=None)
+            found = "got none" if shortest is None else f"got one of {shortest} bytes"
+            raise DeclarationError(
+                f"cursor_secrets takes secrets of at least {_SHORTEST_SECRET} bytes, {found}; "
+                f"make one with secrets.token_bytes(32)."
+            )
 
-    def seal(self, key: Item, bound_to: bytes) -> str:
-        """Return the cursor of a key, good for what it is bound to."""
+    def sign(self, key: Item, bound_to: bytes) -> str:
+        """Return the cursor of a key; `verify` accepts it only with the same `bound_to`."""
         body = dumps([_VERSION, int(self.clock() + self.lifetime_seconds), key])
         return urlsafe_b64encode(self._mac(self.secrets[0], body, bound_to) + body).rstrip(b"=").decode()
 
-    def open(self, cursor: str, bound_to: bytes) -> Item:
-        """Return the key of a cursor, or reject it without saying why."""
-        raw = _decoded(cursor)
+    def verify(self, cursor: str, bound_to: bytes) -> Item:
+        """Return the key of a cursor; raise CursorRejected, with one text for every cause."""
+        raw = _decode(cursor)
         mac, body = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
-        # Every secret is tried, so that the time does not show which one fits.
-        fits = [hmac.compare_digest(mac, self._mac(secret, body, bound_to)) for secret in self.secrets]
-        if not any(fits):
+        # Try every secret, so that the duration does not show which one matches.
+        matches = [hmac.compare_digest(mac, self._mac(secret, body, bound_to)) for secret in self.secrets]
+        if not any(matches):
             raise CursorRejected(_REJECTED)
         content: list[Any] = loads(body)
-        version, until, key = content
-        if version != _VERSION or self.clock() > until:
+        version, expires_at, key = content
+        if version != _VERSION or self.clock() > expires_at:
             raise CursorRejected(_REJECTED)
-        found: Item = key
-        return found
+        last_key: Item = key
+        return last_key
 
     @staticmethod
     def _mac(secret: bytes, body: bytes, bound_to: bytes) -> bytes:
         return hmac.digest(secret, sha256(bound_to).digest() + body, "sha256")
 
 
-def _decoded(cursor: str) -> bytes:
+def _decode(cursor: str) -> bytes:
     if len(cursor) > LONGEST_CURSOR:
         raise CursorRejected(_REJECTED)
     try:
@@ -73,7 +78,7 @@ def _decoded(cursor: str) -> bytes:
         raw = urlsafe_b64decode(text + b"=" * (-len(text) % 4))
     except ValueError:
         raise CursorRejected(_REJECTED) from None
-    # Base64 has several spellings of the same bytes; only the one that `seal` writes is accepted.
+    # Base64 has several spellings of the same bytes; accept only the one that `sign` writes.
     if urlsafe_b64encode(raw).rstrip(b"=") != text:
         raise CursorRejected(_REJECTED)
     return raw

@@ -1,4 +1,4 @@
-"""Internal items of a store, such as locks: their keys. Their tags begin with `_`; reads hide them."""
+"""Keys of the store's internal items, such as locks, whose tags begin with `_`. Reads hide them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def internal_key(table: Table, partition: str, sort: str) -> Item:
 
 
 def internal_partition(kind: str, *parts: str | None) -> str:
-    """Return a partition key that begins with a kind; None is left out.
+    """Return a partition key that begins with a kind; parts that are None are left out.
 
     >>> internal_partition("OUTBOX", "acme corp")
     'OUTBOX#acme%20corp'
@@ -35,23 +35,25 @@ def partition_terms(table: Table, partition: str) -> tuple[KeyTerm, ...]:
     _check(table)
     if table.sort is None:
         raise DeclarationError(
-            f"Table {table.name!r} has no sort key, so its internal items cannot be listed."
+            f"Cannot list the internal items of table {table.name!r}: it has no sort key; declare one."
         )
     return (KeyTerm(table.partition.name, "=", ({"S": partition},)),)
 
 
 def only_table(scope: Scope, table: Table | None, what: str) -> Table:
-    """Return the given table, or the only one that is open."""
+    """Return the given table, or the only open table."""
     if table is not None:
         return table
     if len(scope.tables) == 1:
         return scope.tables[0]
     names = ", ".join(each.name for each in scope.tables) or "none"
-    raise DeclarationError(f"Several tables are open ({names}); say which one {what}: table=...")
+    raise DeclarationError(
+        f"table= is required because {len(scope.tables)} tables are open ({names}); name the one that {what}."
+    )
 
 
 def _check(table: Table) -> None:
     if table.partition.kind != "S" or (table.sort is not None and table.sort.kind != "S"):
         raise DeclarationError(
-            f"Table {table.name!r} has a key of another type than S, so it cannot hold internal items."
+            f"Table {table.name!r} cannot hold internal items: its key attributes must have type S."
         )

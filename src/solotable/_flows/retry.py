@@ -1,6 +1,6 @@
-"""Send requests with retries. Waiting is a request too.
+"""Send requests with retries. A wait is a request too.
 
-A write that may have been applied is sent again only if a second application has no effect.
+After an unknown outcome, a write is sent again only if applying it twice has no further effect.
 """
 
 from __future__ import annotations
@@ -49,25 +49,25 @@ class ConcurrentReads(Request[list[Any]]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retries:
-    """How often a request is attempted, and the randomness of the waits between."""
+    """The number of attempts of a request, and the source of randomness for the waits between them."""
 
     random: Callable[[], float]
     attempts: int = _ATTEMPTS
 
     def wait(self, attempt: int) -> Sleep:
-        """Return the wait before the attempt with this number: full jitter under a doubling ceiling."""
+        """Return the wait before an attempt: exponential backoff with full jitter."""
         ceiling: float = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
         return Sleep(self.random() * ceiling)
 
 
 def send(request: Request[ReplyT], retries: Retries) -> Flow[ReplyT]:
-    """Send a request, and again while its error passes and repeating it is safe."""
+    """Send a request; retry while its error is transient and a repetition is safe."""
     attempt = 0
     while True:
         try:
             reply: ReplyT = yield request
         except TableNotFound as error:
-            raise _named(request, error) from error
+            raise _name_table(request, error) from error
         except (ServiceError, TransportError) as error:
             attempt += 1
             if attempt >= retries.attempts or not _may_repeat(request, error):
@@ -77,8 +77,8 @@ def send(request: Request[ReplyT], retries: Retries) -> Flow[ReplyT]:
         yield retries.wait(attempt)
 
 
-def _named(request: Request[Any], error: TableNotFound) -> TableNotFound:
-    """Return an error that names the table and how to create it; DynamoDB's text does neither."""
+def _name_table(request: Request[Any], error: TableNotFound) -> TableNotFound:
+    """Return an error that names the table and how to create it, which DynamoDB's text does not."""
     table = getattr(request, "table", None)
     if table is None:
         return error
@@ -91,26 +91,26 @@ def _named(request: Request[Any], error: TableNotFound) -> TableNotFound:
 
 
 def send_all(reads: Sequence[Request[ReplyT]], retries: Retries) -> Flow[list[ReplyT]]:
-    """Send several reads at once, and those again whose error passes; replies in their order."""
+    """Send several reads at once and retry those with a transient error; replies keep the order."""
     if len(reads) == 1:
         return [(yield from send(reads[0], retries))]
     replies: dict[int, ReplyT] = {}
-    waiting = list(range(len(reads)))
+    pending = list(range(len(reads)))
     attempt = 0
-    while waiting:
+    while pending:
         if attempt:
             yield retries.wait(attempt)
-        outcomes: list[Any] = yield ConcurrentReads(tuple(reads[number] for number in waiting))
+        outcomes: list[Any] = yield ConcurrentReads(tuple(reads[number] for number in pending))
         attempt += 1
-        again = []
-        for number, outcome in zip(waiting, outcomes, strict=True):
+        failed = []
+        for number, outcome in zip(pending, outcomes, strict=True):
             if not isinstance(outcome, (ServiceError, TransportError)):
                 replies[number] = outcome
             elif attempt >= retries.attempts or not _may_repeat(reads[number], outcome):
                 raise outcome
             else:
-                again.append(number)
-        waiting = again
+                failed.append(number)
+        pending = failed
     return [replies[number] for number in range(len(reads))]
 
 

@@ -1,7 +1,7 @@
 """The scope of a flow: its tables, its tenant and its clock.
 
-A scope is frozen. It fills in the tenant, rejects what reaches outside, and admits stored items that are
-of a known type, of this tenant, and neither expired nor deleted.
+A scope is frozen. It fills in the tenant, rejects keys of other tenants, and decodes only stored items
+that have a known type, belong to this tenant, and are neither expired nor deleted.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from solotable._protocol.replies import SomeItem
 from solotable._values import Item
 from solotable.errors import DataError, DeclarationError, TenantViolation, UnknownEntity
 
-from .cursors import Sealer
+from .cursors import CursorSigner
 from .retry import Retries
 
 #: The first character of the type tags of internal items, such as locks.
@@ -34,33 +34,33 @@ INTERNAL = "_"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Where flows run; `tenant` None with `admin` False sees global entities only."""
+    """The tables, tenant and clock of a flow; with neither tenant nor admin it sees global entities only."""
 
-    #: The name of each opened table in the engine, by its declared name.
+    #: The name of each open table in the engine, by its declared name.
     names: Mapping[str, str]
     clock: Callable[[], float]
     retries: Retries
-    sealer: Sealer
-    #: Makes the token of a transaction without a caller's token.
+    cursor_signer: CursorSigner
+    #: Generates the token of a transaction if the caller gives none.
     tokens: Callable[[], str]
     tenant: str | None = None
     admin: bool = False
-    #: The opened tables as they were declared.
+    #: The open tables as declared.
     tables: tuple[Table, ...] = ()
-    #: The actor and the request id that events of changes record.
+    #: The actor and the request id that audit events record.
     actor: Actor | None = None
     request_id: str | None = None
 
     def of_tenant(self, tenant: str) -> Scope:
         """Return the scope of one tenant."""
         if not tenant:
-            raise TenantViolation(f"A tenant is text that is not empty; {tenant!r} was given.")
-        # Every web request makes one, and `replace` takes twice as long.
+            raise TenantViolation(f"tenant() takes a non-empty string, got {tenant!r}.")
+        # Every web request creates a scope, and `replace` takes twice as long.
         return Scope(
             names=self.names,
             clock=self.clock,
             retries=self.retries,
-            sealer=self.sealer,
+            cursor_signer=self.cursor_signer,
             tokens=self.tokens,
             tenant=tenant,
             tables=self.tables,
@@ -73,7 +73,7 @@ class Scope:
         return replace(self, tenant=None, admin=True)
 
     def acting(self, actor: Actor, request_id: str | None) -> Scope:
-        """Return the scope of what an actor does."""
+        """Return the scope in which an actor writes."""
         return replace(self, actor=actor, request_id=request_id)
 
     def table(self, table: Table) -> str:
@@ -81,7 +81,7 @@ class Scope:
         name = self.names.get(table.name)
         if name is None:
             raise DeclarationError(
-                f"This store has not opened table {table.name!r}; open it with connect(url, ...tables)."
+                f"Table {table.name!r} is not open in this store; pass it to connect(url, ...tables)."
             )
         return name
 
@@ -91,17 +91,17 @@ class Scope:
         if field is None:
             if self.tenant is not None:
                 raise TenantViolation(
-                    f"{plan.name} is global and lies outside of tenant {self.tenant!r}; "
-                    f"use the store that the tenant's was made from."
+                    f"{plan.name} is global and cannot be used in the scope of tenant {self.tenant!r}; "
+                    f"use the store that you called tenant() on."
                 )
             return given
-        theirs = given.get(field)
-        unset = theirs is None or is_from_scope(theirs)
+        tenant = given.get(field)
+        unset = tenant is None or is_from_scope(tenant)
         if self.tenant is not None:
-            if not unset and theirs != self.tenant:
+            if not unset and tenant != self.tenant:
                 raise TenantViolation(
-                    f"{plan.name} of tenant {theirs!r} is out of reach of tenant {self.tenant!r}; "
-                    f"nothing was done."
+                    f"{plan.name} of tenant {tenant!r} cannot be used in the scope of tenant "
+                    f"{self.tenant!r}; use db.tenant({tenant!r}). Nothing was done."
                 )
             return {**given, field: self.tenant} if unset else given
         if not self.admin:
@@ -113,7 +113,7 @@ class Scope:
         return given
 
     def admit(self, plan: Plan, item: Item) -> Any:
-        """Return a stored item as the entity, or None if it is hidden or of another entity."""
+        """Decode a stored item; return None if it is hidden or belongs to another entity."""
         tag = item.get(plan.table.tag)
         if tag != plan.tag_value:
             self.known(plan.table, item)
@@ -125,7 +125,7 @@ class Scope:
         return entity
 
     def admit_page(self, plan: Plan) -> Callable[[Item], Any]:
-        """Return `admit` for the items of one page; what holds for the entity is decided once."""
+        """Return `admit` for the items of one page, with the checks of the entity done once."""
         may_hide = plan.deletion is not None or plan.ttl is not None
         if may_hide or (self.tenant is not None and plan.tenant is not None):
             return partial(self.admit, plan)
@@ -137,7 +137,7 @@ class Scope:
         return admit
 
     def known(self, table: Table, item: Item) -> Plan | None:
-        """Return the plan of an item's entity, None for internal items; raise UnknownEntity for others."""
+        """Return the plan of an item's entity, None for an internal item; raise UnknownEntity otherwise."""
         tag = item.get(table.tag, {}).get("S")
         plan = table.plans.get(tag) if tag is not None else None
         if plan is None and (tag is None or not tag.startswith(INTERNAL)):
@@ -150,29 +150,29 @@ class Scope:
         return plan
 
     def check_tenant(self, plan: Plan, entity: Any) -> None:
-        """Raise TenantViolation for an entity of another tenant, whatever its key is."""
+        """Raise TenantViolation for an entity that names another tenant, even under a key of this one."""
         if self.tenant is not None and plan.tenant is not None:
-            theirs = getattr(entity, plan.tenant)
-            if theirs != self.tenant:
+            tenant = getattr(entity, plan.tenant)
+            if tenant != self.tenant:
                 raise TenantViolation(
                     f"A stored {plan.name} under tenant {self.tenant!r} names another tenant."
                 )
 
     def is_hidden(self, plan: Plan, item: Item) -> bool:
-        """Return whether reads hide an item: it was deleted, or its time to live has passed."""
+        """Return whether reads hide an item because it was deleted or its time to live has passed."""
         if plan.deletion is not None and DELETED_AT in item:
             return True
         return plan.ttl is not None and self.has_passed(plan, item)
 
     def has_passed(self, plan: Plan, item: Item) -> bool:
-        """Whether an item's time to live has passed, though DynamoDB may not have removed it yet."""
+        """Return whether an item's time to live has passed; DynamoDB may not have removed it yet."""
         if plan.ttl is None:
             return False
         value = item.get(plan.attributes[plan.ttl].wire)
         return value is not None and "N" in value and float(value["N"]) <= self.clock()
 
     def alive(self, plan: Plan) -> Condition | None:
-        """Return the condition that an item's time has not passed."""
+        """Return the condition that an item's time to live has not passed; None without a ttl field."""
         if plan.ttl is None:
             return None
         path = (plan.attributes[plan.ttl].wire,)
@@ -181,7 +181,7 @@ class Scope:
         return Or((Not(TypeIs(Attr(path), "N")), Compare(">", Attr(path), now)))
 
     def undeleted(self, plan: Plan) -> Condition | None:
-        """Return the condition that an item was not soft-deleted; None without soft deletes."""
+        """Return the condition that an item is not soft-deleted; None without soft deletes."""
         return None if plan.deletion is None else Not(Exists((DELETED_AT,)))
 
     def absent(self, plan: Plan) -> Condition:
@@ -195,17 +195,17 @@ class Scope:
 
     def present(self, plan: Plan) -> Condition:
         """Return the condition that the item exists and is not hidden."""
-        # By its tag: an item of another entity under the same key must not be changed.
-        there: Condition = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
-        shown = [
+        # Compare the tag: an item of another entity under the same key must not change.
+        is_entity: Condition = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
+        is_visible = [
             each
             for each in (self.tenant_condition(plan), self.alive(plan), self.undeleted(plan))
             if each is not None
         ]
-        return And((there, *shown)) if shown else there
+        return And((is_entity, *is_visible)) if is_visible else is_entity
 
     def tenant_condition(self, plan: Plan) -> Condition | None:
-        """Return the condition that an item names the scope's tenant, whatever its key is."""
+        """Return the condition that an item names the scope's tenant; None if the scope has no tenant."""
         if self.tenant is None or plan.tenant is None:
             return None
         return Compare("=", Attr((plan.attributes[plan.tenant].wire,)), Const({"S": self.tenant}))
@@ -213,14 +213,14 @@ class Scope:
     def not_another_entity(self, plan: Plan) -> Condition:
         """Return the condition that no item of another entity has the same key."""
         tag = (plan.table.tag,)
-        ours: Condition = Compare("=", Attr(tag), Const(plan.tag_value))
-        own = self.tenant_condition(plan)
-        return Or((Not(Exists(tag)), ours if own is None else And((ours, own))))
+        is_entity: Condition = Compare("=", Attr(tag), Const(plan.tag_value))
+        is_tenant = self.tenant_condition(plan)
+        return Or((Not(Exists(tag)), is_entity if is_tenant is None else And((is_entity, is_tenant))))
 
     def token(self, given: str | None, *kind: str) -> str:
-        """Return the token of a transaction: a new one, or the caller's, bound to tenant and tables.
+        """Return the token of a transaction: a new one, or the caller's, hashed with tenant and tables.
 
-        DynamoDB's tokens count for the whole account, so equal tokens of two tenants would collide.
+        A DynamoDB token is valid for the whole account, so equal tokens of two tenants would collide.
         """
         if given is None:
             return self.tokens()
@@ -228,7 +228,7 @@ class Scope:
         return blake2b(words.encode(), digest_size=16).hexdigest()
 
     def now(self) -> datetime:
-        """Return the time as entities are stamped with it."""
+        """Return the current time as stored in timestamps."""
         return datetime.fromtimestamp(self.clock(), UTC)
 
 

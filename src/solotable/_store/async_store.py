@@ -234,7 +234,7 @@ class AsyncVerbs:
     async def collection(self, /, *members: type[Any] | BoundKey[Any], most: int = 10_000, **key: Any) -> Any:
         """Return an entity and those that lie with it, by one Query: `(survey, sections)`."""
         found = await self._run(query.collection(self._scope, members_of(members), key, most=most))
-        return query.rooted(members[0], found)
+        return query.split_root(members[0], found)
 
     def transaction(self, *, token: str | None = None) -> AsyncTransaction:
         """Collect writes for one transaction, sent when the block ends without an error.
@@ -321,7 +321,7 @@ class AsyncVerbs:
             soft_delete.release_hold(self._scope, check_class("release_hold", entity).plan(), key)
         )
 
-    def explain(self, pattern: Query[Any]) -> query.Prepared:
+    def explain(self, pattern: Query[Any]) -> query.PreparedQuery:
         """Return a query as it would be sent; nothing is."""
         return query.prepare(self._scope, check_query("explain", pattern))
 

@@ -36,13 +36,13 @@ _UNINTERRUPTED = 32
 def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
     """Run a flow to its end, blocking."""
     reply: Any = None
-    refused: Exception | None = None
+    pending_error: Exception | None = None
     while True:
         try:
-            request = flow.send(reply) if refused is None else flow.throw(refused)
+            request = flow.send(reply) if pending_error is None else flow.throw(pending_error)
         except StopIteration as done:
             return cast(ResultT, done.value)
-        refused = None
+        pending_error = None
         try:
             if type(request) is Sleep:
                 (engine.capabilities.sleep or time.sleep)(request.seconds)
@@ -52,19 +52,19 @@ def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
             else:
                 reply = engine.handle(request)
         except (ServiceError, TransportError) as error:
-            refused = error
+            pending_error = error
 
 
 async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
     """Run a flow to its end, awaiting each answer."""
     reply: Any = None
-    refused: Exception | None = None
+    pending_error: Exception | None = None
     while True:
         try:
-            request = flow.send(reply) if refused is None else flow.throw(refused)
+            request = flow.send(reply) if pending_error is None else flow.throw(pending_error)
         except StopIteration as done:
             return cast(ResultT, done.value)
-        refused = None
+        pending_error = None
         try:
             if type(request) is Sleep:
                 await engine.sleep(request.seconds)
@@ -74,7 +74,7 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
             else:
                 reply = await engine.handle(request)
         except (ServiceError, TransportError) as error:
-            refused = error
+            pending_error = error
 
 
 # What is asked together is answered one by one: an error belongs to its request, not to the others.

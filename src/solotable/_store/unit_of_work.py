@@ -121,7 +121,7 @@ class TransactionWork:
 
     def _put(self, entity: E, where: Where[E], *, create: bool) -> E:
         check_instance("create" if create else "put", entity)
-        intent, condition = put.intend(self._scope, entity), condition_of(entity, where)
+        intent, condition = put.prepare_put(self._scope, entity), condition_of(entity, where)
         plan = entity.plan()
         stamps = {plan.attributes[name].wire for name in (plan.created, plan.updated) if name is not None}
         content = {name: value for name, value in intent.item.items() if name not in stamps}
@@ -171,7 +171,7 @@ class BatchWork:
     def put(self, entity: E) -> E:
         """Make or replace an entity; return it as it will be stored."""
         self._check(check_instance("put", entity))
-        prepared = put.put_over(self._scope, entity)
+        prepared = put.plan_unconditional_put(self._scope, entity)
         self._open().append(prepared)
         return cast(E, prepared.after)
 
@@ -179,7 +179,7 @@ class BatchWork:
         """Remove an entity."""
         plan, given, mine, _ = target_of("delete", entity, key, None)
         self._check(entity)
-        self._open().append(put.delete_over(self._scope, plan, given, mine=mine))
+        self._open().append(put.plan_unconditional_delete(self._scope, plan, given, mine=mine))
 
     def _check(self, entity: type[Entity] | Entity) -> None:
         plan = entity.plan()

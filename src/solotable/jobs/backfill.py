@@ -181,7 +181,7 @@ class _Job:
             self.room.wait_for(lambda: self.budget > 0 or not self.taken or self.stop.is_set())
             if self.budget < 1:
                 raise DataError(
-                    f"The backfill of {self.plan.name} has used up its budget of items; "
+                    f"The backfill of {self.plan.name} has reached its budget of items; "
                     f"run it again to continue, or raise the budget."
                 )
             taken = min(wanted, self.budget)

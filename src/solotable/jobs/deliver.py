@@ -38,7 +38,7 @@ _log = logging.getLogger("solotable.deliver")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """How many events were handled, and how many of them some sink refused for good."""
+    """How many events were handled, and how many of them some sink error for good."""
 
     events: int = 0
     dead: int = 0
@@ -109,7 +109,7 @@ def waiting(db: Database | AdminStore, *, consumer: str = "outbox", table: Table
 def dead(
     db: Database | AdminStore, *, consumer: str = "outbox", table: Table | None = None
 ) -> list[DeadLetter]:
-    """Return the events that some sink has refused for good, oldest first."""
+    """Return the events that some sink has error for good, oldest first."""
     admin = db.admin() if isinstance(db, Database) else db
     return [
         letter
@@ -125,7 +125,7 @@ def redeliver(
     consumer: str = "outbox",
     table: Table | None = None,
 ) -> Delivered:
-    """Hand dead letters once more to the sinks that refused them, and forget those that are taken."""
+    """Hand dead letters once more to the sinks that error them, and forget those that are taken."""
     admin = db.admin() if isinstance(db, Database) else db
     by_name = {sink.name: sink for sink in map(sink_of, sinks)}
     done = Delivered()
@@ -136,8 +136,8 @@ def redeliver(
                 continue
             try:
                 sink.send(admin, each, item, letter.event)
-            except Exception as refused:  # noqa: BLE001 - a sink is foreign code, and may raise anything
-                _log.error("%s refuses event %s again: %s", sink.name, letter.event.id, refused)
+            except Exception as failure:  # noqa: BLE001 - a sink may raise anything
+                _log.error("%s rejected event %s again: %s", sink.name, letter.event.id, failure)
                 done = replace(done, dead=done.dead + 1)
                 continue
             names = (each.partition.name, *([each.sort.name] if each.sort else []))
@@ -182,7 +182,7 @@ class _Run:
     def handle(self, table: Table, item: Item) -> None:
         """Hand one event to every sink, and bury it for those that never take it."""
         event = load_event(table, item)
-        refusals = [refused for sink in self._sinks if (refused := self._send(sink, table, item, event))]
+        refusals = [error for sink in self._sinks if (error := self._send(sink, table, item, event))]
         self.delivered = Delivered(
             events=self.delivered.events + 1, dead=self.delivered.dead + bool(refusals), last=event
         )
@@ -194,16 +194,16 @@ class _Run:
         for attempt in range(self._attempts):
             try:
                 sink.send(self._db, table, item, event)
-            except Exception as refused:  # noqa: BLE001 - a sink is foreign code, and may raise anything
-                error = f"{type(refused).__name__}: {refused}"
-                _log.warning("%s refuses event %s (%d): %s", sink.name, event.id, attempt + 1, error)
+            except Exception as failure:  # noqa: BLE001 - a sink may raise anything
+                error = f"{type(failure).__name__}: {failure}"
+                _log.warning("%s rejected event %s (attempt %d): %s", sink.name, event.id, attempt + 1, error)
             else:
                 return None
             if attempt + 1 < self._attempts:
                 wait = min(_LONGEST_WAIT_SECONDS, _FIRST_WAIT_SECONDS * 2**attempt)
                 run(_pause(wait), self._db.engine)
         _log.error(
-            "%s has refused event %s of %s %s for good, it is kept as a dead letter: %s",
+            "%s rejected event %s of %s %s in every attempt; it is stored as a dead letter: %s",
             sink.name,
             event.id,
             event.target.entity,

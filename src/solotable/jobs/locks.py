@@ -14,7 +14,7 @@ from solotable._entities.declare.plan import Plan
 from solotable._entities.traits.unique import UniqueRule
 from solotable._expressions.ast import And, Condition, Exists
 from solotable._flows.traits import unique
-from solotable._flows.transactions.write import unchanged
+from solotable._flows.transactions.write import fields_unchanged
 from solotable._protocol.requests import ConditionCheck, TransactWriteItems
 from solotable._store.store import AdminStore
 from solotable.errors import DeclarationError, SolotableError, TransactionCancelled
@@ -32,7 +32,7 @@ def take_locks(db: AdminStore, entity: type[Entity], *, budget: int) -> Iterator
     """Take the locks of every stored entity; yield each entity that was looked at.
 
     Reads the table by a scan of at most `budget` items. Entities whose value another one holds are
-    yielded with the refusal that names the holder, and are left as they are: an operator has to decide.
+    yielded with the error that names the holder, and are left as they are: an operator has to decide.
     """
     plan = entity.plan()
     if not any(isinstance(trait, UniqueRule) for trait in plan.traits):
@@ -43,7 +43,7 @@ def take_locks(db: AdminStore, entity: type[Entity], *, budget: int) -> Iterator
 
 def _locked(db: AdminStore, entity: Entity) -> Locked:
     plan = entity.plan()
-    for lock in unique.taking(db.scope, plan, entity):
+    for lock in unique.lock_puts(db.scope, plan, entity):
         # In one transaction with a look at the holder: it must still have the value that is locked.
         there = ConditionCheck(
             table=db.scope.table(plan.table),
@@ -63,4 +63,4 @@ def _locked(db: AdminStore, entity: Entity) -> Locked:
 def _unchanged(plan: Plan, entity: Entity) -> Condition:
     names = {name for trait in plan.traits if isinstance(trait, UniqueRule) for name in trait.depends}
     facts = {name: plan.attributes[name].encode(getattr(entity, name)) for name in sorted(names)}
-    return And((Exists((plan.table.partition.name,)), *unchanged(plan, facts)))
+    return And((Exists((plan.table.partition.name,)), *fields_unchanged(plan, facts)))

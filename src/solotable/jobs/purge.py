@@ -164,8 +164,8 @@ def sweep(
         reply = db.engine.handle(request)
         removals = [flows.expired(job, plan, item) for item in decode_items(reply.items or ())]
         for chunk in flows.chunks(removals):
-            refused = [] if dry_run else run(flows.remove(job, chunk), db.engine)
-            report.removed[plan.name] += len(chunk) - len(refused)
+            rejected = [] if dry_run else run(flows.remove(job, chunk), db.engine)
+            report.removed[plan.name] += len(chunk) - len(rejected)
         report.looked_at, start = report.looked_at + reply.scanned, reply.last_key
         if progress is not None:
             progress(report)
@@ -222,9 +222,9 @@ class _PurgeJob:
     def _together(self, plan: Plan, some: list[QueueEntry]) -> None:
         by_key = {repr(entry.key): entry for entry in some}
         for chunk in flows.chunks([flows.due(self._run, plan, entry) for entry in some]):
-            refused = run(flows.remove(self._run, chunk), self._db.engine)
-            self._report.removed[plan.name] += len(chunk) - len(refused)
-            for each in refused:
+            rejected = run(flows.remove(self._run, chunk), self._db.engine)
+            self._report.removed[plan.name] += len(chunk) - len(rejected)
+            for each in rejected:
                 entry = by_key[repr(each.removal.key)]
                 if each.item is not None and flows.is_due(entry, each.item):
                     self._report.held.append(deleted_of(plan, entry, each.item))

@@ -412,7 +412,7 @@ def test_a_summary_adds_up_what_was_asked_for(counting: Counting) -> None:
         ({"entity": "ann", "window": "week"}, "hour, day, month; got 'week'"),
         ({"entity": "ann", "since": datetime(2035, 1, 1)}, "has no time zone"),
         ({"entity": "ann", "since": DAY, "until": DAY - HOUR}, "ends after it begins"),
-        ({"entity": "ann", "limit": 0}, "at least one row"),
+        ({"entity": "ann", "limit": 0}, "limit= must be at least 1"),
     ],
 )
 def test_what_makes_no_sense_is_refused(counting: Counting, asked: dict[str, Any], told: str) -> None:

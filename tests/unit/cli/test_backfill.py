@@ -71,7 +71,7 @@ def test_items_are_counted_backfilled_and_counted_again(shop: Run) -> None:
 
 def test_it_resumes_at_its_checkpoint_or_restarts(shop: Run) -> None:
     stopped = shop("backfill", "Profile", "--budget", "5")
-    assert (stopped.code, "used up its budget" in stopped.err) == (1, True)
+    assert (stopped.code, "reached its budget" in stopped.err) == (1, True)
     assert "segments=1" in shop("backfill", "Profile", "--segments", "3").err
     assert shop("backfill", "Profile", "--json").json["resumed"] is True
     assert shop("backfill", "Profile", "--json", "--restart").json["resumed"] is False

@@ -63,5 +63,5 @@ def test_recount_reports_and_repairs_wrong_counters(folder: Path) -> None:
 def test_locks_reports_duplicate_values(folder: Path) -> None:
     done = command("locks", "Member", "-m", "models.py:shop", "-d", "sqlite:///shop.db", cwd=folder)
     assert done.returncode == 1, done.stderr
-    assert "Member.email = 'x' is taken by Member group='g', member='a'" in done.stdout
+    assert "Member.email = 'x' is already used by Member group='g', member='a'" in done.stdout
     assert "2 Member checked, 1 without a lock." in done.stdout

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from solotable._flows.cursors import LONGEST_CURSOR, Sealer
+from solotable._flows.cursors import LONGEST_CURSOR, CursorSigner
 from solotable._values import Item
 from solotable.errors import CursorRejected, DeclarationError
 
@@ -18,13 +18,13 @@ LONGEST_KEY: Item = {
 }
 
 
-def sealer(*secrets: bytes) -> Sealer:
-    return Sealer(secrets=secrets, clock=lambda: 0.0)
+def cursor_signer(*secrets: bytes) -> CursorSigner:
+    return CursorSigner(secrets=secrets, clock=lambda: 0.0)
 
 
 def test_a_cursor_holds_the_longest_key_of_an_index_and_its_table() -> None:
-    cursor = sealer(SECRET).seal(LONGEST_KEY, b"query")
-    assert sealer(SECRET).open(cursor, b"query") == LONGEST_KEY
+    cursor = cursor_signer(SECRET).sign(LONGEST_KEY, b"query")
+    assert cursor_signer(SECRET).verify(cursor, b"query") == LONGEST_KEY
     assert len(cursor) <= LONGEST_CURSOR
 
 
@@ -39,12 +39,12 @@ class Unread(str):
 
 def test_a_longer_text_is_rejected_without_a_look_at_it() -> None:
     with pytest.raises(CursorRejected):
-        sealer(SECRET).open(Unread("A" * (LONGEST_CURSOR + 1)), b"query")
+        cursor_signer(SECRET).verify(Unread("A" * (LONGEST_CURSOR + 1)), b"query")
     with pytest.raises(AssertionError, match="decoded"):
-        sealer(SECRET).open(Unread("A" * LONGEST_CURSOR), b"query")
+        cursor_signer(SECRET).verify(Unread("A" * LONGEST_CURSOR), b"query")
 
 
 @pytest.mark.parametrize("secrets", [(), (b"",), (b"too short",), (SECRET, b"too short")])
 def test_secrets_are_needed_and_have_a_least_length(secrets: tuple[bytes, ...]) -> None:
     with pytest.raises(DeclarationError, match="at least 16 bytes"):
-        sealer(*secrets)
+        cursor_signer(*secrets)

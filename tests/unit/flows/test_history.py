@@ -8,13 +8,13 @@ from typing import Annotated, Any
 import pytest
 
 from solotable import ANY, FROM_SCOPE, Entity, History, Index, Key, Names, Redirect, Table, Version
-from solotable._flows.cursors import Sealer
+from solotable._flows.cursors import CursorSigner
 from solotable._flows.retry import Flow, Retries
 from solotable._flows.scope import Scope
 from solotable._flows.traits import history, rename
 from solotable._flows.traits.restore import plan_restore
 from solotable._flows.transactions.write import Write
-from solotable._flows.verbs.put import intend, plan_delete, plan_put
+from solotable._flows.verbs.put import plan_delete, plan_put, prepare_put
 from solotable._flows.verbs.update import Changes, plan_update
 from solotable._protocol.replies import GotItem
 from solotable._protocol.requests import ConditionCheck, DeleteItem, GetItem, PutItem
@@ -26,7 +26,7 @@ SCOPE = Scope(
     names={"Cms": "cms"},
     clock=lambda: 0.0,
     retries=Retries(random=lambda: 0.0),
-    sealer=Sealer(secrets=[b"a secret of enough bytes"], clock=lambda: 0.0),
+    cursor_signer=CursorSigner(secrets=[b"a secret of enough bytes"], clock=lambda: 0.0),
     tokens=lambda: "token",
     tenant="acme",
 )
@@ -110,7 +110,7 @@ def test_an_update_puts_the_former_version_aside() -> None:
 
 
 def test_a_create_checks_that_no_history_is_in_the_way() -> None:
-    asked, write = drive(plan_put(SCOPE, intend(SCOPE, Page(page_id="p"))), [])
+    asked, write = drive(plan_put(SCOPE, prepare_put(SCOPE, Page(page_id="p"))), [])
     assert asked == []
     assert derived_actions(write) == [("ConditionCheck", "PAGE#p#vDELETED", True)]
 
@@ -126,13 +126,13 @@ def test_a_delete_keeps_the_last_version_and_says_that_it_was() -> None:
 
 
 def test_a_version_that_does_not_fit_the_template_is_refused() -> None:
-    flow = plan_put(SCOPE, intend(SCOPE, Page(page_id="p", version=1000)))
+    flow = plan_put(SCOPE, prepare_put(SCOPE, Page(page_id="p", version=1000)))
     with pytest.raises(DataError, match=r"Page\.version = 1000"):
         drive(flow, [page(1000)])
 
 
 def test_a_restore_of_what_is_there_and_of_what_is_gone() -> None:
-    place = history.place_of(SCOPE, Page.plan(), {"page_id": "p"})
+    place = history.locate_history(SCOPE, Page.plan(), {"page_id": "p"})
     snapshot = place.trait.snapshot(page(3, "old"), place.trait.key_of(place.key, place.values, 3))
     asked, write = drive(plan_restore(place, 3), [page(5), snapshot, page(5)])
     assert asked == ["PAGE#p#LATEST", "PAGE#p#v003", "PAGE#p#LATEST"]

@@ -9,13 +9,13 @@ import pytest
 from pydantic import Field
 
 from solotable import FROM_SCOPE, Actor, Entity, Key, Outbox, Table, Version
-from solotable._flows.cursors import Sealer
+from solotable._flows.cursors import CursorSigner
 from solotable._flows.retry import Retries
 from solotable._flows.scope import Scope
 from solotable._flows.traits import leases
 from solotable._flows.traits.outbox import audit_item, event, load_event
 from solotable._flows.transactions.write import Change, Stored
-from solotable._flows.verbs.put import intend, plan_put
+from solotable._flows.verbs.put import plan_put, prepare_put
 from solotable._protocol.replies import GotItem, WroteItem
 from solotable._protocol.requests import GetItem, PutItem, UpdateItem
 from solotable.errors import ConditionFailed, DataError, LeaseHeld, LeaseLost, OutcomeUnknown
@@ -38,7 +38,7 @@ SCOPE = Scope(
     tables=(table,),
     clock=lambda: 1000.25,
     retries=Retries(random=lambda: 0.0),
-    sealer=Sealer(secrets=[b"a secret of enough bytes"], clock=lambda: 0.0),
+    cursor_signer=CursorSigner(secrets=[b"a secret of enough bytes"], clock=lambda: 0.0),
     tokens=lambda: "token",
     tenant="acme",
 )
@@ -99,7 +99,7 @@ def test_an_event_that_would_be_too_large_is_refused_with_a_way_out() -> None:
 
 
 def test_a_create_needs_no_reading_and_carries_its_event() -> None:
-    flow = plan_put(SCOPE, intend(SCOPE, Order(order_id="o")), create=True)
+    flow = plan_put(SCOPE, prepare_put(SCOPE, Order(order_id="o")), create=True)
     with pytest.raises(StopIteration) as done:
         next(flow)
     assert [derived.title for derived in done.value.value.derived_writes] == ["the event of Order"]
@@ -149,5 +149,5 @@ def test_a_lease_whose_taking_has_no_answer_is_looked_for() -> None:
 def test_renewing_what_another_has_is_a_loss() -> None:
     flow = leases.renew(SCOPE, leases.HeldLease(terms=terms(), token=6, until=1000.0))
     next(flow)
-    with pytest.raises(LeaseLost, match="'other' has it with token 7"):
+    with pytest.raises(LeaseLost, match="'other' holds it with token 7"):
         flow.throw(ConditionFailed(item=held()))

@@ -8,7 +8,7 @@ import pytest
 
 from solotable import Entity, Index, Key, Table, upgrade
 from solotable._expressions.evaluate import evaluate
-from solotable._flows.cursors import Sealer
+from solotable._flows.cursors import CursorSigner
 from solotable._flows.jobs.backfill import BackfillCounts, BackfillPage, Pace, Work, page
 from solotable._flows.retry import Retries, Sleep
 from solotable._flows.scope import Scope
@@ -25,7 +25,7 @@ SCOPE = Scope(
     names={"Shop": "shop"},
     clock=lambda: 0.0,
     retries=Retries(random=lambda: 0.0, attempts=2),
-    sealer=Sealer(secrets=[b"a secret of enough bytes"], clock=lambda: 0.0),
+    cursor_signer=CursorSigner(secrets=[b"a secret of enough bytes"], clock=lambda: 0.0),
     tokens=lambda: "token",
     admin=True,
 )
@@ -157,7 +157,7 @@ def test_an_item_that_never_keeps_still_is_told_of() -> None:
             break
     assert done is not None
     assert done.tally.failed == 1
-    assert "met another writer 20 times" in done.problems[0]
+    assert "conflict with another writer in 20 attempts" in done.problems[0]
 
 
 def test_a_pace_holds_a_second_and_fills_with_time() -> None:
@@ -189,7 +189,7 @@ def test_a_paced_page_waits_for_what_it_took() -> None:
 
 
 def test_a_budget_of_nothing_reads_nothing() -> None:
-    with pytest.raises(DataError, match="used up its budget"):
+    with pytest.raises(DataError, match="reached its budget"):
         next(
             page(Work(scope=SCOPE, plan=Price.plan()), ScanPart(segment=0, segments=1, start=None, budget=0))
         )

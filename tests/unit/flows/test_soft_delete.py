@@ -10,7 +10,7 @@ import pytest
 
 from solotable import FROM_SCOPE, Entity, Index, Key, SoftDelete, Table, Version
 from solotable._expressions.update import apply_update
-from solotable._flows.cursors import Sealer
+from solotable._flows.cursors import CursorSigner
 from solotable._flows.jobs.purge import PurgeRun, RejectedRemoval, Removal, chunks, due, remove
 from solotable._flows.jobs.purge_queue import QueueEntry, digest_of, queue_key
 from solotable._flows.retry import Retries
@@ -50,7 +50,7 @@ SCOPE = Scope(
     tables=(table,),
     clock=lambda: 1000.25,
     retries=Retries(random=lambda: 0.0),
-    sealer=Sealer(secrets=[b"a secret of enough bytes"], clock=lambda: 0.0),
+    cursor_signer=CursorSigner(secrets=[b"a secret of enough bytes"], clock=lambda: 0.0),
     tokens=lambda: "token",
     tenant="acme",
 )
@@ -122,7 +122,7 @@ def test_the_grace_ends_when_the_purge_may_begin(seconds: float) -> None:
     hidden = apply_update(deleted.action.update, ITEM)
     flow = plan_undelete(replace(SCOPE, clock=lambda: seconds), PLAN, GIVEN)
     next(flow)
-    with pytest.raises(NotFound, match="the time to undelete it is over"):
+    with pytest.raises(NotFound, match="its grace period is over"):
         flow.send(GotItem(item=hidden))
 
 

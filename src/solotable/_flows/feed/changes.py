@@ -1,4 +1,4 @@
-"""Changes as entities: what a record of the stream means to those who know the models."""
+"""Decode stream records as changes of entities."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from solotable.errors import DeclarationError, UnknownEntity
 from .streams import Kind, Record
 
 E_co = TypeVar("E_co", bound=Entity, covariant=True)
-#: What to do with an item whose type tag no entity has.
+#: What to do with an item whose type tag belongs to no entity.
 Unknown = Literal["refuse", "skip"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changed(Generic[E_co]):
-    """One change of one entity; the same change has the same `sequence` however often it is delivered."""
+    """One change of one entity; repeated deliveries of a change have the same `sequence`."""
 
     entity: type[E_co]
     kind: Kind
-    #: The entity before and after the change; None where it did not exist.
+    #: The entity before and after the change; None if it did not exist.
     before: E_co | None
     after: E_co | None
     sequence: str
-    #: When it was done, to the second.
+    #: The time of the change, to the second.
     time: datetime
-    #: Whether its time to live removed it.
+    #: Whether DynamoDB removed the item because its time to live had passed.
     by_ttl: bool
     tenant: str | None
     table: str
 
     @property
     def current(self) -> E_co:
-        """The entity after the change, or what was removed."""
+        """The entity after the change, or the removed entity."""
         found = self.before if self.after is None else self.after
         assert found is not None
         return found
@@ -50,9 +50,9 @@ class Changed(Generic[E_co]):
 def changes_of(
     scope: Scope, wanted: Collection[Plan], unknown: Unknown, record: Record
 ) -> Iterator[Changed[Any]]:
-    """Yield what a record means: nothing, one change, or two where one entity took another's place.
+    """Yield the changes of a record: none, one, or two if an item of another entity replaced the old one.
 
-    `wanted` are the entities of interest; none are all.
+    An empty `wanted` selects all entities.
     """
     table = record.table
     before, after = (_plan(scope, table, item, unknown) for item in (record.before, record.after))
@@ -61,7 +61,7 @@ def changes_of(
             continue
         old = plan.decode(record.before) if plan is before and record.before is not None else None
         new = plan.decode(record.after) if plan is after and record.after is not None else None
-        stands = old if new is None else new
+        current = old if new is None else new
         yield Changed(
             entity=plan.entity,
             kind="inserted" if old is None else "removed" if new is None else "modified",
@@ -70,25 +70,25 @@ def changes_of(
             sequence=record.sequence,
             time=record.at,
             by_ttl=record.by_ttl,
-            tenant=None if plan.tenant is None else str(getattr(stands, plan.tenant)),
+            tenant=None if plan.tenant is None else str(getattr(current, plan.tenant)),
             table=table.name,
         )
 
 
 def tables_of(scope: Scope, plans: Collection[Plan], table: Table | None) -> list[Table]:
-    """Return the tables whose changes are read: those of the entities, the given one, or all with one."""
+    """Return the tables to read: the given one, those of the entities, or all tables with a stream."""
     if table is not None:
         return [table]
     found = list(dict.fromkeys(plan.table for plan in plans)) or list(scope.tables)
     streaming = [each for each in found if each.stream]
     if not streaming or (plans and len(streaming) < len(found)):
         names = ", ".join(repr(each.name) for each in found)
-        raise DeclarationError(f"Changes are kept by tables with a stream; declare {names} with stream=True.")
+        raise DeclarationError(f"changes() needs tables with a stream; declare {names} with stream=True.")
     return streaming
 
 
 def is_own(table: Table, item: Item | None, tag: str) -> bool:
-    """Whether an item is one of the store's own with this tag."""
+    """Return whether an item is an internal item with this tag."""
     return item is not None and item.get(table.tag) == {"S": tag}
 
 
@@ -96,7 +96,7 @@ def _plan(scope: Scope, table: Table, item: Item | None, unknown: Unknown) -> Pl
     if item is None:
         return None
     plan = _known(scope, table, item, unknown)
-    # Readers do not see a soft-deleted entity, though its item waits for the purge.
+    # Reads hide a soft-deleted entity, although its item exists until the purge.
     return None if plan is not None and plan.deletion is not None and DELETED_AT in item else plan
 
 
@@ -105,9 +105,9 @@ def _known(scope: Scope, table: Table, item: Item, unknown: Unknown) -> Plan | N
         return table.plans.get(item.get(table.tag, {}).get("S", INTERNAL))
     try:
         return scope.known(table, item)
-    except UnknownEntity as refused:
+    except UnknownEntity as error:
         raise UnknownEntity(
-            f'{refused} To leave such changes out: changes(..., unknown="skip").',
-            tag=refused.tag,
+            f'{error} To skip such changes, use changes(..., unknown="skip").',
+            tag=error.tag,
             item=item,
-        ) from refused
+        ) from error

@@ -1,7 +1,7 @@
-"""Checkpoints of consumers: how far each shard of a stream was read, stored in the table.
+"""Checkpoints of consumers: the position in each shard of a stream, stored in the table.
 
-A checkpoint never moves back. Of two workers of one consumer, the one that is behind gets the checkpoint
-of the other. Sequence numbers differ in length, so an attribute of fixed width stores their order.
+A checkpoint never moves back: if two workers share a consumer, the slower one continues from the
+checkpoint of the faster one. Sequence numbers differ in length, so a padded attribute stores their order.
 """
 
 from __future__ import annotations
@@ -29,57 +29,57 @@ _START = "START"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardCheckpoint:
-    """How far one shard was read: through `sequence`, and through everything before the moment `seen`."""
+    """The position in one shard: read up to `sequence`, and up to the time `seen`."""
 
     stream: str
     shard: str
-    #: None: nothing was read yet.
+    #: None before the first record.
     sequence: str | None
     seen: float
     done: bool = False
 
     def is_behind(self, other: ShardCheckpoint) -> bool:
-        """Whether another mark of the same shard is further."""
+        """Return whether another checkpoint of the same shard is further ahead."""
         return sequence_order(self.sequence) < sequence_order(other.sequence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """A place in a change feed: the marks of its shards, and what was left out at its start."""
+    """A position in a change feed: the checkpoints of its shards, and its start."""
 
     shards: tuple[ShardCheckpoint, ...]
-    #: When the feed was begun, and from which moment on it has changes; None: from the earliest on.
+    #: When the feed began, and the time of its first change; None: from the earliest change on.
     begun: float
     since: float | None = None
 
     def render(self) -> str:
-        """Return the checkpoint as text, to be kept anywhere."""
-        marks = [[mark.stream, mark.shard, mark.sequence, mark.seen, mark.done] for mark in self.shards]
-        return dumps([self.begun, self.since, marks]).decode()
+        """Return the checkpoint as text, for storage outside the table."""
+        shards = [[each.stream, each.shard, each.sequence, each.seen, each.done] for each in self.shards]
+        return dumps([self.begun, self.since, shards]).decode()
 
     @classmethod
     def parse(cls, text: str) -> Checkpoint:
-        """Read what `render` gave."""
+        """Parse the text that `render` returned."""
         try:
-            begun, since, marks = loads(text.encode())
+            begun, since, shards = loads(text.encode())
             found = [
                 ShardCheckpoint(stream=stream, shard=shard, sequence=sequence, seen=seen, done=done)
-                for stream, shard, sequence, seen, done in marks
+                for stream, shard, sequence, seen, done in shards
             ]
         except (ValueError, TypeError) as error:
-            raise DataError(f"{text!r} is not a checkpoint of a change feed.") from error
+            raise DataError(f"Cannot parse {text!r} as a checkpoint; pass the text of render().") from error
         return cls(shards=tuple(found), begun=begun, since=since)
 
 
 def sequence_order(sequence: str | None) -> int:
-    """Return a sequence number as an int that sorts by order; None comes first."""
+    """Return a sequence number as a sortable int; None sorts first."""
     return -1 if sequence is None else int(sequence)
 
 
 def load_checkpoint(scope: Scope, table: Table, consumer: str) -> Flow[Checkpoint | None]:
-    """Return the checkpoint of a consumer; None for one that never began."""
+    """Return the checkpoint of a consumer; None for a new consumer."""
     begun: Item | None = None
-    marks: list[ShardCheckpoint] = []
+    checkpoints: list[ShardCheckpoint] = []
     start = None
     key = partition_terms(table, internal_partition("CHECKPOINT", consumer))
     while True:
@@ -89,51 +89,55 @@ def load_checkpoint(scope: Scope, table: Table, consumer: str) -> Flow[Checkpoin
             if item["shard"]["S"] == _START:
                 begun = item
             else:
-                marks.append(_mark(item))
+                checkpoints.append(_decode_checkpoint(item))
         start = reply.last_key
         if not start:
             break
     if begun is not None:
         since = float(begun["since"]["N"])
-        return Checkpoint(shards=tuple(marks), begun=float(begun["seen"]["N"]), since=since)
-    return Checkpoint(shards=tuple(marks), begun=min(mark.seen for mark in marks)) if marks else None
+        return Checkpoint(shards=tuple(checkpoints), begun=float(begun["seen"]["N"]), since=since)
+    return (
+        Checkpoint(shards=tuple(checkpoints), begun=min(checkpoint.seen for checkpoint in checkpoints))
+        if checkpoints
+        else None
+    )
 
 
 def begin(scope: Scope, table: Table, consumer: str, *, since: float) -> Flow[Checkpoint]:
-    """Store when a consumer began and from when on it reads; the first worker decides."""
+    """Store the start of a consumer and the time of its first change; the first worker wins."""
     item = {**_item(table, consumer, _START, seen=scope.clock()), "since": {"N": repr(since)}}
     absent = Not(Exists((table.partition.name,)))
     try:
         yield from send(PutItem(table=scope.table(table), item=item, condition=absent), scope.retries)
     except ConditionFailed:
-        there = yield from load_checkpoint(scope, table, consumer)
-        if there is not None:
-            return there
+        stored = yield from load_checkpoint(scope, table, consumer)
+        if stored is not None:
+            return stored
     return Checkpoint(shards=(), begun=float(item["seen"]["N"]), since=since)
 
 
-def save(scope: Scope, table: Table, consumer: str, mark: ShardCheckpoint) -> Flow[ShardCheckpoint]:
-    """Write a mark unless a further one is there; return the one that is there now."""
-    item = _item(table, consumer, mark.shard, seen=mark.seen)
-    item |= {"stream": {"S": mark.stream}, "done": {"BOOL": mark.done}}
-    order = {"S": str(sequence_order(mark.sequence) + 1).zfill(_DIGITS + 1)}
+def save(scope: Scope, table: Table, consumer: str, checkpoint: ShardCheckpoint) -> Flow[ShardCheckpoint]:
+    """Store a checkpoint unless a further one is stored; return the stored one."""
+    item = _item(table, consumer, checkpoint.shard, seen=checkpoint.seen)
+    item |= {"stream": {"S": checkpoint.stream}, "done": {"BOOL": checkpoint.done}}
+    order = {"S": str(sequence_order(checkpoint.sequence) + 1).zfill(_DIGITS + 1)}
     item["order"] = order
-    if mark.sequence is not None:
-        item["sequence"] = {"S": mark.sequence}
+    if checkpoint.sequence is not None:
+        item["sequence"] = {"S": checkpoint.sequence}
     behind = Or((Not(Exists((table.partition.name,))), Compare("<=", Attr(("order",)), Const(order))))
     request = PutItem(table=scope.table(table), item=item, condition=behind, returns_on_failure=True)
     try:
         yield from send(request, scope.retries)
-    except ConditionFailed as refused:
-        return mark if refused.item is None else _mark(refused.item)
-    return mark
+    except ConditionFailed as error:
+        return checkpoint if error.item is None else _decode_checkpoint(error.item)
+    return checkpoint
 
 
 def forget(scope: Scope, table: Table, consumer: str, shards: Iterable[str] | None = None) -> Flow[None]:
-    """Remove a consumer's marks of these shards, or all that is kept of it."""
+    """Remove a consumer's checkpoints of these shards, or everything stored for it."""
     if shards is None:
-        there = yield from load_checkpoint(scope, table, consumer)
-        shards = [] if there is None else [_START, *(mark.shard for mark in there.shards)]
+        stored = yield from load_checkpoint(scope, table, consumer)
+        shards = [] if stored is None else [_START, *(each.shard for each in stored.shards)]
     for shard in shards:
         key = _key(table, consumer, shard)
         yield from send(DeleteItem(table=scope.table(table), key=key), scope.retries)
@@ -152,7 +156,7 @@ def _item(table: Table, consumer: str, shard: str, *, seen: float) -> Item:
     }
 
 
-def _mark(item: dict[str, Any]) -> ShardCheckpoint:
+def _decode_checkpoint(item: dict[str, Any]) -> ShardCheckpoint:
     return ShardCheckpoint(
         stream=item["stream"]["S"],
         shard=item["shard"]["S"],

@@ -1,1 +1,1 @@
-"""Steps of long jobs over a table: backfill, purge."""
+"""Flows of long-running jobs: backfill, purge, tenant erasure, and their checkpoints."""

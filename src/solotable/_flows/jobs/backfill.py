@@ -1,9 +1,9 @@
 """Rewrite stored items in the current schema version and index keys, one page of a scan at a time.
 
-An item is rewritten when its schema version is not the current one, or its index keys are not those that its
-model derives. A concurrent write is never lost: the rewrite requires what it was made from, and is made
-again from what it met. No version is raised, nothing is stamped and nothing is derived, because
-the entity itself does not change.
+An item is rewritten if its schema version is not the current one, or if its index keys differ from those
+that its model computes. A concurrent write is never lost: the rewrite requires that its source attributes
+are unchanged, and is repeated with the new item otherwise. A rewrite does not change the entity, so it has
+no new version, no timestamp and no derived writes.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from solotable._expressions.ast import Attr, Compare, Const
 from solotable._flows.retry import Flow, Sleep, send
 from solotable._flows.scope import Scope, decode_item
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
-from solotable._flows.transactions.write import all_of, as_stored
+from solotable._flows.transactions.write import all_of, attributes_unchanged
 from solotable._flows.verbs.scan import ScanPart
 from solotable._protocol.replies import Capacity, decode_items
 from solotable._protocol.requests import GetItem, Scan, TransactWriteItems, UpdateItem
@@ -32,7 +32,7 @@ from solotable.errors import (
     TransactionCancelled,
 )
 
-from .reencode import Facts, difference, origins, reencoded, stale_keys, update_of
+from .reencode import Attributes, difference, origins, reencoded, stale_keys, update_of
 
 _AT_ONCE = 1_000
 _FEWEST_AT_ONCE = 10
@@ -41,7 +41,7 @@ _MOST_PROBLEMS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackfillCounts:
-    """What was found and done."""
+    """The counts of a backfill."""
 
     #: Items of the table that were read, and those of the entity among them.
     seen: int = 0
@@ -51,7 +51,7 @@ class BackfillCounts:
     reindexed: int = 0
     #: Rewrites that were repeated because another writer was first.
     conflicts: int = 0
-    #: Items that newer code wrote, left alone; and items that could not be rewritten.
+    #: Items of a newer schema version, which stay unchanged; and items that could not be rewritten.
     newer: int = 0
     failed: int = 0
     units: float = 0.0
@@ -63,7 +63,7 @@ class BackfillCounts:
 
 
 class Pace:
-    """A bucket of capacity units that fills at a rate; it holds those of one second."""
+    """A token bucket of capacity units with a capacity of one second."""
 
     def __init__(self, rate: float, clock: Callable[[], float]) -> None:
         self.rate = rate
@@ -72,7 +72,7 @@ class Pace:
         self._filled = clock()
 
     def spend(self, units: float) -> float:
-        """Take units out, and return for how many seconds to wait before the next request."""
+        """Spend units, and return the seconds to wait before the next request."""
         now = self._clock()
         self._units = min(self.rate, self._units + (now - self._filled) * self.rate) - units
         self._filled = now
@@ -81,18 +81,18 @@ class Pace:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What a backfill works on, and how."""
+    """The entity and the options of a backfill."""
 
     scope: Scope
     plan: Plan
-    #: How many rewrites go into one transaction; 1: none do.
+    #: The number of rewrites in one transaction; 1: no transactions.
     together: int = 1
     dry_run: bool = False
     pace: Pace | None = None
 
     @property
     def at_once(self) -> int:
-        """How many items a page has at most."""
+        """The largest number of items in a page."""
         if self.pace is None:
             return _AT_ONCE
         return min(_AT_ONCE, max(_FEWEST_AT_ONCE, int(self.pace.rate)))
@@ -100,7 +100,7 @@ class Work:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rewrite:
-    """How one stored item is brought up to date."""
+    """The update that brings one stored item up to date."""
 
     kind: Literal["schema", "keys"]
     action: UpdateItem
@@ -113,7 +113,7 @@ class Rewrite:
 
 @dataclass(frozen=True, slots=True)
 class BackfillPage:
-    """What came of one page, and where the next begins."""
+    """The counts of one page, and the key after which the next page begins."""
 
     tally: BackfillCounts
     last_key: Item | None
@@ -121,7 +121,7 @@ class BackfillPage:
 
 
 def assess(work: Work, item: Item) -> Rewrite | None:
-    """Return how an item is brought up to date, None if it is; raise what is wrong with it."""
+    """Return the rewrite of an item, or None if it is up to date; raise DataError for an invalid item."""
     plan, versions = work.plan, work.plan.schema_versions
     if versions.version_of(item) > versions.current:
         raise versions.newer_error(item)
@@ -134,25 +134,25 @@ def assess(work: Work, item: Item) -> Rewrite | None:
     if not stale:
         return None
     affected = [path for path in plan.indexes if set(path.derived) & stale.keys()]
-    made_of = {plan.attributes[name].wire for path in affected for name in path.fields}
-    names = sorted({versions.attribute, *made_of} - versions.implied)
+    sources = {plan.attributes[name].wire for path in affected for name in path.fields}
+    names = sorted({versions.attribute, *sources} - versions.implied)
     return _rewrite(work, item, stale, {name: item.get(name) for name in names}, "keys")
 
 
 def _rewrite(
-    work: Work, item: Item, changed: Facts, origin: Facts, kind: Literal["schema", "keys"]
+    work: Work, item: Item, changed: Attributes, origin: Attributes, kind: Literal["schema", "keys"]
 ) -> Rewrite:
     plan = work.plan
-    # The tag, so that an item that was deleted since is not created again.
+    # Require the tag, so that the update does not create an item that was deleted since the read.
     required = {plan.table.tag: plan.tag_value, **origin}
     if plan.deletion is not None:
-        # A soft delete since the read has removed the item from its indexes.
+        # Require the same deletion: a soft delete removes the item from its indexes.
         required[DELETED_AT] = item.get(DELETED_AT)
     action = UpdateItem(
         table=work.scope.table(plan.table),
         key={name: item[name] for name in plan.schema_versions.key_names},
         update=update_of(changed),
-        condition=all_of(as_stored(required)),
+        condition=all_of(attributes_unchanged(required)),
         returns_on_failure=True,
         capacity="NONE" if work.pace is None else "TOTAL",
     )
@@ -160,10 +160,10 @@ def _rewrite(
 
 
 def scan(work: Work, part: ScanPart) -> Flow[tuple[list[Item], Item | None, BackfillCounts]]:
-    """Return the items of the entity among the next ones of a table, and where the next begin."""
+    """Return the entity's items in the next page of a scan, and the key after which the next begins."""
     plan, scope = work.plan, work.scope
     if part.budget < 1:
-        raise DataError(f"The scan of {plan.name} has used up its budget of items; raise it.")
+        raise DataError(f"The scan of {plan.name} has reached its budget of items; raise budget=.")
     request = Scan(
         table=scope.table(plan.table),
         filter=Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value)),
@@ -184,7 +184,7 @@ def scan(work: Work, part: ScanPart) -> Flow[tuple[list[Item], Item | None, Back
 
 
 def page(work: Work, part: ScanPart) -> Flow[BackfillPage]:
-    """Rewrite the next items of a table that need it."""
+    """Rewrite the outdated items in the next page of a scan."""
     found, last_key, tally = yield from scan(work, part)
     problems: list[str] = []
     group: list[Rewrite] = []
@@ -193,9 +193,9 @@ def page(work: Work, part: ScanPart) -> Flow[BackfillPage]:
             rewrite = assess(work, item)
         except NewerSchemaVersion:
             tally += BackfillCounts(newer=1)
-        except DataError as refused:
+        except DataError as error:
             tally += BackfillCounts(failed=1)
-            problems.append(_problem(work.plan, item, refused))
+            problems.append(_problem(work.plan, item, error))
         else:
             if rewrite is not None:
                 group.append(rewrite)
@@ -207,7 +207,7 @@ def page(work: Work, part: ScanPart) -> Flow[BackfillPage]:
 
 
 def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[BackfillCounts]:
-    """Write a group as one transaction, and those with a conflict one by one."""
+    """Write a group as one transaction, and rewrites with a conflict one by one."""
     tally = BackfillCounts()
     if work.dry_run:
         return tally + _done(group)
@@ -222,17 +222,17 @@ def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[Backfi
             reply = yield from send(
                 TransactWriteItems(actions=actions, capacity=capacity), work.scope.retries
             )
-        except TransactionCancelled as refused:
-            if refused.is_transient:
+        except TransactionCancelled as error:
+            if error.is_transient:
                 yield work.scope.retries.wait(attempt)
                 continue
-            met = list(zip(group, refused.reasons, strict=True))
+            met = list(zip(group, error.reasons, strict=True))
             group = [rewrite for rewrite, why in met if why["Code"] != "ConditionalCheckFailed"]
             for rewrite, why in met:
                 if why["Code"] == "ConditionalCheckFailed":
                     tally += yield from _write_again(work, rewrite, why.get("Item"), problems)
         except (OutcomeUnknown, ServiceError):
-            # Upgrades may have made them too large for one transaction; alone each says what is wrong.
+            # Upgraded items may exceed a transaction; a write alone shows which item fails.
             break
         else:
             units = 0.0
@@ -247,17 +247,17 @@ def _write(work: Work, group: list[Rewrite], problems: list[str]) -> Flow[Backfi
 def _write_one(work: Work, rewrite: Rewrite, problems: list[str]) -> Flow[BackfillCounts]:
     try:
         reply = yield from send(rewrite.action, work.scope.retries)
-    except ConditionFailed as refused:
-        return (yield from _write_again(work, rewrite, refused.item, problems))
+    except ConditionFailed as error:
+        return (yield from _write_again(work, rewrite, error.item, problems))
     except OutcomeUnknown:
-        there = yield from _now(work, rewrite)
-        return (yield from _write_again(work, rewrite, there, problems))
+        current = yield from _read_item(work, rewrite)
+        return (yield from _write_again(work, rewrite, current, problems))
     units = yield from _paced(work, reply.capacity)
     return _done([rewrite]) + BackfillCounts(units=units)
 
 
 def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[str]) -> Flow[BackfillCounts]:
-    """Rewrite an item from what is stored now, until a rewrite succeeds or nothing is left to do."""
+    """Rewrite an item from its current state, until a rewrite succeeds or the item is up to date."""
     plan = work.plan
     tally = BackfillCounts()
     for attempt in range(CONFLICT_ATTEMPTS):
@@ -268,8 +268,8 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
             again = assess(work, met)
         except NewerSchemaVersion:
             return tally + BackfillCounts(newer=1)
-        except DataError as refused:
-            problems.append(_problem(plan, met, refused))
+        except DataError as error:
+            problems.append(_problem(plan, met, error))
             return tally + BackfillCounts(failed=1)
         if again is None:
             return tally
@@ -277,25 +277,27 @@ def _write_again(work: Work, rewrite: Rewrite, met: Item | None, problems: list[
             yield work.scope.retries.wait(attempt)
         try:
             reply = yield from send(again.action, work.scope.retries)
-        except ConditionFailed as refused:
-            met = refused.item
+        except ConditionFailed as error:
+            met = error.item
         except OutcomeUnknown:
-            met = yield from _now(work, rewrite)
+            met = yield from _read_item(work, rewrite)
         else:
             units = yield from _paced(work, reply.capacity)
             return tally + _done([again]) + BackfillCounts(units=units)
-    problems.append(f"{plan.name} {rewrite.action.key}: met another writer {CONFLICT_ATTEMPTS} times.")
+    problems.append(
+        f"{plan.name} {rewrite.action.key}: conflict with another writer in {CONFLICT_ATTEMPTS} attempts."
+    )
     return tally + BackfillCounts(failed=1)
 
 
-def _now(work: Work, rewrite: Rewrite) -> Flow[Item | None]:
+def _read_item(work: Work, rewrite: Rewrite) -> Flow[Item | None]:
     request = GetItem(table=rewrite.action.table, key=rewrite.action.key, consistent=True)
     reply = yield from send(request, work.scope.retries)
     return None if reply.item is None else decode_item(reply.item)
 
 
 def _paced(work: Work, capacity: Capacity | None) -> Flow[float]:
-    """Wait as long as what a request took is over the rate; return what it took."""
+    """Wait until the rate allows the consumed capacity; return the consumed capacity."""
     if work.pace is None or capacity is None:
         return 0.0
     units = float(capacity["CapacityUnits"])
@@ -310,5 +312,5 @@ def _done(rewrites: list[Rewrite]) -> BackfillCounts:
     return BackfillCounts(upgraded=upgraded, reindexed=len(rewrites) - upgraded)
 
 
-def _problem(plan: Plan, item: Item, refused: DataError) -> str:
-    return f"{plan.name} { {name: item.get(name) for name in plan.primary.names} }: {refused}"
+def _problem(plan: Plan, item: Item, error: DataError) -> str:
+    return f"{plan.name} { {name: item.get(name) for name in plan.primary.names} }: {error}"

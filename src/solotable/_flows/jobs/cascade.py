@@ -1,7 +1,7 @@
 """Purge an item with its children, history, locks, names and counters.
 
-That takes more than one transaction. The first marks the item, so that it can no longer be restored; the last
-removes the item and its queue entry. So an interrupted purge is simply repeated.
+This takes more than one transaction. The first marks the item, so that it can no longer be restored. The
+last removes the item and its queue entry. So an interrupted purge can be repeated.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.traits import counters, history, names, unique
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
-from solotable._flows.transactions.merge import with_addition
-from solotable._flows.transactions.write import Change, DerivedWrite, Stored, as_stored
+from solotable._flows.transactions.merge import merge_addition
+from solotable._flows.transactions.write import Change, DerivedWrite, Stored, attributes_unchanged
 from solotable._flows.verbs.get import fetch
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import DeleteItem, Query, TransactWriteItems, UpdateItem, WriteAction
@@ -38,15 +38,15 @@ from .purge_queue import QueueEntry, digest_of, held_by, queue_key
 
 @dataclass(frozen=True, slots=True)
 class PurgeOutcome:
-    """What became of one entry, if its item did not go: what holds it."""
+    """The result of one queue entry; `held` is the reason why its item was not removed."""
 
     held: str | None = None
-    #: The item was purged or restored before.
+    #: Whether the item was already purged or restored.
     stale: bool = False
 
 
 def purge_whole(run: PurgeRun, plan: Plan, entry: QueueEntry, counts: dict[str, int]) -> Flow[PurgeOutcome]:
-    """Purge an item with its children, history, locks and names; what goes is counted as it goes."""
+    """Purge an item with its children, history, locks and names, and add to `counts`."""
     item = yield from _current(run, plan, entry)
     if item is None:
         yield from forget(run, plan, entry)
@@ -57,20 +57,20 @@ def purge_whole(run: PurgeRun, plan: Plan, entry: QueueEntry, counts: dict[str, 
     root = due(run, plan, entry)
     if not (yield from _begin(run, root)):
         return (yield from purge_whole(run, plan, entry, counts))
-    stopped = yield from _belongings(run, plan, item, (plan.tag,), counts)
+    stopped = yield from _purge_children(run, plan, item, (plan.tag,), counts)
     if stopped is not None:
         return PurgeOutcome(held=stopped)
-    whole = yield from _with_belongings(run, root, item, (plan.tag,))
-    refused = yield from remove(run, [whole])
-    if not refused:
+    whole = yield from _with_derived_removals(run, root, item, (plan.tag,))
+    rejected = yield from remove(run, [whole])
+    if not rejected:
         counts[plan.name] = counts.get(plan.name, 0) + 1
-    return PurgeOutcome(held=refused[0].held if refused else None)
+    return PurgeOutcome(held=rejected[0].held if rejected else None)
 
 
 def count_whole(
     run: PurgeRun, plan: Plan, entry: QueueEntry, counts: dict[str, int], counted: set[str]
 ) -> Flow[PurgeOutcome]:
-    """Return what `purge_whole` would do; `counted` has the digests of what was counted before."""
+    """Count what `purge_whole` would remove; `counted` has the digests of the items counted before."""
     item = yield from _current(run, plan, entry)
     if item is None:
         return PurgeOutcome(stale=True)
@@ -83,7 +83,7 @@ def count_whole(
 
 
 def held_below(scope: Scope, plan: Plan, item: Item) -> Flow[str | None]:
-    """Return why one of an item's children is held, children of children included; None if none is."""
+    """Return the reason of a hold on a descendant of an item; None without a hold."""
     for child in _children(plan):
         start = None
         while True:
@@ -98,13 +98,13 @@ def held_below(scope: Scope, plan: Plan, item: Item) -> Flow[str | None]:
 
 
 def _current(run: PurgeRun, plan: Plan, entry: QueueEntry) -> Flow[Item | None]:
-    """Return the item of an entry; None if it is gone or was restored."""
+    """Return the item of an entry; None if it was removed or restored."""
     (item,) = yield from fetch(run.scope, plan, [entry.key], consistent=True)
     return item if item is not None and is_due(entry, item) else None
 
 
 def _begin(run: PurgeRun, root: Removal) -> Flow[bool]:
-    """Mark an item, so that it can be neither restored nor held; return False if it has changed."""
+    """Mark an item, so that it can no longer be restored or held; return False if it has changed."""
     action = UpdateItem(
         table=run.scope.table(root.plan.table),
         key=root.key,
@@ -118,10 +118,10 @@ def _begin(run: PurgeRun, root: Removal) -> Flow[bool]:
     return True
 
 
-def _belongings(
+def _purge_children(
     run: PurgeRun, plan: Plan, item: Item, above: tuple[str, ...], counts: dict[str, int]
 ) -> Flow[str | None]:
-    """Purge an item's children; return why one of them had to stay, or None."""
+    """Purge an item's children; return the reason why one was not removed, or None."""
     for child in _children(plan):
         start = None
         changed = False
@@ -130,23 +130,23 @@ def _belongings(
             items, start = yield from _some_children(run.scope, plan, item, child, start)
             removals = []
             for each in items:
-                stopped = yield from _belongings(run, child, each, (*above, child.tag), counts)
+                stopped = yield from _purge_children(run, child, each, (*above, child.tag), counts)
                 if stopped is not None:
                     return stopped
                 bare = _child(run, child, each)
-                removals.append((yield from _with_belongings(run, bare, each, (*above, child.tag))))
+                removals.append((yield from _with_derived_removals(run, bare, each, (*above, child.tag))))
             for chunk in chunks(removals):
-                refused = yield from remove(run, chunk)
-                counts[child.name] = counts.get(child.name, 0) + len(chunk) - len(refused)
-                held = next((each.held for each in refused if each.held is not None), None)
+                rejected = yield from remove(run, chunk)
+                counts[child.name] = counts.get(child.name, 0) + len(chunk) - len(rejected)
+                held = next((each.held for each in rejected if each.held is not None), None)
                 if held is not None:
                     return f"{child.name}: {held}"
-                changed = changed or any(each.item is not None for each in refused)
+                changed = changed or any(each.item is not None for each in rejected)
             if start is None and changed:
                 # Another writer changed a child after it was read: read it again and purge it then.
                 changed, attempt = False, attempt + 1
                 if attempt == CONFLICT_ATTEMPTS:
-                    return f"{child.name}: met another writer {CONFLICT_ATTEMPTS} times"
+                    return f"{child.name}: conflict with another writer in {CONFLICT_ATTEMPTS} attempts"
                 yield run.scope.retries.wait(attempt)
             elif start is None:
                 break
@@ -155,10 +155,10 @@ def _belongings(
 
 def _child(run: PurgeRun, plan: Plan, item: Item) -> Removal:
     key = {name: item[name] for name in plan.primary.names}
-    # Locks, counters and entries follow from these as they were read.
-    facts = {plan.attributes[name].wire for trait in plan.traits for name in trait.depends}
-    facts |= set() if plan.deletion is None else {DELETED_AT, PURGE_AT}
-    unchanged = as_stored({name: item.get(name) for name in sorted(facts)})
+    # Locks, counters and queue entries are computed from these attributes, so they must not change.
+    sources = {plan.attributes[name].wire for trait in plan.traits for name in trait.depends}
+    sources |= set() if plan.deletion is None else {DELETED_AT, PURGE_AT}
+    unchanged = attributes_unchanged({name: item.get(name) for name in sorted(sources)})
     condition = And((Exists((plan.table.partition.name,)), Not(Exists((HELD,))), *unchanged))
     along: tuple[WriteAction, ...] = ()
     if DELETED_AT in item:
@@ -167,8 +167,10 @@ def _child(run: PurgeRun, plan: Plan, item: Item) -> Removal:
     return Removal(plan=plan, key=key, condition=condition, why="cascade", along=along)
 
 
-def _with_belongings(run: PurgeRun, removal: Removal, item: Item, above: tuple[str, ...]) -> Flow[Removal]:
-    """Return a removal with the locks, names and counters that go with it; its history goes first."""
+def _with_derived_removals(
+    run: PurgeRun, removal: Removal, item: Item, above: tuple[str, ...]
+) -> Flow[Removal]:
+    """Purge the history of an item, and add the writes of its locks, names and counters to its removal."""
     plan, scope = removal.plan, run.scope
     if not any(isinstance(trait, (UniqueRule, Names, History, Counted)) for trait in plan.traits):
         return removal
@@ -183,49 +185,49 @@ def _with_belongings(run: PurgeRun, removal: Removal, item: Item, above: tuple[s
             case Names():
                 along += [each.action for each in names.redirects(scope, trait, change)]
             case Counted() if DELETED_AT not in item and trait.of.tag not in above:
-                along = _added(
-                    along, (_anyway(trait, each) for each in counters.shares(scope, trait, change))
+                along = _merge_all(
+                    along, (_subtract(trait, each) for each in counters.shares(scope, trait, change))
                 )
             case History():
-                place = history.place_of(scope, plan, _key_values(plan, item))
-                removed += yield from history.purge(place)
+                location = history.locate_history(scope, plan, _key_values(plan, item))
+                removed += yield from history.purge(location)
             case _:
                 pass
-    room = MOST_ACTIONS - removal.weight
-    for action in along[room:]:
-        # More than a transaction takes: these go before it, each by its own condition.
+    capacity = MOST_ACTIONS - removal.weight
+    for action in along[capacity:]:
+        # These exceed the transaction; send them before it, each under its own condition.
         token = scope.tokens()
         alone = TransactWriteItems(actions=(action,), token=token, fingerprint=token.encode())
         try:
             yield from send(alone, scope.retries)
         except TransactionCancelled:
             continue
-    return replace(removal, along=(*removal.along, *along[:room]), history=removed)
+    return replace(removal, along=(*removal.along, *along[:capacity]), history=removed)
 
 
-def _added(along: list[WriteAction], more: Iterable[WriteAction]) -> list[WriteAction]:
-    """Return actions with more additions, those to one item as one action."""
+def _merge_all(along: list[WriteAction], more: Iterable[WriteAction]) -> list[WriteAction]:
+    """Return actions with more additions; additions to one item become one action."""
     found = list(along)
     for action in more:
         assert isinstance(action, UpdateItem)
         for at, each in enumerate(found):
-            together = None
+            combined = None
             if isinstance(each, UpdateItem) and (each.table, each.key) == (action.table, action.key):
-                together = with_addition(each, action)
-            if together is not None:
-                found[at] = together
+                combined = merge_addition(each, action)
+            if combined is not None:
+                found[at] = combined
                 break
         else:
             found.append(action)
     return found
 
 
-def _anyway(trait: Counted, share: DerivedWrite) -> WriteAction:
-    """Return what the purge of a child subtracts from a counter, also from a soft-deleted parent."""
+def _subtract(trait: Counted, share: DerivedWrite) -> WriteAction:
+    """Return the subtraction from a parent's counter, which also applies to a soft-deleted parent."""
     parent = trait.of
-    there = Compare("=", Attr((parent.table.tag,)), Const(parent.tag_value))
+    is_parent = Compare("=", Attr((parent.table.tag,)), Const(parent.tag_value))
     assert isinstance(share.action, UpdateItem)
-    return replace(share.action, condition=there)
+    return replace(share.action, condition=is_parent)
 
 
 def _children(plan: Plan) -> tuple[Plan, ...]:
@@ -234,25 +236,25 @@ def _children(plan: Plan) -> tuple[Plan, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _ChildrenStart:
-    """Where the next children are read: in which shard of their key, after which item."""
+    """The position of the next children: the shard of their key, and the last key read."""
 
-    lane: int
+    shard: int
     key: Item | None = None
 
 
 def _some_children(
     scope: Scope, parent: Plan, item: Item, child: Plan, start: _ChildrenStart | None
 ) -> Flow[tuple[list[Item], _ChildrenStart | None]]:
-    """Return the next children of an item as they are stored, hidden ones among them."""
+    """Return the items of the next children, including hidden ones."""
     path = path_to(child, parent.primary.parts, parent.name)
     values = _key_values(parent, item)
-    lanes, place = _lanes(path, values), start or _ChildrenStart(0)
+    shards, position = _shard_keys(path, values), start or _ChildrenStart(0)
     request = Query(
         table=scope.table(child.table),
-        key=lanes[place.lane],
+        key=shards[position.shard],
         index=None if path.index is None else path.index.name,
         filter=Compare("=", Attr((child.table.tag,)), Const(child.tag_value)) if path.index is None else None,
-        start=place.key,
+        start=position.key,
         consistent=path.index is None,
     )
     reply = yield from send(request, scope.retries)
@@ -263,26 +265,26 @@ def _some_children(
         items = [each for each in whole if each is not None]
     wanted = {child.attributes[name].wire: child.attributes[name].encode(values[name]) for name in values}
     wanted[child.table.tag] = child.tag_value
-    ours = [each for each in items if all(each.get(name) == value for name, value in wanted.items())]
+    children = [each for each in items if all(each.get(name) == value for name, value in wanted.items())]
     if reply.last_key:
-        return ours, _ChildrenStart(place.lane, reply.last_key)
-    return ours, _ChildrenStart(place.lane + 1) if place.lane + 1 < len(lanes) else None
+        return children, _ChildrenStart(position.shard, reply.last_key)
+    return children, _ChildrenStart(position.shard + 1) if position.shard + 1 < len(shards) else None
 
 
 def _key_values(plan: Plan, item: Item) -> dict[str, Any]:
-    """Return the fields that an item's own key is made of."""
+    """Return the fields of an item's primary key."""
     attributes = (plan.attributes[name] for name in plan.primary.parts)
     return {each.field: each.decode(item[each.wire]) for each in attributes}
 
 
-def _lanes(path: AccessPath, values: Mapping[str, Any]) -> list[tuple[KeyTerm, ...]]:
-    """Return the key conditions of one parent's children: one, or one for each shard."""
-    side = path.partition
+def _shard_keys(path: AccessPath, values: Mapping[str, Any]) -> list[tuple[KeyTerm, ...]]:
+    """Return the key conditions of one parent's children, one for each shard."""
+    layout = path.partition
     partitions: list[tuple[KeyTerm, ...]]
-    if isinstance(side, TemplateLayout):
-        partitions = [(KeyTerm(side.attribute, "=", ({"S": text},)),) for text in side.partitions(values)]
+    if isinstance(layout, TemplateLayout):
+        partitions = [(KeyTerm(layout.attribute, "=", ({"S": text},)),) for text in layout.partitions(values)]
     else:
-        partitions = [side.equals(values)]
+        partitions = [layout.equals(values)]
     if path.sort is None:
         return partitions
     known: dict[str, Any] = {}

@@ -1,7 +1,7 @@
-"""Remove items for good, with a receipt, as many in a transaction as fit.
+"""Remove items permanently, with a receipt, in transactions of as many items as possible.
 
-Conditions decide, never a read alone: an item is removed only if it is still the one that its entry was
-written for and has no hold. A rejected item is left out, and the others are removed.
+Each removal is conditional: the item must still be the one that its entry was written for, and have no
+hold. A rejected item is left out, and the others are removed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from solotable._expressions.ast import And, Attr, Compare, Condition, Const, Exi
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
-from solotable._flows.transactions.write import all_of, as_stored
+from solotable._flows.transactions.write import all_of, attributes_unchanged
 from solotable._protocol.requests import DeleteItem, TransactWriteItems, UpdateItem, WriteAction
 from solotable._values import Item
 from solotable._values.limits import MOST_TRANSACTION_ACTIONS
@@ -29,9 +29,9 @@ from solotable.errors import TransactionCancelled
 from .purge_queue import QueueEntry, digest_of, held_by, queue_key
 from .receipts import ReceiptEntry, Why, receipt_put
 
-#: How many actions a transaction of the purge has; one is the receipt.
+#: The number of actions in a transaction of the purge, without its receipt.
 MOST_ACTIONS = MOST_TRANSACTION_ACTIONS - 1
-#: After so many conflicts with other writers, items go one by one.
+#: After this number of conflicts with other writers, items are removed one by one.
 _TOGETHER = 3
 
 
@@ -48,31 +48,31 @@ class Removal:
 
     @property
     def adds(self) -> bool:
-        """Whether it adds to counters, which others may do too; a transaction takes an item once."""
+        """Whether it adds to counters; two such removals may write the same item."""
         return any(isinstance(action, UpdateItem) for action in self.along)
 
     @property
     def weight(self) -> int:
-        """How many actions it is."""
+        """The number of its actions."""
         return 1 + len(self.along)
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedRemoval:
-    """An item that was not removed, and the item under its key; None: no item."""
+    """An item that was not removed, and the stored item under its key."""
 
     removal: Removal
     item: Item | None
 
     @property
     def held(self) -> str | None:
-        """Why it is held; None if it is another item than expected."""
+        """The reason of its hold; None without a hold."""
         return None if self.item is None else held_by(self.item)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PurgeRun:
-    """One run of a purge: its name, and the table that its receipts lie in."""
+    """One run of a purge: its name, and the table of its receipts."""
 
     scope: Scope
     name: str
@@ -80,48 +80,48 @@ class PurgeRun:
 
 
 def is_plain(plan: Plan) -> bool:
-    """Return whether an item of the entity is removed alone: it has no lock, name, history or child."""
+    """Return whether items of the entity have no locks, names, history or children."""
     traits = (UniqueRule, Names, History)
     cascades = plan.deletion is not None and bool(plan.deletion.cascade)
     return not cascades and not any(isinstance(trait, traits) for trait in plan.traits)
 
 
 def due(run: PurgeRun, plan: Plan, entry: QueueEntry) -> Removal:
-    """Return the removal of the item that an entry stands for."""
-    place = entry.place or queue_key(plan, entry.key, entry.purge_at)
-    action = DeleteItem(table=run.scope.table(plan.table), key=place)
-    condition = all_of([*as_stored(entry.seen), Not(Exists((HELD,)))])
+    """Return the removal of the item of a queue entry."""
+    own_key = entry.own_key or queue_key(plan, entry.key, entry.purge_at)
+    action = DeleteItem(table=run.scope.table(plan.table), key=own_key)
+    condition = all_of([*attributes_unchanged(entry.seen), Not(Exists((HELD,)))])
     assert condition is not None
     return Removal(plan=plan, key=entry.key, condition=condition, why="deleted", along=(action,))
 
 
 def remove(run: PurgeRun, removals: Sequence[Removal]) -> Flow[list[RejectedRemoval]]:
-    """Remove items together, those that are refused left out; return the refused ones."""
+    """Remove items in one transaction, without those whose condition fails; return the rejected ones."""
     left = list(removals)
-    refused: list[RejectedRemoval] = []
+    rejected: list[RejectedRemoval] = []
     for attempt in range(CONFLICT_ATTEMPTS):
         if not left:
-            return refused
+            return rejected
         if attempt >= _TOGETHER and len(left) > 1:
             for removal in left:
-                refused += yield from remove(run, [removal])
-            return refused
+                rejected += yield from remove(run, [removal])
+            return rejected
         try:
             yield from _send(run, left)
         except TransactionCancelled as cancelled:
-            left, more = _sorted_out(left, cancelled.reasons)
-            refused += more
+            left, more = _split_rejected(left, cancelled.reasons)
+            rejected += more
             if not more:
                 yield run.scope.retries.wait(attempt)
             if attempt == CONFLICT_ATTEMPTS - 1:
                 raise
         else:
-            return refused
-    return refused
+            return rejected
+    return rejected
 
 
 def forget(run: PurgeRun, plan: Plan, entry: QueueEntry) -> Flow[None]:
-    """Remove the entry of an item that is gone, or that was restored."""
+    """Remove the entry of an item that was removed or restored."""
     key = queue_key(plan, entry.key, entry.purge_at)
     yield from send(DeleteItem(table=run.scope.table(plan.table), key=key), run.scope.retries)
 
@@ -136,7 +136,7 @@ def expired(run: PurgeRun, plan: Plan, item: Item) -> Removal:
 
 
 def chunks(removals: Sequence[Removal]) -> Iterator[list[Removal]]:
-    """Yield removals by as many as a transaction takes."""
+    """Yield groups of removals that fit into one transaction."""
     chunk: list[Removal] = []
     weight = 0
     for removal in removals:
@@ -169,32 +169,32 @@ def _send(run: PurgeRun, removals: Sequence[Removal]) -> Flow[None]:
         for each in removals
     )
     actions.append(receipt_put(scope, run.table, run.name, entries))
-    # The token alone tells a repeated transaction: no other has it.
+    # The token is unique, so it can serve as the fingerprint.
     token = scope.tokens()
     sent = TransactWriteItems(actions=tuple(actions), token=token, fingerprint=token.encode())
     yield from send(sent, scope.retries)
 
 
-def _sorted_out(
+def _split_rejected(
     removals: Sequence[Removal], reasons: Sequence[Mapping[str, Any]]
 ) -> tuple[list[Removal], list[RejectedRemoval]]:
-    """Return what may be tried again, without the derived writes that were refused, and what was refused."""
+    """Return the removals to try again, without their rejected derived writes, and the rejected removals."""
     left: list[Removal] = []
-    refused: list[RejectedRemoval] = []
+    rejected: list[RejectedRemoval] = []
     at = 0
     for removal in removals:
         own, *others = reasons[at : at + removal.weight]
         at += removal.weight
         if own["Code"] == "ConditionalCheckFailed":
-            refused.append(RejectedRemoval(removal, own.get("Item")))
+            rejected.append(RejectedRemoval(removal, own.get("Item")))
             continue
-        # A lock or a name that another entity has taken since is not removed.
+        # Do not remove a lock or a name that another entity has acquired since.
         pairs = zip(removal.along, others, strict=True)
-        kept = tuple(action for action, why in pairs if why["Code"] != "ConditionalCheckFailed")
-        left.append(removal if len(kept) == len(removal.along) else replace(removal, along=kept))
-    return left, refused
+        along = tuple(action for action, reason in pairs if reason["Code"] != "ConditionalCheckFailed")
+        left.append(removal if len(along) == len(removal.along) else replace(removal, along=along))
+    return left, rejected
 
 
 def is_due(entry: QueueEntry, item: Item) -> bool:
-    """Whether an item is the one that an entry was written for."""
+    """Return whether an item is the one that an entry was written for."""
     return all(item.get(name) == value for name, value in entry.seen.items())

@@ -1,8 +1,8 @@
-"""The purge queue: deleted items that wait for their purge, by the time when it is due.
+"""The purge queue: entries of deleted items, ordered by the time of their purge.
 
-A entry lies in one of a few partitions, chosen by the digest of its item's key, under the moment from
-which on the item may be purged. It is written and removed in the transaction of its cause, so the
-entries that are left are the work that is left; no other checkpoint is needed.
+The digest of an item's key selects one of a few partitions; the sort key begins with the time from which
+on the item may be purged. An entry is written and removed in the transaction of its cause, so a purge
+needs no checkpoint: the remaining entries are the remaining work.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from solotable._values import Item
 from solotable.errors import DataError, SolotableError
 
 TAG = "_purge"
-#: The attribute that holds what an entry says, apart from the names of any table's keys.
+#: The attribute that holds the entry; one attribute cannot collide with a table's key names.
 _TICKET = "_ticket"
 SHARDS = 8
-#: Wide enough for every moment of this era, so that texts sort as the moments do.
+#: Epoch seconds are padded to this width, so that their texts sort by time.
 _WIDTH = 12
 
 
@@ -49,17 +49,17 @@ class QueueEntry:
     key: Item
     deleted_at: str
     purge_at: int
-    #: Where the entry itself was found; None for one that is yet to be written.
-    place: Item | None = None
+    #: The primary key of the entry itself; None before it is written.
+    own_key: Item | None = None
 
     @property
     def seen(self) -> Item:
-        """The attributes that the item has if it is the one that the entry was written for."""
+        """The attributes that identify the item that the entry was written for."""
         return {DELETED_AT: {"S": self.deleted_at}, PURGE_AT: {"N": str(self.purge_at)}}
 
 
 class Deleted(BaseModel):
-    """A deleted entity as the list of what waits for the purge has it."""
+    """A deleted entity that waits for its purge."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -67,25 +67,25 @@ class Deleted(BaseModel):
     key: dict[str, Any]
     deleted_at: datetime
     purge_at: datetime
-    #: Why it must not be purged; None without a hold.
+    #: The reason of its hold; None without a hold.
     held: str | None = None
 
 
 def digest_of(plan: Plan, key: Item) -> str:
-    """Return the digest by which an item's key is known where the key itself must not be kept."""
-    facts = repr((plan.tag, [sorted(key[name].items()) for name in plan.primary.names]))
-    return blake2b(facts.encode(), digest_size=16).hexdigest()
+    """Return a digest of an item's key, for records that must not hold the key itself."""
+    identity = repr((plan.tag, [sorted(key[name].items()) for name in plan.primary.names]))
+    return blake2b(identity.encode(), digest_size=16).hexdigest()
 
 
 def queue_key(plan: Plan, key: Item, purge_at: int) -> Item:
-    """Return where the entry of an item lies."""
+    """Return the primary key of an item's entry."""
     digest = digest_of(plan, key)
     shard = int(digest[:4], 16) % SHARDS
     return internal_key(plan.table, _partition(shard), f"{purge_at:0{_WIDTH}d}#{escape(plan.tag)}#{digest}")
 
 
 def queue_put(scope: Scope, plan: Plan, entry: QueueEntry) -> DerivedWrite:
-    """Return what puts an item on the list."""
+    """Return the put of a queue entry."""
     item: Item = {
         **queue_key(plan, entry.key, entry.purge_at),
         plan.table.tag: {"S": TAG},
@@ -103,18 +103,18 @@ def queue_put(scope: Scope, plan: Plan, entry: QueueEntry) -> DerivedWrite:
 
 
 def queue_delete(scope: Scope, plan: Plan, key: Item, purge_at: int) -> DerivedWrite:
-    """Return what takes an item off the list."""
+    """Return the delete of a queue entry."""
     action = DeleteItem(table=scope.table(plan.table), key=queue_key(plan, key, purge_at))
     return DerivedWrite(action=action, title=f"the purge of {plan.name}", explain=_unconditional)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueuePart:
-    """Which entries of one shard are read next: those due until a moment, of one entity or of all."""
+    """The next entries of one shard: those due until a time, of one entity or of all."""
 
     table: Table
     shard: int
-    #: The last moment in epoch seconds; None: however late.
+    #: The latest purge time in epoch seconds; None: no limit.
     until: int | None = None
     entity: str | None = None
     limit: int | None = None
@@ -123,12 +123,12 @@ class QueuePart:
 
 
 def entries_due(scope: Scope, part: QueuePart) -> Flow[tuple[list[QueueEntry], str | None]]:
-    """Return the next entries of a shard, the first due first, and the sort key after which to continue."""
+    """Return the next entries of a shard by purge time, and the sort key after which to continue."""
     table = part.table
     assert table.sort is not None
     low, high = part.after or "0", "9" * _WIDTH if part.until is None else f"{part.until:0{_WIDTH}d}"
     partition = _partition(part.shard)
-    # `$` sorts behind `#` and everything that follows it.
+    # `$` sorts after `#`, so the range includes every entry of the last second.
     within = KeyTerm(table.sort.name, "BETWEEN", ({"S": low}, {"S": high + "$"}))
     start = None if part.after is None else internal_key(table, partition, part.after)
     entity = (
@@ -144,15 +144,14 @@ def entries_due(scope: Scope, part: QueuePart) -> Flow[tuple[list[QueueEntry], s
     )
     reply = yield from send(request, scope.retries)
     last = None if not reply.last_key else str(reply.last_key[table.sort.name]["S"])
-    ours = {"S": TAG}
-    # Nothing keeps an entity of yours from lying in a partition of this name.
-    found = [item for item in decode_items(reply.items or ()) if item.get(table.tag) == ours]
+    # An entity of the application may use a partition with the same name.
+    found = [item for item in decode_items(reply.items or ()) if item.get(table.tag) == {"S": TAG}]
     names = (table.partition.name, table.sort.name)
     return [_entry(item, {name: item[name] for name in names}) for item in found], last
 
 
 def count_due(scope: Scope, table: Table, until: int) -> Flow[int]:
-    """Return how many entries are due, held ones among them."""
+    """Return the number of due entries, including held ones."""
     assert table.sort is not None
     total = 0
     for shard in range(SHARDS):
@@ -169,36 +168,38 @@ def count_due(scope: Scope, table: Table, until: int) -> Flow[int]:
 
 
 def page(scope: Scope, plan: Plan, *, limit: int, cursor: str | None) -> Flow[FilledPage]:
-    """Return what was deleted of an entity, the first due first; every shard is asked for every page."""
+    """Return a page of the deleted entities of a class by purge time; each page reads every shard."""
     if not scope.admin:
-        raise DataError("What waits for the purge is a list of all tenants; use db.admin().deleted(...).")
+        raise DataError("deleted() lists the entities of all tenants; use db.admin().deleted(...).")
     if limit < 1:
-        raise DataError(f"A page has at least one row; limit={limit} was given.")
+        raise DataError(f"limit= must be at least 1, got {limit}.")
     table = plan.table
     assert table.sort is not None
     bound_to = repr(("deleted", table.name, plan.tag)).encode()
-    after = None if cursor is None else str(scope.sealer.open(cursor, bound_to)[table.sort.name]["S"])
+    after = (
+        None if cursor is None else str(scope.cursor_signer.verify(cursor, bound_to)[table.sort.name]["S"])
+    )
     found: list[tuple[str, QueueEntry]] = []
     for shard in range(SHARDS):
-        place, mine = after, 0
-        while mine < limit:
-            part = QueuePart(table=table, shard=shard, entity=plan.tag, limit=limit, after=place)
-            some, place = yield from entries_due(scope, part)
-            found += [(sort_of(plan, entry), entry) for entry in some]
-            mine += len(some)
-            if place is None:
+        position, count = after, 0
+        while count < limit:
+            part = QueuePart(table=table, shard=shard, entity=plan.tag, limit=limit, after=position)
+            entries, position = yield from entries_due(scope, part)
+            found += [(sort_of(plan, entry), entry) for entry in entries]
+            count += len(entries)
+            if position is None:
                 break
     found = sorted(((sort, each) for sort, each in found if after is None or sort > after), key=_first)
     chosen = found[:limit]
     rows = yield from _deleted(scope, plan, [entry for _, entry in chosen])
-    sealed = None
+    next_cursor = None
     if len(found) > limit:
-        sealed = scope.sealer.seal({table.sort.name: {"S": chosen[-1][0]}}, bound_to)
-    return FilledPage(rows, sealed, len(found))
+        next_cursor = scope.cursor_signer.sign({table.sort.name: {"S": chosen[-1][0]}}, bound_to)
+    return FilledPage(rows, next_cursor, len(found))
 
 
 def deleted_of(plan: Plan, entry: QueueEntry, item: Item | None) -> Deleted:
-    """Return an entry as people read it."""
+    """Return the public form of an entry."""
     return Deleted(
         entity=plan.name,
         key=plan.arguments_of(entry.key) or dict(entry.key),
@@ -209,7 +210,7 @@ def deleted_of(plan: Plan, entry: QueueEntry, item: Item | None) -> Deleted:
 
 
 def held_by(item: Item) -> str | None:
-    """Return why an item must not be purged; None without a hold."""
+    """Return the reason of an item's hold; None without a hold."""
     return str(item[HELD]["M"]["reason"]["S"]) if HELD in item else None
 
 
@@ -224,14 +225,14 @@ def _deleted(scope: Scope, plan: Plan, found: Sequence[QueueEntry]) -> Flow[list
     return [deleted_of(plan, entry, item) for entry, item in zip(found, items, strict=True)]
 
 
-def _entry(item: Item, place: Item) -> QueueEntry:
-    facts = item[_TICKET]["M"]
+def _entry(item: Item, own_key: Item) -> QueueEntry:
+    content = item[_TICKET]["M"]
     return QueueEntry(
-        entity=facts["entity"]["S"],
-        key=facts["key"]["M"],
-        deleted_at=facts["deleted_at"]["S"],
-        purge_at=int(facts["purge_at"]["N"]),
-        place=place,
+        entity=content["entity"]["S"],
+        key=content["key"]["M"],
+        deleted_at=content["deleted_at"]["S"],
+        purge_at=int(content["purge_at"]["N"]),
+        own_key=own_key,
     )
 
 
@@ -244,4 +245,4 @@ def _first(pair: tuple[str, QueueEntry]) -> str:
 
 
 def _unconditional(met: Item | None) -> SolotableError:
-    raise AssertionError("a write without a condition is not refused by one")
+    raise AssertionError("a write without a condition cannot fail its condition")

@@ -1,7 +1,7 @@
-"""Receipts: what a purge has removed, written in the transaction that removed it.
+"""Receipts of purged items, written in the transaction that removes them.
 
-A receipt names the entity and the digest of the key, never the key: it proves that something is gone
-without keeping who it was. `digest_of` of a key tells whether it is among them.
+A receipt holds the entity and a digest of the key, never the key, so it holds no personal data. To find
+the receipt of a key, compare `digest_of` the key.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from solotable._protocol.requests import PutItem, Query
 from solotable._values import Item
 
 TAG = "_receipt"
-#: Why an item was purged: its grace was over, its parent was purged, or its time to live had passed.
+#: Why an item was purged: its grace period ended, its parent was purged, or its time to live passed.
 Why = Literal["deleted", "cascade", "expired"]
 _PARTITION = "RECEIPT"
-#: The attribute that holds what a receipt says, apart from the names of any table's keys.
+#: The attribute that holds the receipt; one attribute cannot collide with a table's key names.
 _FACTS = "_facts"
 
 
 class Receipt(BaseModel):
-    """One item that is gone for good; `history` counts the former versions that went with it."""
+    """One permanently removed item; `history` is the number of its removed former versions."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -45,7 +45,7 @@ class Receipt(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReceiptEntry:
-    """What a receipt says of one item."""
+    """The entry of one item in a receipt."""
 
     entity: str
     digest: str
@@ -54,7 +54,7 @@ class ReceiptEntry:
 
 
 def receipt_put(scope: Scope, table: Table, run: str, entries: Iterable[ReceiptEntry]) -> PutItem:
-    """Return the action that writes down what its transaction removes."""
+    """Return the put of the receipt of a transaction."""
     at = stamp(scope.now())
     listed: list[Any] = [
         {

@@ -1,7 +1,7 @@
-"""Recasting: from an item as it is stored to the item that its entity would be stored as today.
+"""Re-encode stored items in the current schema version. Sends nothing.
 
-The difference is one update of the attributes that change, under the condition that nothing it was
-made from has changed since; what other writers add stays. Nothing is read or sent here.
+The difference is one update of the changed attributes, under the condition that its source attributes have
+not changed. Attributes that other writers add stay.
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from solotable._expressions.ast import (
     Remove,
     Update,
 )
-from solotable._flows.transactions.write import as_stored
+from solotable._flows.transactions.write import attributes_unchanged
 from solotable._values import AttributeValue, Item
 from solotable.errors import DataError, StoredDataError
 
-#: The attributes of an item as they were read; None: absent.
-Facts = Mapping[str, AttributeValue | None]
+#: The values of attributes; None: absent.
+Attributes = Mapping[str, AttributeValue | None]
 #: DynamoDB: an expression has up to 4 KB and 300 operators.
-_MOST_FACTS = 120
+_MOST_COMPARISONS = 120
 
 
 @dataclass(frozen=True, slots=True)
 class Reencoded:
-    """A stored item, and the same as it would be stored today."""
+    """A stored item, and the same entity encoded in the current schema version."""
 
     plan: Plan
     before: Item
@@ -47,14 +47,14 @@ class Reencoded:
 
 
 def reencoded(plan: Plan, before: Item) -> Reencoded:
-    """Return an item as its entity is stored today; raises what reading it does."""
+    """Decode an item and encode it in the current schema version; raise the errors of decoding."""
     entity = plan.decode(before)
     item = plan.encode(entity.__dict__, entity.unknown_attributes)
     if any(item[name] != before[name] for name in plan.schema_versions.key_names):
         shown = {name: before[name] for name in plan.schema_versions.key_names}
         raise StoredDataError(
-            f"The stored {plan.name} {shown} has fields that make another key; an upgrade changes no part "
-            f"of the key: put it again and delete this one."
+            f"Cannot upgrade the stored {plan.name} {shown}: its upgraded fields give another primary key; "
+            f"put it under the new key and delete this item."
         )
     if DELETED_AT in before and plan.deletion is not None:
         # A soft-deleted entity stays out of the indexes until it is restored.
@@ -67,7 +67,7 @@ def reencoded(plan: Plan, before: Item) -> Reencoded:
 
 
 def stale_keys(plan: Plan, item: Item, entity: Entity) -> dict[str, AttributeValue | None]:
-    """Return the index keys that an item should have and has not; None for what should be absent."""
+    """Return the correct values of an item's wrong index keys; None for a key that must be absent."""
     if DELETED_AT in item and plan.deletion is not None:
         return {}
     stale: dict[str, AttributeValue | None] = {}
@@ -80,7 +80,7 @@ def stale_keys(plan: Plan, item: Item, entity: Entity) -> dict[str, AttributeVal
 
 
 def difference(before: Item, after: Item) -> dict[str, AttributeValue | None]:
-    """Return the attributes that one item has otherwise than another; None for what goes."""
+    """Return the new values of the attributes that differ; None for removed attributes."""
     changed: dict[str, AttributeValue | None] = {
         name: value for name, value in after.items() if before.get(name) != value
     }
@@ -88,8 +88,8 @@ def difference(before: Item, after: Item) -> dict[str, AttributeValue | None]:
     return changed
 
 
-def update_of(changed: Facts) -> Update:
-    """Return the update that makes such a difference."""
+def update_of(changed: Attributes) -> Update:
+    """Return the update that sets and removes these attributes."""
     actions: list[Action] = [
         Remove((name,)) if value is None else Assign((name,), Const(value)) for name, value in changed.items()
     ]
@@ -97,10 +97,10 @@ def update_of(changed: Facts) -> Update:
 
 
 def origins(plan: Plan, before: Item, touched: Iterable[str]) -> dict[str, AttributeValue | None]:
-    """Return what an item's reencoded was made of, to be required unchanged when it is written.
+    """Return the source attributes of a re-encoded item, which must be unchanged when it is written.
 
-    The version stands for all that is under it; without one it is every attribute that the item has, or
-    that its model knows. What follows from others need not be named.
+    The version covers all attributes. Without a Version field, these are all attributes of the item and of
+    its model, except those that are computed from others.
     """
     versions = plan.schema_versions
     names = {versions.attribute, *touched}
@@ -110,10 +110,10 @@ def origins(plan: Plan, before: Item, touched: Iterable[str]) -> dict[str, Attri
     else:
         names |= {*before, *plan.by_wire, *(name for step in versions.upgrades for name in step.replaces)}
     names -= versions.implied
-    if len(names) > _MOST_FACTS:
+    if len(names) > _MOST_COMPARISONS:
         raise DataError(
-            f"A stored {plan.name} has {len(names)} attributes, too many to require all of them unchanged; "
-            f"give the entity a version."
+            f"A stored {plan.name} has {len(names)} attributes, too many to compare in one condition; "
+            f"declare a Version field."
         )
     return {name: before.get(name) for name in sorted(names)}
 
@@ -123,12 +123,12 @@ def is_current(plan: Plan) -> Condition:
     versions = plan.schema_versions
     if versions.current == 1:
         return Not(Exists((versions.attribute,)))
-    mark = {versions.oldest_attribute: None, **versions.attributes}
-    return And(tuple(as_stored(mark)))
+    current = {versions.oldest_attribute: None, **versions.attributes}
+    return And(tuple(attributes_unchanged(current)))
 
 
 def is_known(plan: Plan) -> Condition:
-    """Return the condition that an item is absent, or of a schema version that this code knows."""
+    """Return the condition that an item does not exist or has a schema version that this code knows."""
     versions = plan.schema_versions
     newest = Const({"N": str(versions.current)})
     return Or(
@@ -141,13 +141,13 @@ def is_known(plan: Plan) -> Condition:
 
 
 def _check_traits(found: Reencoded) -> None:
-    """Refuse to change what others follow from: an upgrade writes nothing along."""
+    """Reject an upgrade that changes a source of derived writes, because an upgrade has none."""
     plan = found.plan
     for trait in plan.traits:
         for name in trait.depends:
             wire = plan.attributes[name].wire
             if found.before.get(wire) != found.item.get(wire):
                 raise StoredDataError(
-                    f"An upgrade of {plan.name} changes {name}, which {plan.name}.{trait.name} follows from; "
-                    f"upgrades leave such fields alone: change it by an update of each entity instead."
+                    f"An upgrade of {plan.name} changes {name}, which {plan.name}.{trait.name} depends on; "
+                    f"leave the field out of the upgrade, and change it with an update of each entity."
                 )

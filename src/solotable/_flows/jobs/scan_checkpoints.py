@@ -1,7 +1,7 @@
 """Checkpoints of jobs that scan a table, stored in the table: one for each segment.
 
-A mark is bound to what the job is for; one of another goal is not gone on from. Losing a mark costs
-time and nothing else, because what such jobs do twice they do once.
+A checkpoint is bound to the goal of its job; a job with another goal ignores it. A lost checkpoint costs
+only time, because the jobs are idempotent.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ TAG = "_backfill"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SegmentCheckpoint:
-    """How far one part of a scan has come."""
+    """The position in one segment of a scan."""
 
     run: str
     goal: str
     segment: int
     segments: int
-    #: The key after which to continue; None: at the beginning, or the end.
+    #: The key after which to continue; None at the beginning and at the end.
     last_key: Item | None = None
     done: bool = False
     tally: BackfillCounts = field(default_factory=BackfillCounts)
 
 
 def saves_checkpoints(plan: Plan) -> bool:
-    """Whether the table can hold marks: its keys are texts."""
+    """Return whether the table can hold checkpoints: its key attributes must have type S."""
     table = plan.table
     return table.partition.kind == "S" and (table.sort is None or table.sort.kind == "S")
 
 
 def goal_of(plan: Plan) -> str:
-    """Return what a backfill of an entity leads to, as a short text."""
+    """Return a digest of the result of a backfill: the schema version and the index keys."""
     keys = [
         (path.name, path.index and path.index.name, _text(path.partition), _text(path.sort))
         for path in plan.indexes
@@ -54,52 +54,56 @@ def goal_of(plan: Plan) -> str:
     return blake2b(words.encode(), digest_size=8).hexdigest()
 
 
-def _text(side: TemplateLayout | AttributeLayout | None) -> str:
-    if side is None:
+def _text(layout: TemplateLayout | AttributeLayout | None) -> str:
+    if layout is None:
         return ""
-    if not isinstance(side, TemplateLayout):
-        return repr(side.fields)
-    spread = side.sharding
-    return side.shown if spread is None else repr((side.shown, spread.shards, spread.fields))
+    if not isinstance(layout, TemplateLayout):
+        return repr(layout.fields)
+    sharding = layout.sharding
+    return layout.shown if sharding is None else repr((layout.shown, sharding.shards, sharding.fields))
 
 
 def load_checkpoints(scope: Scope, plan: Plan) -> Flow[list[SegmentCheckpoint]]:
-    """Return the marks of the job that was begun for this goal; none if there was no such job."""
+    """Return the checkpoints of the unfinished job with this goal; an empty list without one."""
     first = yield from _load(scope, plan, 0)
     if first is None or first.goal != goal_of(plan):
         return []
-    marks = [first]
+    checkpoints = [first]
     for segment in range(1, first.segments):
-        mark = yield from _load(scope, plan, segment)
-        if mark is None or mark.run != first.run:
-            mark = SegmentCheckpoint(run=first.run, goal=first.goal, segment=segment, segments=first.segments)
-        marks.append(mark)
-    return marks
+        checkpoint = yield from _load(scope, plan, segment)
+        if checkpoint is None or checkpoint.run != first.run:
+            checkpoint = SegmentCheckpoint(
+                run=first.run, goal=first.goal, segment=segment, segments=first.segments
+            )
+        checkpoints.append(checkpoint)
+    return checkpoints
 
 
-def save_checkpoint(scope: Scope, plan: Plan, mark: SegmentCheckpoint) -> Flow[None]:
-    """Write down how far one part has come."""
+def save_checkpoint(scope: Scope, plan: Plan, checkpoint: SegmentCheckpoint) -> Flow[None]:
+    """Store the checkpoint of one segment."""
     item: Item = {
-        **_key(plan, mark.segment),
+        **_key(plan, checkpoint.segment),
         plan.table.tag: {"S": TAG},
-        "run": {"S": mark.run},
-        "goal": {"S": mark.goal},
-        "segment": {"N": str(mark.segment)},
-        "segments": {"N": str(mark.segments)},
-        "done": {"BOOL": mark.done},
+        "run": {"S": checkpoint.run},
+        "goal": {"S": checkpoint.goal},
+        "segment": {"N": str(checkpoint.segment)},
+        "segments": {"N": str(checkpoint.segments)},
+        "done": {"BOOL": checkpoint.done},
         "tally": {
-            "M": {each.name: {"N": str(getattr(mark.tally, each.name))} for each in fields(BackfillCounts)}
+            "M": {
+                each.name: {"N": str(getattr(checkpoint.tally, each.name))} for each in fields(BackfillCounts)
+            }
         },
     }
-    if mark.last_key is not None:
-        item["last_key"] = {"M": mark.last_key}
+    if checkpoint.last_key is not None:
+        item["last_key"] = {"M": checkpoint.last_key}
     yield from send(PutItem(table=scope.table(plan.table), item=item), scope.retries)
 
 
-def clear_checkpoints(scope: Scope, plan: Plan, marks: Sequence[SegmentCheckpoint]) -> Flow[None]:
-    """Remove what was written down, the first part's last: it says that there is more."""
-    for mark in sorted(marks, key=lambda mark: mark.segment, reverse=True):
-        key = _key(plan, mark.segment)
+def clear_checkpoints(scope: Scope, plan: Plan, checkpoints: Sequence[SegmentCheckpoint]) -> Flow[None]:
+    """Remove the checkpoints; the first segment's last, because loading begins with it."""
+    for checkpoint in sorted(checkpoints, key=lambda checkpoint: checkpoint.segment, reverse=True):
+        key = _key(plan, checkpoint.segment)
         yield from send(DeleteItem(table=scope.table(plan.table), key=key), scope.retries)
 
 
@@ -121,7 +125,7 @@ def _load(scope: Scope, plan: Plan, segment: int) -> Flow[SegmentCheckpoint | No
 
 
 def _tally(counts: Item) -> BackfillCounts:
-    """Read what was counted; the units have a fraction, everything else is whole."""
+    """Decode the counts; units are a float, the others are ints."""
     given: dict[str, Any] = {name: int(value["N"]) for name, value in counts.items() if name != "units"}
     return BackfillCounts(**given, units=float(counts["units"]["N"]))
 

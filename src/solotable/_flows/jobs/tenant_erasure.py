@@ -1,8 +1,8 @@
 """Erase a tenant: every item of one tenant in the opened tables, page by page.
 
-Items are found by Query in the partitions that the declared keys give the tenant. A table with an entity
-that spreads a tenant over other partitions is scanned. Nothing is remembered between calls: what is left
-in the table is what is left to do.
+A Query of each partition that the declared keys assign to the tenant finds its items. A table is scanned if
+an entity stores a tenant's items in other partitions. No state is stored between calls: the remaining items
+are the remaining work.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ from solotable.errors import DataError, StoredDataError
 
 from .purge_queue import queue_key
 
-#: Items of one Query or Scan; their deletes are four batches.
+#: The items of one Query or Scan, which take four batches of deletes.
 _PAGE_ITEMS = 100
-#: Kinds of internal partitions by how many parts follow the kind when the first one is a tenant.
+#: The number of parts after the kind of an internal partition key whose first part is a tenant.
 _TENANT_PARTS = {"AUDIT": 1, "OUTBOX": 1, "LEASE": 2, "TOKEN": 2, "COUNTER": 3}
-#: Kinds whose partitions a tenant has one of.
+#: Kinds of internal partitions that a tenant has one of.
 _LISTED = ("OUTBOX", "AUDIT")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erasure:
-    """How far the erasure of a tenant is; in a dry run `removed` counts what would be removed."""
+    """The progress of a tenant's erasure; in a dry run, `removed` counts the items to remove."""
 
     tenant: str
-    #: Items that were read, of any tenant in a scan.
+    #: Items that were read; a scan reads those of every tenant.
     read: int = 0
     removed: int = 0
     #: Items under a hold, which stay.
     held: int = 0
-    #: Whether every partition, and every scan that was asked for, was read to its end.
+    #: Whether every partition and every scan was read to its end.
     done: bool = False
     #: The tables that were scanned.
     scanned: tuple[str, ...] = ()
@@ -102,7 +102,7 @@ def erase_tenant(
 
 
 def unreached(table: Table) -> list[str]:
-    """Return the entities of a table whose items no Query by tenant finds."""
+    """Return the entities of a table whose items a Query by tenant cannot find."""
     return [plan.name for plan in table.plans.values() if plan.tenant is not None and not _is_listed(plan)]
 
 
@@ -128,7 +128,7 @@ def partitions(table: Table, tenant: str) -> list[tuple[KeyTerm, ...]]:
 
 
 def tenant_of(table: Table, item: Item) -> str | None:
-    """Return the tenant of a stored item: of an entity, or of an internal item by its key; None for none."""
+    """Return the tenant of an entity's item or, by its key, of an internal item; None without a tenant."""
     tag = item.get(table.tag, {}).get("S", "")
     plan = table.plans.get(tag)
     if plan is not None:
@@ -143,7 +143,7 @@ def tenant_of(table: Table, item: Item) -> str | None:
         return unescape(parts[0]) if holder is not None and holder.tenant is not None else None
     if kind in _TENANT_PARTS:
         return unescape(parts[0]) if len(parts) == _TENANT_PARTS[kind] else None
-    # A snapshot or a redirect lies beside its entity, whose tag follows the colon.
+    # A snapshot or a redirect shares the partition of its entity, whose tag follows the colon.
     beside = table.plans.get(tag.partition(":")[2])
     if beside is None or beside.tenant is None:
         return None
@@ -162,7 +162,7 @@ def _is_listed(plan: Plan) -> bool:
 
 def _is_owned(table: Table, item: Item, tenant: str, terms: tuple[KeyTerm, ...] | None) -> bool:
     owner = tenant_of(table, item)
-    # In the tenant's partition an item without an owner is the tenant's too.
+    # An item without an owner in the tenant's partition belongs to the tenant.
     return owner == tenant or (owner is None and terms is not None)
 
 
@@ -178,7 +178,7 @@ def _page(scope: Scope, table: Table, terms: tuple[KeyTerm, ...] | None, start: 
 
 
 def _delete(scope: Scope, table: Table, items: Sequence[Item]) -> Flow[None]:
-    # First what lies elsewhere: after a kill its item still leads to it.
+    # Delete derived items first: after a crash, their entity is still there to find them.
     elsewhere = [key for item in items for key in _derived_keys(table, item)]
     yield from delete_items(scope, table, elsewhere)
     keys = [{name: item[name] for name in table.key_names} for item in items]
@@ -186,7 +186,7 @@ def _delete(scope: Scope, table: Table, items: Sequence[Item]) -> Flow[None]:
 
 
 def _derived_keys(table: Table, item: Item) -> Iterator[Item]:
-    """Yield the keys of what an entity has in other partitions: unique locks, and its place for a purge."""
+    """Yield the keys of an entity's derived items in other partitions: unique locks and its queue entry."""
     plan = table.plans.get(item.get(table.tag, {}).get("S", ""))
     if plan is None:
         return
@@ -194,7 +194,7 @@ def _derived_keys(table: Table, item: Item) -> Iterator[Item]:
         key = {name: item[name] for name in plan.primary.names}
         yield queue_key(plan, key, int(item[PURGE_AT]["N"]))
     rules = [trait for trait in plan.traits if isinstance(trait, UniqueRule)]
-    # The locks of an item that does not fit its class are found by a scan only.
+    # Only a scan finds the locks of an item that its class cannot decode.
     with suppress(StoredDataError):
         entity = plan.decode(item) if rules else None
         for rule in rules:

@@ -1,1 +1,1 @@
-"""What traits do on each write and read: counters, history, outbox, soft delete."""
+"""Flows of traits: counters, history, leases, names, outbox, soft deletes and unique fields."""

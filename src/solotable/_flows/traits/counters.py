@@ -1,7 +1,7 @@
-"""Counters on parents, and counters in shards.
+"""Counters on parents, and sharded counters.
 
-A counter is only ever added to, under the condition that its parent is there: no ghost is made, and no
-lock is needed. Parents carry their stored counters through a put.
+A counter changes only by ADD, under the condition that its parent exists. So it needs no lock and never
+creates a parent. A put of a parent keeps its stored counters.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_SHARDS = 100
 
 
 def shares(scope: Scope, trait: Counted, change: Change) -> Iterator[DerivedWrite]:
-    """Yield what a change of a child adds to its parent, or to the two that it moves between."""
+    """Yield the additions to the parent of a changed child, or to both parents if the child moves."""
     totals: dict[str, tuple[dict[str, Any], Decimal]] = {}
     counted_in: str | None = None
     for state, sign in ((change.before, -1), (change.after, 1)):
@@ -47,20 +47,21 @@ def shares(scope: Scope, trait: Counted, change: Change) -> Iterator[DerivedWrit
             totals[identity] = key, totals.get(identity, (key, Decimal(0)))[1] + sign * amount
     for identity, (key, amount) in totals.items():
         if amount:
-            added = _added(scope, trait, change.plan, key, amount)
-            yield replace(added, needs=identity == counted_in)
+            addition = _addition(scope, trait, change.plan, key, amount)
+            yield replace(addition, needs=identity == counted_in)
 
 
-def _added(
+def _addition(
     scope: Scope, trait: Counted, child: Plan, key: Mapping[str, Any], amount: Decimal
 ) -> DerivedWrite:
     parent = trait.of
     path = (parent.attributes[trait.field].wire,)
 
-    def explain(_met: Item | None) -> SolotableError:
+    def explain(_found: Item | None) -> SolotableError:
         missing = not_found(parent, key)
         return NotFound(
-            f"{missing} It counts its {child.name} in {trait.field}: create it first, delete it last."
+            f"{missing} Its field {trait.field} counts {child.name}; create it before its {child.name}, and "
+            f"delete it after them."
         )
 
     action = UpdateItem(
@@ -82,7 +83,7 @@ def _added(
 def add_to_shards(
     scope: Scope, table: Table, name: str, amount: int, shards: int, token: str | None
 ) -> Flow[None]:
-    """Add to one shard of a counter, chosen by the token: under the same token it is done once."""
+    """Add to the shard that the token selects; a repetition with the same token has no effect."""
     _check_shards(shards)
     own = scope.token(token, "counter", table.name, name)
     key = _shard(scope, table, name, crc32(own.encode()) % shards)
@@ -97,10 +98,10 @@ def add_to_shards(
     while True:
         try:
             yield from send(sent, scope.retries)
-        except TransactionCancelled as refused:
-            # DynamoDB: of two transactions on one item at once, one is cancelled.
+        except TransactionCancelled as error:
+            # DynamoDB cancels one of two concurrent transactions on the same item.
             attempt += 1
-            if attempt >= scope.retries.attempts or not refused.is_transient:
+            if attempt >= scope.retries.attempts or not error.is_transient:
                 raise
         else:
             return
@@ -122,12 +123,12 @@ def total(scope: Scope, table: Table, name: str, shards: int) -> Flow[int]:
         if not left:
             return found
         yield scope.retries.wait(attempt + 1)
-    raise DataError(f"The shards of counter {name!r} could not be read: the table is throttled; try later.")
+    raise DataError(f"Cannot read the shards of counter {name!r}: the table is throttled; try again later.")
 
 
 def _check_shards(shards: int) -> None:
     if not 0 < shards <= _MOST_SHARDS:
-        raise DataError(f"A counter has 1 to {_MOST_SHARDS} shards; {shards} were given.")
+        raise DataError(f"A counter takes 1 to {_MOST_SHARDS} shards, got {shards}.")
 
 
 def _shard(scope: Scope, table: Table, name: str, shard: int) -> Item:

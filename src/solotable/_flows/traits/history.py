@@ -1,7 +1,7 @@
-"""History: what a write puts aside of the version that it replaces, and reading what was put aside.
+"""History: snapshots of replaced versions, and the flows that read them.
 
-A snapshot goes in the transaction of its cause, under the condition that it does not exist yet; the cause has
-the condition that the version is the one read. So no snapshot is lost and none is overwritten.
+A snapshot is written in the same transaction as its cause, under the condition that it does not exist. The
+cause requires the version that was read. So no snapshot is lost or overwritten.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from solotable._entities.traits.history import ASIDE, History
 from solotable._expressions.ast import Attr, Compare, Const, Exists, KeyTerm, Not
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
-from solotable._flows.transactions.write import Change, DerivedWrite, Stored, Write, key_of, stored
+from solotable._flows.transactions.write import Change, DerivedWrite, Stored, Write, key_of, load_stored
 from solotable._flows.verbs.batch import write_batch
 from solotable._flows.verbs.query import FilledPage, view_of
 from solotable._protocol import requests
@@ -50,7 +50,7 @@ class FieldChange:
 
 @dataclass(frozen=True, slots=True)
 class VersionDifference:
-    """What differs between two versions; what the store itself keeps (version, stamps) is left out."""
+    """The fields that differ between two versions, without the version and the timestamps."""
 
     before: int
     after: int
@@ -64,14 +64,14 @@ class VersionDifference:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """The history of one entity: whose, and where it lies."""
+class HistoryLocation:
+    """The location of one entity's history."""
 
     scope: Scope
     plan: Plan
     trait: History
     values: Mapping[str, Any]
-    #: The entity's own key.
+    #: The primary key of the entity.
     key: Item
 
     @property
@@ -81,180 +81,182 @@ class Place:
 
     @property
     def title(self) -> str:
-        """The entity as messages name it."""
+        """The name of the entity in error messages."""
         return title_of(self.plan, self.values)
 
 
-def place_of(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Place:
-    """Return where the history of an entity lies; nothing is sent."""
+def locate_history(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> HistoryLocation:
+    """Return the location of an entity's history; nothing is sent."""
     trait = next((each for each in plan.traits if isinstance(each, History)), None)
     if trait is None:
         raise DeclarationError(
-            f"{plan.name} keeps no history; declare it: history = History('...#v{{version:06d}}')."
+            f"{plan.name} has no history; declare one: history = History('...#v{{version:06d}}')."
         )
     values = scope.bind(plan, given)
-    return Place(scope, plan, trait, values, plan.key_from(values))
+    return HistoryLocation(scope, plan, trait, values, plan.key_from(values))
 
 
 def snapshots(scope: Scope, trait: History, change: Change) -> Iterator[DerivedWrite]:
-    """Yield what a change does to the history: the former version is put aside, the oldest goes."""
+    """Yield the snapshot of the replaced version, and the delete of the oldest snapshot."""
     plan, before, after = change.plan, change.before, change.after
     if change.soft:
         return
     if before is None:
         if after is not None and trait.on_delete == "keep":
-            yield _never_deleted(scope, trait, plan, after)
+            yield _check_no_marker(scope, trait, plan, after)
         return
     values = before.entity.__dict__
-    place = Place(scope, plan, trait, values, plan.key_of(values))
-    if after is not None and plan.key_of(after.entity.__dict__) != place.key:
+    location = HistoryLocation(scope, plan, trait, values, plan.key_of(values))
+    if after is not None and plan.key_of(after.entity.__dict__) != location.key:
         raise DeclarationError(
-            f"{plan.name} keeps a history, which lies under its key, so it cannot be renamed; "
-            f"keep the names in a separate entity that refers to this one."
+            f"{plan.name} cannot be renamed, because its history is stored under its key; "
+            f"declare the names on a separate entity that refers to this one."
         )
     number = int(values[plan.version or ""])
     if after is None and trait.on_delete == "purge":
         for each in range(max(0, number - (trait.keep or 0)), number):
-            yield _removed(place, each)
+            yield _delete_snapshot(location, each)
         return
-    yield _put_aside(place, before, number)
+    yield _put_snapshot(location, before, number)
     if trait.keep is not None and number - trait.keep >= 0:
-        yield _removed(place, number - trait.keep)
+        yield _delete_snapshot(location, number - trait.keep)
     if after is None:
-        yield _marked_deleted(place, number)
+        yield _put_marker(location, number)
 
 
 def page(
-    place: Place, *, limit: int, cursor: str | None, view: type[BaseModel] | None = None
+    location: HistoryLocation, *, limit: int, cursor: str | None, view: type[BaseModel] | None = None
 ) -> Flow[FilledPage]:
-    """Return the snapshots, newest first, by one Query; with a view only its fields are fetched."""
+    """Return the snapshots, newest first, with one Query; with a view, fetch only its fields."""
     if limit < 1:
-        raise DataError(f"A page has at least one row; limit={limit} was given.")
-    scope = place.scope
-    request = _query(place)
-    bound_to = repr(("history", place.plan.tag, request.key, scope.tenant, scope.admin)).encode()
-    start = None if cursor is None else scope.sealer.open(cursor, bound_to)
-    projection = None if view is None else _projection(place, view)
-    asked = _query(place, limit=limit, start=start, projection=projection)
-    reply: Reply = yield from send(asked, scope.retries)
-    items = [item for item in decode_items(reply.items or ()) if _is_ours(place, item)]
+        raise DataError(f"limit= must be at least 1, got {limit}.")
+    scope = location.scope
+    request = _query(location)
+    bound_to = repr(("history", location.plan.tag, request.key, scope.tenant, scope.admin)).encode()
+    start = None if cursor is None else scope.cursor_signer.verify(cursor, bound_to)
+    projection = None if view is None else _projection(location, view)
+    read = _query(location, limit=limit, start=start, projection=projection)
+    reply: Reply = yield from send(read, scope.retries)
+    items = [item for item in decode_items(reply.items or ()) if _is_snapshot(location, item)]
     if view is None:
-        rows = [_loaded(place, item).entity for item in items]
+        rows = [_decode_snapshot(location, item).entity for item in items]
     else:
-        rows = [view_of(view, place.plan, _original(place, item)) for item in items]
-    sealed = None if not reply.last_key else scope.sealer.seal(reply.last_key, bound_to)
-    return FilledPage(rows, sealed, reply.scanned)
+        rows = [view_of(view, location.plan, _original(location, item)) for item in items]
+    next_cursor = None if not reply.last_key else scope.cursor_signer.sign(reply.last_key, bound_to)
+    return FilledPage(rows, next_cursor, reply.scanned)
 
 
-def get(place: Place, version: int) -> Flow[Any]:
-    """Return one version, also the current one, or None."""
-    found = yield from version_at(place, version)
+def get(location: HistoryLocation, version: int) -> Flow[Any]:
+    """Return one version, which may be the current one, or None."""
+    found = yield from version_at(location, version)
     return None if found is None else found.entity
 
 
-def diff(place: Place, before: int, after: int) -> Flow[VersionDifference]:
-    """Return which fields differ between two versions, and how."""
-    plan = place.plan
-    old, new = (yield from require(place, before)).entity, (yield from require(place, after)).entity
-    kept = {plan.version, plan.created, plan.updated}
+def diff(location: HistoryLocation, before: int, after: int) -> Flow[VersionDifference]:
+    """Return the fields that differ between two versions."""
+    plan = location.plan
+    old, new = (yield from require(location, before)).entity, (yield from require(location, after)).entity
+    managed = {plan.version, plan.created, plan.updated}
     changes = tuple(
         FieldChange(name, getattr(old, name), getattr(new, name))
         for name in plan.attributes
-        if name not in kept and getattr(old, name) != getattr(new, name)
+        if name not in managed and getattr(old, name) != getattr(new, name)
     )
     return VersionDifference(before, after, changes)
 
 
-def version_at(place: Place, version: int) -> Flow[Stored | None]:
-    """Return one version as it is or was stored, or None."""
-    plan = place.plan
-    found = yield from snapshot_at(place, version)
+def version_at(location: HistoryLocation, version: int) -> Flow[Stored | None]:
+    """Return the item and entity of one version, or None."""
+    plan = location.plan
+    found = yield from snapshot_at(location, version)
     if found is None:
-        current = yield from stored(place.scope, plan, place.key)
-        there = None if current is None else getattr(current.entity, plan.version or "")
-        if there == version:
+        current = yield from load_stored(location.scope, plan, location.key)
+        number = None if current is None else getattr(current.entity, plan.version or "")
+        if number == version:
             return current
-        if there is not None and there > version:
-            # It may have become a snapshot between the two readings.
-            found = yield from snapshot_at(place, version)
+        if number is not None and number > version:
+            # The version may have become a snapshot between the two reads.
+            found = yield from snapshot_at(location, version)
     return found
 
 
-def require(place: Place, version: int) -> Flow[Stored]:
+def require(location: HistoryLocation, version: int) -> Flow[Stored]:
     """Return one version, or raise NotFound."""
-    found = yield from version_at(place, version)
+    found = yield from version_at(location, version)
     if found is None:
-        raise missing(place, version)
+        raise missing(location, version)
     return found
 
 
-def snapshot_at(place: Place, version: int) -> Flow[Stored | None]:
+def snapshot_at(location: HistoryLocation, version: int) -> Flow[Stored | None]:
     """Return one snapshot, or None."""
     if version < 0:
         return None
-    key = place.trait.key_of(place.key, place.values, version)
-    item = yield from _item(place, key)
-    return None if item is None or not _is_ours(place, item) else _loaded(place, item)
+    key = location.trait.key_of(location.key, location.values, version)
+    item = yield from _item(location, key)
+    return None if item is None or not _is_snapshot(location, item) else _decode_snapshot(location, item)
 
 
-def deleted_at(place: Place) -> Flow[int | None]:
-    """Return the version at which the entity was deleted; None when it was not, or has no history."""
-    item = yield from _item(place, place.trait.marker_of(place.key, place.values))
+def deleted_at(location: HistoryLocation) -> Flow[int | None]:
+    """Return the version at which the entity was deleted; None if it was not deleted or has no history."""
+    item = yield from _item(location, location.trait.marker_of(location.key, location.values))
     if item is None:
         return None
-    return int(item[_version_name(place.plan)]["N"])
+    return int(item[_version_name(location.plan)]["N"])
 
 
-def purge(place: Place, *, keep: int = 0) -> Flow[int]:
-    """Remove all but the newest snapshots, in batches, and return how many; may be repeated."""
+def purge(location: HistoryLocation, *, keep: int = 0) -> Flow[int]:
+    """Remove all but the newest `keep` snapshots, in batches, and return their number; idempotent."""
     if keep < 0:
-        raise DataError(f"keep={keep} makes no sense; 0 removes every snapshot.")
-    scope, plan = place.scope, place.plan
+        raise DataError(f"keep= must be at least 0, got {keep}; 0 removes every snapshot.")
+    scope, plan = location.scope, location.plan
     names = tuple((name,) for name in plan.primary.names)
     removed, start = 0, None
     left = keep
     while True:
-        request = _query(place, limit=_PURGED_AT_ONCE, start=start, projection=names)
+        request = _query(location, limit=_PURGED_AT_ONCE, start=start, projection=names)
         reply: Reply = yield from send(request, scope.retries)
         keys = decode_items(reply.items or ())
-        going, left = keys[left:], max(0, left - len(keys))
-        writes = [_bare_delete(place, key) for key in going]
+        surplus, left = keys[left:], max(0, left - len(keys))
+        writes = [_plan_delete(location, key) for key in surplus]
         removed += (yield from write_batch(scope, writes)) if writes else 0
         start = reply.last_key
         if not start:
             break
     if keep == 0:
-        # Last, so that a purge that was broken off still says that the entity had a history.
-        marker = place.trait.marker_of(place.key, place.values)
-        yield from write_batch(scope, [_bare_delete(place, marker)])
+        # Delete the marker last, so that an interrupted purge still shows that the entity had a history.
+        marker = location.trait.marker_of(location.key, location.values)
+        yield from write_batch(scope, [_plan_delete(location, marker)])
     return removed
 
 
-def missing(place: Place, version: int) -> NotFound:
-    """Return the error for a version that is not there."""
+def missing(location: HistoryLocation, version: int) -> NotFound:
+    """Return the error for a missing version."""
     return NotFound(
-        f"Version {version} of {place.title} not found: it never existed, or was removed from the history."
+        f"Version {version} of {location.title} not found: it never existed, or was removed from the history."
     )
 
 
-def revived(place: Place, number: int) -> DerivedWrite:
-    """Return what takes back that an entity was deleted."""
-    key = place.trait.marker_of(place.key, place.values)
+def delete_marker(location: HistoryLocation, number: int) -> DerivedWrite:
+    """Return the delete of the deletion marker, for an entity that is restored."""
+    key = location.trait.marker_of(location.key, location.values)
 
-    def explain(met: Item | None) -> SolotableError:
-        message = f"Restore {place.title}: another writer restored or purged it; read it again."
+    def explain(found: Item | None) -> SolotableError:
+        message = f"Restore {location.title}: another writer restored or purged it; read it again."
         return VersionConflict(message, item=None, mine=None, theirs=None)
 
-    # It may have been restored and deleted again since, so that the number is used.
-    still = Compare("=", Attr((_version_name(place.plan),)), Const({"N": str(number)}))
-    action = DeleteItem(table=place.table, key=key, condition=still, returns_on_failure=True)
-    return DerivedWrite(action=action, title=f"the end of {place.title} at version {number}", explain=explain)
+    # Compare the number: the entity may have been restored and deleted again since.
+    unchanged = Compare("=", Attr((_version_name(location.plan),)), Const({"N": str(number)}))
+    action = DeleteItem(table=location.table, key=key, condition=unchanged, returns_on_failure=True)
+    return DerivedWrite(
+        action=action, title=f"the end of {location.title} at version {number}", explain=explain
+    )
 
 
-def is_marker(place: Place, derived: DerivedWrite) -> bool:
-    """Return whether a derived write is of the item that marks the entity as deleted."""
-    marker = place.trait.marker_of(place.key, place.values)
-    return key_of(place.plan, derived.action) == marker
+def is_marker(location: HistoryLocation, derived: DerivedWrite) -> bool:
+    """Return whether a derived write has the key of the deletion marker."""
+    marker = location.trait.marker_of(location.key, location.values)
+    return key_of(location.plan, derived.action) == marker
 
 
 def title_of(plan: Plan, values: Mapping[str, Any]) -> str:
@@ -263,79 +265,79 @@ def title_of(plan: Plan, values: Mapping[str, Any]) -> str:
     return f"{plan.name} {', '.join(f'{name}={values.get(name)!r}' for name in parts)}".rstrip()
 
 
-def _put_aside(place: Place, before: Stored, number: int) -> DerivedWrite:
-    key = place.trait.key_of(place.key, place.values, number)
+def _put_snapshot(location: HistoryLocation, before: Stored, number: int) -> DerivedWrite:
+    key = location.trait.key_of(location.key, location.values, number)
 
-    def explain(met: Item | None) -> SolotableError:
+    def explain(found: Item | None) -> SolotableError:
         return DataError(
-            f"Version {number} of {place.title} is in its history already, left by one of the same key that "
-            f"is gone; purge() that history first."
+            f"Version {number} of {location.title} is already in its history, left by a deleted entity with "
+            f"the same key; purge() that history first."
         )
 
     action = PutItem(
-        table=place.table,
-        item=place.trait.snapshot(before.item, key),
-        condition=Not(Exists((place.trait.sort,))),
+        table=location.table,
+        item=location.trait.snapshot(before.item, key),
+        condition=Not(Exists((location.trait.sort,))),
         returns_on_failure=True,
     )
     return DerivedWrite(action=action, title=f"the snapshot of version {number}", explain=explain)
 
 
-def _removed(place: Place, number: int) -> DerivedWrite:
-    key = place.trait.key_of(place.key, place.values, number)
-    action = DeleteItem(table=place.table, key=key)
+def _delete_snapshot(location: HistoryLocation, number: int) -> DerivedWrite:
+    key = location.trait.key_of(location.key, location.values, number)
+    action = DeleteItem(table=location.table, key=key)
     return DerivedWrite(action=action, title=f"the snapshot of version {number}", explain=_unconditional)
 
 
-def _marked_deleted(place: Place, number: int) -> DerivedWrite:
+def _put_marker(location: HistoryLocation, number: int) -> DerivedWrite:
     item: Item = {
-        **place.trait.marker_of(place.key, place.values),
-        place.plan.table.tag: place.trait.tag_value,
-        _version_name(place.plan): {"N": str(number)},
+        **location.trait.marker_of(location.key, location.values),
+        location.plan.table.tag: location.trait.tag_value,
+        _version_name(location.plan): {"N": str(number)},
     }
-    action = PutItem(table=place.table, item=item)
+    action = PutItem(table=location.table, item=item)
     return DerivedWrite(action=action, title="the mark of the delete", explain=_unconditional)
 
 
-def _never_deleted(scope: Scope, trait: History, plan: Plan, after: Stored) -> DerivedWrite:
+def _check_no_marker(scope: Scope, trait: History, plan: Plan, after: Stored) -> DerivedWrite:
     values = after.entity.__dict__
-    place = Place(scope, plan, trait, values, plan.key_of(values))
+    location = HistoryLocation(scope, plan, trait, values, plan.key_of(values))
 
-    def explain(met: Item | None) -> SolotableError:
-        number = "?" if met is None else met.get(_version_name(plan), {}).get("N", "?")
+    def explain(found: Item | None) -> SolotableError:
+        number = "?" if found is None else found.get(_version_name(plan), {}).get("N", "?")
         return AlreadyExists(
-            f"{place.title} was deleted at version {number} and its history is kept; restore() a version, "
-            f"or purge() the history before a new one takes its key.",
-            item=met,
+            f"{location.title} was deleted at version {number} and still has a history; restore() a version, "
+            f"or purge() the history before you create it again.",
+            item=found,
         )
 
     action = ConditionCheck(
-        table=place.table,
-        key=trait.marker_of(place.key, values),
+        table=location.table,
+        key=trait.marker_of(location.key, values),
         condition=Not(Exists((trait.sort,))),
         returns_on_failure=True,
     )
     return DerivedWrite(action=action, title="the history of a former one", explain=explain)
 
 
-def _unconditional(met: Item | None) -> SolotableError:
-    raise AssertionError("a write without a condition is not refused by one")
+def _unconditional(found: Item | None) -> SolotableError:
+    raise AssertionError("a write without a condition cannot fail its condition")
 
 
 def _query(
-    place: Place,
+    location: HistoryLocation,
     *,
     limit: int | None = None,
     start: Item | None = None,
     projection: tuple[tuple[str, ...], ...] | None = None,
 ) -> requests.Query:
-    low, high = place.trait.range_of(place.values)
+    low, high = location.trait.range_of(location.values)
     terms = (
-        *place.plan.primary.partition.equals(place.values),
-        KeyTerm(place.trait.sort, "BETWEEN", ({"S": low}, {"S": high})),
+        *location.plan.primary.partition.equals(location.values),
+        KeyTerm(location.trait.sort, "BETWEEN", ({"S": low}, {"S": high})),
     )
     return requests.Query(
-        table=place.table,
+        table=location.table,
         key=terms,
         limit=limit,
         start=start,
@@ -345,49 +347,49 @@ def _query(
     )
 
 
-def _item(place: Place, key: Item) -> Flow[Item | None]:
-    reply = yield from send(GetItem(table=place.table, key=key, consistent=True), place.scope.retries)
+def _item(location: HistoryLocation, key: Item) -> Flow[Item | None]:
+    reply = yield from send(GetItem(table=location.table, key=key, consistent=True), location.scope.retries)
     return None if reply.item is None else decode_item(reply.item)
 
 
-def _is_ours(place: Place, item: Item) -> bool:
-    return item.get(place.plan.table.tag) == place.trait.tag_value
+def _is_snapshot(location: HistoryLocation, item: Item) -> bool:
+    return item.get(location.plan.table.tag) == location.trait.tag_value
 
 
-def _projection(place: Place, view: type[BaseModel]) -> tuple[tuple[str, ...], ...] | None:
-    plan = place.plan
-    # Only an upgrader knows what it needs, so items that may be old are read whole.
+def _projection(location: HistoryLocation, view: type[BaseModel]) -> tuple[tuple[str, ...], ...] | None:
+    plan = location.plan
+    # Only upgrades know which attributes they need, so read items that may be old whole.
     if plan.schema_versions.upgrades:
         return None
     for name in view.model_fields:
         field_of(plan, name)
     wanted = [plan.attributes[name].wire for name in view.model_fields]
-    marks = (
+    versions = (
         [plan.schema_versions.attribute, plan.schema_versions.oldest_attribute]
         if plan.schema_versions.declared
         else []
     )
     return tuple(
-        (name,) for name in dict.fromkeys((*wanted, ASIDE, plan.table.tag, *plan.primary.names, *marks))
+        (name,) for name in dict.fromkeys((*wanted, ASIDE, plan.table.tag, *plan.primary.names, *versions))
     )
 
 
-def _original(place: Place, item: Item) -> Item:
-    return {**place.trait.original(item, place.plan.tag_value), **place.key}
+def _original(location: HistoryLocation, item: Item) -> Item:
+    return {**location.trait.original(item, location.plan.tag_value), **location.key}
 
 
-def _loaded(place: Place, item: Item) -> Stored:
-    plan = place.plan
-    original = _original(place, item)
+def _decode_snapshot(location: HistoryLocation, item: Item) -> Stored:
+    plan = location.plan
+    original = _original(location, item)
     try:
         entity = plan.decode(original)
-    except DataError as refused:
+    except DataError as error:
         number = item.get(_version_name(plan), {}).get("N", "?")
         raise StoredDataError(
-            f"Version {number} of {place.title} was stored by an older model and does not fit the one of "
-            f"today: {refused}"
-        ) from refused
-    place.scope.check_tenant(plan, entity)
+            f"Version {number} of {location.title} was stored by an older model and is invalid in the "
+            f"current one: {error}"
+        ) from error
+    location.scope.check_tenant(plan, entity)
     return Stored(original, entity)
 
 
@@ -395,6 +397,6 @@ def _version_name(plan: Plan) -> str:
     return plan.attributes[plan.version or ""].wire
 
 
-def _bare_delete(place: Place, key: Item) -> Write:
-    action = DeleteItem(table=place.table, key=key)
-    return Write(plan=place.plan, verb="delete", given=place.values, action=action)
+def _plan_delete(location: HistoryLocation, key: Item) -> Write:
+    action = DeleteItem(table=location.table, key=key)
+    return Write(plan=location.plan, verb="delete", given=location.values, action=action)

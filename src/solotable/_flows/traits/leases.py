@@ -1,9 +1,9 @@
-"""Leases: one holder at a time, by an internal item whose fencing token only grows.
+"""Leases: exclusive holders, with an internal item whose fencing token only grows.
 
-A holder counts on the lease until its own clock says so; another takes it over only when that moment
-and the allowed skew have passed on the taker's clock. So two holders never overlap while their clocks
-differ by less than the skew. Whatever the clocks say, a transaction that checks the lease is done only
-while its token is the current one.
+A holder uses the lease until its expiry on the holder's clock. Another owner takes it over after the
+expiry plus the allowed skew on its own clock. So two holders never overlap while their clocks differ by
+less than the skew. A transaction that checks the lease succeeds only while its token is the current one,
+even if the clocks differ more.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _POLL_SECONDS = 0.25
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseTerms:
-    """What a lease is for, and for how long."""
+    """The name, owner and duration of a lease."""
 
     name: str
     owner: str
@@ -55,7 +55,7 @@ class LeaseTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldLease:
-    """A lease that was taken: its fencing token, and until when its holder counts on it."""
+    """An acquired lease: its fencing token, and its expiry on the holder's clock."""
 
     terms: LeaseTerms
     token: int
@@ -71,11 +71,14 @@ def lease_terms(
     skew_seconds: float,
     table: Table | None,
 ) -> LeaseTerms:
-    """Check what is wanted; an owner that is not given is a random one."""
+    """Check the arguments of a lease; without an owner, use a random one."""
     if not name:
-        raise DataError("A lease has a name that is not empty.")
+        raise DataError("lease() takes a non-empty name, got ''.")
     if seconds <= 0 or skew_seconds < 0:
-        raise DataError(f"Lease {name!r}: seconds is above 0 and skew_seconds not below; got {seconds}.")
+        raise DataError(
+            f"Lease {name!r}: seconds= must be above 0 and skew_seconds= at least 0, "
+            f"got {seconds} and {skew_seconds}."
+        )
     return LeaseTerms(
         name=name,
         owner=owner or scope.tokens(),
@@ -87,7 +90,7 @@ def lease_terms(
 
 
 def acquire(scope: Scope, terms: LeaseTerms, *, wait_seconds: float = 0.0) -> Flow[HeldLease]:
-    """Take the lease, waiting for it for a while, or raise LeaseHeld with its owner."""
+    """Acquire the lease, waiting up to `wait_seconds`; raise LeaseHeld with its owner."""
     deadline = scope.clock() + wait_seconds
     while True:
         try:
@@ -99,18 +102,18 @@ def acquire(scope: Scope, terms: LeaseTerms, *, wait_seconds: float = 0.0) -> Fl
 
 
 def renew(scope: Scope, held: HeldLease) -> Flow[HeldLease]:
-    """Hold the lease for its whole time from now on; raise LeaseLost if another owner has taken it."""
+    """Extend the lease to its full duration from now; raise LeaseLost if another owner has acquired it."""
     until = scope.clock() + held.terms.seconds
     update = Update((Assign(_UNTIL, _number(until)),), creates=True)
     try:
         yield from send(_update(scope, held.terms, update, _is_mine(held)), scope.retries)
-    except ConditionFailed as refused:
-        raise lost(held, refused.item) from refused
+    except ConditionFailed as error:
+        raise lost(held, error.item) from error
     return replace(held, until=until)
 
 
 def release(scope: Scope, held: HeldLease) -> Flow[None]:
-    """Release the lease, unless it is lost. Its token stays, for the next holder."""
+    """Release the lease, unless it is lost. The item keeps its token for the next holder."""
     update = Update((Assign(_UNTIL, Const({"N": "0"})), Remove(_OWNER)), creates=True)
     try:
         yield from send(_update(scope, held.terms, update, _is_mine(held)), scope.retries)
@@ -119,7 +122,7 @@ def release(scope: Scope, held: HeldLease) -> Flow[None]:
 
 
 def check(scope: Scope, held: HeldLease) -> DerivedWrite:
-    """Return the part of a transaction that requires the lease's token to be the current one."""
+    """Return the condition check of a transaction that the lease's token is the current one."""
     action = ConditionCheck(
         table=scope.table(held.terms.table),
         key=_key(held.terms),
@@ -127,19 +130,19 @@ def check(scope: Scope, held: HeldLease) -> DerivedWrite:
         returns_on_failure=True,
     )
 
-    def explain(met: Item | None) -> SolotableError:
-        return lost(held, met)
+    def explain(found: Item | None) -> SolotableError:
+        return lost(held, found)
 
     return DerivedWrite(action=action, title=f"the lease {held.terms.name!r}", explain=explain)
 
 
-def lost(held: HeldLease, met: dict[str, Any] | None) -> LeaseLost:
-    """Return the error for a token that another holder has replaced."""
-    now = None if met is None else met.get("token", {}).get("N")
-    owner = None if met is None else met.get("owner", {}).get("S")
-    stands = "it was given back" if owner is None else f"{owner!r} has it with token {now}"
+def lost(held: HeldLease, found: dict[str, Any] | None) -> LeaseLost:
+    """Return the error for a lease that is no longer held, given its stored item."""
+    token = None if found is None else found.get("token", {}).get("N")
+    owner = None if found is None else found.get("owner", {}).get("S")
+    state = "it was released" if owner is None else f"{owner!r} holds it with token {token}"
     return LeaseLost(
-        f"Lease {held.terms.name!r} with token {held.token} was lost: {stands}; stop, and acquire it again.",
+        f"Lease {held.terms.name!r} with token {held.token} was lost: {state}; stop, and acquire it again.",
         name=held.terms.name,
         token=held.token,
     )
@@ -168,13 +171,13 @@ def _take(scope: Scope, terms: LeaseTerms) -> Flow[HeldLease]:
     try:
         reply = yield from send(_update(scope, terms, update, free), scope.retries)
         item = decode_item(reply.attributes or {})
-    except ConditionFailed as refused:
-        raise _held(terms, refused.item or {}) from refused
+    except ConditionFailed as error:
+        raise _held(terms, error.item or {}) from error
     except OutcomeUnknown:
-        # The lost write may have taken the lease: a read tells.
+        # The write may have acquired the lease: read the item to find out.
         read = GetItem(table=scope.table(terms.table), key=_key(terms), consistent=True)
-        there = yield from send(read, scope.retries)
-        item = {} if there.item is None else decode_item(there.item)
+        current = yield from send(read, scope.retries)
+        item = {} if current.item is None else decode_item(current.item)
         if item.get("owner") != {"S": terms.owner}:
             raise
         until = float(item["until"]["N"])
@@ -201,8 +204,8 @@ def _held(terms: LeaseTerms, item: Item) -> LeaseHeld:
     owner = item.get("owner", {}).get("S")
     until = datetime.fromtimestamp(float(item.get("until", {}).get("N", "0")), UTC)
     return LeaseHeld(
-        f"Lease {terms.name!r} is held by {owner!r} until {until:%Y-%m-%d %H:%M:%S}Z; wait for it, "
-        f"or do the work another time.",
+        f"Lease {terms.name!r} is held by {owner!r} until {until:%Y-%m-%d %H:%M:%S}Z; "
+        f"pass wait_seconds= to wait for it, or try again later.",
         name=terms.name,
         owner=owner,
         until=until,

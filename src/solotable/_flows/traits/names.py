@@ -1,6 +1,6 @@
-"""Former names: what becomes of the redirects of an entity when it is renamed or removed.
+"""Redirects from former names: update them when an entity is renamed, delete them with it.
 
-Redirects are written in the transaction that renames or removes their entity, each under the condition
+The redirects are written in the transaction that renames or deletes their entity, each under the condition
 that it is still a redirect to that entity.
 """
 
@@ -20,15 +20,15 @@ from solotable.errors import ConditionFailed, DataError, DeclarationError, Solot
 
 
 def names_of(plan: Plan) -> Names:
-    """Return an entity's trait of names, or say that it has none."""
+    """Return an entity's Names trait, or raise DeclarationError."""
     for trait in plan.traits:
         if isinstance(trait, Names):
             return trait
-    raise DeclarationError(f"{plan.name} has no names that change; declare them: names = Names('path').")
+    raise DeclarationError(f"{plan.name} has no Names; declare them: names = Names('path').")
 
 
 def redirects(scope: Scope, trait: Names, change: Change) -> Iterator[DerivedWrite]:
-    """Yield what a change does to the former names: they follow a rename, and go with their entity."""
+    """Yield the writes of the former names: puts for a rename, deletes for a delete."""
     if change.before is None:
         return
     plan, entity = change.plan, change.before.entity
@@ -57,7 +57,7 @@ def redirects(scope: Scope, trait: Names, change: Change) -> Iterator[DerivedWri
             item = trait.redirect(key, following)
             action = PutItem(table=table, item=item, condition=condition, returns_on_failure=True)
         yield DerivedWrite(
-            action=action, title=f"the redirect from {alias!r}", explain=_taken_over(alias, name)
+            action=action, title=f"the redirect from {alias!r}", explain=_explain_redirect(alias, name)
         )
 
 
@@ -72,16 +72,16 @@ def nothing(plan: Plan) -> Condition:
 
 
 def leads_to(plan: Plan, trait: Names, name: str) -> Condition:
-    """Return the condition that there is a redirect to a name."""
+    """Return the condition that the item is a redirect to a name."""
     is_redirect = Compare("=", Attr((plan.table.tag,)), Const(trait.tag_value))
     return And((is_redirect, Compare("=", Attr((TO,)), Const({"S": name}))))
 
 
-def _taken_over(alias: str, name: str) -> Any:
-    def explain(met: Item | None) -> SolotableError:
-        message = f"{alias!r} is among the former names of {name!r}, but something else stands there."
-        refused = ConditionFailed(message, item=met)
-        refused.args = (message,)
-        return refused
+def _explain_redirect(alias: str, name: str) -> Any:
+    def explain(found: Item | None) -> SolotableError:
+        message = f"{alias!r} is a former name of {name!r}, but another item has its key; try again."
+        error = ConditionFailed(message, item=found)
+        error.args = (message,)
+        return error
 
     return explain

@@ -1,8 +1,8 @@
 """Outbox events in the transaction of their write, and the audit trail. Delivers nothing.
 
-An event's id is fixed when it is written: a hash of the table, the key, the version and the verb, and
-of the moment and a nonce, because a key that is created again restarts its versions. Values are kept
-as they are stored, so that an event costs no conversion in the request.
+The id of an event is a hash of the table, the key, the version, the verb, the time and a nonce, because an
+entity that is created again restarts its versions. Events hold values in wire form, so that a request does
+not pay for a conversion.
 """
 
 from __future__ import annotations
@@ -30,38 +30,38 @@ from solotable._values.codec import dump, load
 from solotable._values.limits import LARGEST_ITEM
 from solotable.errors import ConditionFailed, DataError, SolotableError
 
-#: The type tags of events that wait for delivery, and of those that were delivered to the audit trail.
+#: The type tags of events that wait for delivery, and of delivered events in the audit trail.
 OUTBOX, AUDIT = "_outbox", "_audit"
-#: The attribute that holds the event, apart from the names of any table's keys.
+#: The attribute that holds the event; one attribute cannot collide with a table's key names.
 EVENT = "event"
 _DAY = timedelta(days=1)
 
 
 def event(scope: Scope, trait: Outbox, change: Change) -> Iterator[DerivedWrite]:
-    """Yield the event of a change, to be put with it."""
+    """Yield the put of the event of a change."""
     plan = change.plan
-    stands = change.after or change.before
-    if stands is None:
+    current = change.after or change.before
+    if current is None:
         return
     verb: EventVerb = "created" if change.before is None else "deleted" if change.after is None else "updated"
     if change.soft and change.before is None:
         verb = "undeleted"
     if scope.actor is None and trait.actor_required:
         raise DataError(
-            f"{plan.name} keeps an audit trail that needs an actor; write through db.acting(Actor(id=...))."
+            f"Writes of {plan.name} need an actor for its audit trail; use db.acting(Actor(id=...))."
         )
     now = scope.now()
-    tenant = None if plan.tenant is None else str(getattr(stands.entity, plan.tenant))
-    version = None if plan.version is None else int(getattr(stands.entity, plan.version))
-    key = {name: stands.item[name] for name in plan.primary.names}
-    facts = (plan.table.name, sorted(key.items()), version, verb, now, scope.tokens())
-    name = blake2b(repr(facts).encode(), digest_size=16).hexdigest()
+    tenant = None if plan.tenant is None else str(getattr(current.entity, plan.tenant))
+    version = None if plan.version is None else int(getattr(current.entity, plan.version))
+    key = {name: current.item[name] for name in plan.primary.names}
+    identity = (plan.table.name, sorted(key.items()), version, verb, now, scope.tokens())
+    event_id = blake2b(repr(identity).encode(), digest_size=16).hexdigest()
     content: Item = {
-        "id": {"S": name},
+        "id": {"S": event_id},
         "at": {"S": stamp(now)},
         "verb": {"S": verb},
-        "target": {"M": _target(trait, plan, stands)},
-        "snapshot": {"M": _snapshot(trait, plan, stands.item)},
+        "target": {"M": _target(trait, plan, current)},
+        "snapshot": {"M": _snapshot(trait, plan, current.item)},
     }
     texts = (("tenant", tenant), ("request_id", scope.request_id))
     content |= {each: {"S": text} for each, text in texts if text}
@@ -72,7 +72,7 @@ def event(scope: Scope, trait: Outbox, change: Change) -> Iterator[DerivedWrite]
     if change.before is not None and change.after is not None:
         content["changes"] = {"M": _differences(trait, plan, change.before.item, change.after.item)}
     item: Item = {
-        **internal_key(plan.table, internal_partition("OUTBOX", tenant), f"{stamp(now)}#{name}"),
+        **internal_key(plan.table, internal_partition("OUTBOX", tenant), f"{stamp(now)}#{event_id}"),
         plan.table.tag: {"S": OUTBOX},
         EVENT: {"M": content},
     }
@@ -80,13 +80,13 @@ def event(scope: Scope, trait: Outbox, change: Change) -> Iterator[DerivedWrite]
         item[plan.table.ttl] = {"N": str(int((now + trait.days * _DAY).timestamp()))}
     if (size := item_size(item)) > LARGEST_ITEM:
         raise DataError(
-            f"The event of {plan.name} has {size:,} bytes and DynamoDB takes {LARGEST_ITEM:,}; "
-            f"name the fields that matter: Outbox(snapshot=(...))."
+            f"The event of {plan.name} has {size:,} bytes, and DynamoDB accepts {LARGEST_ITEM:,}; "
+            f"limit its fields with Outbox(snapshot=(...))."
         )
     yield DerivedWrite(
         action=PutItem(table=scope.table(plan.table), item=item),
         title=f"the event of {plan.name}",
-        explain=lambda _: _refused(plan),
+        explain=lambda _: _event_error(plan),
     )
 
 
@@ -97,7 +97,7 @@ def load_event(table: Table, item: Item) -> Event:
 
 
 def audit_item(table: Table, item: Item, *, days: int | None) -> Item:
-    """Return an event of the outbox as an item of the audit trail: `AUDIT#<time>#<id>` in its tenant's."""
+    """Return the audit item of an outbox event: `AUDIT#<time>#<id>` in the partition of its tenant."""
     content = item[EVENT]["M"]
     partition = internal_partition("AUDIT", content.get("tenant", {}).get("S"))
     sort = f"AUDIT#{content['at']['S']}#{content['id']['S']}"
@@ -109,7 +109,7 @@ def audit_item(table: Table, item: Item, *, days: int | None) -> Item:
 
 
 def keep_audit(scope: Scope, table: Table, item: Item, *, days: int | None = None) -> Flow[bool]:
-    """Put an event into the audit trail unless it is there; return whether it was new."""
+    """Put an event into the audit trail unless it exists; return whether it was new."""
     absent = Not(Exists((table.partition.name,)))
     request = PutItem(table=scope.table(table), item=audit_item(table, item, days=days), condition=absent)
     try:
@@ -120,9 +120,9 @@ def keep_audit(scope: Scope, table: Table, item: Item, *, days: int | None = Non
 
 
 def audit_page(scope: Scope, table: Table | None, *, limit: int, cursor: str | None) -> Flow[FilledPage]:
-    """Return a page of the scope's audit trail, newest first, by one Query."""
+    """Return a page of the scope's audit trail, newest first, with one Query."""
     if limit < 1:
-        raise DataError(f"A page has at least one row; limit={limit} was given.")
+        raise DataError(f"limit= must be at least 1, got {limit}.")
     chosen = only_table(scope, table, "has the audit trail")
     name = internal_partition("AUDIT", scope.tenant)
     bound_to = repr(("audit", chosen.name, scope.tenant)).encode()
@@ -131,17 +131,17 @@ def audit_page(scope: Scope, table: Table | None, *, limit: int, cursor: str | N
         key=partition_terms(chosen, name),
         forward=False,
         limit=limit,
-        start=None if cursor is None else scope.sealer.open(cursor, bound_to),
+        start=None if cursor is None else scope.cursor_signer.verify(cursor, bound_to),
     )
     reply = yield from send(request, scope.retries)
     events = [load_event(chosen, item) for item in decode_items(reply.items or ())]
-    sealed = scope.sealer.seal(reply.last_key, bound_to) if reply.last_key else None
-    return FilledPage(events, sealed, reply.scanned)
+    next_cursor = scope.cursor_signer.sign(reply.last_key, bound_to) if reply.last_key else None
+    return FilledPage(events, next_cursor, reply.scanned)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeadLetter:
-    """An event that a sink has refused for good, and what it said."""
+    """An event that a sink has rejected in every attempt, and its last error."""
 
     event: Event
     sink: str
@@ -156,7 +156,7 @@ DEAD = "_dead"
 def bury(
     scope: Scope, table: Table, item: Item, *, consumer: str, sink: str, error: str, attempts: int
 ) -> Flow[None]:
-    """Keep an event that a sink has refused for good; the same one twice is one letter."""
+    """Store an event that a sink has rejected in every attempt; a repetition overwrites it."""
     content = item[EVENT]["M"]
     sort = f"{content['at']['S']}#{content['id']['S']}#{sink}"
     letter: Item = {
@@ -171,7 +171,7 @@ def bury(
 
 
 def dead_letters(scope: Scope, table: Table, consumer: str) -> Flow[list[tuple[Item, DeadLetter]]]:
-    """Return what could not be delivered for a consumer, oldest first, with the items."""
+    """Return the dead letters of a consumer with their items, oldest first."""
     found: list[tuple[Item, DeadLetter]] = []
     start = None
     while True:
@@ -191,34 +191,36 @@ def dead_letters(scope: Scope, table: Table, consumer: str) -> Flow[list[tuple[I
 
 
 def stamp(moment: datetime) -> str:
-    """Return a moment as text that sorts by time."""
+    """Return a timestamp as text that sorts by time."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def read_stamp(text: str) -> datetime:
-    """Return the moment of a stamp."""
+    """Parse the text of `stamp`."""
     return datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
 
 
-def _target(trait: Outbox, plan: Plan, stands: Stored) -> Item:
+def _target(trait: Outbox, plan: Plan, current: Stored) -> Item:
     parts = (part for part in plan.primary.parts if part != plan.tenant)
-    key = {part: value for part in parts if (value := _kept(plan, part, stands.item)) is not None}
-    title = None if trait.title is None else getattr(stands.entity, trait.title)
+    key = {part: value for part in parts if (value := _wire_value(plan, part, current.item)) is not None}
+    title = None if trait.title is None else getattr(current.entity, trait.title)
     shown: Item = {"entity": {"S": plan.name}, "key": {"M": key}}
     return shown if title is None else {**shown, "title": {"S": str(title)}}
 
 
 def _snapshot(trait: Outbox, plan: Plan, item: Item) -> Item:
-    return {name: value for name in _fields(trait, plan) if (value := _kept(plan, name, item)) is not None}
+    return {
+        name: value for name in _fields(trait, plan) if (value := _wire_value(plan, name, item)) is not None
+    }
 
 
 def _differences(trait: Outbox, plan: Plan, before: Item, after: Item) -> Item:
     found: Item = {}
     for name in _fields(trait, plan):
-        old, new = _kept(plan, name, before), _kept(plan, name, after)
+        old, new = _wire_value(plan, name, before), _wire_value(plan, name, after)
         if old != new and name != plan.version:
-            sides = (("before", old), ("after", new))
-            found[name] = {"M": {side: value for side, value in sides if value is not None}}
+            states = (("before", old), ("after", new))
+            found[name] = {"M": {state: value for state, value in states if value is not None}}
     return found
 
 
@@ -226,9 +228,9 @@ def _fields(trait: Outbox, plan: Plan) -> Iterable[str]:
     return plan.attributes if trait.snapshot is None else trait.snapshot
 
 
-def _kept(plan: Plan, field: str, item: Item) -> Any:
+def _wire_value(plan: Plan, field: str, item: Item) -> Any:
     return item.get(plan.attributes[field].wire)
 
 
-def _refused(plan: Plan) -> SolotableError:
-    return DataError(f"The event of {plan.name} was refused; nothing was written.")
+def _event_error(plan: Plan) -> SolotableError:
+    return DataError(f"DynamoDB rejected the event of {plan.name}; nothing was written.")

@@ -1,7 +1,7 @@
 """Rename an entity in one transaction, release former names, and resolve names.
 
-The entity moves to its new name, its old one becomes a redirect, and its former ones lead to the new one.
-A name that is taken, or leads to another entity, is refused.
+The entity moves to the key of its new name. Its old name becomes a redirect, and the redirects of its
+former names point to the new one. A name that another entity has or had is rejected.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from solotable._flows.transactions.write import (
     Stored,
     Write,
     all_of,
-    as_stored,
+    attributes_unchanged,
     expected_version,
-    unchanged,
+    fields_unchanged,
     version_is,
 )
 from solotable._flows.verbs.get import not_found
@@ -42,31 +42,33 @@ from solotable.errors import AlreadyExists, ConditionFailed, DataError, NotFound
 from .names import key_at, leads_to, names_of, nothing
 from .soft_delete import carried_by
 
-#: How often a name is looked up while its entity is renamed.
+#: The number of redirects to follow while an entity is renamed concurrently.
 _HOPS = 4
 
 
 def plan_rename(
     scope: Scope, plan: Plan, given: Mapping[str, Any], *, to: str, version: ExpectedVersion = None
 ) -> Flow[Write]:
-    """Return the write that gives an entity another name; its old one leads there from then on."""
+    """Return the write that renames an entity and turns its old name into a redirect."""
     trait = names_of(plan)
     arguments = scope.bind(plan, given)
     expected = expected_version(plan, version, "rename")
     before = yield from _required(scope, plan, trait, arguments)
     name = str(getattr(before.entity, trait.field))
     if to == name:
-        raise DataError(f"{plan.name} {trait.field}={name!r} has that name already.")
+        raise DataError(
+            f"{plan.name} {trait.field}={name!r} already has this name; rename it to another one."
+        )
     aliases = (*(each for each in trait.aliases(before.item) if each != to), name)
     if len(aliases) > trait.most:
         raise DataError(
-            f"{plan.name} {trait.field}={name!r} has {trait.most} former names, and that is the most; "
-            f"release() one of them first: the oldest is {aliases[0]!r}."
+            f"{plan.name} {trait.field}={name!r} has {trait.most} former names, which is the maximum; "
+            f"release() one of them first, such as the oldest, {aliases[0]!r}."
         )
-    after = _renamed(scope, plan, trait, before, to, aliases)
-    facts = before.facts(plan, (trait.version, *plan.counters))
+    after = _rename(scope, plan, trait, before, to, aliases)
+    derived_from = before.wire_values(plan, (trait.version, *plan.counters))
     carried = carried_by(plan, before)
-    conditions = [*unchanged(plan, facts), *as_stored(carried)]
+    conditions = [*fields_unchanged(plan, derived_from), *attributes_unchanged(carried)]
     if expected is not None:
         conditions.append(version_is(plan, expected))
     table = scope.table(plan.table)
@@ -83,34 +85,34 @@ def plan_rename(
         given=arguments,
         action=action,
         derived_writes=(
-            _arrival(table, plan, trait, after, name),
+            _put_renamed(table, plan, trait, after, name),
             *derived_writes_of(scope, Change(plan, before, after)),
         ),
         after=after.entity,
         expected_version=expected,
-        derived_from=facts,
+        derived_from=derived_from,
         carried=carried,
     )
 
 
 def plan_release(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Write]:
-    """Return the write that gives up a former name, so that another entity may have it."""
+    """Return the write that releases a former name, so that another entity can use it."""
     trait = names_of(plan)
     arguments = scope.bind(plan, given)
     key, alias = plan.key_from(arguments), str(arguments[trait.field])
     table = scope.table(plan.table)
     item = yield from _item(scope, plan, key)
     if item is None or not trait.is_redirect(item):
-        raise NotFound(f"{alias!r} is not a former name of a {plan.name}; nothing to release.")
+        raise NotFound(f"Cannot release {alias!r}: it is not a former name of a {plan.name}.")
     name = trait.target(item)
     freed = DeleteItem(table=table, key=key, condition=leads_to(plan, trait, name), returns_on_failure=True)
     holder = yield from _holder(scope, plan, trait, arguments, name)
 
-    def explain(met: Item | None) -> SolotableError:
+    def explain(found: Item | None) -> SolotableError:
         message = f"Release {plan.name} {trait.field}={alias!r}: another writer renamed it; try again."
-        refused = ConditionFailed(message, item=met)
-        refused.args = (message,)
-        return refused
+        error = ConditionFailed(message, item=found)
+        error.args = (message,)
+        return error
 
     if holder is None:
         # The entity may have been renamed, and be back under this name before the write.
@@ -123,8 +125,8 @@ def plan_release(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wri
         check = DerivedWrite(action=unclaimed, title=f"{plan.name} {trait.field}={name!r}", explain=explain)
         return Write(plan=plan, verb="release", given=arguments, action=freed, derived_writes=(check,))
     left = tuple(each for each in trait.aliases(holder.item) if each != alias)
-    facts = holder.facts(plan, (trait.version,))
-    action, after = _without(scope, plan, trait, holder, left)
+    derived_from = holder.wire_values(plan, (trait.version,))
+    action, after = _set_aliases(scope, plan, trait, holder, left)
     return Write(
         plan=plan,
         verb="release",
@@ -136,7 +138,7 @@ def plan_release(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wri
         ),
         after=after.entity,
         needs_item=True,
-        derived_from=facts,
+        derived_from=derived_from,
         carried=carried_by(plan, holder),
     )
 
@@ -144,7 +146,10 @@ def plan_release(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wri
 def _holder(
     scope: Scope, plan: Plan, trait: Names, arguments: Mapping[str, Any], name: str
 ) -> Flow[Stored | None]:
-    """Return the entity that a former name leads to, also a soft-deleted one; None if it is gone."""
+    """Return the entity that a former name redirects to; None if it does not exist.
+
+    Raises DataError for a soft-deleted entity, which keeps its names.
+    """
     item = yield from _item(scope, plan, key_at(plan, trait, arguments, name))
     entity = None if item is None else scope.admit(plan, item)
     if item is None or entity is not None:
@@ -152,8 +157,8 @@ def _holder(
     is_ours = plan.deletion is not None and item.get(plan.table.tag) == plan.tag_value
     if is_ours and DELETED_AT in item and not scope.has_passed(plan, item):
         raise DataError(
-            f"Release {plan.name} {trait.field}={arguments[trait.field]!r}: it is a former name of {name!r}, "
-            f"which was deleted and keeps its names until it is purged; undelete() it first."
+            f"Cannot release {plan.name} {trait.field}={arguments[trait.field]!r}: it is a former name of "
+            f"{name!r}, which is deleted and keeps its names until its purge; undelete() it first."
         )
     return None
 
@@ -161,7 +166,10 @@ def _holder(
 def resolve(
     scope: Scope, plan: Plan, given: Mapping[str, Any], *, follow: bool, consistent: bool
 ) -> Flow[Any]:
-    """Return the entity of a name, where the name leads, or None; one read, and one more to follow."""
+    """Return the entity of a name, a Redirect for a former name, or None.
+
+    Takes one read, and one more to follow a redirect.
+    """
     trait = names_of(plan)
     arguments = scope.bind(plan, given)
     name = str(arguments[trait.field])
@@ -177,35 +185,35 @@ def resolve(
         item = yield from _item(scope, plan, key_at(plan, trait, arguments, to), consistent=True)
         if item is None or not trait.is_redirect(item):
             break
-        # It was renamed between the two readings.
+        # The entity was renamed between the two reads.
         to = trait.target(item)
     entity = None if item is None else scope.admit(plan, item)
     return None if entity is None else Redirect(name=name, to=to, entity=entity)
 
 
 def redirects(scope: Scope, query: Query[Any], *, limit: int, cursor: str | None) -> Flow[FilledPage]:
-    """Return the redirects to the entities of a page of a query; there may be none before its end."""
+    """Return the redirects to the entities of a page of a query; a page may be empty before the end."""
     if limit < 1:
-        raise DataError(f"A page has at least one row; limit={limit} was given.")
+        raise DataError(f"limit= must be at least 1, got {limit}.")
     plan, trait = query.plan, names_of(query.plan)
     prepared = prepare(scope, query)
     if prepared.request is None:
         return FilledPage([], None, 0)
     bound_to = b"redirects " + prepared.bound_to
-    start = None if cursor is None else scope.sealer.open(cursor, bound_to)
+    start = None if cursor is None else scope.cursor_signer.verify(cursor, bound_to)
     field = plan.attributes[trait.field]
     wanted = (*plan.primary.names, *query.path.names, plan.table.tag, field.wire, ALIASES)
     projection = tuple((name,) for name in dict.fromkeys(wanted))
-    asked = replace(prepared.request, projection=projection, limit=limit, start=start)
-    reply: Page = yield from send(asked, scope.retries)
+    read = replace(prepared.request, projection=projection, limit=limit, start=start)
+    reply: Page = yield from send(read, scope.retries)
     found: list[Redirect[Any]] = [
         Redirect(name=alias, to=str(field.decode(item[field.wire])))
         for item in decode_items(reply.items or ())
         if item.get(plan.table.tag) == plan.tag_value
         for alias in trait.aliases(item)
     ]
-    sealed = None if not reply.last_key else scope.sealer.seal(reply.last_key, bound_to)
-    return FilledPage(found, sealed, reply.scanned)
+    next_cursor = None if not reply.last_key else scope.cursor_signer.sign(reply.last_key, bound_to)
+    return FilledPage(found, next_cursor, reply.scanned)
 
 
 def aliases(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[list[str]]:
@@ -215,10 +223,10 @@ def aliases(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[list[str
     return list(trait.aliases(found.item))
 
 
-def _renamed(
+def _rename(
     scope: Scope, plan: Plan, trait: Names, before: Stored, to: str, aliases: tuple[str, ...]
 ) -> Stored:
-    """Return an entity as it will be stored under its new name."""
+    """Return the entity that will be stored under the new name."""
     values = dict(before.entity.__dict__)
     values[trait.field] = to
     values[trait.version] += 1
@@ -226,54 +234,54 @@ def _renamed(
         values[plan.updated] = plan.stamp(plan.updated, scope.now())
     try:
         entity = plan.entity.model_validate(values)
-    except ValidationError as refused:
-        first = refused.errors()[0]
+    except ValidationError as error:
+        first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or trait.field
         raise DataError(
             f"{plan.name}.{where} = {to!r}: {first['msg']}.",
             public_message=f"{plan.name}.{where}: {first['msg']}.",
-        ) from refused
+        ) from error
     unknown = trait.with_aliases(before.entity.unknown_attributes, aliases)
     entity.keep_unknown(unknown)
     return Stored(plan.encode(entity.__dict__, unknown), entity)
 
 
-def _arrival(table: str, plan: Plan, trait: Names, after: Stored, name: str) -> DerivedWrite:
+def _put_renamed(table: str, plan: Plan, trait: Names, after: Stored, name: str) -> DerivedWrite:
     to = str(getattr(after.entity, trait.field))
-    # An entity may take back its former name, so a rename there and back works.
+    # An entity can return to its former name, whose redirect points to it.
     free: Condition = Or((nothing(plan), leads_to(plan, trait, name)))
 
-    def explain(met: Item | None) -> SolotableError:
+    def explain(found: Item | None) -> SolotableError:
         values = {trait.field: to}
-        reason = None if met is None else trait.occupied(met, values)
+        reason = None if found is None else trait.occupied(found, values)
         message = f"Rename {plan.name} {trait.field}={name!r}: {reason or f'{to!r} is taken'}."
-        return AlreadyExists(message, item=met)
+        return AlreadyExists(message, item=found)
 
     action = PutItem(table=table, item=after.item, condition=free, returns_on_failure=True)
     return DerivedWrite(action=action, title=f"{plan.name} {trait.field}={to!r}", explain=explain)
 
 
-def _without(
+def _set_aliases(
     scope: Scope, plan: Plan, trait: Names, holder: Stored, left: tuple[str, ...]
 ) -> tuple[UpdateItem, Stored]:
-    """Return the update that leaves an entity these former names, and the entity as it will be."""
+    """Return the update that sets the former names of an entity, and the resulting entity."""
     number = {"N": str(getattr(holder.entity, trait.version) + 1)}
     version = plan.attributes[trait.version].wire
-    kept = trait.aliases_attribute(left)
+    attribute = trait.aliases_attribute(left)
     action = UpdateItem(
         table=scope.table(plan.table),
         key=plan.key_of(holder.entity.__dict__),
         update=Update(
             (
                 Assign((version,), Const(number)),
-                Assign((ALIASES,), Const(kept[ALIASES])) if kept else Remove((ALIASES,)),
+                Assign((ALIASES,), Const(attribute[ALIASES])) if attribute else Remove((ALIASES,)),
             ),
             creates=True,
         ),
         condition=all_of(
             [
-                *unchanged(plan, holder.facts(plan, (trait.version,))),
-                *as_stored(carried_by(plan, holder)),
+                *fields_unchanged(plan, holder.wire_values(plan, (trait.version,))),
+                *attributes_unchanged(carried_by(plan, holder)),
             ]
         ),
         returns_on_failure=True,
@@ -283,7 +291,7 @@ def _without(
 
 
 def _required(scope: Scope, plan: Plan, trait: Names, arguments: Mapping[str, Any]) -> Flow[Stored]:
-    """Return the entity of a name as it is stored; a former name is not enough."""
+    """Return the stored entity of a name; raise NotFound for a former name."""
     item = yield from _item(scope, plan, plan.key_from(arguments))
     if item is not None and trait.is_redirect(item):
         name, to = arguments[trait.field], trait.target(item)

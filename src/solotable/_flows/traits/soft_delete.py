@@ -1,8 +1,8 @@
-"""Soft deletes: delete an entity, restore it, and hold it against the purge.
+"""Soft deletes: delete an entity, undelete it, and hold it against the purge.
 
-A delete leaves the item where it is, takes it out of every index and puts an entry on the list of what
-waits for the purge, in one transaction; an undelete is that transaction turned round. Neither touches the
-version: the item is the same one again, byte for byte.
+A delete keeps the item, removes it from every index and adds an entry to the purge queue, in one
+transaction. An undelete reverses that transaction. Neither changes the version: the item is restored byte
+for byte.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from solotable._flows.jobs.purge_queue import QueueEntry, queue_delete, queue_pu
 from solotable._flows.jobs.reencode import stale_keys
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import Scope, decode_item
-from solotable._flows.transactions.derived_writes import depends_on, derived_writes_of
+from solotable._flows.transactions.derived_writes import derived_writes_of, source_fields
 from solotable._flows.transactions.write import (
     Change,
     Stored,
     Write,
     all_of,
-    as_stored,
+    attributes_unchanged,
+    condition_error,
     conflict,
-    refusal,
-    stored,
-    unchanged,
+    fields_unchanged,
+    load_stored,
     version_is,
 )
 from solotable._flows.verbs.get import not_found
@@ -49,11 +49,12 @@ from solotable._protocol.requests import ConditionCheck, GetItem, UpdateItem
 from solotable._values import AttributeValue, Item
 from solotable.errors import ConditionFailed, DataError, DeclarationError, NotFound
 
+from .history import title_of
 from .outbox import stamp
 
 
 def carried_by(plan: Plan, before: Stored) -> dict[str, AttributeValue | None]:
-    """Return what a write over a stored item has to find as it was: its hold, and that it is not deleted."""
+    """Return the internal attributes that must not change before a write: the hold and the deletion."""
     return {} if plan.deletion is None else {DELETED_AT: None, HELD: before.item.get(HELD)}
 
 
@@ -66,12 +67,12 @@ def plan_soft_delete(
     mine: Entity | None,
     where: Condition | None,
 ) -> Flow[Write]:
-    """Return the write that soft-deletes an entity; an absent one needs no write."""
+    """Return the write that soft-deletes an entity; for a missing entity it only checks."""
     assert plan.deletion is not None
     key = plan.key_from(arguments)
-    before = yield from stored(scope, plan, key)
+    before = yield from load_stored(scope, plan, key)
     if before is None:
-        return _nothing_there(scope, plan, arguments, expected, mine=mine, where=where)
+        return _check_missing(scope, plan, arguments, expected, mine=mine, where=where)
     now = scope.now()
     entry = QueueEntry(
         entity=plan.tag,
@@ -80,8 +81,8 @@ def plan_soft_delete(
         purge_at=ceil((now + plan.deletion.grace).timestamp()),
     )
     keys = {name: before.item.get(name) for path in plan.indexes for name in path.derived}
-    facts = before.facts(plan, depends_on(plan))
-    conditions = [scope.present(plan), *unchanged(plan, facts), *as_stored(keys)]
+    derived_from = before.wire_values(plan, source_fields(plan))
+    conditions = [scope.present(plan), *fields_unchanged(plan, derived_from), *attributes_unchanged(keys)]
     if expected is not None:
         conditions.append(version_is(plan, expected))
     if where is not None:
@@ -89,7 +90,7 @@ def plan_soft_delete(
     action = UpdateItem(
         table=scope.table(plan.table),
         key=key,
-        update=Update(hiding(entry, keys), creates=True),
+        update=Update(hide_actions(entry, keys), creates=True),
         condition=all_of(conditions),
         returns_on_failure=True,
     )
@@ -106,13 +107,13 @@ def plan_soft_delete(
         after=before.entity,
         expected_version=expected,
         where=where,
-        derived_from=facts,
+        derived_from=derived_from,
         carried={DELETED_AT: None, **keys},
     )
 
 
 def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Write]:
-    """Return the write that gives a deleted entity back as it was; NotFound once its time is over."""
+    """Return the write that undeletes an entity; raise NotFound after its grace period."""
     require_soft_delete(plan, "undelete")
     arguments = scope.bind(plan, given)
     key = plan.key_from(arguments)
@@ -122,29 +123,29 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
     if item is None or item.get(plan.table.tag) != plan.tag_value or scope.has_passed(plan, item):
         raise not_found(plan, arguments)
     if DELETED_AT not in item:
-        raise NotFound(f"{not_found(plan, arguments)} Not among what was deleted: it is there.")
+        raise NotFound(f"Cannot undelete {title_of(plan, arguments)}: it is not deleted.")
     purge_at = int(item[PURGE_AT]["N"])
     if purge_at <= scope.clock() or PURGING in item:
-        raise NotFound(f"{not_found(plan, arguments)} It was deleted, and the time to undelete it is over.")
+        raise NotFound(f"{not_found(plan, arguments)} It was deleted, and its grace period is over.")
     aside: Item = item.get(KEYS_ASIDE, {}).get("M", {})
-    gone = [name for name in (DELETED_AT, PURGE_AT, KEYS_ASIDE) if name in item]
-    bare = {name: value for name, value in item.items() if name not in gone}
+    removed = [name for name in (DELETED_AT, PURGE_AT, KEYS_ASIDE) if name in item]
+    bare = {name: value for name, value in item.items() if name not in removed}
     entity = plan.decode(bare | aside)
     if not plan.schema_versions.differs(item):
-        # A backfill since the delete could not repair keys that are set aside.
+        # A backfill since the delete could not repair the saved index keys.
         fresh = aside | stale_keys(plan, bare | aside, entity)
         aside = {name: value for name, value in fresh.items() if value is not None}
     after = Stored(bare | aside, entity)
     scope.check_tenant(plan, after.entity)
     actions: list[Action] = [Assign((name,), Const(value)) for name, value in aside.items()]
-    actions += [Remove((name,)) for name in gone]
+    actions += [Remove((name,)) for name in removed]
     seen = {DELETED_AT: item[DELETED_AT], PURGE_AT: item[PURGE_AT], PURGING: None}
     action = UpdateItem(
         table=request.table,
         key=key,
-        # DynamoDB: an update that only takes something away makes no item.
+        # DynamoDB: an update that only removes attributes does not create an item.
         update=Update(tuple(actions), creates=bool(aside)),
-        condition=all_of(as_stored(seen)),
+        condition=all_of(attributes_unchanged(seen)),
         returns_on_failure=True,
     )
     return Write(
@@ -163,10 +164,10 @@ def plan_undelete(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Wr
 
 
 def hold(scope: Scope, plan: Plan, given: Mapping[str, Any], reason: str) -> Flow[None]:
-    """Keep an entity from being purged, whether it is deleted or not."""
+    """Prevent the purge of an entity, whether it is deleted or not."""
     require_soft_delete(plan, "hold")
     if not reason:
-        raise DataError(f"A hold of {plan.name} needs a reason, for those who ask why it is still there.")
+        raise DataError(f"hold() of {plan.name} takes a non-empty reason, got ''.")
     arguments = scope.bind(plan, given)
     conditions: list[Condition] = [_is_entity(plan), Not(Exists((PURGING,)))]
     if plan.ttl is not None:
@@ -181,20 +182,20 @@ def hold(scope: Scope, plan: Plan, given: Mapping[str, Any], reason: str) -> Flo
     )
     try:
         yield from send(action, scope.retries)
-    except ConditionFailed as refused:
-        item = refused.item
+    except ConditionFailed as error:
+        item = error.item
         if item is None or item.get(plan.table.tag) != plan.tag_value:
-            raise not_found(plan, arguments) from refused
+            raise not_found(plan, arguments) from error
         if PURGING in item:
-            raise NotFound(f"{not_found(plan, arguments)} Its purge has begun; it is too late.") from refused
+            raise NotFound(f"{not_found(plan, arguments)} Its purge has already begun.") from error
         raise DataError(
-            f"Hold {plan.name}: its {plan.ttl} ends it by the time to live, which no hold stops; "
-            f"update it to None first."
-        ) from refused
+            f"Cannot hold {plan.name}: its time to live {plan.ttl} removes it despite a hold; "
+            f"set {plan.ttl} to None first."
+        ) from error
 
 
 def release_hold(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[None]:
-    """Let an entity be purged again once its time has come."""
+    """Release a hold, so that the entity can be purged when it is due."""
     require_soft_delete(plan, "release_hold")
     arguments = scope.bind(plan, given)
     action = UpdateItem(
@@ -205,21 +206,21 @@ def release_hold(scope: Scope, plan: Plan, given: Mapping[str, Any]) -> Flow[Non
     )
     try:
         yield from send(action, scope.retries)
-    except ConditionFailed as refused:
-        raise NotFound(f"{not_found(plan, arguments)} It has no hold to release.") from refused
+    except ConditionFailed as error:
+        raise NotFound(f"{not_found(plan, arguments)} It has no hold to release.") from error
 
 
 def require_soft_delete(plan: Plan, verb: str) -> None:
     """Raise DeclarationError for an entity without a soft delete."""
     if plan.deletion is None:
         raise DeclarationError(
-            f"{plan.name} is gone when it is deleted, so there is nothing to {verb}; "
-            f"declare it: deletion = SoftDelete(grace=timedelta(days=30))."
+            f"{verb}() needs an entity with soft deletes, but {plan.name} is deleted at once; "
+            f"declare deletion = SoftDelete(grace=timedelta(days=30))."
         )
 
 
-def hiding(entry: QueueEntry, keys: Mapping[str, AttributeValue | None]) -> tuple[Action, ...]:
-    """Return what a delete does to an item: the index keys go aside, and it says when it may be purged."""
+def hide_actions(entry: QueueEntry, keys: Mapping[str, AttributeValue | None]) -> tuple[Action, ...]:
+    """Return the actions that hide an item: save and remove its index keys, and set its purge time."""
     actions: list[Action] = [Assign((name,), Const(value)) for name, value in entry.seen.items()]
     aside = {name: value for name, value in keys.items() if value is not None}
     if aside:
@@ -227,7 +228,7 @@ def hiding(entry: QueueEntry, keys: Mapping[str, AttributeValue | None]) -> tupl
     return (*actions, *(Remove((name,)) for name in aside))
 
 
-def _nothing_there(
+def _check_missing(
     scope: Scope,
     plan: Plan,
     arguments: Mapping[str, Any],
@@ -236,8 +237,8 @@ def _nothing_there(
     mine: Entity | None,
     where: Condition | None,
 ) -> Write:
-    """Return the write that only checks that there is still nothing to delete, or refuse the delete."""
-    gone: list[Condition] = [scope.absent(plan), Exists((DELETED_AT,))]
+    """Return the write that only checks that the entity is still missing; raise if one was expected."""
+    missing: list[Condition] = [scope.absent(plan), Exists((DELETED_AT,))]
     write = Write(
         plan=plan,
         verb="delete",
@@ -245,7 +246,7 @@ def _nothing_there(
         action=ConditionCheck(
             table=scope.table(plan.table),
             key=plan.key_from(arguments),
-            condition=Or(tuple(gone)),
+            condition=Or(tuple(missing)),
             returns_on_failure=True,
         ),
         mine=mine,
@@ -256,7 +257,7 @@ def _nothing_there(
     if expected is not None:
         raise conflict(write, None, None, expected)
     if where is not None:
-        raise refusal(scope, write, None)
+        raise condition_error(scope, write, None)
     return write
 
 

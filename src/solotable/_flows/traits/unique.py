@@ -1,7 +1,7 @@
-"""Unique fields: a lock item for each value in use, in the transaction of the write.
+"""Unique fields: a lock item for each value in use, written in the transaction of its entity.
 
-The key of a lock has the tenant, the entity, the field and the value; the lock names its holder. It is
-never read to decide: its condition decides.
+The key of a lock has the tenant, the entity, the field and the value; the lock names its holder. Locks are
+never read: the condition of their put decides.
 """
 
 from __future__ import annotations
@@ -20,46 +20,46 @@ from solotable._protocol.requests import DeleteItem, PutItem
 from solotable._values import Item
 from solotable.errors import NotUnique, SolotableError
 
-#: The type tag of locks; tags with an underscore in front are the store's own.
+#: The type tag of locks.
 TAG = "_unique"
 _HOLDER = "holder"
 _LONGEST_VALUE = 512
 
 
 def locks(scope: Scope, rule: UniqueRule, change: Change) -> Iterator[DerivedWrite]:
-    """Yield the locks that a change takes and gives back; a lock that stays is not touched."""
+    """Yield the puts and deletes of the locks that a change acquires and releases."""
     plan = change.plan
     if change.soft:
         return
     old = None if change.before is None else _name(plan, rule, change.before.entity)
     new = None if change.after is None else _name(plan, rule, change.after.entity)
-    if old == new and not _moved(change) and not _ends_otherwise(change):
+    if old == new and not _is_renamed(change) and not _changes_ttl(change):
         return
     if old == new and new is not None and change.before is not None and change.after is not None:
-        yield _taken(scope, plan, rule, new, change.after.entity, _holder(plan, change.before.entity))
+        yield _put_lock(scope, plan, rule, new, change.after.entity, _holder(plan, change.before.entity))
         return
     if old is not None and change.before is not None:
-        yield _released(scope, plan, rule, old, change.before.entity)
+        yield _delete_lock(scope, plan, rule, old, change.before.entity)
     if new is not None and change.after is not None:
-        yield _taken(scope, plan, rule, new, change.after.entity)
+        yield _put_lock(scope, plan, rule, new, change.after.entity)
 
 
-def _moved(change: Change) -> bool:
-    """Whether the entity has another key than before: it was renamed."""
+def _is_renamed(change: Change) -> bool:
+    """Return whether the change renames the entity, so that its key differs."""
     if change.before is None or change.after is None:
         return False
     return _holder(change.plan, change.before.entity) != _holder(change.plan, change.after.entity)
 
 
-def _ends_otherwise(change: Change) -> bool:
-    """Whether the entity's time to live is another than before: its lock ends when it does."""
+def _changes_ttl(change: Change) -> bool:
+    """Return whether the change sets another time to live, which its lock must share."""
     end = change.plan.ttl
     if end is None or change.before is None or change.after is None:
         return False
     return bool(getattr(change.before.entity, end) != getattr(change.after.entity, end))
 
 
-def _taken(
+def _put_lock(
     scope: Scope,
     plan: Plan,
     rule: UniqueRule,
@@ -83,13 +83,13 @@ def _taken(
         attribute = plan.attributes[plan.ttl]
         until = attribute.encode(getattr(after, plan.ttl))
         if until is not None:
-            # The lock ends when its holder does.
+            # The lock expires together with its holder.
             item[attribute.wire] = until
         now = Const({"N": str(int(scope.clock()))})
         free.append(Compare("<=", Attr((attribute.wire,)), now))
 
-    def explain(met: Item | None) -> SolotableError:
-        return _refused(plan, rule, after, met)
+    def explain(found: Item | None) -> SolotableError:
+        return _not_unique(plan, rule, after, found)
 
     action = PutItem(
         table=scope.table(plan.table), item=item, condition=Or(tuple(free)), returns_on_failure=True
@@ -97,14 +97,14 @@ def _taken(
     return DerivedWrite(action=action, title=f"the lock of {plan.name}.{rule.field}", explain=explain)
 
 
-def _released(scope: Scope, plan: Plan, rule: UniqueRule, name: str, before: Any) -> DerivedWrite:
+def _delete_lock(scope: Scope, plan: Plan, rule: UniqueRule, name: str, before: Any) -> DerivedWrite:
     holder = _holder(plan, before)
     mine: Condition = Or(
         (Not(Exists((plan.table.partition.name,))), Compare("=", Attr((_HOLDER,)), Const(holder)))
     )
 
-    def explain(met: Item | None) -> SolotableError:
-        return _refused(plan, rule, before, met)
+    def explain(found: Item | None) -> SolotableError:
+        return _not_unique(plan, rule, before, found)
 
     action = DeleteItem(
         table=scope.table(plan.table), key=_key(plan, name), condition=mine, returns_on_failure=True
@@ -113,7 +113,7 @@ def _released(scope: Scope, plan: Plan, rule: UniqueRule, name: str, before: Any
 
 
 def _name(plan: Plan, rule: UniqueRule, entity: Any) -> str | None:
-    """Return the partition key of the lock of an entity's value; None without a value."""
+    """Return the partition key of the lock on an entity's value; None without a value."""
     parts = rule.key_of(entity.__dict__)
     if parts is None:
         return None
@@ -136,14 +136,14 @@ def _holder(plan: Plan, entity: Any) -> dict[str, Any]:
     return {"M": {name: key[name] for name in plan.primary.names}}
 
 
-def _refused(plan: Plan, rule: UniqueRule, entity: Any, met: Item | None) -> SolotableError:
+def _not_unique(plan: Plan, rule: UniqueRule, entity: Any, found: Item | None) -> SolotableError:
     value = getattr(entity, rule.field)
-    key: Item = {} if met is None else met.get(_HOLDER, {}).get("M", {})
+    key: Item = {} if found is None else found.get(_HOLDER, {}).get("M", {})
     holder = plan.arguments_of(key)
     parts = {name: part for name, part in (holder or {}).items() if name != plan.tenant}
     shown = ", ".join(f"{name}={part!r}" for name, part in parts.items()) or str(key)
     return NotUnique(
-        f"{plan.name}.{rule.field} = {value!r} is taken by {plan.name} {shown}; choose another value.",
+        f"{plan.name}.{rule.field} = {value!r} is already used by {plan.name} {shown}; choose another value.",
         field=rule.field,
         value=value,
         holder=holder,
@@ -151,13 +151,13 @@ def _refused(plan: Plan, rule: UniqueRule, entity: Any, met: Item | None) -> Sol
 
 
 def lock_key(plan: Plan, rule: UniqueRule, entity: Any) -> Item | None:
-    """Return the key of the lock that an entity holds; None when its field has no value."""
+    """Return the key of the lock that an entity holds; None if its field has no value."""
     name = _name(plan, rule, entity)
     return None if name is None else _key(plan, name)
 
 
-def taking(scope: Scope, plan: Plan, entity: Any) -> Iterator[DerivedWrite]:
-    """Yield the locks that a stored entity should hold; taking one's own again changes nothing."""
+def lock_puts(scope: Scope, plan: Plan, entity: Any) -> Iterator[DerivedWrite]:
+    """Yield the puts of the locks that a stored entity must hold; a repeated put changes nothing."""
     for rule in plan.traits:
         if isinstance(rule, UniqueRule) and (name := _name(plan, rule, entity)) is not None:
-            yield _taken(scope, plan, rule, name, entity)
+            yield _put_lock(scope, plan, rule, name, entity)

@@ -1,7 +1,8 @@
-"""Send writes: one alone, or several as one transaction, all or nothing.
+"""Send writes: one write alone, or several writes as one transaction.
 
-An error names the entity and its condition, in the caller's order. More actions than DynamoDB takes are
-an error, never several transactions. A write that was derived from an outdated read is planned again.
+An error names the entities and their conditions in the caller's order. More actions than DynamoDB accepts
+are an error; they are never split into several transactions. A write based on an outdated read is planned
+again.
 """
 
 from __future__ import annotations
@@ -37,19 +38,19 @@ from solotable.errors import (
 
 from .conflicts import Conflicts
 from .idempotency import CallerToken, is_done, token_put
-from .merge import with_addition
-from .write import Write, capitalize, refusal
+from .merge import merge_addition
+from .write import Write, capitalize, condition_error
 
 _BAD_PATH = "The document path provided in the update expression is invalid for update"
 _TOO_LARGE = "Item size to update has exceeded the maximum allowed size"
 
-#: Plans a write; it may read first, and is called again when that read is outdated.
+#: Plans a write. It may read first, and is called again if that read is outdated.
 Planner = Callable[[], Flow[Write]]
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One refused action of a transaction; `position` counts the caller's own actions from 0."""
+    """One failed action of a transaction; `position` is its index among the caller's actions."""
 
     position: int
     write: Write
@@ -61,16 +62,16 @@ class Failure:
 
 
 def perform(scope: Scope, planner: Planner) -> Flow[Any]:
-    """Do one write and return the entity: as stored, or for a delete as it was (None: nothing was)."""
+    """Execute one write and return the stored entity; a delete returns the deleted entity or None."""
     conflicts: Conflicts | None = None
     while True:
         write = yield from planner()
         try:
             if isinstance(write.action, ConditionCheck):
-                # What was read has answered it: there is nothing to write.
+                # The read found no entity to write.
                 return write.after
             if write.derived_writes:
-                yield from _send(scope, [write], token=scope.token(None), ours=True)
+                yield from _send(scope, [write], token=scope.token(None), single=True)
                 return write.after
             return (yield from send_write(scope, write))
         except _Outdated as outdated:
@@ -82,9 +83,9 @@ def perform(scope: Scope, planner: Planner) -> Flow[Any]:
 def transact(
     scope: Scope, planners: Sequence[Planner], *, token: CallerToken | None = None
 ) -> Flow[list[Write]]:
-    """Do all writes as one transaction and return them; without writes nothing is sent.
+    """Execute all writes as one transaction and return them; without planners nothing is sent.
 
-    With a caller's token it is done once, however often it is requested; then nothing is returned.
+    A transaction with a caller's token is executed once. A repetition returns an empty list.
     """
     if not planners:
         return []
@@ -106,7 +107,7 @@ def transact(
             planners = [outdated.instead.get(at, planner) for at, planner in enumerate(planners)]
             yield from conflicts.wait_after(outdated.error)
         except TransactionFailed:
-            # Another request with the same token may have done it.
+            # Another request with the same token may have executed the transaction.
             if token is not None and (yield from is_done(scope, token)):
                 return []
             raise
@@ -119,9 +120,9 @@ def _always(_: SolotableError) -> bool:
 
 
 class _Outdated(Exception):
-    """What a write was derived from has changed; `error` is raised after the last attempt.
+    """The item that a write is based on has changed; `error` is raised after the last attempt.
 
-    `instead` has other plans for some of the writes, by their positions.
+    `instead` maps the positions of writes to the planners of their next attempt.
     """
 
     def __init__(self, error: SolotableError, instead: Mapping[int, Planner]) -> None:
@@ -131,17 +132,17 @@ class _Outdated(Exception):
 
 
 def send_write(scope: Scope, write: Write) -> Flow[Any]:
-    """Send a write that has no derived writes, and return the entity as `perform` does."""
+    """Send a write without derived writes, and return the entity like `perform`."""
     assert not isinstance(write.action, ConditionCheck)
     try:
         reply = yield from send(write.action, scope.retries)
-    except ConditionFailed as refused:
-        error = refusal(scope, write, refused.item)
-        if write.is_outdated(refused.item):
-            raise _Outdated(error, _instead([(0, write, refused.item)])) from refused
-        raise error from refused
-    except ServiceError as refused:
-        raise _explained(write, refused) from refused
+    except ConditionFailed as failed:
+        error = condition_error(scope, write, failed.item)
+        if write.is_outdated(failed.item):
+            raise _Outdated(error, _replan([(0, write, failed.item)])) from failed
+        raise error from failed
+    except ServiceError as failed:
+        raise _explain(write, failed) from failed
     if isinstance(write.action, PutItem):
         return write.after
     if not reply.attributes:
@@ -149,23 +150,23 @@ def send_write(scope: Scope, write: Write) -> Flow[Any]:
     item = decode_item(reply.attributes)
     if isinstance(write.action, DeleteItem):
         return scope.admit(write.plan, item)
-    # Also when the update has set a time to live that has passed: it is what is stored.
+    # Do not hide an entity whose time to live this update has set to the past: it is the stored state.
     entity = write.plan.decode(item)
     scope.check_tenant(write.plan, entity)
     return entity
 
 
-def _send(scope: Scope, writes: Sequence[Write], *, token: str, ours: bool = False) -> Flow[None]:
-    """Send writes as one transaction; `ours` when the caller asked for one write and knows of none."""
+def _send(scope: Scope, writes: Sequence[Write], *, token: str, single: bool = False) -> Flow[None]:
+    """Send writes as one transaction; `single` if the caller requested one write and no transaction."""
     steps = [_Step(position, write, write.action, None) for position, write in enumerate(writes)]
     steps += [
         _Step(position, write, derived.action, index)
         for position, write in enumerate(writes)
         for index, derived in enumerate(write.derived_writes)
     ]
-    steps = _merged(steps)
+    steps = _merge_additions(steps)
     _check_steps(steps)
-    actions = tuple(_bare(step.action) for step in steps)
+    actions = tuple(_without_returns(step.action) for step in steps)
     sent = TransactWriteItems(
         actions=actions,
         token=token,
@@ -173,30 +174,30 @@ def _send(scope: Scope, writes: Sequence[Write], *, token: str, ours: bool = Fal
     )
     try:
         yield from send(sent, scope.retries)
-    except TransactionCancelled as refused:
-        error = _failed(scope, steps, len(writes), refused, ours=ours)
-        if _outdated(steps, refused.reasons) or refused.is_transient:
-            met = [
+    except TransactionCancelled as cancelled:
+        error = _transaction_error(scope, steps, len(writes), cancelled, single=single)
+        if _is_outdated(steps, cancelled.reasons) or cancelled.is_transient:
+            conflicts = [
                 (step.position, step.write, reason.get("Item"))
-                for step, reason in zip(steps, refused.reasons, strict=True)
+                for step, reason in zip(steps, cancelled.reasons, strict=True)
                 if step.derived is None
             ]
-            raise _Outdated(error, _instead(met)) from refused
-        raise error from refused
+            raise _Outdated(error, _replan(conflicts)) from cancelled
+        raise error from cancelled
 
 
-def _instead(met: Iterable[tuple[int, Write, Item | None]]) -> dict[int, Planner]:
-    """Return other plans for the writes that met an item of another schema version."""
+def _replan(conflicts: Iterable[tuple[int, Write, Item | None]]) -> dict[int, Planner]:
+    """Return the planners of the writes whose stored item has another schema version."""
     return {
         position: write.instead
-        for position, write, item in met
+        for position, write, item in conflicts
         if write.instead is not None and item is not None and write.meets_other_schema_version(item)
     }
 
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One action of a transaction: a write's own, or its derived write with this index."""
+    """One action of a transaction: that of a write, or of its derived write with the index `derived`."""
 
     position: int
     write: Write
@@ -205,20 +206,20 @@ class _Step:
 
     @property
     def identity(self) -> str:
-        holder = self.action.item if isinstance(self.action, PutItem) else self.action.key
+        attributes = self.action.item if isinstance(self.action, PutItem) else self.action.key
         names = [each.name for each in (self.table.partition, self.table.sort) if each is not None]
-        return repr((self.action.table, [(name, holder[name]) for name in names]))
+        return repr((self.action.table, [(name, attributes[name]) for name in names]))
 
     @property
     def table(self) -> Table:
-        """The declared table of the item; a derived write may lie in another than its cause."""
+        """The declared table of the item; a derived write may have another table than its cause."""
         if self.derived is None:
             return self.write.plan.table
         return self.write.derived_writes[self.derived].table or self.write.plan.table
 
     @property
     def removes(self) -> bool:
-        """Whether the item is gone afterwards, or hidden by a delete that can be taken back."""
+        """Whether the action deletes or soft-deletes the item."""
         if isinstance(self.action, DeleteItem):
             return True
         return self.derived is None and self.write.verb == "delete" and isinstance(self.action, UpdateItem)
@@ -230,40 +231,40 @@ class _Step:
         return f"{self.write.derived_writes[self.derived].title} ({self.write.title})"
 
 
-def _merged(steps: Sequence[_Step]) -> list[_Step]:
-    """Return the steps with additions put into the other action on their item, if there is one."""
+def _merge_additions(steps: Sequence[_Step]) -> list[_Step]:
+    """Merge each addition to a counter into another action on the same item, if the transaction has one."""
     merged: dict[str, _Step] = {}
     rest: list[_Step] = []
     for step in steps:
         first = merged.setdefault(step.identity, step)
         if first is step:
             continue
-        together = None
+        combined = None
         if step.derived is not None and step.write.derived_writes[step.derived].adds:
             assert isinstance(step.action, UpdateItem)
             if first.removes and step.write.derived_writes[step.derived].needs:
                 raise DataError(
-                    f"#{step.position + 1} {capitalize(step.write.title)} is counted by what "
+                    f"#{step.position + 1} {capitalize(step.write.title)} changes a counter of the item that "
                     f"#{first.position + 1} {first.title} removes; leave one of them out."
                 )
-            together = with_addition(first.action, step.action)
-        if together is None:
+            combined = merge_addition(first.action, step.action)
+        if combined is None:
             rest.append(step)
         else:
-            merged[step.identity] = replace(first, action=together)
+            merged[step.identity] = replace(first, action=combined)
     return [*merged.values(), *rest]
 
 
-def _bare(action: WriteAction) -> WriteAction:
-    """Return an action as transactions take it: they return nothing."""
+def _without_returns(action: WriteAction) -> WriteAction:
+    """Return an action without return values, which transactions do not support."""
     return action if isinstance(action, ConditionCheck) else replace(action, returns="NONE")
 
 
 def _check_count(count: int) -> None:
     if count > MOST_TRANSACTION_ACTIONS:
         raise DataError(
-            f"A transaction has at most {MOST_TRANSACTION_ACTIONS} actions; this one has {count}: "
-            f"make several, or use a batch if they need not go together."
+            f"A transaction takes at most {MOST_TRANSACTION_ACTIONS} actions, got {count}; "
+            f"split it, or use a batch if the writes need not be atomic."
         )
 
 
@@ -271,9 +272,8 @@ def _check_steps(steps: Sequence[_Step]) -> None:
     own = sum(step.derived is None for step in steps)
     if len(steps) > max(own, MOST_TRANSACTION_ACTIONS):
         raise DataError(
-            f"A transaction has at most {MOST_TRANSACTION_ACTIONS} actions; this one has {len(steps)}: {own} "
-            f"of yours, and {len(steps) - own} that are written along with them, as locks and snapshots are; "
-            f"make several."
+            f"A transaction takes at most {MOST_TRANSACTION_ACTIONS} actions, got {len(steps)}: {own} "
+            f"of the caller and {len(steps) - own} derived writes, such as locks and snapshots; split it."
         )
     seen: dict[str, _Step] = {}
     total = 0
@@ -281,19 +281,19 @@ def _check_steps(steps: Sequence[_Step]) -> None:
         first = seen.setdefault(step.identity, step)
         if first is not step:
             raise DataError(
-                f"A transaction takes an item once: #{first.position + 1} {first.title} and "
-                f"#{step.position + 1} {step.title} are the same item."
+                f"A transaction can write an item once, but #{first.position + 1} {first.title} and "
+                f"#{step.position + 1} {step.title} have the same key; leave one of them out."
             )
-        total += _weight(step.action)
+        total += _size(step.action)
     if total > LARGEST_TRANSACTION:
-        heaviest = max(steps, key=lambda step: _weight(step.action))
+        largest = max(steps, key=lambda step: _size(step.action))
         raise DataError(
-            f"A transaction has at most {LARGEST_TRANSACTION:,} bytes; this one has {total:,}, "
-            f"the heaviest is #{heaviest.position + 1} {heaviest.title}."
+            f"A transaction takes at most {LARGEST_TRANSACTION:,} bytes, got {total:,}; split it. "
+            f"The largest action is #{largest.position + 1} {largest.title}."
         )
 
 
-def _weight(action: WriteAction) -> int:
+def _size(action: WriteAction) -> int:
     if isinstance(action, PutItem):
         return item_size(action.item)
     size = item_size(action.key)
@@ -302,27 +302,30 @@ def _weight(action: WriteAction) -> int:
     return size
 
 
-def _outdated(steps: Sequence[_Step], reasons: Sequence[dict[str, Any]]) -> bool:
-    """Whether every refusal came only of what changed after it was read."""
-    refused = [(step, why) for step, why in zip(steps, reasons, strict=True) if why["Code"] != "None"]
-    own = [(step, why) for step, why in refused if step.derived is None]
-    # A derived write that is refused beside its cause follows from the same outdated reading.
+def _is_outdated(steps: Sequence[_Step], reasons: Sequence[dict[str, Any]]) -> bool:
+    """Return whether all failures were caused by items that changed after they were read."""
+    # A derived write that fails together with its cause is based on the same outdated read.
+    own = [
+        (step, reason)
+        for step, reason in zip(steps, reasons, strict=True)
+        if reason["Code"] != "None" and step.derived is None
+    ]
     return bool(own) and all(
-        why["Code"] == "ConditionalCheckFailed" and step.write.is_outdated(why.get("Item"))
-        for step, why in own
+        reason["Code"] == "ConditionalCheckFailed" and step.write.is_outdated(reason.get("Item"))
+        for step, reason in own
     )
 
 
-def _failed(
-    scope: Scope, steps: Sequence[_Step], count: int, refused: TransactionCancelled, *, ours: bool
+def _transaction_error(
+    scope: Scope, steps: Sequence[_Step], count: int, cancelled: TransactionCancelled, *, single: bool
 ) -> SolotableError:
     failures = [
         Failure(step.position, step.write, reason["Code"], _cause(scope, step, reason))
-        for step, reason in zip(steps, refused.reasons, strict=True)
+        for step, reason in zip(steps, cancelled.reasons, strict=True)
         if reason["Code"] != "None"
     ]
-    if ours and failures:
-        # The caller asked for one write, so the cause alone is its error.
+    if single and failures:
+        # The caller requested one write, so raise its error without the transaction.
         return failures[0].error
     for failure in failures:
         if isinstance(failure.error, LeaseLost):
@@ -331,7 +334,7 @@ def _failed(
     causes = "; ".join(str(failure).rstrip(".") for failure in failures)
     return TransactionFailed(
         f"Transaction of {count} failed at {causes}. Nothing was written.",
-        reasons=refused.reasons,
+        reasons=cancelled.reasons,
         failures=failures,
     )
 
@@ -340,30 +343,30 @@ def _cause(scope: Scope, step: _Step, reason: dict[str, Any]) -> SolotableError:
     if reason["Code"] == "ConditionalCheckFailed":
         if step.derived is not None:
             return step.write.derived_writes[step.derived].explain(reason.get("Item"))
-        return refusal(scope, step.write, reason.get("Item"))
+        return condition_error(scope, step.write, reason.get("Item"))
     if reason["Code"] == "TransactionConflict":
         return ServiceError(
             "TransactionConflictException",
-            f"{capitalize(step.title)}: another transaction was writing the same item; try again.",
+            f"{capitalize(step.title)}: another transaction wrote the same item at the same time; try again.",
         )
-    return _explained(step.write, ServiceError(reason["Code"], reason.get("Message") or reason["Code"]))
+    return _explain(step.write, ServiceError(reason["Code"], reason.get("Message") or reason["Code"]))
 
 
-def _explained(write: Write, refused: ServiceError) -> SolotableError:
-    if refused.message.startswith(_TOO_LARGE):
+def _explain(write: Write, error: ServiceError) -> SolotableError:
+    if error.message.startswith(_TOO_LARGE):
         return ItemTooLarge(
-            f"{capitalize(write.title)}: the item would have more than 400 KB; split it, "
-            f"or keep its largest parts elsewhere.",
+            f"{capitalize(write.title)}: the item would exceed 400 KB; split it, "
+            f"or store its largest fields elsewhere.",
             size=0,
             largest=[],
         )
-    if refused.message.startswith(_BAD_PATH):
+    if error.message.startswith(_BAD_PATH):
         assert isinstance(write.action, UpdateItem)
         plan = write.plan
         nested = [action.path for action in write.action.update.actions if len(action.path) > 1]
         shown = " or ".join(f"{plan.name}.{plan.by_wire[str(path[0])].field}" for path in nested)
         return DataError(
-            f"{capitalize(write.title)}: {shown} is absent, so nothing can be set inside it; "
-            f"set it whole first."
+            f"{capitalize(write.title)}: {shown} has no stored value, so a nested field cannot be set; "
+            f"set the whole field first."
         )
-    return refused
+    return error

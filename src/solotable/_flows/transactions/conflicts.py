@@ -1,6 +1,6 @@
-"""Optimistic concurrency: repeat a read and the write that follows from it while other writers win.
+"""Optimistic concurrency: repeat a read and its conditional write after a conflict.
 
-Every loop of this kind uses `Conflicts` and its one bound.
+Every such loop uses `Conflicts` and the same bound.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from solotable.errors import ConditionFailed, ServiceError, SolotableError, Tran
 
 ResultT = TypeVar("ResultT")
 
-#: How often a read and its write are attempted before their conflict is raised.
+#: The number of attempts of a read and its write before the conflict is raised.
 CONFLICT_ATTEMPTS = 20
 
 
 def is_conflict(error: SolotableError) -> bool:
     """Return whether another writer caused an error, so that a new read and write may succeed.
 
-    A failed condition is a conflict, in a transaction too. OutcomeUnknown is not: the write may have
-    been done.
+    A failed condition is a conflict, also in a transaction. OutcomeUnknown is not, because the write may
+    have been applied.
     """
     if isinstance(error, TransactionCancelled):
         codes = {reason["Code"] for reason in error.reasons} - {"None"}
@@ -48,7 +48,7 @@ class Conflicts:
         self.count = 0
 
     def wait_after(self, error: SolotableError) -> Flow[None]:
-        """Wait after a conflict; raise the error if it is not a conflict or was the last attempt's."""
+        """Wait after a conflict; raise the error if it is not a conflict or no attempt is left."""
         self.count += 1
         if self.count >= self._attempts or not self._when(error):
             raise error
@@ -62,9 +62,9 @@ def retry_conflicts(
     when: Callable[[SolotableError], bool] = is_conflict,
     attempts: int = CONFLICT_ATTEMPTS,
 ) -> Flow[ResultT]:
-    """Run a flow that reads and writes, and again after a wait while `when` accepts its error.
+    """Run a flow that reads and writes; repeat it after a wait while `when` accepts its error.
 
-    Raises the last error after `attempts` attempts. Waits double, with full jitter, up to two seconds.
+    Raises the last error after `attempts` attempts. Waits double up to two seconds, with full jitter.
     """
     conflicts = Conflicts(scope, when=when, attempts=attempts)
     while True:

@@ -1,4 +1,4 @@
-"""Derived writes: what traits write in the transaction of an entity's write."""
+"""Derived writes: the items that traits write in the same transaction as an entity."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ from solotable._flows.traits import counters, history, names, outbox, unique
 
 from .write import Change, DerivedWrite
 
-#: What a trait writes for a change of its entity.
+#: Returns the derived writes of a trait for a change of its entity.
 Behaviour = Callable[[Scope, Any, Change], Iterable[DerivedWrite]]
 _BEHAVIOURS: Mapping[type[Trait], Behaviour] = {
     Counted: counters.shares,
     History: history.snapshots,
     Names: names.redirects,
     Outbox: outbox.event,
-    # A ticket goes with the delete that says when; no other change has any.
+    # The soft delete writes its own purge-queue entry; other changes have none.
     SoftDelete: lambda _scope, _trait, _change: (),
     UniqueRule: unique.locks,
 }
 
 
-def depends_on(plan: Plan) -> tuple[str, ...]:
-    """Return the fields that derived writes are made from."""
+def source_fields(plan: Plan) -> tuple[str, ...]:
+    """Return the fields that derived writes are computed from."""
     names = [name for trait in plan.traits for name in trait.depends]
     if plan.version is not None and any(trait.whole for trait in plan.traits):
         names.append(plan.version)
     return tuple(dict.fromkeys(names))
 
 
-def follows(plan: Plan, changed: Iterable[str]) -> bool:
-    """Whether something has to be written along when these fields change."""
+def needs_derived_writes(plan: Plan, changed: Iterable[str]) -> bool:
+    """Return whether a change of these fields has derived writes."""
     fields = set(changed)
     return any(trait.whole or fields.intersection(trait.depends) for trait in plan.traits)
 
 
 def derived_writes_of(scope: Scope, change: Change) -> tuple[DerivedWrite, ...]:
-    """Return what goes with a change of an entity."""
+    """Return the derived writes of a change of an entity."""
     return tuple(
         derived for trait in change.plan.traits for derived in _BEHAVIOURS[type(trait)](scope, trait, change)
     )

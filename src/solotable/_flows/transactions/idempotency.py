@@ -1,9 +1,8 @@
-"""A caller's token: the same transaction, sent again, is done once.
+"""Idempotency tokens of callers: a transaction that is sent again is executed once.
 
-DynamoDB's own token wants every byte the same again, which stamps and times to live never are, and
-forgets it after ten minutes. So a token is an own item, written in the transaction itself and kept for
-a day, with a digest of what the caller asked for: the same words again are the same transaction, others
-under the same token are a mistake.
+DynamoDB's own token requires an identical request, which timestamps prevent, and expires after ten
+minutes. So the transaction writes an internal item for the token, which lives for a day and holds a digest
+of the caller's arguments. The same token with other arguments is an error.
 """
 
 from __future__ import annotations
@@ -32,35 +31,36 @@ _DIGEST, _UNTIL = "digest", "until"
 
 @dataclass(frozen=True, slots=True)
 class CallerToken:
-    """A token, the table that remembers it, and a digest of what is asked under it."""
+    """A token, the table that stores it, and a digest of the caller's arguments."""
 
     table: Table
     token: str
     digest: str
 
 
-def caller_token(table: Table, token: str, asked: Sequence[object]) -> CallerToken:
-    """Return the receipt of a transaction; `asked` says what the caller wants, in the caller's own words."""
+def caller_token(table: Table, token: str, arguments: Sequence[object]) -> CallerToken:
+    """Return the token of a transaction with a digest of the caller's arguments."""
     if not 0 < len(token) <= _LONGEST:
         raise DataError(
-            f"A transaction's token has 1 to {_LONGEST:,} characters; this one has {len(token):,}."
+            f"The token of a transaction takes 1 to {_LONGEST:,} characters, got {len(token):,}; hash it."
         )
-    return CallerToken(table, token, blake2b(_stable(list(asked)).encode(), digest_size=16).hexdigest())
+    digest = blake2b(_stable_repr(list(arguments)).encode(), digest_size=16).hexdigest()
+    return CallerToken(table, token, digest)
 
 
-def _stable(value: object) -> str:
-    """Return a text that is the same in every process; the order of a set's members is not."""
+def _stable_repr(value: object) -> str:
+    """Return a repr that is the same in every process; the order of a set is not."""
     if isinstance(value, AbstractSet):
-        return f"{{{', '.join(sorted(map(_stable, value)))}}}"
+        return f"{{{', '.join(sorted(map(_stable_repr, value)))}}}"
     if isinstance(value, Mapping):
-        return f"{{{', '.join(sorted(f'{name!r}: {_stable(each)}' for name, each in value.items()))}}}"
+        return f"{{{', '.join(sorted(f'{name!r}: {_stable_repr(each)}' for name, each in value.items()))}}}"
     if isinstance(value, (list, tuple)):
-        return f"[{', '.join(map(_stable, value))}]"
+        return f"[{', '.join(map(_stable_repr, value))}]"
     return repr(value)
 
 
 def is_done(scope: Scope, given: CallerToken) -> Flow[bool]:
-    """Whether the transaction of this token is done; refuse the token for another one."""
+    """Return whether the token's transaction was executed; raise DataError if it was another one."""
     request = GetItem(table=scope.table(given.table), key=_key(scope, given), consistent=True)
     reply = yield from send(request, scope.retries)
     if reply.item is None:
@@ -70,14 +70,14 @@ def is_done(scope: Scope, given: CallerToken) -> Flow[bool]:
         return False
     if item[_DIGEST] != {"S": given.digest}:
         raise DataError(
-            f"The token {given.token!r} stands for another transaction, done within the last day; "
-            f"a token is for one transaction and its repetitions."
+            f"Token {given.token!r} was used for another transaction within the last day; "
+            f"use a new token for each transaction."
         )
     return True
 
 
 def token_put(scope: Scope, given: CallerToken) -> DerivedWrite:
-    """Return what makes the token's item, unless the transaction is done already."""
+    """Return the derived write of the token's item, under the condition that it does not exist."""
     table = given.table
     until = {"N": str(int(scope.clock()) + _KEPT_SECONDS)}
     item: Item = {
@@ -88,14 +88,14 @@ def token_put(scope: Scope, given: CallerToken) -> DerivedWrite:
     }
     if table.ttl is not None:
         item[table.ttl] = until
-    unknown = Not(Exists((table.partition.name,)))
-    over = Compare("<=", Attr((_UNTIL,)), Const({"N": str(int(scope.clock()))}))
+    absent = Not(Exists((table.partition.name,)))
+    expired = Compare("<=", Attr((_UNTIL,)), Const({"N": str(int(scope.clock()))}))
 
-    def explain(_met: Item | None) -> SolotableError:
-        return DataError(f"The transaction of the token {given.token!r} is done already.")
+    def explain(_found: Item | None) -> SolotableError:
+        return DataError(f"The transaction with the token {given.token!r} was already executed.")
 
     action = PutItem(
-        table=scope.table(table), item=item, condition=Or((unknown, over)), returns_on_failure=True
+        table=scope.table(table), item=item, condition=Or((absent, expired)), returns_on_failure=True
     )
     return DerivedWrite(action=action, title=f"the token {given.token!r}", explain=explain, table=table)
 

@@ -1,7 +1,7 @@
-"""Additions to an item that a transaction writes anyway, or adds to more than once, become one action.
+"""Merge additions to counters into another action on the same item of a transaction.
 
-DynamoDB takes an item once in a transaction, and a survey may be created with its sections and its
-counter in one.
+A DynamoDB transaction can write an item once. A parent and its counted children, created in one
+transaction, would write the parent several times.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ from solotable._protocol.requests import ConditionCheck, DeleteItem, PutItem, Up
 from solotable._values import Item, add
 
 
-def with_addition(action: WriteAction, addition: UpdateItem) -> WriteAction | None:
-    """Return an action that also does an addition to the same item; None if it cannot.
+def merge_addition(action: WriteAction, addition: UpdateItem) -> WriteAction | None:
+    """Return an action that includes an addition to its item; None if they cannot be merged.
 
-    An item that is deleted needs no addition, and one that is put has it in its value.
+    A delete needs no addition. A put has the sum in its item.
     """
     match action:
         case DeleteItem():
             return action
         case PutItem():
-            return replace(action, item=_added(action.item, addition.update))
+            return replace(action, item=_add_to_item(action.item, addition.update))
         case UpdateItem():
             paths = {each.path for each in action.update.actions}
             if all(each.path not in paths for each in addition.update.actions):
                 actions = (*action.update.actions, *addition.update.actions)
                 return replace(action, update=replace(action.update, actions=actions))
-            return _summed(action, addition)
+            return _sum_additions(action, addition)
         case ConditionCheck():
             assert addition.condition is not None
             return UpdateItem(
@@ -40,7 +40,7 @@ def with_addition(action: WriteAction, addition: UpdateItem) -> WriteAction | No
             )
 
 
-def _added(item: Item, update: Update) -> Item:
+def _add_to_item(item: Item, update: Update) -> Item:
     changed = dict(item)
     for action in update.actions:
         assert isinstance(action, Add)
@@ -49,13 +49,13 @@ def _added(item: Item, update: Update) -> Item:
     return changed
 
 
-def _summed(action: UpdateItem, addition: UpdateItem) -> UpdateItem | None:
-    """Return two additions to the same numbers as one."""
+def _sum_additions(action: UpdateItem, addition: UpdateItem) -> UpdateItem | None:
+    """Return two additions to the same attributes as one; None if another action changes an attribute."""
     by_path = {each.path: each for each in action.update.actions}
     for each in addition.update.actions:
-        there = by_path.get(each.path)
-        if not isinstance(each, Add) or (there is not None and not isinstance(there, Add)):
+        first = by_path.get(each.path)
+        if not isinstance(each, Add) or (first is not None and not isinstance(first, Add)):
             return None
-        value = each.value if there is None else {"N": add(there.value["N"], each.value["N"])}
+        value = each.value if first is None else {"N": add(first.value["N"], each.value["N"])}
         by_path[each.path] = Add(each.path, value)
     return replace(action, update=replace(action.update, actions=tuple(by_path.values())))

@@ -1,7 +1,7 @@
 """A write of an entity: its action, its derived writes, and the error of a failed condition.
 
-Each verb makes a `Write`, which is sent alone or in a transaction. The caller's objects do not change: the
-entity as stored is returned.
+Each verb creates a `Write`, which is sent alone or in a transaction. The caller's objects do not change:
+a verb returns the stored entity.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class _Any:
         return "ANY"
 
 
-#: `version=ANY`: write whatever version is stored.
+#: `version=ANY`: overwrite any stored version.
 ANY: Final = _Any()
 ExpectedVersion = int | _Any | None
 Verb = Literal["put", "create", "update", "delete", "check", "rename", "release", "undelete", "hold"]
@@ -50,15 +50,15 @@ class DerivedWrite:
     """An item that is written in the same transaction as its cause."""
 
     action: WriteAction
-    #: The derived write as messages name it.
+    #: The name of the derived write in error messages.
     title: str
-    #: Returns the error of its failed condition, by the item that the condition met.
+    #: Returns the error for a failed condition, given the stored item.
     explain: Callable[[Item | None], SolotableError]
-    #: Whether it only adds to numbers, so that it can join another action on the same item.
+    #: Whether it only adds to numbers, so that it can be merged into another action on the same item.
     adds: bool = False
-    #: Whether what it adds to must still be there when all is done.
+    #: Whether the item that it adds to must exist after the transaction.
     needs: bool = False
-    #: The table it lies in, when that is not its cause's.
+    #: The table of the item; None if it is the table of the cause.
     table: Table | None = None
 
 
@@ -71,25 +71,25 @@ class Write:
     given: Mapping[str, Any]
     action: WriteAction
     derived_writes: tuple[DerivedWrite, ...] = ()
-    #: What the caller had, and the entity as it will be stored when that is known before sending.
+    #: The caller's entity, and the entity that will be stored if that is known before sending.
     mine: Entity | None = None
     after: Entity | None = None
-    #: What was expected, for the message of a refusal.
+    #: The expectations of the condition, for the error message.
     creates: bool = False
     needs_item: bool = False
     expected_version: int | None = None
     where: Condition | None = None
-    #: Fields that were read first, as they were stored (None: absent); `derived_absent`: no item was.
+    #: The stored values of the fields that were read first (None: absent); `derived_absent`: no item.
     derived_from: Mapping[str, AttributeValue | None] = field(default_factory=dict)
     derived_absent: bool = False
-    #: Attributes of the store's own that were read first, as they were stored (None: absent).
+    #: The stored values of internal attributes that were read first (None: absent).
     carried: Mapping[str, AttributeValue | None] = field(default_factory=dict)
-    #: Plans the write again when it met an item of another schema version.
+    #: Plans the write again if the stored item has another schema version.
     instead: Callable[[], Flow[Write]] | None = None
 
     @property
     def title(self) -> str:
-        """The write as messages name it: `put Section survey_id='s1', section_id='roof'`."""
+        """The name of the write in error messages: `put Section survey_id='s1', section_id='roof'`."""
         parts = (part for part in self.plan.primary.parts if part != self.plan.tenant)
         shown = ", ".join(f"{name}={self.given.get(name)!r}" for name in parts)
         return f"{self.verb} {self.plan.name} {shown}".rstrip()
@@ -100,14 +100,14 @@ class Write:
         return key_of(self.plan, self.action)
 
     def is_outdated(self, item: Item | None) -> bool:
-        """Return whether it failed because what was read for it has changed since."""
+        """Return whether the write failed because the item has changed since it was read."""
         if item is None:
-            # A soft delete met no item: there is nothing to delete.
+            # A soft delete found no item, so it has nothing to delete.
             return self.verb == "delete" and self.plan.deletion is not None
         if self.meets_other_schema_version(item):
             return True
         if self.derived_absent:
-            # An item of another entity was there when the entity was not found, too.
+            # An item of another entity existed before too; it is not a change.
             return item.get(self.plan.table.tag) == self.plan.tag_value and DELETED_AT not in item
         if any(item.get(name) != value for name, value in self.carried.items()):
             return True
@@ -115,7 +115,7 @@ class Write:
         return any(item.get(attributes[name].wire) != value for name, value in self.derived_from.items())
 
     def meets_other_schema_version(self, item: Item) -> bool:
-        """Say whether it was planned for the current schema version and met an older one."""
+        """Return whether the stored item has an older schema version than the write was planned for."""
         plan = self.plan
         if self.instead is None or item.get(plan.table.tag) != plan.tag_value:
             return False
@@ -131,22 +131,22 @@ def key_of(plan: Plan, action: WriteAction) -> Item:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """An entity as it is stored now."""
+    """A stored entity and its item."""
 
     item: Item
     entity: Any
 
-    def facts(self, plan: Plan, fields: Iterable[str]) -> dict[str, AttributeValue | None]:
-        """Return fields as they are stored; None for those that are absent."""
+    def wire_values(self, plan: Plan, fields: Iterable[str]) -> dict[str, AttributeValue | None]:
+        """Return the stored values of fields; None for absent ones."""
         return {name: self.item.get(plan.attributes[name].wire) for name in fields}
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a write does to an entity: from one stored state to another; None: no entity.
+    """The states of an entity before and after a write; None if it does not exist.
 
-    `soft`: a soft delete (`after` is None), or its undo (`before` is None). The item keeps its key all the
-    time, and its locks, names and history stay.
+    `soft`: a soft delete (`after` is None), or an undelete (`before` is None). The item keeps its key, its
+    locks, its names and its history.
     """
 
     plan: Plan
@@ -155,8 +155,8 @@ class Change:
     soft: bool = False
 
 
-def stored(scope: Scope, plan: Plan, key: Item) -> Flow[Stored | None]:
-    """Return what is stored under a key as it is now, or None."""
+def load_stored(scope: Scope, plan: Plan, key: Item) -> Flow[Stored | None]:
+    """Read the entity under a key consistently; return None if it does not exist or is hidden."""
     request = GetItem(table=scope.table(plan.table), key=key, consistent=True)
     reply = yield from send(request, scope.retries)
     if reply.item is None:
@@ -166,8 +166,8 @@ def stored(scope: Scope, plan: Plan, key: Item) -> Flow[Stored | None]:
     return None if entity is None else Stored(item, entity)
 
 
-def refusal(scope: Scope, write: Write, item: Item | None) -> SolotableError:
-    """Return what a failed condition means, by the item that it met."""
+def condition_error(scope: Scope, write: Write, item: Item | None) -> SolotableError:
+    """Return the error for a failed condition, given the stored item."""
     plan = write.plan
     if (
         item is not None
@@ -178,39 +178,37 @@ def refusal(scope: Scope, write: Write, item: Item | None) -> SolotableError:
     found = None if item is None else _found(scope, plan, item)
     if item is not None and found is None and write.verb in ("put", "create", "delete"):
         reason = next(filter(None, (trait.occupied(item, write.given) for trait in plan.traits)), None)
-        # A caller that had read the entity gets a conflict instead: it is gone.
+        # A caller that has read the entity gets a conflict instead, because the entity was deleted.
         if reason is not None and (
             write.expected_version is None or item.get(plan.table.tag) != plan.tag_value
         ):
             return AlreadyExists(f"{capitalize(write.title)}: {reason}.", item=item)
     if write.creates and found is not None:
         if write.verb == "create" or plan.version is None:
-            return AlreadyExists(f"{capitalize(write.title)}: there is one already.", item=item, found=found)
+            return AlreadyExists(f"{capitalize(write.title)}: it already exists.", item=item, found=found)
         return conflict(write, item, found, 0)
     if write.expected_version is not None and version_of(plan, found) != write.expected_version:
         return conflict(write, item, found, write.expected_version)
     if found is None and write.needs_item:
         return not_found(plan, write.given)
     condition = "its condition" if write.where is None else describe(write.where)
-    stands = "the item does not exist" if found is None else "it does not hold for the stored item"
+    state = "the item does not exist" if found is None else "the stored item does not meet it"
     if item is not None and item.get(plan.table.tag) != plan.tag_value:
-        stands = f"{item.get(plan.table.tag, {}).get('S', 'something else')} is stored under the same key"
-    message = f"{capitalize(write.title)}: {condition} was required, but {stands}."
-    refused = ConditionFailed(message, item=item)
-    refused.args = (message,)
-    refused.found = found
-    return refused
+        state = f"{item.get(plan.table.tag, {}).get('S', 'another item')} is stored under the same key"
+    message = f"{capitalize(write.title)}: {condition} was required, but {state}."
+    error = ConditionFailed(message, item=item)
+    error.args = (message,)
+    error.found = found
+    return error
 
 
 def conflict(write: Write, item: Item | None, found: Any, expected: int) -> VersionConflict:
-    """Return the error for a version that is not the one expected."""
-    there = version_of(write.plan, found)
-    stands = (
-        "it is gone" if there is None else f"found version {there}" if expected == 0 else f"found {there}"
-    )
+    """Return the error for a stored version that differs from the expected one."""
+    current = version_of(write.plan, found)
     wanted = "a new item" if expected == 0 else f"version {expected}"
+    state = "the item does not exist" if current is None else f"found version {current}"
     return VersionConflict(
-        f"{capitalize(write.title)}: expected {wanted}, {stands}; read it again and repeat the change.",
+        f"{capitalize(write.title)}: expected {wanted}, {state}; read it again and repeat the change.",
         item=item,
         mine=write.mine,
         theirs=found,
@@ -218,23 +216,23 @@ def conflict(write: Write, item: Item | None, found: Any, expected: int) -> Vers
 
 
 def expected_version(plan: Plan, version: ExpectedVersion, verb: str) -> int | None:
-    """Return the version that a write by key expects, or refuse to guess it."""
+    """Return the version that a write by key expects; None for ANY or an entity without a version."""
     if plan.version is None:
         if version is not None:
             raise DeclarationError(
-                f"{plan.name} has no version; {verb} takes version= only where one is declared."
+                f"{verb}() got version={version!r}, but {plan.name} has no Version field; leave version= out."
             )
         return None
     if version is None:
         raise DeclarationError(
-            f"{plan.name} is versioned: {verb} it with version= as you read it, hand in the entity itself, "
-            f"or say version=ANY to write over whatever is there."
+            f"{verb}() of {plan.name} needs version=, because the entity has a Version field; pass the "
+            f"version that you read, pass the entity itself, or pass version=ANY to overwrite any version."
         )
     return _known_version(plan, version)
 
 
 def required_version(plan: Plan, version: ExpectedVersion, verb: str) -> int | None:
-    """Return the version that is asked for; None when any will do."""
+    """Return the version that the caller requires; None for any version."""
     return None if version is None else expected_version(plan, version, verb)
 
 
@@ -243,8 +241,8 @@ def _known_version(plan: Plan, version: object) -> int | None:
         return None
     if isinstance(version, int) and not isinstance(version, bool):
         return version
-    # Never treated as ANY: a text from a header would overwrite any version.
-    raise DataError(f"{plan.name}: a version is a whole number or ANY; {version!r} was given.")
+    # Do not treat other types as ANY: a string from a header would overwrite any version.
+    raise DataError(f"{plan.name}: version= takes an int or ANY, got {version!r}.")
 
 
 def version_is(plan: Plan, expected: int) -> Condition:
@@ -254,20 +252,20 @@ def version_is(plan: Plan, expected: int) -> Condition:
     return Compare("=", Attr((attribute.wire,)), Const({"N": str(expected)}))
 
 
-def unchanged(plan: Plan, facts: Mapping[str, AttributeValue | None]) -> list[Condition]:
-    """Return the conditions that fields are stored as they were."""
-    return as_stored({plan.attributes[name].wire: value for name, value in facts.items()})
+def fields_unchanged(plan: Plan, values: Mapping[str, AttributeValue | None]) -> list[Condition]:
+    """Return the conditions that fields have these stored values; None: absent."""
+    return attributes_unchanged({plan.attributes[name].wire: value for name, value in values.items()})
 
 
-def as_stored(facts: Mapping[str, AttributeValue | None]) -> list[Condition]:
-    """Return the conditions that attributes are stored as they were."""
+def attributes_unchanged(values: Mapping[str, AttributeValue | None]) -> list[Condition]:
+    """Return the conditions that attributes have these stored values; None: absent."""
     return [
         _absent(name) if value is None else Compare("=", _attribute(name), Const(value))
-        for name, value in facts.items()
+        for name, value in values.items()
     ]
 
 
-# Jobs require the same attributes of every item.
+# Jobs check the same attributes of every item.
 @lru_cache(1024)
 def _absent(name: str) -> Condition:
     return Not(Exists((name,)))
@@ -279,19 +277,19 @@ def _attribute(name: str) -> Attr:
 
 
 def all_of(conditions: list[Condition]) -> Condition | None:
-    """Return one condition for several, or None for none."""
+    """Combine conditions with AND; return None without conditions."""
     if len(conditions) > 1:
         return And(tuple(conditions))
     return conditions[0] if conditions else None
 
 
 def version_of(plan: Plan, found: Any) -> int | None:
-    """Return an entity's version; None without one."""
+    """Return the version of an entity; None without an entity or a Version field."""
     return None if found is None or plan.version is None else getattr(found, plan.version)
 
 
 def capitalize(text: str) -> str:
-    """Return a text as a sentence begins."""
+    """Return a text with its first character in upper case."""
     return text[0].upper() + text[1:]
 
 

@@ -1,4 +1,4 @@
-"""Batches of puts and deletes, without conditions and in no order; unprocessed ones are repeated."""
+"""Batches of puts and deletes without conditions or order. Unprocessed requests are sent again."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Entry:
     table: str
     key: Item
     request: BatchPut | BatchDelete
-    #: The write as messages name it, and what a caller gets back if it stays unprocessed.
+    #: The name of the write in error messages, and the caller's entity or key if it stays unprocessed.
     title: str
     leftover: Any
 
@@ -34,12 +34,12 @@ class _Entry:
 
 
 def write_batch(scope: Scope, writes: Sequence[Write]) -> Flow[int]:
-    """Write all, and return how many items that were; of several writes to one item the last counts."""
+    """Send all writes and return the number of items; the last of several writes to one item wins."""
     return (yield from _write(scope, map(_entry, writes)))
 
 
 def delete_items(scope: Scope, table: Table, keys: Iterable[Item]) -> Flow[int]:
-    """Delete the items with these keys, and return how many keys there were."""
+    """Delete the items with these keys, and return the number of distinct keys."""
     name = scope.table(table)
     entries = (_Entry(name, key, BatchDelete(key=key), f"delete {key}", key) for key in keys)
     return (yield from _write(scope, entries))
@@ -59,8 +59,8 @@ def _write(scope: Scope, given: Iterable[_Entry]) -> Flow[int]:
         else:
             rest = [*left, *entries[start + MOST_BATCH_WRITES :]]
             raise BatchIncomplete(
-                f"{len(rest)} of {len(entries)} writes are not done: {left[0].title} and others "
-                f"came back unprocessed {_ROUNDS} times; the table is throttled: write the leftovers later.",
+                f"{len(rest)} of {len(entries)} writes are incomplete: {left[0].title} and others were "
+                f"unprocessed after {_ROUNDS} attempts; the table is throttled: write the leftovers later.",
                 leftovers=[entry.leftover for entry in rest],
             )
     return len(entries)

@@ -1,4 +1,4 @@
-"""Reading by key: one entity, or many in the caller's order."""
+"""Read entities by key: one, or many in the caller's order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def require(
 
 
 def not_found(plan: Plan, given: Mapping[str, Any]) -> NotFound:
-    """Return the error for an entity that is not there."""
+    """Return the error for an entity that does not exist."""
     shown = ", ".join(f"{name}={given[name]!r}" for name in plan.primary.parts if given.get(name) is not None)
     return NotFound(f"{plan.name} not found: {shown}.")
 
@@ -51,7 +51,7 @@ def not_found(plan: Plan, given: Mapping[str, Any]) -> NotFound:
 def get_many(
     scope: Scope, entity: type[EntityT], given: Sequence[Mapping[str, Any]], *, consistent: bool
 ) -> Flow[list[EntityT | None]]:
-    """Return the entities with these keys in their order, None for missing ones."""
+    """Return the entities with these keys in the same order; None for missing ones."""
     plan = entity.plan()
     keys = [plan.key_from(scope.bind(plan, each)) for each in given]
     found = yield from fetch(scope, plan, keys, consistent=consistent)
@@ -59,14 +59,14 @@ def get_many(
 
 
 def fetch(scope: Scope, plan: Plan, keys: Sequence[Item], *, consistent: bool) -> Flow[list[Item | None]]:
-    """Return the items of an entity with these keys, in their order."""
+    """Return the items of an entity with these keys in the same order."""
     return get_items(scope, plan.table, keys, consistent=consistent, title=plan.name)
 
 
 def get_items(
     scope: Scope, table: Table, keys: Sequence[Item], *, consistent: bool, title: str = "item"
 ) -> Flow[list[Item | None]]:
-    """Return the items with these keys in their order; request unprocessed keys again."""
+    """Return the items with these keys in the same order; request unprocessed keys again."""
     names = table.key_names
     found: dict[tuple[str, ...], Item] = {}
     wanted = list({_identity(key, names): key for key in keys}.values())
@@ -85,8 +85,8 @@ def get_items(
                 break
         else:
             raise BatchIncomplete(
-                f"{len(list(left))} of {len(keys)} {title} keys came back unprocessed {_ROUNDS} times; "
-                f"the table is throttled: ask for fewer, or later.",
+                f"{len(list(left))} of {len(keys)} {title} keys were unprocessed after {_ROUNDS} attempts; "
+                f"the table is throttled: request fewer keys, or try again later.",
                 leftovers=list(left),
             )
     return [found.get(_identity(key, names)) for key in keys]

@@ -1,4 +1,4 @@
-"""Read an entity, change it and put it, under the condition that it is still as it was read."""
+"""Read an entity, change it and put it, under the condition that it has not changed since the read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from solotable._expressions.ast import Condition
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS, is_conflict, retry_conflicts
-from solotable._flows.transactions.write import Stored, all_of, as_stored, stored
+from solotable._flows.transactions.write import Stored, all_of, attributes_unchanged, load_stored
 from solotable._values import AttributeValue
 from solotable.errors import (
     AlreadyExists,
@@ -27,7 +27,7 @@ from .get import not_found
 from .put import put_entity
 
 EntityT = TypeVar("EntityT", bound=Entity)
-#: Gets a copy of the stored entity; returns the entity to store, or None to leave it as it is.
+#: Takes a copy of the stored entity; returns the entity to store, or None to leave it unchanged.
 Change = Callable[[EntityT], EntityT | None]
 
 #: DynamoDB: an expression has at most 300 operators; a comparison and its AND are two.
@@ -42,9 +42,9 @@ def modify(
     *,
     default: EntityT | None = None,
 ) -> Flow[EntityT]:
-    """Change a stored entity by a function and return it as stored; repeat both after a conflict.
+    """Change a stored entity by a function and return the stored result; repeat both after a conflict.
 
-    The put requires the version that was read, or without a Version field the same attributes.
+    The put requires the version that was read; without a Version field, it requires the same attributes.
     """
     plan = entity.plan()
     arguments = scope.bind(plan, given)
@@ -53,7 +53,7 @@ def modify(
         _check_key(scope, plan, key, default, "default")
 
     def attempt() -> Flow[EntityT]:
-        before = yield from stored(scope, plan, key)
+        before = yield from load_stored(scope, plan, key)
         if before is None and default is None:
             raise not_found(plan, arguments)
         current: Any = default if before is None else before.entity
@@ -68,7 +68,7 @@ def modify(
         if before is None:
             return (yield from put_entity(scope, changed, create=True))
         where = None if plan.version is not None else _as_read(plan, before)
-        found: EntityT = yield from put_entity(scope, _continued(plan, current, changed), where=where)
+        found: EntityT = yield from put_entity(scope, _with_stored_state(plan, current, changed), where=where)
         return found
 
     may_repeat = partial(_may_repeat, plan)
@@ -78,15 +78,15 @@ def modify(
         if not may_repeat(error):
             raise
         raise TooManyConflicts(
-            f"modify() of {plan.name} met another writer {CONFLICT_ATTEMPTS} times; call it again later, "
-            f"or spread the writes over more items.",
+            f"modify() of {plan.name} had a conflict with another writer in {CONFLICT_ATTEMPTS} attempts; "
+            f"call it again later, or distribute the writes over more items.",
             item=error.item,
             attempts=CONFLICT_ATTEMPTS,
         ) from error
 
 
 def _may_repeat(plan: Plan, error: SolotableError) -> bool:
-    """Return whether a new read can find something else than the item that refused the write."""
+    """Return whether a new read can find another state than the one that made the write fail."""
     item = getattr(error, "item", None)
     if item is not None and item.get(plan.table.tag) != plan.tag_value:
         return False
@@ -98,11 +98,13 @@ def _may_repeat(plan: Plan, error: SolotableError) -> bool:
 def _check_key(scope: Scope, plan: Plan, key: Mapping[str, Any], entity: Entity, what: str) -> None:
     found = plan.key_of(scope.bind(plan, entity.__dict__))
     if found != key:
-        raise DataError(f"The {what} of modify() has another key than the {plan.name} that was asked for.")
+        raise DataError(
+            f"The {what} of modify() must keep the key of the {plan.name}: expected {dict(key)}, got {found}."
+        )
 
 
-def _continued(plan: Plan, current: EntityT, changed: EntityT) -> EntityT:
-    """Return the changed entity with the version and the unknown attributes that were read."""
+def _with_stored_state(plan: Plan, current: EntityT, changed: EntityT) -> EntityT:
+    """Return the changed entity with the stored version and the stored unknown attributes."""
     if plan.version is not None:
         version = getattr(current, plan.version)
         if getattr(changed, plan.version) != version:
@@ -114,15 +116,15 @@ def _continued(plan: Plan, current: EntityT, changed: EntityT) -> EntityT:
 
 
 def _as_read(plan: Plan, before: Stored) -> Condition | None:
-    """Return the condition that every attribute is as it was read, and that no declared one was added."""
-    # A put does not change counters, so a change of one is not a conflict.
-    left_out = {*plan.primary.names, *(plan.attributes[name].wire for name in plan.counters)}
-    facts: dict[str, AttributeValue | None] = {each.wire: None for each in plan.attributes.values()}
-    facts |= before.item
-    compared = {name: value for name, value in facts.items() if name not in left_out}
+    """Return the condition that no attribute has changed since the read."""
+    # A put does not change counters, so a changed counter is not a conflict.
+    ignored = {*plan.primary.names, *(plan.attributes[name].wire for name in plan.counters)}
+    values: dict[str, AttributeValue | None] = {each.wire: None for each in plan.attributes.values()}
+    values |= before.item
+    compared = {name: value for name, value in values.items() if name not in ignored}
     if len(compared) > _MOST_COMPARISONS:
         raise DeclarationError(
             f"{plan.name} has {len(compared)} attributes, too many to compare in one condition; "
             f"declare a Version field to modify() it."
         )
-    return all_of(as_stored(compared))
+    return all_of(attributes_unchanged(compared))

@@ -1,6 +1,6 @@
 """Put, delete and check whole entities.
 
-An entity with traits, such as unique fields, is read first; its derived writes go into the same
+An entity with traits, such as unique fields, is read first. Its derived writes are part of the same
 transaction.
 """
 
@@ -18,19 +18,19 @@ from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._flows.traits.soft_delete import carried_by, plan_soft_delete
 from solotable._flows.transactions.commit import perform, send_write
-from solotable._flows.transactions.derived_writes import depends_on, derived_writes_of
+from solotable._flows.transactions.derived_writes import derived_writes_of, source_fields
 from solotable._flows.transactions.write import (
     Change,
     ExpectedVersion,
     Stored,
     Write,
     all_of,
-    as_stored,
+    attributes_unchanged,
     conflict,
     expected_version,
+    fields_unchanged,
+    load_stored,
     required_version,
-    stored,
-    unchanged,
     version_is,
     version_of,
 )
@@ -41,20 +41,20 @@ EntityT = TypeVar("EntityT", bound=Entity)
 
 
 @dataclass(frozen=True, slots=True)
-class Intent:
-    """An entity to put: as the caller has it, and as it will be stored."""
+class PreparedPut:
+    """An entity to put: the caller's, and the one that will be stored."""
 
     plan: Plan
     mine: Entity
     after: Entity
     values: Mapping[str, Any]
     item: Item
-    #: The version that the caller read; None without one.
+    #: The version that the caller read; None without a Version field.
     version: int | None
 
 
-def intend(scope: Scope, entity: Entity) -> Intent:
-    """Return an entity as it will be stored: with tenant, version and stamps, within the limits."""
+def prepare_put(scope: Scope, entity: Entity) -> PreparedPut:
+    """Return the entity that will be stored, with tenant, version and timestamps, and check its limits."""
     plan = entity.plan()
     before = entity.__dict__
     values = dict(scope.bind(plan, before))
@@ -67,82 +67,84 @@ def intend(scope: Scope, entity: Entity) -> Intent:
     changed = {name: value for name, value in values.items() if before.get(name) is not value}
     item = plan.encode(values, entity.unknown_attributes)
     plan.check(values)
-    return Intent(plan, entity, entity.model_copy(update=changed), values, item, version)
+    return PreparedPut(plan, entity, entity.model_copy(update=changed), values, item, version)
 
 
 def put_entity(
     scope: Scope, entity: EntityT, *, create: bool = False, where: Condition | None = None
 ) -> Flow[EntityT]:
-    """Create an entity or replace the stored one, and return it as stored."""
-    intent = intend(scope, entity)
+    """Create an entity or replace the stored one, and return the stored entity."""
+    prepared = prepare_put(scope, entity)
     put: EntityT
-    if intent.plan.is_derived_from:
-        put = yield from perform(scope, lambda: plan_put(scope, intent, create=create, where=where))
+    if prepared.plan.is_derived_from:
+        put = yield from perform(scope, lambda: plan_put(scope, prepared, create=create, where=where))
     else:
-        # Without derived writes one request decides; most puts are of this kind.
-        put = yield from send_write(scope, _plain_put(scope, intent, create=create, where=where))
+        # Most puts have no derived writes and need one request.
+        put = yield from send_write(scope, _plain_put(scope, prepared, create=create, where=where))
     return put
 
 
-def put_over(scope: Scope, entity: Entity) -> Write:
-    """Return the write that puts an entity without a condition, whatever is stored."""
-    intent = intend(scope, entity)
-    plan = intent.plan
-    action = PutItem(table=scope.table(plan.table), item=intent.item)
-    return Write(plan=plan, verb="put", given=intent.values, action=action, mine=entity, after=intent.after)
+def plan_unconditional_put(scope: Scope, entity: Entity) -> Write:
+    """Return the write that puts an entity without a condition."""
+    prepared = prepare_put(scope, entity)
+    plan = prepared.plan
+    action = PutItem(table=scope.table(plan.table), item=prepared.item)
+    return Write(
+        plan=plan, verb="put", given=prepared.values, action=action, mine=entity, after=prepared.after
+    )
 
 
 def plan_put(
-    scope: Scope, intent: Intent, *, create: bool = False, where: Condition | None = None
+    scope: Scope, prepared: PreparedPut, *, create: bool = False, where: Condition | None = None
 ) -> Flow[Write]:
     """Return the write that creates an entity or replaces the stored one, with its derived writes."""
-    plan = intent.plan
+    plan = prepared.plan
     if not plan.is_derived_from:
-        return _plain_put(scope, intent, create=create, where=where)
-    creates = create or intent.version == 0
-    expected = None if creates else intent.version
+        return _plain_put(scope, prepared, create=create, where=where)
+    creates = create or prepared.version == 0
+    expected = None if creates else prepared.version
     before: Stored | None = None
     derived_from: dict[str, AttributeValue | None] = {}
     carried: dict[str, AttributeValue | None] = {}
     if not creates:
-        before = yield from stored(scope, plan, plan.key_of(intent.values))
+        before = yield from load_stored(scope, plan, plan.key_of(prepared.values))
     if before is not None:
-        guarded = plan.counters if expected is not None else (*depends_on(plan), *plan.counters)
-        derived_from = before.facts(plan, guarded)
+        guarded = plan.counters if expected is not None else (*source_fields(plan), *plan.counters)
+        derived_from = before.wire_values(plan, guarded)
         carried = carried_by(plan, before)
     derived_absent = before is None and not creates and expected is None
     if plan.counters:
-        intent = _with_counters(intent, before)
+        prepared = _with_counters(prepared, before)
     if plan.carried:
-        intent = _with_carried(intent, before)
-    conditions = [*unchanged(plan, derived_from), *as_stored(carried)]
+        prepared = _with_carried(prepared, before)
+    conditions = [*fields_unchanged(plan, derived_from), *attributes_unchanged(carried)]
     if derived_absent:
         conditions.append(scope.absent(plan))
     write = replace(
-        _plain_put(scope, intent, create=create, where=where, also=conditions),
-        derived_writes=derived_writes_of(scope, Change(plan, before, Stored(intent.item, intent.after))),
+        _plain_put(scope, prepared, create=create, where=where, also=conditions),
+        derived_writes=derived_writes_of(scope, Change(plan, before, Stored(prepared.item, prepared.after))),
         derived_from=derived_from,
         derived_absent=derived_absent,
         carried=carried,
     )
-    there = before and before.entity
-    if plan.traits and expected is not None and version_of(plan, there) != expected:
-        raise conflict(write, None, there, expected)
+    current = before and before.entity
+    if plan.traits and expected is not None and version_of(plan, current) != expected:
+        raise conflict(write, None, current, expected)
     return write
 
 
 def _plain_put(
     scope: Scope,
-    intent: Intent,
+    prepared: PreparedPut,
     *,
     create: bool,
     where: Condition | None,
     also: Sequence[Condition] = (),
 ) -> Write:
-    """Return the write of an entity alone."""
-    plan = intent.plan
-    creates = create or intent.version == 0
-    expected = None if creates else intent.version
+    """Return the write of an entity without its derived writes."""
+    plan = prepared.plan
+    creates = create or prepared.version == 0
+    expected = None if creates else prepared.version
     conditions = [*also]
     if creates:
         conditions.append(scope.absent(plan))
@@ -155,45 +157,47 @@ def _plain_put(
     return Write(
         plan=plan,
         verb="create" if create else "put",
-        given=intent.values,
+        given=prepared.values,
         action=PutItem(
             table=scope.table(plan.table),
-            item=intent.item,
+            item=prepared.item,
             condition=all_of(conditions) if conditions else None,
             returns_on_failure=bool(conditions),
         ),
-        mine=intent.mine,
-        after=intent.after,
+        mine=prepared.mine,
+        after=prepared.after,
         creates=creates,
         expected_version=expected,
         where=where,
     )
 
 
-def _with_carried(intent: Intent, before: Stored | None) -> Intent:
-    """Return an intent with the attributes of the traits as they are stored."""
-    plan = intent.plan
-    given = intent.mine.unknown_attributes
-    kept = {} if before is None else {name: before.item[name] for name in plan.carried if name in before.item}
-    if kept == {name: given[name] for name in plan.carried if name in given}:
-        return intent
-    unknown = {name: value for name, value in given.items() if name not in plan.carried} | kept
-    after = intent.after.model_copy()
+def _with_carried(prepared: PreparedPut, before: Stored | None) -> PreparedPut:
+    """Return a put that keeps the stored attributes of the traits."""
+    plan = prepared.plan
+    given = prepared.mine.unknown_attributes
+    carried = (
+        {} if before is None else {name: before.item[name] for name in plan.carried if name in before.item}
+    )
+    if carried == {name: given[name] for name in plan.carried if name in given}:
+        return prepared
+    unknown = {name: value for name, value in given.items() if name not in plan.carried} | carried
+    after = prepared.after.model_copy()
     after.keep_unknown(unknown)
-    return replace(intent, after=after, item=plan.encode(intent.values, unknown))
+    return replace(prepared, after=after, item=plan.encode(prepared.values, unknown))
 
 
-def _with_counters(intent: Intent, before: Stored | None) -> Intent:
-    """Return an intent with the counters as they are stored: a put does not change them."""
-    plan = intent.plan
+def _with_counters(prepared: PreparedPut, before: Stored | None) -> PreparedPut:
+    """Return a put that keeps the stored counters."""
+    plan = prepared.plan
     fields = plan.entity.model_fields
     counted = {
         name: fields[name].get_default() if before is None else getattr(before.entity, name)
         for name in plan.counters
     }
-    values = {**intent.values, **counted}
-    item = plan.encode(values, intent.mine.unknown_attributes)
-    return replace(intent, after=intent.after.model_copy(update=counted), values=values, item=item)
+    values = {**prepared.values, **counted}
+    item = plan.encode(values, prepared.mine.unknown_attributes)
+    return replace(prepared, after=prepared.after.model_copy(update=counted), values=values, item=item)
 
 
 def delete_entity(
@@ -205,7 +209,7 @@ def delete_entity(
     mine: Entity | None = None,
     where: Condition | None = None,
 ) -> Flow[Any]:
-    """Delete an entity, and return it as it was; None when there was none."""
+    """Delete an entity and return it; None if it did not exist."""
     if plan.traits:
         return (
             yield from perform(
@@ -225,7 +229,7 @@ def plan_delete(
     mine: Entity | None = None,
     where: Condition | None = None,
 ) -> Flow[Write]:
-    """Return the write that deletes an entity; without a condition an absent one is not an error."""
+    """Return the write that deletes an entity; without a condition, a missing entity is not an error."""
     arguments = scope.bind(plan, given)
     expected = expected_version(plan, version, "delete")
     if plan.deletion is not None:
@@ -235,13 +239,13 @@ def plan_delete(
     derived_from: dict[str, AttributeValue | None] = {}
     derived_absent = False
     if plan.traits:
-        before = yield from stored(scope, plan, key)
+        before = yield from load_stored(scope, plan, key)
         derived_absent = before is None
-        derived_from = {} if before is None else before.facts(plan, depends_on(plan))
+        derived_from = {} if before is None else before.wire_values(plan, source_fields(plan))
     conditions = [scope.not_another_entity(plan) if expected is None else version_is(plan, expected)]
     if derived_absent and expected is None:
         conditions.append(scope.absent(plan))
-    conditions += unchanged(plan, derived_from)
+    conditions += fields_unchanged(plan, derived_from)
     if where is not None:
         conditions.append(where)
     if plan.schema_versions.declared:
@@ -269,8 +273,10 @@ def plan_delete(
     )
 
 
-def delete_over(scope: Scope, plan: Plan, given: Mapping[str, Any], *, mine: Entity | None = None) -> Write:
-    """Return the write that removes whatever is stored; it has no condition."""
+def plan_unconditional_delete(
+    scope: Scope, plan: Plan, given: Mapping[str, Any], *, mine: Entity | None = None
+) -> Write:
+    """Return the write that deletes the item under a key without a condition."""
     arguments = scope.bind(plan, given)
     action = DeleteItem(table=scope.table(plan.table), key=plan.key_from(arguments))
     return Write(plan=plan, verb="delete", given=arguments, action=action, mine=mine)
@@ -284,7 +290,7 @@ def plan_check(
     where: Condition | None,
     version: ExpectedVersion = None,
 ) -> Write:
-    """Return the part of a transaction that only checks: that the entity is there, and the condition."""
+    """Return the write that only checks, in a transaction, that the entity exists and meets a condition."""
     arguments = scope.bind(plan, given)
     conditions: list[Condition] = [scope.present(plan)]
     expected = required_version(plan, version, "check")

@@ -1,4 +1,4 @@
-"""Running queries: pages that fill, counts, collections, and rows from indexes that hold only keys."""
+"""Run queries: filled pages, counts, collections, and rows of indexes that project only keys."""
 
 from __future__ import annotations
 
@@ -28,63 +28,63 @@ from solotable._values import Item
 from solotable.errors import DataError, DeclarationError, StoredDataError
 
 from .get import fetch
-from .sharded_query import Rows, ShardedRead, gather, tally
+from .sharded_query import Rows, ShardedRead, count_rows, read_merged
 
-#: How many items one page may read before it is handed out unfilled.
+#: The number of items that one page may read before it is returned unfilled.
 DEFAULT_WORK = 10_000
 _MOST_AT_ONCE = 1_000
-#: Larger than any page that DynamoDB gives.
+#: Larger than any page that DynamoDB returns.
 _MOST_IN_COLLECTION = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A query bound to a scope: the request, what cursors are bound to, and what rows need."""
+class PreparedQuery:
+    """A query bound to a scope: its request, and the identity that its cursors are bound to."""
 
     query: Query[Any]
     request: requests.Query | None
-    #: Everything that says which rows there are and in what order; the clock is not among it.
+    #: The parts that determine the rows and their order, without the clock.
     identity: tuple[Any, ...] = field(repr=False)
     hydrates: bool
-    #: The walk over shards and buckets, of which `request` is the first; None where one partition is read.
-    walk: ShardedRead | None = field(default=None, repr=False)
+    #: The read over shards and buckets, which begins with `request`; None for a single partition.
+    sharded_read: ShardedRead | None = field(default=None, repr=False)
 
     @property
     def bound_to(self) -> bytes:
-        """The bytes that a cursor of this query is signed with; most pages need none."""
+        """The bytes that the cursors of this query are bound to; computed on use, as most pages need none."""
         return repr(self.identity).encode()
 
     @property
     def queries(self) -> int:
-        """How many partitions are read, each by its own query."""
-        if self.walk is not None:
-            return self.walk.lanes.queries
+        """The number of partitions, each of which takes one Query."""
+        if self.sharded_read is not None:
+            return self.sharded_read.partitions.queries
         return 0 if self.request is None else 1
 
     @property
     def plan(self) -> Plan:
-        """The plan of the entity that is asked for."""
+        """The plan of the query's entity."""
         return self.query.plan
 
     def __str__(self) -> str:
         if self.request is None:
-            return f"{self.query!r} reads nothing: no key is in its range"
+            return f"{self.query!r} sends no request: no key is in its range"
         operation, members = encode_request(self.request)
         return f"{operation} {json.dumps(members, indent=2, ensure_ascii=False)}"
 
 
-def prepare(scope: Scope, query: Query[Any]) -> Prepared:
-    """Return a query as the scope would send it; nothing is sent."""
+def prepare(scope: Scope, query: Query[Any]) -> PreparedQuery:
+    """Return a query bound to a scope; nothing is sent."""
     plan, path = query.plan, query.path
     arguments = scope.bind(plan, query.arguments)
-    lanes: QueryPartitions | None = None
+    partitions: QueryPartitions | None = None
     if path.is_split:
-        lanes = partitions_of(path, arguments, query.sort_range, scope.now())
-        terms = lanes.within
+        partitions = partitions_of(path, arguments, query.sort_range, scope.now())
+        terms = partitions.within
     else:
         terms = path.terms(arguments, query.sort_range)
-    if is_empty(terms) or (lanes is not None and not lanes.buckets):
-        return Prepared(query, None, (), hydrates=False)
+    if is_empty(terms) or (partitions is not None and not partitions.buckets):
+        return PreparedQuery(query, None, (), hydrates=False)
     hydrates = _check_projection(query)
     request = requests.Query(
         table=scope.table(plan.table),
@@ -96,36 +96,38 @@ def prepare(scope: Scope, query: Query[Any]) -> Prepared:
         consistent=query.consistently,
     )
     identity: tuple[Any, ...] = (plan.table.name, request, scope.tenant, scope.admin, plan.tag, query.view)
-    if lanes is not None:
-        identity += (lanes.identity,)
+    if partitions is not None:
+        identity += (partitions.identity,)
     alive = scope.alive(plan)
     if alive is not None and _has(plan, path, plan.attributes[plan.ttl or ""].wire):
         request = replace(request, filter=_both(request.filter, alive))
     undeleted = scope.undeleted(plan)
     if undeleted is not None and _may_meet_deleted(plan, path) and _has(plan, path, DELETED_AT):
         request = replace(request, filter=_both(request.filter, undeleted))
-    if lanes is None:
-        return Prepared(query, request, identity, hydrates)
-    walk = ShardedRead(lanes, request, _key_names(path, plan))
-    return Prepared(query, walk.requests()[0], identity, hydrates, walk)
+    if partitions is None:
+        return PreparedQuery(query, request, identity, hydrates)
+    sharded_read = ShardedRead(partitions, request, _key_names(path, plan))
+    return PreparedQuery(query, sharded_read.requests()[0], identity, hydrates, sharded_read)
 
 
-def rows(scope: Scope, prepared: Prepared, start: Item | None, limit: int | None) -> Flow[Rows]:
-    """Return the rows of one request, or of one to each shard."""
+def rows(scope: Scope, prepared: PreparedQuery, start: Item | None, limit: int | None) -> Flow[Rows]:
+    """Return the rows of one request, or of one request to each shard."""
     if prepared.request is None:
         return Rows([], None, 0)
-    if prepared.walk is not None:
-        some = yield from gather(scope, prepared.walk, start, limit)
-        found, items = yield from _shown(scope, prepared, some.items)
-        return Rows(found, some.last_key, some.scanned, items)
+    if prepared.sharded_read is not None:
+        batch = yield from read_merged(scope, prepared.sharded_read, start, limit)
+        found, items = yield from _decode_rows(scope, prepared, batch.items)
+        return Rows(found, batch.last_key, batch.scanned, items)
     request = replace(prepared.request, start=start, limit=limit)
     reply: Reply = yield from send(request, scope.retries)
-    found, items = yield from _shown(scope, prepared, decode_items(reply.items or ()))
+    found, items = yield from _decode_rows(scope, prepared, decode_items(reply.items or ()))
     return Rows(found, reply.last_key or None, reply.scanned, items)
 
 
-def _shown(scope: Scope, prepared: Prepared, items: Sequence[Item]) -> Flow[tuple[list[Any], Sequence[Item]]]:
-    """Return items as rows, whole, and the items of those that are shown in the scope."""
+def _decode_rows(
+    scope: Scope, prepared: PreparedQuery, items: Sequence[Item]
+) -> Flow[tuple[list[Any], Sequence[Item]]]:
+    """Decode items, fetched whole if needed; return the visible rows and their items."""
     query, plan = prepared.query, prepared.plan
     whole: Sequence[Item | None] = items
     if prepared.hydrates:
@@ -134,14 +136,14 @@ def _shown(scope: Scope, prepared: Prepared, items: Sequence[Item]) -> Flow[tupl
     row_of = scope.admit_page(plan) if query.view is None else partial(_view, scope, query.view, plan)
     found = [None if item is None else row_of(item) for item in whole]
     if any(row is None for row in found):
-        kept = [(row, item) for row, item in zip(found, items, strict=True) if row is not None]
-        found, items = [row for row, _ in kept], [item for _, item in kept]
+        visible = [(row, item) for row, item in zip(found, items, strict=True) if row is not None]
+        found, items = [row for row, _ in visible], [item for _, item in visible]
     return found, items
 
 
 @dataclass(frozen=True, slots=True)
 class FilledPage:
-    """A page: its rows, the cursor of the next one, and how many items were read for it."""
+    """A page: its rows, the cursor of the next page, and the number of items read."""
 
     rows: list[Any]
     cursor: str | None
@@ -151,31 +153,31 @@ class FilledPage:
 def page(
     scope: Scope, query: Query[Any], *, limit: int, cursor: str | None, work: int = DEFAULT_WORK
 ) -> Flow[FilledPage]:
-    """Return up to `limit` rows, reading on under filters until they are found or the work is done."""
+    """Return up to `limit` rows; read on behind a filter until the page is full or `work` items were read."""
     if limit < 1:
-        raise DataError(f"A page has at least one row; limit={limit} was given.")
+        raise DataError(f"limit= must be at least 1, got {limit}.")
     prepared = prepare(scope, query)
-    start = None if cursor is None else scope.sealer.open(cursor, prepared.bound_to)
+    start = None if cursor is None else scope.cursor_signer.verify(cursor, prepared.bound_to)
     found: list[Any] = []
     scanned = 0
     while True:
         missing = limit - len(found)
-        some = yield from rows(scope, prepared, start, _at_once(missing, scanned, len(found), work))
-        scanned += some.scanned
-        found += some.rows[:missing]
-        if len(some.rows) > missing:
-            last = some.items[missing - 1]
+        batch = yield from rows(scope, prepared, start, _at_once(missing, scanned, len(found), work))
+        scanned += batch.scanned
+        found += batch.rows[:missing]
+        if len(batch.rows) > missing:
+            last = batch.items[missing - 1]
             start = {name: last[name] for name in _key_names(query.path, query.plan)}
             break
-        start = some.last_key
+        start = batch.last_key
         if start is None or len(found) == limit or scanned >= work:
             break
-    sealed = None if start is None else scope.sealer.seal(start, prepared.bound_to)
-    return FilledPage(found, sealed, scanned)
+    next_cursor = None if start is None else scope.cursor_signer.sign(start, prepared.bound_to)
+    return FilledPage(found, next_cursor, scanned)
 
 
 def _at_once(missing: int, scanned: int, found: int, work: int) -> int:
-    """Return how many items to read next: as many as rows are missing, by the yield so far."""
+    """Return the number of items to read next, estimated from the rows per item so far."""
     if not scanned:
         return min(missing, work)
     wanted = missing * (scanned // max(found, 1) + 1)
@@ -183,27 +185,27 @@ def _at_once(missing: int, scanned: int, found: int, work: int) -> int:
 
 
 def count(scope: Scope, query: Query[Any]) -> Flow[int]:
-    """Return how many rows there are; the rows themselves are read and paid for, but not sent."""
+    """Return the number of rows; DynamoDB charges for reading them, but does not return them."""
     prepared = prepare(scope, query)
     if prepared.request is None:
         return 0
     plan = prepared.plan
     if _countable(plan, query.path):
-        is_ours = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
-        kept = _both(prepared.request.filter, is_ours)
-        asked = [prepared.request] if prepared.walk is None else prepared.walk.requests()
-        counting = [replace(each, filter=kept, projection=None, select="COUNT") for each in asked]
-        return (yield from tally(scope, counting))
+        is_entity = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
+        condition = _both(prepared.request.filter, is_entity)
+        reads = [prepared.request] if prepared.sharded_read is None else prepared.sharded_read.requests()
+        counts = [replace(each, filter=condition, projection=None, select="COUNT") for each in reads]
+        return (yield from count_rows(scope, counts))
     total, start = 0, None
     while True:
-        some = yield from rows(scope, prepared, start, None)
-        total, start = total + len(some.rows), some.last_key
+        batch = yield from rows(scope, prepared, start, None)
+        total, start = total + len(batch.rows), batch.last_key
         if not start:
             return total
 
 
 def _countable(plan: Plan, path: AccessPath) -> bool:
-    """Whether a count on a path can tell what is shown of the entity."""
+    """Return whether DynamoDB can count the visible rows of a path."""
     sees_deleted = not _may_meet_deleted(plan, path) or _has(plan, path, DELETED_AT)
     return sees_deleted and _has(plan, path, plan.table.tag)
 
@@ -211,13 +213,14 @@ def _countable(plan: Plan, path: AccessPath) -> bool:
 def collection(
     scope: Scope, members: Sequence[tuple[Plan, AccessPath]], given: Mapping[str, Any], *, most: int
 ) -> Flow[list[list[Any]]]:
-    """Return the items of several entities that lie together, a list for each entity, by one query."""
+    """Read several entities that share a partition with one query; return one list for each entity."""
     table, terms = _span(scope, members, given)
     first = members[0][1]
     for _, path in members:
         if path.index is not None and path.index.projection != "ALL":
             raise DeclarationError(
-                f"A collection needs whole items; {path.index.name} projects only some of each."
+                f"A collection needs whole items, but index {path.index.name!r} does not project all "
+                f"attributes; use projection='ALL', or read the entities one by one."
             )
     request = requests.Query(table=table, key=terms, index=None if first.index is None else first.index.name)
     found: dict[str, list[Any]] = {plan.tag: [] for plan, _ in members}
@@ -230,17 +233,20 @@ def collection(
                 found[plan.tag].append(entity)
                 total += 1
         if total > most:
-            raise DataError(f"The collection has more than {most:,} items; page through one entity of it.")
+            raise DataError(
+                f"The collection has more than {most:,} items; raise most=, or page through each entity."
+            )
         start = reply.last_key
         if not start:
             return [found[plan.tag] for plan, _ in members]
 
 
-def rooted(root: object, found: list[list[Any]]) -> tuple[Any, ...]:
-    """Return a collection with its first entity alone, as there is one of it."""
+def split_root(root: object, found: list[list[Any]]) -> tuple[Any, ...]:
+    """Return a collection with the first list replaced by its single entity, or None."""
     if len(found[0]) > 1:
         raise DataError(
-            f"{root!r} is the first of a collection, which is one item; {len(found[0])} lie in its range."
+            f"The first entity of a collection must be a single item, but {root!r} has {len(found[0])} "
+            f"items in this range; put an entity with one item first."
         )
     return (found[0][0] if found[0] else None, *found[1:])
 
@@ -251,25 +257,28 @@ def _span(
     """Return the table and the one key condition that covers all members."""
     names = {(plan.table.name, path.index.name if path.index else None) for plan, path in members}
     if len(names) > 1:
-        raise DeclarationError("The entities of a collection lie in one table or one index; these do not.")
+        raise DeclarationError(
+            "The entities of a collection must share one table or one index; "
+            f"got {', '.join(sorted(f'{table}/{index}' if index else table for table, index in names))}."
+        )
     partitions, ends = [], []
     for plan, path in members:
         arguments = scope.bind(plan, given)
-        mine = {name: value for name, value in arguments.items() if name in path.fields}
-        partitions.append(path.partition.equals(mine))
+        own = {name: value for name, value in arguments.items() if name in path.fields}
+        partitions.append(path.partition.equals(own))
         if path.sort is None:
             continue
         if not isinstance(path.sort, TemplateLayout):
             raise DeclarationError(
-                f"{plan.name}.{path.name} has a native sort key; a collection needs a template."
+                f"A collection needs a sort key with a template, but {plan.name}.{path.name} uses a field."
             )
-        ends.append(_ends(path.sort, mine))
+        ends.append(_ends(path.sort, own))
     unused = set(given) - {name for _, path in members for name in path.fields}
     if unused:
         raise DataError(f"No entity of the collection has the key part {', '.join(sorted(unused))}.")
     if any(partition != partitions[0] for partition in partitions):
         shown = " and ".join(str(partition[0].values[0]) for partition in partitions)
-        raise DeclarationError(f"The entities of a collection share a partition; these have {shown}.")
+        raise DeclarationError(f"The entities of a collection must share a partition; got {shown}.")
     table = scope.table(members[0][0].table)
     if not ends:
         return table, partitions[0]
@@ -283,7 +292,7 @@ def _ends(sort: TemplateLayout, arguments: Mapping[str, Any]) -> tuple[str, str]
     prefix = sort.template.prefix(arguments)
     if sort.template.next_field(arguments) is None:
         return prefix, prefix
-    # Nothing of the sort key may be fixed at all: then the whole partition is the collection.
+    # Without a known prefix of the sort key, the collection is the whole partition.
     return prefix or "\x00", highest_with_prefix(prefix) or highest_with_prefix("\U0010ffff") or ""
 
 
@@ -304,17 +313,17 @@ def view_of(view: type[BaseModel], plan: Plan, item: Item) -> Any:
     }
     try:
         return view.model_validate(values)
-    except ValidationError as refused:
-        first = refused.errors(include_input=False)[0]
+    except ValidationError as error:
+        first = error.errors(include_input=False)[0]
         where = ".".join(str(part) for part in first["loc"])
         raise StoredDataError(
-            f"A stored {plan.name} does not fit the view {view.__name__}: {where}: {first['msg']}."
-        ) from refused
+            f"A stored {plan.name} is invalid in the view {view.__name__}: {where}: {first['msg']}."
+        ) from error
 
 
 def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
     plan = query.plan
-    # Only upgraders know which attributes they need, so items that may be old are read whole.
+    # Only upgrades know which attributes they need, so read items that may be old whole.
     if query.view is None or plan.schema_versions.upgrades:
         return None
     wanted = [plan.attributes[name].wire for name in query.view.model_fields]
@@ -332,26 +341,26 @@ def _projection(query: Query[Any]) -> tuple[tuple[str, ...], ...] | None:
 
 
 def _check_projection(query: Query[Any]) -> bool:
-    """Return whether rows must be fetched from the table; reject filters on attributes it lacks."""
+    """Return whether rows must be fetched from the table; reject filters on attributes the index lacks."""
     plan, path = query.plan, query.path
     keys = set(path.names)
-    used = {place[0] for place in paths_of(query.filter)} if query.filter is not None else set()
+    used = {attribute[0] for attribute in paths_of(query.filter)} if query.filter is not None else set()
     for name in used:
         if name in keys:
             raise DeclarationError(
-                f"{query.described}: DynamoDB takes no condition on the key attribute {name!r} in a query; "
-                f"put it into the key, or use a range."
+                f"{query.described}: DynamoDB rejects a filter on the key attribute {name!r}; "
+                f"use an argument or a range of the key instead."
             )
         if not _has(plan, path, name):
             assert path.index is not None
             raise DeclarationError(
-                f"{query.described}: index {path.index.name!r} does not hold {name!r}, so the condition "
-                f"cannot be evaluated there; project it, or filter what you get."
+                f"{query.described}: index {path.index.name!r} does not project {name!r}, so DynamoDB cannot "
+                f"filter by it; project the attribute, or filter the rows in Python."
             )
     if path.index is None or path.index.projection == "ALL":
         return False
     if plan.schema_versions.upgrades:
-        # Only upgraders know which attributes they need.
+        # Only upgrades know which attributes they need.
         return True
     names = plan.attributes if query.view is None else query.view.model_fields
     needed = {plan.attributes[name].wire for name in names} | {plan.table.tag}
@@ -361,12 +370,12 @@ def _check_projection(query: Query[Any]) -> bool:
 
 
 def _may_meet_deleted(plan: Plan, path: AccessPath) -> bool:
-    """Whether deleted items lie on a path: a delete takes away the attributes that are kept for a key."""
+    """Return whether a path has soft-deleted items; a delete removes them from derived indexes."""
     return plan.deletion is not None and (path.index is None or not path.derived)
 
 
 def _has(plan: Plan, path: AccessPath, name: object) -> bool:
-    """Whether the items of the path's index carry an attribute."""
+    """Return whether the path's index projects an attribute."""
     index = path.index
     if index is None or index.projection == "ALL":
         return True

@@ -1,4 +1,4 @@
-"""Scanning: a separate, explicit verb for jobs, with a budget. Patterns never come here."""
+"""Scan a table with a budget, as an explicit verb for jobs. Patterns never scan."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScanPart:
-    """Which part of the table is scanned next, and how many items may still be read."""
+    """The next part of a table to scan, and the number of items that may still be read."""
 
     segment: int
     segments: int
@@ -32,12 +32,12 @@ def rows(scope: Scope, plan: Plan, where: Condition | None, part: ScanPart) -> F
     """Return the entities among the next items of a table."""
     if part.budget < 1:
         raise DataError(
-            f"The scan of {plan.name} has used up its budget of items; raise it, or add an index."
+            f"The scan of {plan.name} has reached its budget of items; raise budget=, or add an index."
         )
-    ours: Condition = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
+    is_entity: Condition = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
     request = Scan(
         table=scope.table(plan.table),
-        filter=ours if where is None else And((ours, where)),
+        filter=is_entity if where is None else And((is_entity, where)),
         start=part.start,
         limit=min(_AT_ONCE, part.budget),
         segment=part.segment if part.segments > 1 else None,

@@ -1,8 +1,8 @@
-"""Read a key that is split into partitions: its shards at once and merged, its buckets in turn.
+"""Read a key that is split into partitions: merge its shards, and read its buckets in turn.
 
-Rows come in the order of the sort key; those with the same one, shard by shard. So the key of one row
-says where all shards are, and a cursor is as small as any other. Each shard is read a little ahead; what
-is left of that is kept for the next rows of the same walk and lost with it.
+Rows are ordered by the sort key; rows with equal sort keys are ordered by shard. So the key of one row
+determines the position in all shards, and a cursor holds one key. Each shard is read a little ahead; the
+rest is buffered for the next rows of the same read.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from solotable._protocol.replies import decode_items
 from solotable._values import Item
 from solotable.errors import CursorRejected
 
-#: How much more than its even share is read of each shard, so that one that has more does not ask twice.
+#: How much more than an even share is read of each shard, so that an uneven one needs no second request.
 _AHEAD = 1.5
 _MOST_TOGETHER = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Some rows, where they ended, and what it took."""
+    """A batch of rows, the key of its end, and the number of items read."""
 
     rows: list[Any]
     #: The key after which to continue; None at the end.
     last_key: Item | None
     scanned: int
-    #: The items that the rows were found by, in their order.
+    #: The items that the query returned for the rows, in the same order.
     items: Sequence[Item] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class MergedItems:
-    """Some items of several partitions in their order, where they ended, and how many were read."""
+    """A batch of items of several partitions in order, the key of its end, and the number of items read."""
 
     items: list[Item]
     #: The key after which to continue; None at the end.
@@ -50,7 +50,7 @@ class MergedItems:
 
 
 class _Descending(str):
-    """A text that sorts the other way round."""
+    """A string that sorts in descending order."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class _Descending(str):
 
 @dataclass(slots=True)
 class _PartitionReader:
-    """One partition: what is asked of it, how far it was read, and what was read ahead."""
+    """One partition: its next request, its position, and the items read ahead."""
 
     number: int
     request: requests.Query
@@ -70,96 +70,100 @@ class _PartitionReader:
     ahead: deque[tuple[str, Item]] = field(default_factory=deque)
 
     @property
-    def is_hungry(self) -> bool:
+    def needs_read(self) -> bool:
         return not self.ahead and not self.is_done
 
 
 class ShardedRead:
-    """The partitions of a query and how far they were read, for callers that continue from there."""
+    """The partitions of a query and their positions, from which the next call continues."""
 
-    def __init__(self, lanes: QueryPartitions, request: requests.Query, key_names: Sequence[str]) -> None:
-        self.lanes = lanes
+    def __init__(
+        self, partitions: QueryPartitions, request: requests.Query, key_names: Sequence[str]
+    ) -> None:
+        self.partitions = partitions
         self._request = request
         self._key_names = key_names
-        self._buckets = lanes.buckets if request.forward else lanes.buckets[::-1]
+        self._buckets = partitions.buckets if request.forward else partitions.buckets[::-1]
         self._at = 0
         self._position: Item | None = None
-        self._open = self._opened(0)
+        self._open = self._open_bucket(0)
 
     @property
-    def hungry(self) -> list[_PartitionReader]:
-        """The lanes of which nothing is left to merge, though there may be more of them."""
-        return [lane for lane in self._open if lane.is_hungry]
+    def to_read(self) -> list[_PartitionReader]:
+        """The readers whose buffer is empty although their partition may have more items."""
+        return [reader for reader in self._open if reader.needs_read]
 
     @property
-    def is_through(self) -> bool:
-        """Whether nothing is left of the bucket that is open."""
-        return all(lane.is_done and not lane.ahead for lane in self._open)
+    def is_exhausted(self) -> bool:
+        """Whether every item of the open bucket was returned."""
+        return all(reader.is_done and not reader.ahead for reader in self._open)
 
     def requests(self) -> list[requests.Query]:
-        """Return the first request of every lane."""
-        lanes = (lane for number in range(len(self._buckets)) for lane in self._opened(number))
-        return [lane.request for lane in lanes]
+        """Return the first request of every partition."""
+        readers = (reader for number in range(len(self._buckets)) for reader in self._open_bucket(number))
+        return [reader.request for reader in readers]
 
     def seek(self, start: Item | None) -> None:
-        """Continue after a row; what was read ahead is kept if it follows that row."""
+        """Continue after a row; keep the buffered items if they follow that row."""
         if start == self._position:
             return
         assert start is not None
-        text = str(start[self.lanes.partition]["S"])
+        text = str(start[self.partitions.partition]["S"])
         found = [(at, texts.index(text)) for at, texts in enumerate(self._buckets) if text in texts]
         if not found:
-            raise CursorRejected("This cursor is of a bucket or a shard that the query no longer has.")
+            raise CursorRejected(
+                "Invalid cursor: its bucket or shard is no longer part of the query; start without a cursor."
+            )
         self._at, number = found[0]
         self._position = start
-        self._open = self._opened(self._at)
+        self._open = self._open_bucket(self._at)
         self._open[number].request = replace(self._open[number].request, start=start)
-        sort = "" if self.lanes.sort is None else str(start[self.lanes.sort]["S"])
-        for lane in self._open:
-            if lane.number == number:
+        sort = "" if self.partitions.sort is None else str(start[self.partitions.sort]["S"])
+        for reader in self._open:
+            if reader.number == number:
                 continue
-            # Equal sort keys come shard by shard: those of the earlier shards are behind us.
-            including = lane.number > number
-            within = self.lanes.range_from(sort, forward=self._request.forward, including=including)
+            # Equal sort keys are ordered by shard: those of earlier shards were already returned.
+            including = reader.number > number
+            within = self.partitions.range_from(sort, forward=self._request.forward, including=including)
             if within is None:
-                lane.is_done = True
+                reader.is_done = True
             else:
-                key = self.lanes.terms(self._buckets[self._at][lane.number], within)
-                lane.request = replace(lane.request, key=key)
+                key = self.partitions.terms(self._buckets[self._at][reader.number], within)
+                reader.request = replace(reader.request, key=key)
 
-    def take(self, lane: _PartitionReader, reply: Reply) -> None:
-        """Keep what was read of a lane."""
-        lane.ahead.extend((self._sort_of(item), item) for item in decode_items(reply.items or ()))
-        lane.reached = reply.last_key or None
-        lane.is_done = lane.reached is None
-        lane.request = replace(lane.request, start=lane.reached)
+    def add_reply(self, reader: _PartitionReader, reply: Reply) -> None:
+        """Buffer the items of a reply."""
+        reader.ahead.extend((self._sort_of(item), item) for item in decode_items(reply.items or ()))
+        reader.reached = reply.last_key or None
+        reader.is_done = reader.reached is None
+        reader.request = replace(reader.request, start=reader.reached)
 
-    def merged(self, most: int | None) -> list[Item]:
-        """Return the items that are certain to come next, and note where they end."""
+    def pop_merged(self, most: int | None) -> list[Item]:
+        """Return the items that are certain to be next in order, and move the position."""
         found: list[Item] = []
-        heads = [self._head(lane) for lane in self._open if lane.ahead or not lane.is_done]
+        heads = [self._head(reader) for reader in self._open if reader.ahead or not reader.is_done]
         heapify(heads)
         while heads and (most is None or len(found) < most):
             *_, number = heads[0]
-            lane = self._open[number]
-            if not lane.ahead:
-                # It may have rows from here on, which come before those of the others.
-                self._position = lane.reached or self._position
+            reader = self._open[number]
+            if not reader.ahead:
+                # The next rows of this partition may precede the buffered rows of the others.
+                self._position = reader.reached or self._position
                 return found
             heappop(heads)
-            found.append(lane.ahead.popleft()[1])
-            if lane.ahead or not lane.is_done:
-                heappush(heads, self._head(lane))
+            found.append(reader.ahead.popleft()[1])
+            if reader.ahead or not reader.is_done:
+                heappush(heads, self._head(reader))
         if found:
             self._position = {name: found[-1][name] for name in self._key_names}
         return found
 
-    def go_on(self) -> bool:
-        """Open the next bucket; say whether there is one."""
+    def open_next_bucket(self) -> bool:
+        """Open the next bucket; return False if the open one is the last."""
         self._at += 1
         if self._at >= len(self._buckets):
             return False
-        self._open = self._opened(self._at)
+        self._open = self._open_bucket(self._at)
         return True
 
     @property
@@ -169,64 +173,66 @@ class ShardedRead:
 
     @property
     def is_last(self) -> bool:
-        """Return whether the open bucket is the last."""
+        """Whether the open bucket is the last one."""
         return self._at + 1 >= len(self._buckets)
 
-    def _opened(self, at: int) -> list[_PartitionReader]:
+    def _open_bucket(self, at: int) -> list[_PartitionReader]:
         texts = self._buckets[at] if at < len(self._buckets) else ()
         return [
-            _PartitionReader(number, replace(self._request, key=self.lanes.terms(text)))
+            _PartitionReader(number, replace(self._request, key=self.partitions.terms(text)))
             for number, text in enumerate(texts)
         ]
 
-    def _head(self, lane: _PartitionReader) -> tuple[bool, str, int]:
-        if lane.ahead:
-            text = lane.ahead[0][0]
-        elif lane.reached is not None:
-            text = self._sort_of(lane.reached)
+    def _head(self, reader: _PartitionReader) -> tuple[bool, str, int]:
+        if reader.ahead:
+            text = reader.ahead[0][0]
+        elif reader.reached is not None:
+            text = self._sort_of(reader.reached)
         else:
-            return False, "", lane.number
-        return True, text if self._request.forward else _Descending(text), lane.number
+            return False, "", reader.number
+        return True, text if self._request.forward else _Descending(text), reader.number
 
     def _sort_of(self, item: Item) -> str:
-        return "" if self.lanes.sort is None else str(item[self.lanes.sort]["S"])
+        return "" if self.partitions.sort is None else str(item[self.partitions.sort]["S"])
 
 
-def gather(scope: Scope, walk: ShardedRead, start: Item | None, limit: int | None) -> Flow[MergedItems]:
-    """Return the next items of a walk: up to `limit`, or as many as the first replies make certain.
+def read_merged(
+    scope: Scope, sharded_read: ShardedRead, start: Item | None, limit: int | None
+) -> Flow[MergedItems]:
+    """Return the next items in order: up to `limit`, or as many as the first replies determine.
 
-    Comes back without items only at the end, or once `limit` items were read in vain.
+    The result is empty only at the end, or after `limit` items were read that the filter excludes.
     """
-    walk.seek(start)
+    sharded_read.seek(start)
     scanned = 0
-    found = walk.merged(limit)
+    found = sharded_read.pop_merged(limit)
     while not found:
-        # At the end of a bucket no row marks the position, so the read continues to the next row.
-        if walk.is_through:
-            if not walk.go_on():
+        # The end of a bucket has no row to mark the position, so read on to the next row.
+        if sharded_read.is_exhausted:
+            if not sharded_read.open_next_bucket():
                 return MergedItems([], None, scanned)
         elif limit is not None and scanned >= limit:
-            return MergedItems([], walk.position, scanned)
-        hungry = walk.hungry
-        share = None if limit is None else min(limit, int(limit * _AHEAD / len(hungry)) + 1)
-        asked = [replace(lane.request, limit=share) for lane in hungry]
-        replies: list[Reply] = yield from send_all(asked, scope.retries)
-        for lane, reply in zip(hungry, replies, strict=True):
+            return MergedItems([], sharded_read.position, scanned)
+        to_read = sharded_read.to_read
+        share = None if limit is None else min(limit, int(limit * _AHEAD / len(to_read)) + 1)
+        reads = [replace(reader.request, limit=share) for reader in to_read]
+        replies: list[Reply] = yield from send_all(reads, scope.retries)
+        for reader, reply in zip(to_read, replies, strict=True):
             scanned += reply.scanned
-            walk.take(lane, reply)
-        found = walk.merged(limit)
-    at_end = walk.is_through and walk.is_last
-    return MergedItems(found, None if at_end else walk.position, scanned)
+            sharded_read.add_reply(reader, reply)
+        found = sharded_read.pop_merged(limit)
+    at_end = sharded_read.is_exhausted and sharded_read.is_last
+    return MergedItems(found, None if at_end else sharded_read.position, scanned)
 
 
-def tally(scope: Scope, counting: Sequence[requests.Query]) -> Flow[int]:
-    """Return the sum of what requests count, each to its end."""
+def count_rows(scope: Scope, counts: Sequence[requests.Query]) -> Flow[int]:
+    """Return the sum of COUNT requests, each continued to the end of its partition."""
     total = 0
-    left = list(counting)
+    left = list(counts)
     while left:
-        asked, left = left[:_MOST_TOGETHER], left[_MOST_TOGETHER:]
-        replies: list[Reply] = yield from send_all(asked, scope.retries)
-        for request, reply in zip(asked, replies, strict=True):
+        chunk, left = left[:_MOST_TOGETHER], left[_MOST_TOGETHER:]
+        replies: list[Reply] = yield from send_all(chunk, scope.retries)
+        for request, reply in zip(chunk, replies, strict=True):
             total += reply.count
             if reply.last_key:
                 left.append(replace(request, start=reply.last_key))

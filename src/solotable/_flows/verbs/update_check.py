@@ -1,4 +1,4 @@
-"""Check before an update that its model can decode the updated entity."""
+"""Check, before an update is sent, that the model accepts the updated entity."""
 
 from __future__ import annotations
 
@@ -8,33 +8,35 @@ from solotable._expressions.ast import Condition, Update
 from solotable._expressions.evaluate import evaluate
 from solotable._expressions.update import apply_update
 from solotable._flows.scope import Scope
-from solotable._flows.transactions.write import Stored, Write, capitalize, refusal
+from solotable._flows.transactions.write import Stored, Write, capitalize, condition_error
 from solotable.errors import DataError, ServiceError
 
 
-def fitted(scope: Scope, write: Write, change: Update, before: Stored, condition: Condition | None) -> Stored:
-    """Return an entity with a change applied, or raise DataError if its model could not decode it."""
+def apply_checked(
+    scope: Scope, write: Write, change: Update, before: Stored, condition: Condition | None
+) -> Stored:
+    """Return an entity with an update applied; raise DataError if its model rejects the result."""
     try:
         item = apply_update(change, before.item)
         return Stored(item, write.plan.decode(item))
-    except (ServiceError, DataError) as refused:
-        # A false condition is reported before an entity that does not fit.
+    except (ServiceError, DataError) as error:
+        # A failed condition takes precedence over a rejected result.
         if condition is not None and not evaluate(condition, before.item):
-            raise refusal(scope, write, before.item) from refused
-        if isinstance(refused, ServiceError):
-            raise DataError(f"{capitalize(write.title)}: {refused.message}.") from refused
-        raise explain_misfit(write, refused) from refused
+            raise condition_error(scope, write, before.item) from error
+        if isinstance(error, ServiceError):
+            raise DataError(f"{capitalize(write.title)}: {error.message}.") from error
+        raise explain_misfit(write, error) from error
 
 
-def explain_misfit(write: Write, refused: DataError) -> DataError:
-    """Return the error of a change that would leave an entity its model cannot decode."""
-    public = f"{write.plan.name} would not fit its model."
-    shown = str(refused)
-    if isinstance(refused.__cause__, ValidationError):
-        first = refused.__cause__.errors()[0]
+def explain_misfit(write: Write, error: DataError) -> DataError:
+    """Return the error for an update whose result the model rejects."""
+    public = f"{write.plan.name} would be invalid."
+    shown = str(error)
+    if isinstance(error.__cause__, ValidationError):
+        first = error.__cause__.errors()[0]
         where = ".".join(str(part) for part in (write.plan.name, *first["loc"]))
         shown, public = f"{where} = {first['input']!r}: {first['msg']}.", f"{where}: {first['msg']}."
     return DataError(
-        f"{capitalize(write.title)} would not fit its model: {shown} Nothing was written.",
+        f"{capitalize(write.title)} would make the entity invalid: {shown} Nothing was written.",
         public_message=public,
     )

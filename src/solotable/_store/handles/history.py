@@ -25,16 +25,16 @@ class _Prepared(Generic[E]):
     """Where the history lies; nothing is sent."""
 
     def __init__(self, scope: Scope, entity: type[E], key: Mapping[str, Any]) -> None:
-        self._place = history.place_of(scope, entity.plan(), key)
+        self._location = history.locate_history(scope, entity.plan(), key)
 
     def restoring(self, version: int, *, over: int | None = None) -> Planned:
         """Return the restoring of a version as part of a transaction: `tx.include(...)`."""
-        place = self._place
-        asked = ("restore", place.plan.tag, place.key, version, over)
-        return Planned(place.scope, lambda: plan_restore(place, version, over=over), asked)
+        location = self._location
+        asked = ("restore", location.plan.tag, location.key, version, over)
+        return Planned(location.scope, lambda: plan_restore(location, version, over=over), asked)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._place.title})"
+        return f"{type(self).__name__}({self._location.title})"
 
 
 class EntityHistory(_Prepared[E]):
@@ -46,21 +46,21 @@ class EntityHistory(_Prepared[E]):
 
     def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[E]:
         """Return the former versions, newest first, without the current one."""
-        return Page.of(run(history.page(self._place, limit=limit, cursor=cursor), self._engine))
+        return Page.of(run(history.page(self._location, limit=limit, cursor=cursor), self._engine))
 
     def views(self, view: type[ViewT], *, limit: int = 50, cursor: str | None = None) -> Page[ViewT]:
         """Return the former versions as `list` does, and fetch only the fields of a view."""
-        flow = history.page(self._place, limit=limit, cursor=cursor, view=view)
+        flow = history.page(self._location, limit=limit, cursor=cursor, view=view)
         return Page.of(run(flow, self._engine))
 
     def get(self, version: int) -> E | None:
         """Return one version, also the current one, or None."""
-        found: E | None = run(history.get(self._place, version), self._engine)
+        found: E | None = run(history.get(self._location, version), self._engine)
         return found
 
     def diff(self, before: int, after: int) -> history.VersionDifference:
         """Return which fields differ between two versions, and how."""
-        return run(history.diff(self._place, before, after), self._engine)
+        return run(history.diff(self._location, before, after), self._engine)
 
     def restore(self, version: int, *, over: int | None = None) -> E:
         """Write the content of a former version as a new one, and return it as stored.
@@ -73,7 +73,7 @@ class EntityHistory(_Prepared[E]):
 
     def purge(self, *, keep: int = 0) -> int:
         """Remove all but the newest `keep` former versions, in batches; return how many."""
-        return run(history.purge(self._place, keep=keep), self._engine)
+        return run(history.purge(self._location, keep=keep), self._engine)
 
 
 class AsyncEntityHistory(_Prepared[E]):
@@ -85,21 +85,21 @@ class AsyncEntityHistory(_Prepared[E]):
 
     async def list(self, *, limit: int = 50, cursor: str | None = None) -> Page[E]:
         """Return the former versions, newest first, without the current one."""
-        return Page.of(await arun(history.page(self._place, limit=limit, cursor=cursor), self._engine))
+        return Page.of(await arun(history.page(self._location, limit=limit, cursor=cursor), self._engine))
 
     async def views(self, view: type[ViewT], *, limit: int = 50, cursor: str | None = None) -> Page[ViewT]:
         """Return the former versions as `list` does, and fetch only the fields of a view."""
-        flow = history.page(self._place, limit=limit, cursor=cursor, view=view)
+        flow = history.page(self._location, limit=limit, cursor=cursor, view=view)
         return Page.of(await arun(flow, self._engine))
 
     async def get(self, version: int) -> E | None:
         """Return one version, also the current one, or None."""
-        found: E | None = await arun(history.get(self._place, version), self._engine)
+        found: E | None = await arun(history.get(self._location, version), self._engine)
         return found
 
     async def diff(self, before: int, after: int) -> history.VersionDifference:
         """Return which fields differ between two versions, and how."""
-        return await arun(history.diff(self._place, before, after), self._engine)
+        return await arun(history.diff(self._location, before, after), self._engine)
 
     async def restore(self, version: int, *, over: int | None = None) -> E:
         """Write the content of a former version as a new one, and return it as stored.
@@ -112,4 +112,4 @@ class AsyncEntityHistory(_Prepared[E]):
 
     async def purge(self, *, keep: int = 0) -> int:
         """Remove all but the newest `keep` former versions, in batches; return how many."""
-        return await arun(history.purge(self._place, keep=keep), self._engine)
+        return await arun(history.purge(self._location, keep=keep), self._engine)
