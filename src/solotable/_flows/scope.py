@@ -127,7 +127,7 @@ class Scope:
     def admit_page(self, plan: Plan) -> Callable[[Item], Any]:
         """Return `admit` for the items of one page, with the checks of the entity done once."""
         may_hide = plan.deletion is not None or plan.ttl is not None
-        if may_hide or (self.tenant is not None and plan.tenant is not None):
+        if may_hide or (plan.tenant is not None and not self.admin):
             return partial(self.admit, plan)
         tag, ours, load = plan.table.tag, plan.tag_value, plan.decode
 
@@ -151,12 +151,14 @@ class Scope:
 
     def check_tenant(self, plan: Plan, entity: Any) -> None:
         """Raise TenantViolation for an entity that names another tenant, even under a key of this one."""
-        if self.tenant is not None and plan.tenant is not None:
-            tenant = getattr(entity, plan.tenant)
-            if tenant != self.tenant:
-                raise TenantViolation(
-                    f"A stored {plan.name} under tenant {self.tenant!r} names another tenant."
-                )
+        if plan.tenant is None or self.admin:
+            return
+        if self.tenant is None:
+            raise TenantViolation(
+                f"{plan.name} belongs to a tenant; use db.tenant(...), or db.admin() for jobs."
+            )
+        if getattr(entity, plan.tenant) != self.tenant:
+            raise TenantViolation(f"A stored {plan.name} under tenant {self.tenant!r} names another tenant.")
 
     def is_hidden(self, plan: Plan, item: Item) -> bool:
         """Return whether reads hide an item because it was deleted or its time to live has passed."""

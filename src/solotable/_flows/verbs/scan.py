@@ -11,7 +11,7 @@ from solotable._flows.scope import Scope
 from solotable._protocol.replies import decode_items
 from solotable._protocol.requests import Scan
 from solotable._values import Item
-from solotable.errors import DataError
+from solotable.errors import DataError, TenantViolation
 
 from .sharded_query import Rows
 
@@ -30,6 +30,12 @@ class ScanPart:
 
 def rows(scope: Scope, plan: Plan, where: Condition | None, part: ScanPart) -> Flow[Rows]:
     """Return the entities among the next items of a table."""
+    if plan.tenant is None:
+        scope.bind(plan, {})
+    elif not scope.admin:
+        raise TenantViolation(
+            f"A scan of {plan.name} reads every tenant; use db.admin(), or the scope of db.admin() in a flow."
+        )
     if part.budget < 1:
         raise DataError(
             f"The scan of {plan.name} has reached its budget of items; raise budget=, or add an index."
