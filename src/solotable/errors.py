@@ -123,7 +123,7 @@ class DeclarationError(SolotableError):
 
 
 class DataError(SolotableError):
-    """A value that cannot be stored, or asked for, as it is.
+    """An argument or a value that is invalid.
 
     The message is for developers and may repeat the value. `public_message` is for the client: the
     field and the rule, never the value; None when the client may see nothing.
@@ -145,7 +145,7 @@ class ItemTooLarge(DataError):
 
 
 class StoredDataError(DataError):
-    """A stored item that does not fit its class: nothing that a caller sent is at fault."""
+    """A stored item that its class cannot decode; the caller's arguments are not the cause."""
 
 
 class NewerSchemaVersion(StoredDataError):
@@ -158,7 +158,7 @@ class NewerSchemaVersion(StoredDataError):
 
 
 class UnknownEntity(StoredDataError):
-    """A stored item whose type tag none of the table's entities has."""
+    """A stored item whose type tag belongs to no entity of the table."""
 
     def __init__(self, message: str, *, tag: str | None, item: dict[str, Any]) -> None:
         super().__init__(message)
@@ -167,11 +167,11 @@ class UnknownEntity(StoredDataError):
 
 
 class NotFound(SolotableError):
-    """The item that a call needs is not there, or its time to live has passed."""
+    """The requested entity does not exist, or its time to live has passed."""
 
 
 class NotUnique(SolotableError):
-    """A value of a unique field that another entity has; `holder` is the key of that entity."""
+    """Another entity has the same value of a unique field; `holder` is the key of that entity."""
 
     def __init__(self, message: str, *, field: str, value: Any, holder: dict[str, Any] | None) -> None:
         super().__init__(message)
@@ -200,7 +200,7 @@ class LeaseHeld(SolotableError):
 
 
 class LeaseLost(SolotableError):
-    """The lease was taken over or given back: `token` is the one that is no longer current."""
+    """The lease was acquired by another owner or released; `token` is no longer the current one."""
 
     def __init__(self, message: str, *, name: str, token: int) -> None:
         super().__init__(message)
@@ -217,7 +217,7 @@ class CursorRejected(SolotableError):
 
 
 class BatchIncomplete(SolotableError):
-    """A batch of which some entries came back again and again: `leftovers`; everything else is done."""
+    """DynamoDB left entries of a batch unprocessed in every attempt: `leftovers`; the others are done."""
 
     def __init__(self, message: str, *, leftovers: list[Any]) -> None:
         super().__init__(message)
@@ -225,7 +225,7 @@ class BatchIncomplete(SolotableError):
 
 
 class EngineError(SolotableError):
-    """The embedded engine's file or process is not fit for use."""
+    """The embedded engine cannot use its file or its process."""
 
 
 class NotOurFile(EngineError):
@@ -233,7 +233,7 @@ class NotOurFile(EngineError):
 
 
 class ReadOnly(EngineError):
-    """A write to a file that was opened read-only, or that lies on a read-only place."""
+    """A write to a file that was opened read-only or is on a read-only file system."""
 
 
 class StorageFull(EngineError):
@@ -317,7 +317,7 @@ class ServiceError(SolotableError):
 
 
 class ConditionFailed(ServiceError):
-    """The condition of a write did not hold; `item` is the item it met, when that was asked for."""
+    """The condition of a write failed; `item` is the stored item, if the request asked for it."""
 
     def __init__(
         self, message: str = "The conditional request failed", *, item: dict[str, Any] | None = None
@@ -325,12 +325,12 @@ class ConditionFailed(ServiceError):
         members: dict[str, Any] = {} if item is None else {"Item": item}
         super().__init__("ConditionalCheckFailedException", message, **members)
         self.item = item
-        #: The same as an entity, where a store asked for one.
+        #: The stored item as an entity, if a store sent the request.
         self.found: Any = None
 
 
 class AlreadyExists(ConditionFailed):
-    """A create met an item that is there already; `found` is that item as an entity."""
+    """A create found an existing item; `found` is that item as an entity."""
 
     def __init__(self, message: str, *, item: dict[str, Any] | None = None, found: Any = None) -> None:
         super().__init__(message, item=item)
@@ -348,7 +348,7 @@ class TooManyConflicts(ConditionFailed):
 
 
 class VersionConflict(ConditionFailed):
-    """Another writer was first: `mine` is what was to be written, `theirs` what is stored (None: gone)."""
+    """Another writer changed the entity: `mine` is the caller's, `theirs` the stored one or None."""
 
     def __init__(self, message: str, *, item: dict[str, Any] | None, mine: Any, theirs: Any) -> None:
         super().__init__(message, item=item)
@@ -381,7 +381,7 @@ class TransactionCancelled(ServiceError):
 
 
 class TransactionFailed(TransactionCancelled):
-    """A transaction over entities that did nothing; `failures` are its error actions, in order."""
+    """A transaction of entities failed and wrote nothing; `failures` are its failed actions, in order."""
 
     def __init__(self, message: str, *, reasons: list[dict[str, Any]], failures: list[Any]) -> None:
         super().__init__(reasons)
@@ -390,14 +390,14 @@ class TransactionFailed(TransactionCancelled):
 
 
 class TableNotFound(ServiceError):
-    """The table, index or stream that the request names is not there."""
+    """The table, index or stream of the request does not exist."""
 
     def __init__(self, message: str = "Requested resource not found") -> None:
         super().__init__("ResourceNotFoundException", message)
 
 
 class Throttled(ServiceError):
-    """The request came too fast; the same one may succeed later."""
+    """The request exceeded a rate limit; the same request may succeed later."""
 
 
 def invalid(message: str, *, newer: str | None = None, family: Family = "request") -> ServiceError:

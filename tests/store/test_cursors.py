@@ -1,4 +1,4 @@
-"""Sealed cursors: good for their own query, tenant, table, direction and time, and for nothing else."""
+"""Signed cursors: valid only for their query, tenant, table, direction and time."""
 
 from __future__ import annotations
 

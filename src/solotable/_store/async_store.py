@@ -56,7 +56,7 @@ ResultT = TypeVar("ResultT")
 
 
 class AsyncVerbs:
-    """What every scope can do."""
+    """The methods of every store."""
 
     def __init__(self, engine: AsyncEngine, scope: Scope) -> None:
         self._engine = engine
@@ -77,22 +77,22 @@ class AsyncVerbs:
     async def get_many(
         self, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
     ) -> list[E | None]:
-        """Return the entities with these keys in their order, None for missing ones."""
+        """Return the entities with these keys in the same order; None for missing ones."""
         return await self._run(
             read.get_many(self._scope, check_class("get_many", entity), keys, consistent=consistent)
         )
 
     async def put(self, entity: E, *, where: Where[E] = None) -> E:
-        """Make the entity, or replace the stored one, and return it as stored.
+        """Create the entity or replace the stored one, and return the stored entity.
 
-        A versioned entity replaces only the version that it was read at, and version 0 only nothing.
+        A versioned entity replaces only the version that was read; version 0 requires that none exists.
         """
         check_instance("put", entity)
         flow = put.put_entity(self._scope, entity, where=condition_of(entity, where))
         return await self._run(flow)
 
     async def create(self, entity: E, *, where: Where[E] = None) -> E:
-        """Make the entity, or raise AlreadyExists; return it as stored."""
+        """Create the entity and return the stored entity, or raise AlreadyExists."""
         check_instance("create", entity)
         flow = put.put_entity(self._scope, entity, create=True, where=condition_of(entity, where))
         return await self._run(flow)
@@ -130,7 +130,7 @@ class AsyncVerbs:
     async def delete(
         self, entity: type[E] | E, /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
     ) -> E | None:
-        """Remove an entity and return it as it was; None when there was none."""
+        """Delete an entity and return it; None if it did not exist."""
         plan, given, mine, expected = target_of("delete", entity, key, version)
         where_ = condition_of(plan, where)
         flow: Flow[E | None] = put.delete_entity(
@@ -201,7 +201,7 @@ class AsyncVerbs:
         return next(iter((await self.page(check_query("first", pattern), limit=1, where=where)).items), None)
 
     async def count(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> int:
-        """Return how many rows there are; they are read and paid for, but not sent."""
+        """Return the number of rows; DynamoDB charges for reading them, but does not return them."""
         return await self._run(query.count(self._scope, filtered("count", pattern, where)))
 
     @overload
@@ -232,14 +232,14 @@ class AsyncVerbs:
         **key: Any,
     ) -> tuple[A | None, list[B], list[C], list[D]]: ...
     async def collection(self, /, *members: type[Any] | BoundKey[Any], most: int = 10_000, **key: Any) -> Any:
-        """Return an entity and those that lie with it, by one Query: `(survey, sections)`."""
+        """Return an entity and its related entities with one Query: `(survey, sections)`."""
         found = await self._run(query.collection(self._scope, members_of(members), key, most=most))
         return query.split_root(members[0], found)
 
     def transaction(self, *, token: str | None = None) -> AsyncTransaction:
         """Collect writes for one transaction, sent when the block ends without an error.
 
-        With a token the same transaction may be asked for again within a day and is done once.
+        With a token, a transaction that is sent again within a day is executed once.
         """
         return AsyncTransaction(self._engine, self._scope, token)
 
@@ -251,11 +251,11 @@ class AsyncVerbs:
         return AsyncBatch(self._engine, self._scope, overwrite=overwrite)
 
     def counter(self, table: Table, name: str, *, shards: int = 16) -> AsyncShardedCounter:
-        """Return a counter that is spread over several items, for numbers that many add to at once."""
+        """Return a counter in several items, for many concurrent additions."""
         return AsyncShardedCounter(self._engine, self._scope, table, name, shards)
 
     def history(self, entity: type[E], /, **key: Any) -> AsyncEntityHistory[E]:
-        """Return the history of one entity: its former versions, and the way back to them."""
+        """Return the history of one entity, which lists and restores former versions."""
         return AsyncEntityHistory(self._engine, self._scope, check_class("history", entity), key)
 
     def names(self, entity: type[E], /) -> AsyncEntityNames[E]:
@@ -306,23 +306,23 @@ class AsyncVerbs:
         return AsyncLease(self._engine, self._scope, terms, wait_seconds=wait_seconds)
 
     async def undelete(self, entity: type[E], /, **key: Any) -> E:
-        """Give a deleted entity back as it was, while the grace of its SoftDelete lasts."""
+        """Undelete an entity within the grace period of its SoftDelete."""
         plan = check_class("undelete", entity).plan()
         found: E = await self._do(lambda: soft_delete.plan_undelete(self._scope, plan, key))
         return found
 
     async def hold(self, entity: type[Entity], /, *, reason: str, **key: Any) -> None:
-        """Keep an entity from being purged, deleted or not, until the hold is released."""
+        """Prevent the purge of an entity, deleted or not, until the hold is released."""
         await self._run(soft_delete.hold(self._scope, check_class("hold", entity).plan(), key, reason))
 
     async def release_hold(self, entity: type[Entity], /, **key: Any) -> None:
-        """Let an entity be purged again."""
+        """Release a hold, so that the entity can be purged."""
         await self._run(
             soft_delete.release_hold(self._scope, check_class("release_hold", entity).plan(), key)
         )
 
     def explain(self, pattern: Query[Any]) -> query.PreparedQuery:
-        """Return a query as it would be sent; nothing is."""
+        """Return the request of a query without sending it."""
         return query.prepare(self._scope, check_query("explain", pattern))
 
     async def _do(self, planner: commit.Planner) -> Any:
@@ -337,7 +337,7 @@ class AsyncStore(AsyncVerbs):
 
     @property
     def tenant_id(self) -> str | None:
-        """The tenant that everything here belongs to."""
+        """The tenant of the store; None for global entities."""
         return self._scope.tenant
 
     def __repr__(self) -> str:
@@ -395,7 +395,7 @@ class AsyncAdminStore(_AsyncOpenStore):
 
         A table is scanned when an entity's partition key does not give the tenant alone; `scan=True` scans
         every table, which also finds leases, tokens and counters, and `scan=False` none. `most` ends it after
-        about so many items. Call it again after that, or after a kill, until `done`. HeldLease items stay.
+        about this number of items. Call it again until `done`. Items with a hold stay.
         """
         return await self._run(
             tenant_erasure.erase_tenant(
@@ -406,7 +406,7 @@ class AsyncAdminStore(_AsyncOpenStore):
     async def deleted(
         self, entity: type[Entity], *, limit: int = 50, cursor: str | None = None
     ) -> Page[purge_queue.Deleted]:
-        """Return what was deleted of an entity and waits for the purge, the first due first."""
+        """Return a page of the deleted entities of a class by the time of their purge."""
         plan = check_class("deleted", entity).plan()
         soft_delete.require_soft_delete(plan, "list")
         return Page.of(await self._run(purge_queue.page(self._scope, plan, limit=limit, cursor=cursor)))

@@ -15,7 +15,7 @@ RowT = TypeVar("RowT", bound=BaseModel)
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[RowT]):
-    """Some rows, and the sealed cursor of those after them: None at the end."""
+    """A page of rows, and the signed cursor of the next page; None at the end."""
 
     items: list[RowT]
     cursor: str | None

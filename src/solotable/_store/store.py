@@ -56,7 +56,7 @@ ResultT = TypeVar("ResultT")
 
 
 class Verbs:
-    """What every scope can do."""
+    """The methods of every store."""
 
     def __init__(self, engine: Engine, scope: Scope) -> None:
         self._engine = engine
@@ -75,22 +75,22 @@ class Verbs:
     def get_many(
         self, entity: type[E], keys: Sequence[Mapping[str, Any]], *, consistent: bool = False
     ) -> list[E | None]:
-        """Return the entities with these keys in their order, None for missing ones."""
+        """Return the entities with these keys in the same order; None for missing ones."""
         return self._run(
             read.get_many(self._scope, check_class("get_many", entity), keys, consistent=consistent)
         )
 
     def put(self, entity: E, *, where: Where[E] = None) -> E:
-        """Make the entity, or replace the stored one, and return it as stored.
+        """Create the entity or replace the stored one, and return the stored entity.
 
-        A versioned entity replaces only the version that it was read at, and version 0 only nothing.
+        A versioned entity replaces only the version that was read; version 0 requires that none exists.
         """
         check_instance("put", entity)
         flow = put.put_entity(self._scope, entity, where=condition_of(entity, where))
         return self._run(flow)
 
     def create(self, entity: E, *, where: Where[E] = None) -> E:
-        """Make the entity, or raise AlreadyExists; return it as stored."""
+        """Create the entity and return the stored entity, or raise AlreadyExists."""
         check_instance("create", entity)
         flow = put.put_entity(self._scope, entity, create=True, where=condition_of(entity, where))
         return self._run(flow)
@@ -128,7 +128,7 @@ class Verbs:
     def delete(
         self, entity: type[E] | E, /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
     ) -> E | None:
-        """Remove an entity and return it as it was; None when there was none."""
+        """Delete an entity and return it; None if it did not exist."""
         plan, given, mine, expected = target_of("delete", entity, key, version)
         where_ = condition_of(plan, where)
         flow: Flow[E | None] = put.delete_entity(
@@ -195,7 +195,7 @@ class Verbs:
         return next(iter(self.page(check_query("first", pattern), limit=1, where=where).items), None)
 
     def count(self, pattern: Query[RowT], *, where: Where[RowT] = None) -> int:
-        """Return how many rows there are; they are read and paid for, but not sent."""
+        """Return the number of rows; DynamoDB charges for reading them, but does not return them."""
         return self._run(query.count(self._scope, filtered("count", pattern, where)))
 
     @overload
@@ -226,14 +226,14 @@ class Verbs:
         **key: Any,
     ) -> tuple[A | None, list[B], list[C], list[D]]: ...
     def collection(self, /, *members: type[Any] | BoundKey[Any], most: int = 10_000, **key: Any) -> Any:
-        """Return an entity and those that lie with it, by one Query: `(survey, sections)`."""
+        """Return an entity and its related entities with one Query: `(survey, sections)`."""
         found = self._run(query.collection(self._scope, members_of(members), key, most=most))
         return query.split_root(members[0], found)
 
     def transaction(self, *, token: str | None = None) -> Transaction:
         """Collect writes for one transaction, sent when the block ends without an error.
 
-        With a token the same transaction may be asked for again within a day and is done once.
+        With a token, a transaction that is sent again within a day is executed once.
         """
         return Transaction(self._engine, self._scope, token)
 
@@ -245,11 +245,11 @@ class Verbs:
         return Batch(self._engine, self._scope, overwrite=overwrite)
 
     def counter(self, table: Table, name: str, *, shards: int = 16) -> ShardedCounter:
-        """Return a counter that is spread over several items, for numbers that many add to at once."""
+        """Return a counter in several items, for many concurrent additions."""
         return ShardedCounter(self._engine, self._scope, table, name, shards)
 
     def history(self, entity: type[E], /, **key: Any) -> EntityHistory[E]:
-        """Return the history of one entity: its former versions, and the way back to them."""
+        """Return the history of one entity, which lists and restores former versions."""
         return EntityHistory(self._engine, self._scope, check_class("history", entity), key)
 
     def names(self, entity: type[E], /) -> EntityNames[E]:
@@ -298,21 +298,21 @@ class Verbs:
         return Lease(self._engine, self._scope, terms, wait_seconds=wait_seconds)
 
     def undelete(self, entity: type[E], /, **key: Any) -> E:
-        """Give a deleted entity back as it was, while the grace of its SoftDelete lasts."""
+        """Undelete an entity within the grace period of its SoftDelete."""
         plan = check_class("undelete", entity).plan()
         found: E = self._do(lambda: soft_delete.plan_undelete(self._scope, plan, key))
         return found
 
     def hold(self, entity: type[Entity], /, *, reason: str, **key: Any) -> None:
-        """Keep an entity from being purged, deleted or not, until the hold is released."""
+        """Prevent the purge of an entity, deleted or not, until the hold is released."""
         self._run(soft_delete.hold(self._scope, check_class("hold", entity).plan(), key, reason))
 
     def release_hold(self, entity: type[Entity], /, **key: Any) -> None:
-        """Let an entity be purged again."""
+        """Release a hold, so that the entity can be purged."""
         self._run(soft_delete.release_hold(self._scope, check_class("release_hold", entity).plan(), key))
 
     def explain(self, pattern: Query[Any]) -> query.PreparedQuery:
-        """Return a query as it would be sent; nothing is."""
+        """Return the request of a query without sending it."""
         return query.prepare(self._scope, check_query("explain", pattern))
 
     def _do(self, planner: commit.Planner) -> Any:
@@ -327,7 +327,7 @@ class Store(Verbs):
 
     @property
     def tenant_id(self) -> str | None:
-        """The tenant that everything here belongs to."""
+        """The tenant of the store; None for global entities."""
         return self._scope.tenant
 
     def __repr__(self) -> str:
@@ -382,7 +382,7 @@ class AdminStore(_OpenStore):
 
         A table is scanned when an entity's partition key does not give the tenant alone; `scan=True` scans
         every table, which also finds leases, tokens and counters, and `scan=False` none. `most` ends it after
-        about so many items. Call it again after that, or after a kill, until `done`. HeldLease items stay.
+        about this number of items. Call it again until `done`. Items with a hold stay.
         """
         return self._run(
             tenant_erasure.erase_tenant(
@@ -393,7 +393,7 @@ class AdminStore(_OpenStore):
     def deleted(
         self, entity: type[Entity], *, limit: int = 50, cursor: str | None = None
     ) -> Page[purge_queue.Deleted]:
-        """Return what was deleted of an entity and waits for the purge, the first due first."""
+        """Return a page of the deleted entities of a class by the time of their purge."""
         plan = check_class("deleted", entity).plan()
         soft_delete.require_soft_delete(plan, "list")
         return Page.of(self._run(purge_queue.page(self._scope, plan, limit=limit, cursor=cursor)))

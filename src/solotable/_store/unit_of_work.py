@@ -1,4 +1,4 @@
-"""Units of work: writes that are collected first and sent together. How they are sent is the store's."""
+"""Units of work: collect the writes of a transaction or a batch. The store sends them."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ class TransactionWork:
         self._table: Table | None = None
 
     def put(self, entity: E, *, where: Where[E] = None) -> E:
-        """Make or replace an entity; return it as it will be stored."""
+        """Create or replace an entity; return the entity that will be stored."""
         return self._put(entity, where, create=False)
 
     def create(self, entity: E, *, where: Where[E] = None) -> E:
-        """Make an entity that must not be there; return it as it will be stored."""
+        """Create an entity that must not exist; return the entity that will be stored."""
         return self._put(entity, where, create=True)
 
     def update(  # noqa: PLR0913 - DynamoDB's five kinds of change, each by name
@@ -99,7 +99,7 @@ class TransactionWork:
     def check(
         self, entity: type[E], /, *, where: Where[E] = None, version: ExpectedVersion = None, **key: Any
     ) -> None:
-        """Require that an entity is there, and that the condition holds for it; write nothing."""
+        """Require that an entity exists and meets the condition, without writing it."""
         plan = check_class("check", entity).plan()
         condition = condition_of(plan, where)
         prepared = put.plan_check(self._scope, plan, key, where=condition, version=version)
@@ -115,7 +115,7 @@ class TransactionWork:
             self._add(each.planner, None, each.asked)
 
     def check_lease(self, lease: LeaseState) -> None:
-        """Require that a lease is still ours when the transaction is done, or raise LeaseLost."""
+        """Require that the lease is still held when the transaction commits, or raise LeaseLost."""
         self._open()
         self._leases.append(leases.check(self._scope, lease.held))
 
@@ -169,7 +169,7 @@ class BatchWork:
         self._writes: list[Write] | None = []
 
     def put(self, entity: E) -> E:
-        """Make or replace an entity; return it as it will be stored."""
+        """Create or replace an entity; return the entity that will be stored."""
         self._check(check_instance("put", entity))
         prepared = put.plan_unconditional_put(self._scope, entity)
         self._open().append(prepared)

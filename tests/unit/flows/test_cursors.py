@@ -1,4 +1,4 @@
-"""Sealed cursors at their limits: the longest key there is, and texts that no cursor can be."""
+"""Signed cursors at their limits: the longest key, and texts that cannot be cursors."""
 
 from __future__ import annotations
 

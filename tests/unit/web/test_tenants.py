@@ -110,7 +110,7 @@ def test_a_cursor_may_be_as_long_as_the_longest_key_makes_it() -> None:
     with shop.client(shop.make(), key=shop.EDITOR_KEY) as http:
         sizes = (10_923, 16_384, 16_385)
         answers = [http.get("/things", params={"cursor": "A" * size}) for size in sizes]
-    # None of them is a sealed cursor; the last one is too long to be decoded.
+    # None of them is a signed cursor; the last one is too long to be decoded.
     assert [answer.status_code for answer in answers] == [400, 400, 422]
 
 

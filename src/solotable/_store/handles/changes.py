@@ -22,9 +22,9 @@ _POLL_SECONDS = 0.5
 
 
 class FeedOptions(TypedDict, total=False):
-    """How a change feed is read."""
+    """The options of a change feed."""
 
-    #: Whose checkpoints are kept in the table; without one none are.
+    #: The consumer whose checkpoints are stored in the table; without one, none are stored.
     consumer: str
     #: Where a new consumer begins: "earliest" (24 hours ago at most) by default.
     since: Since
@@ -82,7 +82,7 @@ class Changes(Generic[ChangeT]):
                 yield change
 
     def commit(self) -> None:
-        """Keep that everything up to the last change was handled; it is not delivered again."""
+        """Store that every change up to the last one was handled, so that it is not delivered again."""
         run(self._feed.commit(), self._engine)
 
     @property
@@ -114,7 +114,7 @@ class AsyncChanges(Generic[ChangeT]):
                 yield change
 
     async def commit(self) -> None:
-        """Keep that everything up to the last change was handled; it is not delivered again."""
+        """Store that every change up to the last one was handled, so that it is not delivered again."""
         await arun(self._feed.commit(), self._engine)
 
     @property

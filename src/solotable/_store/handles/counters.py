@@ -15,17 +15,17 @@ class ShardedCounter:
     def __init__(self, engine: Engine, scope: Scope, table: Table, name: str, shards: int) -> None:
         self._engine = engine
         self._scope = scope
-        self._place = (table, name)
+        self._counter_key = (table, name)
         self._shards = shards
 
     def add(self, amount: int = 1, *, token: str | None = None) -> None:
         """Add to the counter; with a token, once within ten minutes however often it is sent."""
-        flow = counters.add_to_shards(self._scope, *self._place, amount, self._shards, token)
+        flow = counters.add_to_shards(self._scope, *self._counter_key, amount, self._shards, token)
         run(flow, self._engine)
 
     def value(self) -> int:
         """Return the sum over all shards."""
-        return run(counters.total(self._scope, *self._place, self._shards), self._engine)
+        return run(counters.total(self._scope, *self._counter_key, self._shards), self._engine)
 
 
 class AsyncShardedCounter:
@@ -34,14 +34,14 @@ class AsyncShardedCounter:
     def __init__(self, engine: AsyncEngine, scope: Scope, table: Table, name: str, shards: int) -> None:
         self._engine = engine
         self._scope = scope
-        self._place = (table, name)
+        self._counter_key = (table, name)
         self._shards = shards
 
     async def add(self, amount: int = 1, *, token: str | None = None) -> None:
         """Add to the counter; with a token, once within ten minutes however often it is sent."""
-        flow = counters.add_to_shards(self._scope, *self._place, amount, self._shards, token)
+        flow = counters.add_to_shards(self._scope, *self._counter_key, amount, self._shards, token)
         await arun(flow, self._engine)
 
     async def value(self) -> int:
         """Return the sum over all shards."""
-        return await arun(counters.total(self._scope, *self._place, self._shards), self._engine)
+        return await arun(counters.total(self._scope, *self._counter_key, self._shards), self._engine)

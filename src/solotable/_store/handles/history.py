@@ -22,7 +22,7 @@ ViewT = TypeVar("ViewT", bound=BaseModel)
 
 
 class _Prepared(Generic[E]):
-    """Where the history lies; nothing is sent."""
+    """The location of the history; nothing is sent."""
 
     def __init__(self, scope: Scope, entity: type[E], key: Mapping[str, Any]) -> None:
         self._location = history.locate_history(scope, entity.plan(), key)
@@ -54,12 +54,12 @@ class EntityHistory(_Prepared[E]):
         return Page.of(run(flow, self._engine))
 
     def get(self, version: int) -> E | None:
-        """Return one version, also the current one, or None."""
+        """Return one version, which may be the current one, or None."""
         found: E | None = run(history.get(self._location, version), self._engine)
         return found
 
     def diff(self, before: int, after: int) -> history.VersionDifference:
-        """Return which fields differ between two versions, and how."""
+        """Return the fields that differ between two versions."""
         return run(history.diff(self._location, before, after), self._engine)
 
     def restore(self, version: int, *, over: int | None = None) -> E:
@@ -93,12 +93,12 @@ class AsyncEntityHistory(_Prepared[E]):
         return Page.of(await arun(flow, self._engine))
 
     async def get(self, version: int) -> E | None:
-        """Return one version, also the current one, or None."""
+        """Return one version, which may be the current one, or None."""
         found: E | None = await arun(history.get(self._location, version), self._engine)
         return found
 
     async def diff(self, before: int, after: int) -> history.VersionDifference:
-        """Return which fields differ between two versions, and how."""
+        """Return the fields that differ between two versions."""
         return await arun(history.diff(self._location, before, after), self._engine)
 
     async def restore(self, version: int, *, over: int | None = None) -> E:

@@ -24,17 +24,17 @@ class LeaseState:
 
     @property
     def name(self) -> str:
-        """What the lease is for."""
+        """The name of the lease."""
         return self._terms.name
 
     @property
     def owner(self) -> str:
-        """Who takes it."""
+        """The owner of the lease."""
         return self._terms.owner
 
     @property
     def held(self) -> HeldLease:
-        """The lease as it was taken or renewed last; LeaseLost when it is not held."""
+        """The state after the last acquire or renew; raises LeaseLost if the lease is not held."""
         if self._held is None:
             raise LeaseLost(
                 f"Lease {self.name!r} is not held; acquire it first, or use it in a with block.",
@@ -45,17 +45,17 @@ class LeaseState:
 
     @property
     def token(self) -> int:
-        """The fencing token: every holder has a greater one than all before."""
+        """The fencing token, which grows with every holder."""
         return self.held.token
 
     @property
     def is_valid(self) -> bool:
-        """Whether it is held and its time has not passed on our own clock."""
+        """Whether the lease is held and has not expired on this process's clock."""
         return self._held is not None and self._scope.clock() < self._held.until
 
     def __repr__(self) -> str:
-        stands = "not held" if self._held is None else f"token {self._held.token}"
-        return f"{type(self).__name__}({self.name!r}, {stands})"
+        state = "not held" if self._held is None else f"token {self._held.token}"
+        return f"{type(self).__name__}({self.name!r}, {state})"
 
 
 class Lease(LeaseState):
@@ -66,13 +66,13 @@ class Lease(LeaseState):
         self._engine = engine
 
     def acquire(self) -> Self:
-        """Take the lease, or raise LeaseHeld."""
+        """Acquire the lease, or raise LeaseHeld."""
         flow = leases.acquire(self._scope, self._terms, wait_seconds=self._wait_seconds)
         self._held = run(flow, self._engine)
         return self
 
     def renew(self) -> Self:
-        """Hold it for as long again from now on, or raise LeaseLost."""
+        """Extend the lease to its full duration from now, or raise LeaseLost."""
         self._held = run(leases.renew(self._scope, self.held), self._engine)
         return self
 
@@ -99,13 +99,13 @@ class AsyncLease(LeaseState):
         self._engine = engine
 
     async def acquire(self) -> Self:
-        """Take the lease, or raise LeaseHeld."""
+        """Acquire the lease, or raise LeaseHeld."""
         flow = leases.acquire(self._scope, self._terms, wait_seconds=self._wait_seconds)
         self._held = await arun(flow, self._engine)
         return self
 
     async def renew(self) -> Self:
-        """Hold it for as long again from now on, or raise LeaseLost."""
+        """Extend the lease to its full duration from now, or raise LeaseLost."""
         self._held = await arun(leases.renew(self._scope, self.held), self._engine)
         return self
 

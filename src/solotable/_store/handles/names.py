@@ -26,7 +26,7 @@ E = TypeVar("E", bound=Entity)
 
 
 def _named(plan: Plan, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of an entity, or of a caller's words, says which one it is."""
+    """Return the primary key fields of an entity or of a caller's arguments."""
     return {name: value for name, value in given.items() if name in plan.primary.parts}
 
 
@@ -69,7 +69,7 @@ class _Named(Generic[E]):
         )
 
     def releasing(self, name: str | None = None, /, **key: Any) -> Planned:
-        """Return the giving up of a former name as part of a transaction: `tx.include(...)`."""
+        """Return the release of a former name as part of a transaction: `tx.include(...)`."""
         given = self._given(name, key)
         return Planned(
             self._scope,
@@ -98,7 +98,7 @@ class EntityNames(_Named[E]):
     def rename(
         self, name: E | str | None = None, /, *, to: str, version: ExpectedVersion = None, **key: Any
     ) -> E:
-        """Give an entity another name and return it as stored; its old name leads there from then on."""
+        """Rename an entity and return the stored entity; its old name becomes a redirect."""
         planned = self.renaming(name, to=to, version=version, **key)
         renamed: E = run(commit.perform(self._scope, planned.planner), self._engine)
         return renamed
@@ -122,7 +122,7 @@ class EntityNames(_Named[E]):
         return run(rename.aliases(self._scope, self._plan, self._given(name, key)), self._engine)
 
     def release(self, name: str | None = None, /, **key: Any) -> None:
-        """Give up a former name, so that it leads nowhere and another entity may have it."""
+        """Release a former name, so that another entity can use it."""
         planned = self.releasing(name, **key)
         run(commit.perform(self._scope, planned.planner), self._engine)
 
@@ -137,7 +137,7 @@ class AsyncEntityNames(_Named[E]):
     async def rename(
         self, name: E | str | None = None, /, *, to: str, version: ExpectedVersion = None, **key: Any
     ) -> E:
-        """Give an entity another name and return it as stored; its old name leads there from then on."""
+        """Rename an entity and return the stored entity; its old name becomes a redirect."""
         planned = self.renaming(name, to=to, version=version, **key)
         renamed: E = await arun(commit.perform(self._scope, planned.planner), self._engine)
         return renamed
@@ -161,6 +161,6 @@ class AsyncEntityNames(_Named[E]):
         return await arun(rename.aliases(self._scope, self._plan, self._given(name, key)), self._engine)
 
     async def release(self, name: str | None = None, /, **key: Any) -> None:
-        """Give up a former name, so that it leads nowhere and another entity may have it."""
+        """Release a former name, so that another entity can use it."""
         planned = self.releasing(name, **key)
         await arun(commit.perform(self._scope, planned.planner), self._engine)
