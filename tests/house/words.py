@@ -10,7 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-#: A word or phrase, and what to write instead. DynamoDB's own texts may use them.
+#: A word or phrase, and what to write instead.
 FORBIDDEN = {
     "nobody": "name the role: no caller, no client, no process",
     "somebody": "name the role: a caller, a client, a user",

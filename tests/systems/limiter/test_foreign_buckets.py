@@ -135,7 +135,7 @@ def judge(error: pytest.ExceptionInfo[UnreadableBucket]) -> None:
 
 
 @ALL
-def test_s1_2_acquire_blocks_or_admits_as_it_is_told_and_changes_nothing(
+def test_s1_2_acquire_blocks_or_admits_as_configured_and_changes_nothing(
     place: Place, mode: str, foreign: Item, caplog: pytest.LogCaptureFixture
 ) -> None:
     ours = either(place, mode, limits=[RPM])
@@ -244,7 +244,7 @@ def test_s1_2_usage_is_counted_past_items_that_are_not_buckets(place: Place) -> 
     assert aggregate(place.db).records == 1
 
 
-def test_s1_2_a_dashboard_is_told_the_same_error(place: Place) -> None:
+def test_s1_2_a_dashboard_gets_the_same_error(place: Place) -> None:
     bucket = place.store.get(Bucket, **_named(good(place)))
     assert bucket is not None
     assert json.loads(encode_event(bucket, "1").split("data: ")[1])["limits"][0]["available"] == 9

@@ -37,7 +37,7 @@ def sums(items: Iterable[Item], tag: str, prefix: str, *names: str) -> Counter[t
     return total
 
 
-def test_c1_5_usage_is_what_was_consumed_whoever_is_killed(tmp_path: Path, start: Start) -> None:
+def test_c1_5_usage_is_what_was_consumed_when_a_worker_is_killed(tmp_path: Path, start: Start) -> None:
     path = tmp_path / "limiter.db"
     dice = random.Random(SEED)
     opened(str(path)).close()
