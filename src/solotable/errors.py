@@ -114,8 +114,17 @@ _RETRYABLE = frozenset(
 Family = Literal["request", "select", "structure", "counted"]
 
 
+def _copy_error(kind: type[SolotableError], args: tuple[Any, ...]) -> SolotableError:
+    """Return an error that was pickled, without its attributes."""
+    return kind.__new__(kind, *args)
+
+
 class SolotableError(Exception):
     """The root of every error in this library."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Exception's own calls the class with `args`, which lack the arguments by name.
+        return _copy_error, (type(self), self.args), self.__dict__
 
 
 class DeclarationError(SolotableError):
