@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import pytest
 
-from solotable import Counter, Database, Entity, Key, Store, Table, Unique, Version
+from solotable import Counter, Database, Entity, Key, Store, Table, Unique, Version, flow
 from solotable._flows.transactions.conflicts import CONFLICT_ATTEMPTS
-from solotable._protocol.requests import GetItem, PutItem
+from solotable._protocol.requests import GetItem, PutItem, TransactWriteItems
 from solotable.errors import (
     ConditionFailed,
     DataError,
@@ -321,3 +321,115 @@ def test_an_attempt_that_always_fails_raises_its_last_error(opening: Opening) ->
     with pytest.raises(TransactionFailed):
         db.retry_conflicts(move if opening.runner is None else move_async)
     assert attempts == CONFLICT_ATTEMPTS
+
+
+class Counted(Entity, table=stock):
+    """With a version."""
+
+    key = Key("COUNTED#{name}", "COUNTED")
+    name: str
+    left: int = 0
+    code: Annotated[str | None, Unique()] = None
+    version: Annotated[int, Version()] = 0
+
+
+def _use(counted: Counted) -> Counted:
+    counted.left += 1
+    return counted
+
+
+@pytest.mark.parametrize("version", [None, {"N": "0"}])
+def test_item_without_a_version_is_changed_and_gets_one(version: dict[str, str] | None) -> None:
+    db = stock.open("sqlite://")
+    item = flow.encode_entity(flow.scope_of(db), Counted(name="a", left=5))
+    del item["version"]
+    if version is not None:
+        item["version"] = version
+    db.engine.handle(PutItem(table="Stock", item=item))
+    stored = db.modify(Counted, _use, name="a")
+    assert (stored.left, stored.version) == (6, 1)
+    assert db.require(Counted, name="a") == stored
+    assert db.modify(Counted, _use, name="a").version == 2
+
+
+def test_item_without_a_version_loses_no_update_of_another_writer() -> None:
+    db = stock.open("sqlite://")
+    item = flow.encode_entity(flow.scope_of(db), Counted(name="a", left=5))
+    db.engine.handle(PutItem(table="Stock", item=item))
+    calls: list[int] = []
+
+    def change(counted: Counted) -> Counted:
+        calls.append(counted.left)
+        if len(calls) == 1:
+            db.engine.handle(PutItem(table="Stock", item={**item, "left": {"N": "7"}}))
+        return _use(counted)
+
+    assert db.modify(Counted, change, name="a").left == 8
+    assert calls == [5, 7]
+
+
+def test_conflict_that_the_function_raises_ends_the_call(opening: Opening) -> None:
+    db = opening(stock)
+    db.put(Shelf(name="a", left=5))
+    calls: list[Shelf] = []
+
+    def change(shelf: Shelf) -> Shelf:
+        calls.append(shelf)
+        raise ConditionFailed("of the function")
+
+    with pytest.raises(ConditionFailed, match="of the function") as raised:
+        db.modify(Shelf, change, name="a")
+    assert type(raised.value) is ConditionFailed
+    assert len(calls) == 1
+
+
+def test_too_many_conflicts_are_not_a_conflict_to_repeat() -> None:
+    assert not flow.is_conflict(TooManyConflicts("too many", item=None, attempts=20))
+
+
+def test_condition_that_fails_on_the_item_that_was_read_is_not_repeated(opening: Opening) -> None:
+    db = opening(stock)
+    db.put(Shelf(name="a", left=5))
+    [item] = opening.raw(stock)
+    calls: list[Shelf] = []
+
+    def change(shelf: Shelf) -> Shelf:
+        calls.append(shelf)
+        return _take(shelf)
+
+    def refuse(request: Any) -> None:
+        if isinstance(request, PutItem | TransactWriteItems):
+            raise ConditionFailed(item=item)
+
+    opening.spy.before = refuse
+    with pytest.raises(ConditionFailed) as raised:
+        db.modify(Shelf, change, name="a")
+    assert not isinstance(raised.value, TooManyConflicts)
+    assert len(calls) == 1
+
+
+def test_async_function_is_rejected(opening: Opening) -> None:
+    db = opening(stock)
+    db.put(Shelf(name="a", left=5))
+
+    async def change(shelf: Shelf) -> Shelf:
+        return shelf
+
+    with pytest.raises(DeclarationError, match=r"modify\(\) must not be async"):
+        db.modify(Shelf, cast(Any, change), name="a")
+
+
+def test_default_of_another_class_is_rejected(opening: Opening) -> None:
+    db = opening(stock)
+    with pytest.raises(DataError, match=r"default of modify\(\) is a Shelf, got Counted"):
+        db.modify(Shelf, _take, name="a", default=cast(Any, Counted(name="a")))
+
+
+def test_function_sees_the_tenant_in_the_default(base: Database) -> None:
+    seen: list[str] = []
+
+    def change(survey: Survey) -> None:
+        seen.append(survey.tenant_id)
+
+    base.tenant("a").modify(Survey, change, survey_id="s", default=Survey(survey_id="s", title="new"))
+    assert seen == ["a"]

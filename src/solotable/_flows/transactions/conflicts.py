@@ -10,7 +10,13 @@ from typing import TypeVar
 
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
-from solotable.errors import ConditionFailed, ServiceError, SolotableError, TransactionCancelled
+from solotable.errors import (
+    ConditionFailed,
+    ServiceError,
+    SolotableError,
+    TooManyConflicts,
+    TransactionCancelled,
+)
 
 ResultT = TypeVar("ResultT")
 
@@ -28,7 +34,7 @@ def is_conflict(error: SolotableError) -> bool:
         codes = {reason["Code"] for reason in error.reasons} - {"None"}
         return codes <= {"ConditionalCheckFailed", *TransactionCancelled.TRANSIENT}
     if isinstance(error, ConditionFailed):
-        return True
+        return not isinstance(error, TooManyConflicts)
     return isinstance(error, ServiceError) and error.code == "TransactionConflictException"
 
 

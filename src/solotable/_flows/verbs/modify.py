@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from solotable._entities.declare.entity import Entity
@@ -24,7 +23,7 @@ from solotable.errors import (
 )
 
 from .get import not_found
-from .put import put_entity
+from .put import put_entity, put_unversioned
 
 EntityT = TypeVar("EntityT", bound=Entity)
 #: Takes a copy of the stored entity; returns the entity to store, or None to leave it unchanged.
@@ -50,28 +49,46 @@ def modify(
     arguments = scope.bind(plan, given)
     key = plan.key_from(arguments)
     if default is not None:
-        _check_key(scope, plan, key, default, "default")
+        default = _bound_default(scope, plan, key, default)
+    #: An error that a repetition cannot change: the function's, or of a condition on the item as read.
+    final: SolotableError | None = None
 
     def attempt() -> Flow[EntityT]:
+        nonlocal final
         before = yield from load_stored(scope, plan, key)
         if before is None and default is None:
             raise not_found(plan, arguments)
         current: Any = default if before is None else before.entity
-        changed = change(current.model_copy(deep=True))
+        try:
+            changed: Any = change(current.model_copy(deep=True))
+        except SolotableError as error:
+            final = error
+            raise
         if changed is None:
             return current  # type: ignore[no-any-return]  # `Stored.entity` is untyped
         if not isinstance(changed, entity):
+            if isinstance(changed, Coroutine):
+                changed.close()
+                raise DeclarationError("The function of modify() must not be async.")
             raise DataError(
                 f"The function of modify() returns a {plan.name} or None, got {type(changed).__name__}."
             )
         _check_key(scope, plan, key, changed, "result")
         if before is None:
             return (yield from put_entity(scope, changed, create=True))
-        where = None if plan.version is not None else _as_read(plan, before)
-        found: EntityT = yield from put_entity(scope, _with_stored_state(plan, current, changed), where=where)
-        return found
+        try:
+            replaced: EntityT = yield from _replace(
+                scope, plan, before, _with_stored_state(plan, current, changed)
+            )
+            return replaced
+        except ConditionFailed as error:
+            if error.item == before.item:
+                final = error
+            raise
 
-    may_repeat = partial(_may_repeat, plan)
+    def may_repeat(error: SolotableError) -> bool:
+        return error is not final and _may_repeat(plan, error)
+
     try:
         return (yield from retry_conflicts(scope, attempt, when=may_repeat))
     except ConditionFailed as error:
@@ -93,6 +110,26 @@ def _may_repeat(plan: Plan, error: SolotableError) -> bool:
     # A deleted entity that can be restored keeps its key occupied.
     is_hidden = isinstance(error, AlreadyExists) and error.found is None
     return is_conflict(error) and not is_hidden
+
+
+def _replace(scope: Scope, plan: Plan, before: Stored, changed: EntityT) -> Flow[EntityT]:
+    """Put the changed entity, under the condition that the stored one is as it was read."""
+    if plan.version is None:
+        return put_entity(scope, changed, where=_as_read(plan, before))
+    # A put at version 0 requires that no item exists; a missing version equals none.
+    if plan.attributes[plan.version].wire in before.item and getattr(before.entity, plan.version) != 0:
+        return put_entity(scope, changed)
+    return put_unversioned(scope, changed, where=_as_read(plan, before))
+
+
+def _bound_default(scope: Scope, plan: Plan, key: Mapping[str, Any], default: EntityT) -> EntityT:
+    """Return the default with the tenant of the scope, as the function sees a stored entity."""
+    if not isinstance(default, plan.entity):
+        raise DataError(f"The default of modify() is a {plan.name}, got {type(default).__name__}.")
+    _check_key(scope, plan, key, default, "default")
+    if plan.tenant is None:
+        return default
+    return default.model_copy(update={plan.tenant: scope.bind(plan, default.__dict__)[plan.tenant]})
 
 
 def _check_key(scope: Scope, plan: Plan, key: Mapping[str, Any], entity: Entity, what: str) -> None:

@@ -84,6 +84,13 @@ def put_entity(
     return put
 
 
+def put_unversioned(scope: Scope, entity: EntityT, *, where: Condition | None) -> Flow[EntityT]:
+    """Replace a stored entity that has no version yet, under a condition instead of its version."""
+    prepared = replace(prepare_put(scope, entity), version=None)
+    put: EntityT = yield from perform(scope, lambda: plan_put(scope, prepared, where=where))
+    return put
+
+
 def plan_unconditional_put(scope: Scope, entity: Entity) -> Write:
     """Return the write that puts an entity without a condition."""
     prepared = prepare_put(scope, entity)
