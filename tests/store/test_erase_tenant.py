@@ -23,7 +23,7 @@ from solotable import (
 )
 from solotable._protocol.requests import BatchWriteItem, Query, Scan
 from solotable._values import Item
-from solotable.errors import DataError
+from solotable.errors import DataError, NotUnique
 from solotable.flow import tenant_of
 
 from .opening import Opening
@@ -199,3 +199,226 @@ def test_progress_is_reported_for_every_page(opening: Opening) -> None:
 def test_an_empty_tenant_is_rejected(opening: Opening) -> None:
     with pytest.raises(DataError, match="empty string"):
         opening(office).admin().erase_tenant("")
+
+
+ward = Table("Ward", tenant="tenant_id", stream=True)
+
+
+class Patient(Entity, table=ward):
+    """Several shards of the tenant's partition."""
+
+    key = Key("WARD#{tenant_id}", "PATIENT#{name}", shards=4)
+    tenant_id: str = FROM_SCOPE
+    name: str
+
+
+court = Table("Court", tenant="tenant_id", stream=True)
+
+
+class Exhibit(Entity, table=court):
+    """A partition for each exhibit, and a hold that covers its lock and its snapshots."""
+
+    key = Key("TENANT#{tenant_id}#EXHIBIT#{name}", "EXHIBIT")
+    deletion = SoftDelete(grace=timedelta(days=30))
+    history = History("EXHIBIT-OF#v{version:06d}")
+    tenant_id: str = FROM_SCOPE
+    name: str
+    serial: Annotated[str | None, Unique()] = None
+    version: Annotated[int, Version()] = 0
+
+
+class Docket(Entity, table=court):
+    """A renamed entity with a hold, beside exhibits."""
+
+    key = Key("TENANT#{tenant_id}", "DOCKET#{path}")
+    deletion = SoftDelete(grace=timedelta(days=30))
+    names = Names("path")
+    tenant_id: str = FROM_SCOPE
+    path: str
+    version: Annotated[int, Version()] = 0
+
+
+registry = Table("Registry", tenant="tenant_id")
+
+
+class Member(Entity, table=registry):
+    """An entity of a tenant."""
+
+    key = Key("TENANT#{tenant_id}", "MEMBER#{name}")
+    tenant_id: str = FROM_SCOPE
+    name: str
+
+
+class Registration(Entity, table=registry, scope="global"):
+    """A global entity in the partition of a tenant."""
+
+    key = Key("TENANT#{id}", "REGISTRATION")
+    id: str
+
+
+cabin = Table("Cabin", sort=None, tenant="tenant_id")
+
+
+class Hut(Entity, table=cabin):
+    """An entity of a table without a sort key."""
+
+    key = Key("HUT#{tenant_id}")
+    tenant_id: str = FROM_SCOPE
+
+
+@pytest.mark.parametrize("scan", [None, False, True])
+def test_every_shard_of_a_tenants_partition_is_erased(opening: Opening, scan: bool | None) -> None:
+    db = opening(ward)
+    for number in range(20):
+        db.tenant("acme").put(Patient(name=f"p{number}"))
+    db.tenant("other").put(Patient(name="p1"))
+    done = db.admin().erase_tenant("acme", scan=scan)
+    assert (done.done, done.removed) == (True, 20)
+    assert [item["name"]["S"] for item in opening.raw(ward)] == ["p1"]
+
+
+@pytest.mark.parametrize("scan", [None, True])
+def test_a_hold_covers_the_locks_snapshots_and_redirects_of_its_entity(
+    opening: Opening, scan: bool | None
+) -> None:
+    db = opening(court)
+    acme = db.tenant("acme")
+    for name in ("held", "free"):
+        for number in range(3):
+            acme.put(
+                Exhibit(name=name, serial=f"{name}{number}")
+                if number == 0
+                else acme.require(Exhibit, name=name).model_copy(update={"serial": f"{name}{number}"})
+            )
+        acme.names(Docket).rename(acme.put(Docket(path=name)), to=f"{name}-new")
+    acme.hold(Exhibit, name="held", reason="a court order")
+    acme.hold(Docket, path="held-new", reason="a court order")
+    before = [item for item in opening.raw(court) if "free" not in repr(item)]
+    counted = db.admin().erase_tenant("acme", scan=scan, dry_run=True)
+    done = db.admin().erase_tenant("acme", scan=scan)
+    assert (done.done, done.held, counted.held) == (True, 2, 2)
+    assert _sorted(opening.raw(court)) == _sorted(before)
+    assert counted.removed == done.removed
+    assert acme.history(Exhibit, name="held").get(1) is not None
+    assert acme.names(Docket).resolve(path="held") is not None
+    with pytest.raises(NotUnique):
+        acme.create(Exhibit(name="second", serial="held2"))
+
+
+def test_a_snapshot_from_the_time_of_a_hold_goes_after_its_release(opening: Opening) -> None:
+    db = opening(court)
+    acme = db.tenant("acme")
+    acme.put(Exhibit(name="e", serial="s"))
+    acme.hold(Exhibit, name="e", reason="a court order")
+    acme.put(acme.require(Exhibit, name="e").model_copy(update={"serial": "t"}))
+    assert db.admin().erase_tenant("acme").held == 1
+    acme.release_hold(Exhibit, name="e")
+    assert db.admin().erase_tenant("acme").held == 0
+    assert opening.raw(court) == []
+
+
+@pytest.mark.parametrize("table", [office, plant, court])
+@pytest.mark.parametrize("scan", [None, True])
+def test_a_dry_run_counts_what_a_run_removes(opening: Opening, table: Table, scan: bool | None) -> None:
+    db = opening(table)
+    acme = db.tenant("acme")
+    if table is office:
+        _fill(acme)
+    for number in range(5):
+        if table is plant:
+            acme.put(acme.put(Machine(name=f"m{number}", serial=f"s{number}")))
+        elif table is court:
+            acme.put(acme.put(Exhibit(name=f"e{number}", serial=f"s{number}")))
+            acme.put(Docket(path=f"d{number}"))
+    stored = len([item for item in opening.raw(table) if item["_type"]["S"] != "_purge"])
+    counted = db.admin().erase_tenant("acme", scan=scan, dry_run=True)
+    done = db.admin().erase_tenant("acme", scan=scan)
+    assert counted == done
+    assert opening.raw(table) == []
+    if done.scanned:
+        assert done.removed == stored
+
+
+@pytest.mark.parametrize("scan", [None, True])
+def test_a_global_entity_in_a_tenants_partition_stays(opening: Opening, scan: bool | None) -> None:
+    db = opening(registry)
+    db.put(Registration(id="acme"))
+    db.tenant("acme").put(Member(name="ann"))
+    done = db.admin().erase_tenant("acme", scan=scan)
+    assert (done.removed, done.unknown) == (1, 0)
+    assert db.get(Registration, id="acme") is not None
+
+
+@pytest.mark.parametrize("scan", [None, True])
+def test_items_of_undeclared_entities_stay_and_are_counted(opening: Opening, scan: bool | None) -> None:
+    db = opening(registry)
+    db.tenant("acme").put(Member(name="ann"))
+    for partition, sort, tag in (
+        ("TENANT#acme", "BILL#1", "Bill"),
+        ("TENANT#acme", "BILL#1#v1", "_history:Bill"),
+        ("BILL#2", "BILL", "Bill"),
+        ("TENANT#other", "BILL#3", "Bill"),
+    ):
+        tenant = "other" if "other" in partition else "acme"
+        item = {"PK": {"S": partition}, "SK": {"S": sort}, "_type": {"S": tag}, "tenant_id": {"S": tenant}}
+        opening.plant(registry, item)
+    opening.plant(registry, {"PK": {"S": "TENANT#acme"}, "SK": {"S": "UNTAGGED"}})
+    done = db.admin().erase_tenant("acme", scan=scan)
+    # Only a scan finds the bill in another partition.
+    assert (done.done, done.removed, done.unknown) == (True, 1, 3 if scan is None else 4)
+    assert len(opening.raw(registry)) == 5
+
+
+def test_the_result_names_what_was_not_searched(opening: Opening) -> None:
+    db = opening(office, plant)
+    internal = ("leases", "tokens", "counters")
+    admin = db.admin()
+    assert admin.erase_tenant("acme").not_searched == {"Office": internal}
+    assert admin.erase_tenant("acme", scan=False).not_searched == {
+        "Office": internal,
+        "Plant": ("Machine", *internal),
+    }
+    assert admin.erase_tenant("acme", scan=True).not_searched == {}
+
+
+def test_a_scan_erases_leases_and_counters_of_the_tenant_alone(opening: Opening) -> None:
+    db = opening(office)
+    for store in (db.tenant("acme"), db.tenant("other")):
+        store.counter(office, "hits").add(3)
+        store.lease("job", table=office).acquire()
+    others = _of(opening, office, "other")
+    assert db.admin().erase_tenant("acme").removed == 0
+    assert db.admin().erase_tenant("acme", scan=True).removed == 2
+    assert _sorted(opening.raw(office)) == _sorted(others)
+
+
+def test_leases_of_a_table_without_a_sort_key_belong_to_their_tenant(opening: Opening) -> None:
+    db = opening(cabin)
+    db.tenant("acme").lease("job").acquire()
+    db.lease("acme").acquire()
+    assert db.admin().erase_tenant("job", scan=True).removed == 0
+    assert db.admin().erase_tenant("acme", scan=True).removed == 1
+    assert [item["PK"]["S"] for item in opening.raw(cabin)] == ["LEASE#acme#LEASE"]
+
+
+@pytest.mark.parametrize("most", [0, -1])
+def test_a_bound_below_one_is_rejected(opening: Opening, most: int) -> None:
+    db = opening(registry)
+    db.tenant("acme").put(Member(name="ann"))
+    with pytest.raises(DataError, match=f"most={most}; pass at least 1"):
+        db.admin().erase_tenant("acme", most=most)
+    assert len(opening.raw(registry)) == 1
+
+
+def test_a_bound_is_exact(opening: Opening) -> None:
+    db = opening(registry)
+    for number in range(5):
+        db.tenant("acme").put(Member(name=f"m{number}"))
+    part = db.admin().erase_tenant("acme", most=2)
+    assert (part.done, part.removed, len(opening.raw(registry))) == (False, 2, 3)
+
+
+@pytest.mark.parametrize("tenant", [5, b"acme", None])
+def test_a_tenant_that_is_not_a_string_is_rejected(opening: Opening, tenant: Any) -> None:
+    with pytest.raises(DataError, match=f"got {type(tenant).__name__}"):
+        opening(registry).admin().erase_tenant(tenant)

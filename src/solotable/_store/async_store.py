@@ -395,7 +395,8 @@ class AsyncAdminStore(_AsyncOpenStore):
 
         A table is scanned when an entity's partition key does not give the tenant alone; `scan=True` scans
         every table, which also finds leases, tokens and counters, and `scan=False` none. `most` ends it after
-        about this number of items. Call it again until `done`. Items with a hold stay.
+        this number of items. Call it again until `done`. Entities on hold, global entities and items of
+        undeclared entities stay.
         """
         return await self._run(
             tenant_erasure.erase_tenant(

@@ -382,7 +382,8 @@ class AdminStore(_OpenStore):
 
         A table is scanned when an entity's partition key does not give the tenant alone; `scan=True` scans
         every table, which also finds leases, tokens and counters, and `scan=False` none. `most` ends it after
-        about this number of items. Call it again until `done`. Items with a hold stay.
+        this number of items. Call it again until `done`. Entities on hold, global entities and items of
+        undeclared entities stay.
         """
         return self._run(
             tenant_erasure.erase_tenant(

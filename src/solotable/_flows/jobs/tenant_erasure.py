@@ -1,29 +1,36 @@
 """Erase a tenant: every item of one tenant in the opened tables, page by page.
 
-A Query of each partition that the declared keys assign to the tenant finds its items. A table is scanned if
-an entity stores a tenant's items in other partitions. No state is stored between calls: the remaining items
-are the remaining work.
+A Query of each partition that the declared keys assign to the tenant finds its items. A table is scanned
+instead if an entity stores a tenant's items in other partitions. No state is stored between calls: the
+remaining items are the remaining work.
+
+Entities on hold stay, with their locks, snapshots and redirects. Global entities and items of undeclared
+entities stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from solotable._entities.declare.plan import Plan
 from solotable._entities.declare.table import Table
 from solotable._entities.keys.codecs import unescape
 from solotable._entities.keys.layout import TemplateLayout
+from solotable._entities.traits.history import History
+from solotable._entities.traits.names import Names
 from solotable._entities.traits.soft_delete import DELETED_AT, HELD, PURGE_AT
 from solotable._entities.traits.unique import UniqueRule
 from solotable._expressions.ast import KeyTerm
 from solotable._flows.internal_items import internal_partition
 from solotable._flows.retry import Flow, send
 from solotable._flows.scope import INTERNAL, Scope
+from solotable._flows.traits.names import key_at
 from solotable._flows.traits.outbox import EVENT
-from solotable._flows.traits.unique import lock_key
+from solotable._flows.traits.unique import TAG, lock_key
 from solotable._flows.verbs.batch import delete_items
+from solotable._flows.verbs.get import get_items
 from solotable._protocol.replies import Page, decode_items
 from solotable._protocol.requests import Query, Scan
 from solotable._values import Item
@@ -37,6 +44,10 @@ _PAGE_ITEMS = 100
 _TENANT_PARTS = {"AUDIT": 1, "OUTBOX": 1, "LEASE": 2, "TOKEN": 2, "COUNTER": 3}
 #: Kinds of internal partitions that a tenant has one of.
 _LISTED = ("OUTBOX", "AUDIT")
+#: Kinds whose sort key is one more part of the partition key in a table without a sort key.
+_WITH_SORT = ("LEASE", "TOKEN")
+#: What only a scan finds, as `Erasure.not_searched` names it.
+_SCANNED_KINDS = ("leases", "tokens", "counters")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,13 +57,18 @@ class Erasure:
     tenant: str
     #: Items that were read; a scan reads those of every tenant.
     read: int = 0
+    #: Items that were removed. Locks of unique values count only in a scanned table.
     removed: int = 0
-    #: Items under a hold, which stay.
+    #: Entities on hold, which stay with their locks, snapshots and redirects.
     held: int = 0
+    #: Items of entities that are not declared, which stay.
+    unknown: int = 0
     #: Whether every partition and every scan was read to its end.
     done: bool = False
     #: The tables that were scanned.
     scanned: tuple[str, ...] = ()
+    #: For each table without a scan: the entities and kinds of internal items that only a scan finds.
+    not_searched: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
 
 Progress = Callable[[Erasure], None]
@@ -68,36 +84,49 @@ def erase_tenant(
     progress: Progress | None = None,
 ) -> Flow[Erasure]:
     """Remove every item of a tenant; call it again to continue after a stop, a kill or `most` items."""
+    if not isinstance(tenant, str):
+        raise DataError(f"erase_tenant() takes the id of a tenant as a str, got {type(tenant).__name__}.")
     if not tenant:
         raise DataError("erase_tenant() takes the id of a tenant, got an empty string.")
+    if most is not None and most < 1:
+        raise DataError(f"erase_tenant(): most={most}; pass at least 1, or None for no limit.")
     tables = [table for table in scope.tables if table.tenant is not None]
     scanned = [table for table in tables if (bool(unreached(table)) if scan is None else scan)]
-    state = Erasure(tenant=tenant, scanned=tuple(table.name for table in scanned))
-    reads: list[tuple[Table, tuple[KeyTerm, ...] | None]] = [
-        (table, terms) for table in tables for terms in partitions(table, tenant)
-    ]
-    reads += [(table, None) for table in scanned]
-    for table, terms in reads:
-        start: Item | None = None
-        while True:
-            page = yield from _page(scope, table, terms, start)
-            items = [item for item in decode_items(page.items or ()) if _is_owned(table, item, tenant, terms)]
-            free = [item for item in items if HELD not in item]
-            if not dry_run:
-                yield from _delete(scope, table, free)
-            state = replace(
-                state,
-                read=state.read + page.scanned,
-                removed=state.removed + len(free),
-                held=state.held + len(items) - len(free),
-            )
-            if progress is not None:
-                progress(state)
-            if most is not None and state.removed >= most:
-                return state
-            start = page.last_key or None
-            if start is None:
-                break
+    state = Erasure(
+        tenant=tenant,
+        scanned=tuple(table.name for table in scanned),
+        not_searched={
+            table.name: (*unreached(table), *_SCANNED_KINDS) for table in tables if table not in scanned
+        },
+    )
+    for table in tables:
+        found = partitions(table, tenant)
+        # A scan finds what the queries find.
+        reads: Sequence[tuple[KeyTerm, ...] | None] = [None] if table in scanned else found
+        for terms in reads:
+            start: Item | None = None
+            while True:
+                page = yield from _page(scope, table, terms, start)
+                found_items = _classify(table, decode_items(page.items or ()), tenant, found)
+                free = yield from _without_hold(scope, table, found_items.owned)
+                if most is not None:
+                    free = free[: most - state.removed]
+                if not dry_run:
+                    yield from _delete(scope, table, free, with_locks=terms is not None)
+                state = replace(
+                    state,
+                    read=state.read + page.scanned,
+                    removed=state.removed + len(free),
+                    held=state.held + found_items.held,
+                    unknown=state.unknown + found_items.unknown,
+                )
+                if progress is not None:
+                    progress(state)
+                if most is not None and state.removed >= most:
+                    return state
+                start = page.last_key or None
+                if start is None:
+                    break
     return replace(state, done=True)
 
 
@@ -113,12 +142,14 @@ def partitions(table: Table, tenant: str) -> list[tuple[KeyTerm, ...]]:
         if plan.tenant is None or not _is_listed(plan):
             continue
         partition, arguments = plan.primary.partition, {plan.tenant: tenant}
-        each = [partition.equals(arguments)]
+        each: list[tuple[KeyTerm, ...]]
         if isinstance(partition, TemplateLayout):
             each = [
                 (KeyTerm(partition.attribute, "=", ({"S": text},)),)
                 for text in partition.partitions(arguments)
             ]
+        else:
+            each = [partition.equals(arguments)]
         found |= {repr(terms): terms for terms in each}
     if table.partition.kind == "S" and table.sort is not None:
         for kind in _LISTED:
@@ -141,10 +172,11 @@ def tenant_of(table: Table, item: Item) -> str | None:
     if kind == "UNIQUE":
         holder = table.plans.get(item.get("entity", {}).get("S", ""))
         return unescape(parts[0]) if holder is not None and holder.tenant is not None else None
+    if kind in _WITH_SORT and table.sort is None:
+        parts = parts[:-1]
     if kind in _TENANT_PARTS:
         return unescape(parts[0]) if len(parts) == _TENANT_PARTS[kind] else None
-    # A snapshot or a redirect shares the partition of its entity, whose tag follows the colon.
-    beside = table.plans.get(tag.partition(":")[2])
+    beside = table.plans.get(_entity_tag(tag))
     if beside is None or beside.tenant is None:
         return None
     partition = beside.primary.partition
@@ -160,10 +192,77 @@ def _is_listed(plan: Plan) -> bool:
     return set(partition.fields) == {plan.tenant} and not has_buckets
 
 
-def _is_owned(table: Table, item: Item, tenant: str, terms: tuple[KeyTerm, ...] | None) -> bool:
-    owner = tenant_of(table, item)
-    # An item without an owner in the tenant's partition belongs to the tenant.
-    return owner == tenant or (owner is None and terms is not None)
+@dataclass(slots=True)
+class _PageItems:
+    """The items of one page by what the erasure does with them; items of other owners are left out."""
+
+    owned: list[Item] = field(default_factory=list)
+    held: int = 0
+    unknown: int = 0
+
+
+def _classify(
+    table: Table, items: Sequence[Item], tenant: str, found: Sequence[tuple[KeyTerm, ...]]
+) -> _PageItems:
+    result = _PageItems()
+    for item in items:
+        is_inside = any(all(item.get(term.name) == term.values[0] for term in terms) for terms in found)
+        tag = item.get(table.tag, {}).get("S", "")
+        plan = table.plans.get(_entity_tag(tag))
+        owner = tenant_of(table, item)
+        if plan is None and (":" in tag or not tag.startswith(INTERNAL)):
+            result.unknown += is_inside or _text(item, table.tenant or "") == tenant
+        elif owner == tenant or (
+            owner is None and is_inside and plan is not None and plan.tenant is not None
+        ):
+            # The snapshots of an entity on hold have a copy of the hold, also after its release.
+            if HELD in item and tag in table.plans:
+                result.held += 1
+            else:
+                result.owned.append(item)
+    return result
+
+
+def _entity_tag(tag: str) -> str:
+    """Return the tag of an item's entity, which follows the colon in the tag of a snapshot or a redirect."""
+    return tag.partition(":")[2] if tag.startswith(INTERNAL) else tag
+
+
+def _without_hold(scope: Scope, table: Table, items: Sequence[Item]) -> Flow[list[Item]]:
+    """Return the items that are not a lock, snapshot or redirect of an entity on hold."""
+    holders = [_holder_key(table, item) for item in items]
+    wanted = [key for key in holders if key is not None]
+    if not wanted:
+        return list(items)
+    stored = yield from get_items(scope, table, wanted, consistent=True)
+    held = [key for key, item in zip(wanted, stored, strict=True) if item is not None and HELD in item]
+    return [item for item, key in zip(items, holders, strict=True) if key is None or key not in held]
+
+
+def _holder_key(table: Table, item: Item) -> Item | None:
+    """Return the key of the entity of a lock, snapshot or redirect; None if it cannot be on hold."""
+    tag = item.get(table.tag, {}).get("S", "")
+    if not tag.startswith(INTERNAL):
+        return None
+    is_lock = tag == TAG
+    plan = table.plans.get(item.get("entity", {}).get("S", "") if is_lock else _entity_tag(tag))
+    if plan is None or plan.deletion is None:
+        return None
+    if is_lock:
+        holder: Item | None = item.get("holder", {}).get("M")
+        return holder
+    key = {name: item[name] for name in table.key_names}
+    for trait in plan.traits:
+        if isinstance(trait, History) and {"S": tag} == trait.tag_value:
+            values = trait.template.parse(item[trait.sort]["S"])
+            # A snapshot shares the partition of its entity.
+            sort = None if values is None or plan.primary.sort is None else plan.primary.sort.encode(values)
+            return None if sort is None else key | sort
+        if isinstance(trait, Names) and trait.is_redirect(item):
+            with suppress(DataError):
+                arguments = plan.arguments_of(key)
+                return None if arguments is None else key_at(plan, trait, arguments, trait.target(item))
+    return None
 
 
 def _page(scope: Scope, table: Table, terms: tuple[KeyTerm, ...] | None, start: Item | None) -> Flow[Page]:
@@ -177,23 +276,26 @@ def _page(scope: Scope, table: Table, terms: tuple[KeyTerm, ...] | None, start: 
     return page
 
 
-def _delete(scope: Scope, table: Table, items: Sequence[Item]) -> Flow[None]:
+def _delete(scope: Scope, table: Table, items: Sequence[Item], *, with_locks: bool) -> Flow[None]:
     # Delete derived items first: after a crash, their entity is still there to find them.
-    elsewhere = [key for item in items for key in _derived_keys(table, item)]
-    yield from delete_items(scope, table, elsewhere)
+    derived = [key for item in items for key in _derived_keys(table, item, with_locks=with_locks)]
+    yield from delete_items(scope, table, derived)
     keys = [{name: item[name] for name in table.key_names} for item in items]
     yield from delete_items(scope, table, keys)
 
 
-def _derived_keys(table: Table, item: Item) -> Iterator[Item]:
-    """Yield the keys of an entity's derived items in other partitions: unique locks and its queue entry."""
+def _derived_keys(table: Table, item: Item, *, with_locks: bool) -> Iterator[Item]:
+    """Yield the keys of an entity's derived items in other partitions: its queue entry and its locks.
+
+    A scan finds locks itself, and counts them.
+    """
     plan = table.plans.get(item.get(table.tag, {}).get("S", ""))
     if plan is None:
         return
     if DELETED_AT in item and PURGE_AT in item:
         key = {name: item[name] for name in plan.primary.names}
         yield queue_key(plan, key, int(item[PURGE_AT]["N"]))
-    rules = [trait for trait in plan.traits if isinstance(trait, UniqueRule)]
+    rules = [trait for trait in plan.traits if isinstance(trait, UniqueRule)] if with_locks else []
     # Only a scan finds the locks of an item that its class cannot decode.
     with suppress(StoredDataError):
         entity = plan.decode(item) if rules else None
