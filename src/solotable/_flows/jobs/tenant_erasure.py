@@ -57,7 +57,7 @@ class Erasure:
     tenant: str
     #: Items that were read; a scan reads those of every tenant.
     read: int = 0
-    #: Items that were removed. Locks of unique values count only in a scanned table.
+    #: Items that were removed, without purge queue entries; locks count only in a scanned table.
     removed: int = 0
     #: Entities on hold, which stay with their locks, snapshots and redirects.
     held: int = 0
