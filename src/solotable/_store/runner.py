@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from concurrent.futures import Executor
+from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -53,6 +54,11 @@ def run(flow: Flow[ResultT], engine: Engine) -> ResultT:
                 reply = engine.handle(request)
         except (ServiceError, TransportError) as error:
             pending_error = error
+        except BaseException:
+            pending_error = _wrong_yield(request)
+            if pending_error is None:
+                _close(flow)
+                raise
 
 
 async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
@@ -75,6 +81,26 @@ async def arun(flow: Flow[ResultT], engine: AsyncEngine) -> ResultT:
                 reply = await engine.handle(request)
         except (ServiceError, TransportError) as error:
             pending_error = error
+        except BaseException:
+            pending_error = _wrong_yield(request)
+            if pending_error is None:
+                _close(flow)
+                raise
+
+
+def _wrong_yield(request: object) -> TypeError | None:
+    """Return the error for a value that a flow may not yield; None for a request."""
+    if isinstance(request, Request | Sleep | ConcurrentReads):
+        return None
+    hint = "; write `yield from`" if isinstance(request, Generator) else ""
+    return TypeError(f"A flow yields requests, got {type(request).__name__}{hint}.")
+
+
+def _close(flow: Flow[Any]) -> None:
+    """Run the `finally` blocks of a flow that cannot continue, such as after a cancellation."""
+    # A block that yields a request ends with RuntimeError, which must not replace the cause.
+    with suppress(RuntimeError):
+        flow.close()
 
 
 # What is asked together is answered one by one: an error belongs to its request, not to the others.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypeVar, cast, overload
+from typing import Any, TypeVar, cast, overload
 
 from solotable._flows.retry import Flow
 from solotable._flows.scope import Scope
 from solotable._protocol.engine import AsyncEngine, Engine
 from solotable._store import async_store, runner, store
+from solotable.errors import DeclarationError
 
 ResultT = TypeVar("ResultT")
 AnyStore = store.Verbs | async_store.AsyncVerbs
@@ -15,12 +16,43 @@ AnyStore = store.Verbs | async_store.AsyncVerbs
 
 def run(flow: Flow[ResultT], on: store.Verbs | Engine) -> ResultT:
     """Run a flow to its end on a store or an engine, and return its result."""
-    return runner.run(flow, on._engine if isinstance(on, store.Verbs) else on)
+    try:
+        if isinstance(on, store.Verbs):
+            _check_new(flow)
+            return runner.run(flow, on._engine)
+        return runner.run(flow, on)
+    except AttributeError as error:
+        _check_stores(error, on, async_store.AsyncVerbs, "run() takes a blocking store; await arun()")
+        raise
 
 
 async def arun(flow: Flow[ResultT], on: async_store.AsyncVerbs | AsyncEngine) -> ResultT:
     """Run a flow to its end on an async store or engine, and return its result."""
-    return await runner.arun(flow, on._engine if isinstance(on, async_store.AsyncVerbs) else on)
+    try:
+        if isinstance(on, async_store.AsyncVerbs):
+            _check_new(flow)
+            return await runner.arun(flow, on._engine)
+        return await runner.arun(flow, on)
+    except AttributeError as error:
+        _check_stores(error, on, store.Verbs, "arun() takes an async store; call run()")
+        raise
+
+
+def _check_new(flow: Flow[Any]) -> None:
+    if getattr(flow, "gi_frame", flow) is None:
+        raise DeclarationError("This flow has ended; call its function again for a new one.")
+
+
+# After the error, not before each run: a check would slow down every request.
+def _check_stores(error: AttributeError, on: object, wrong: type[Any], advice: str) -> None:
+    """Raise DeclarationError for a store of the wrong kind, or for one in the place of a scope."""
+    if isinstance(on, wrong):
+        raise DeclarationError(f"{advice} for a flow on {type(on).__name__}.") from None
+    if isinstance(error.obj, store.Verbs | async_store.AsyncVerbs):
+        name = type(error.obj).__name__
+        raise DeclarationError(
+            f"The verbs of a flow take a Scope, got {name}; pass scope_of(store)."
+        ) from None
 
 
 def scope_of(on: AnyStore) -> Scope:
