@@ -37,7 +37,7 @@ def connect(
 ) -> Database:
     """Open a URL for these tables and return the store of their entities.
 
-    `cursor_secrets` seal the cursors (the first seals, all open); without them cursors are good for
+    `cursor_secrets` sign cursors (the first signs, all verify); without them cursors are valid in
     this process only. `session` is a botocore or boto3 session for `http://` and `aws://`.
     """
     address = Url.parse(url)
@@ -136,9 +136,9 @@ def ensure(engine: Engine, table: declared.Table, name: str) -> None:
     except TableNotFound:
         try:
             engine.handle(Control(operation="CreateTable", members=table.definition(name)))
-        except ServiceError as refused:
-            # Another process was quicker.
-            if refused.code != "ResourceInUseException":
+        except ServiceError as error:
+            # Another process was first.
+            if error.code != "ResourceInUseException":
                 raise
         _ensure_ttl(engine, table, name)
         return
@@ -171,9 +171,9 @@ def _ensure_stream(engine: Engine, table: declared.Table, name: str, described: 
     members = {"TableName": name, "StreamSpecification": dict(declared.STREAM)}
     try:
         engine.handle(Control(operation="UpdateTable", members=members))
-    except ServiceError as refused:
-        # Another process was quicker.
-        if "already has an enabled stream" not in refused.message:
+    except ServiceError as error:
+        # Another process was first.
+        if "already has an enabled stream" not in error.message:
             raise
 
 
@@ -187,9 +187,9 @@ def _ensure_ttl(engine: Engine, table: declared.Table, name: str) -> None:
     members = {"TableName": name, "TimeToLiveSpecification": wanted}
     try:
         engine.handle(Control(operation="UpdateTimeToLive", members=members))
-    except ServiceError as refused:
-        # Another process was quicker.
-        if "TimeToLive is already enabled" not in refused.message:
+    except ServiceError as error:
+        # Another process was first.
+        if "TimeToLive is already enabled" not in error.message:
             raise
 
 

@@ -28,7 +28,7 @@
     └── ServiceError                what DynamoDB itself answers: `code`, `message`, `retryable`
         ├── ConditionFailed         ConditionalCheckFailedException, with the `item` it met
         │   ├── AlreadyExists       a create met an item
-        │   ├── TooManyConflicts    modify() met another writer at each of its `attempts`
+        │   ├── TooManyConflicts    modify() failed in each of its `attempts`: the item had changed
         │   └── VersionConflict     another writer was first: `mine` and `theirs`
         ├── TransactionCancelled    TransactionCanceledException, with `reasons` in the caller's order
         │   └── TransactionFailed   the same over entities: `failures` name the entity and the condition

@@ -28,7 +28,7 @@ E = TypeVar("E", bound=Entity)
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """A write that a pattern has prepared, to be done alone or in a transaction."""
+    """A prepared write, to be sent alone or in a transaction."""
 
     scope: Scope
     planner: Planner
@@ -106,7 +106,7 @@ class TransactionWork:
         self._add(lambda: _already(prepared), plan, ("check", key, version, condition))
 
     def include(self, *planned: Planned) -> None:
-        """Take in what a pattern has prepared: `tx.include(db.names(Route).renaming(...))`."""
+        """Add a prepared write: `tx.include(db.names(Route).renaming(...))`."""
         for each in planned:
             if (each.scope.tenant, each.scope.names) != (self._scope.tenant, self._scope.names):
                 raise TenantViolation(

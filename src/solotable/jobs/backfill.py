@@ -1,8 +1,8 @@
 """Backfill: upgrade stored items to the current schema version, and rewrite outdated index keys.
 
-It goes over the table once, by an explicit scan with a budget. How far it has come is kept in the table
-itself, so that it continues where a killed one stopped; items written by older code behind its back are found
-by the next run, and counted by `report`. It never raises a version and writes nothing along.
+It scans the table once, with a budget. Checkpoints in the table let it continue after a kill. The next run
+finds items that older code writes during this one; `report` counts them. It does not increase versions and
+makes no derived writes.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ _MOST_PROBLEMS = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """How far a backfill has come; counts are those of all its runs together."""
+    """The progress of a backfill; counts include its former runs."""
 
     entity: str
     tally: BackfillCounts
-    #: How many items the table has, as far as it is known; Amazon's figure is hours old.
+    #: The number of items in the table, if known; Amazon's figure is hours old.
     total: int | None
     seconds: float
     eta_seconds: float | None
     done: bool
     dry_run: bool
-    #: Whether it went on from a checkpoint.
+    #: Whether it continued from a checkpoint.
     resumed: bool
-    #: Items that could not be rewritten, the first of them.
+    #: The first items that could not be rewritten.
     problems: tuple[str, ...] = ()
 
 
@@ -60,14 +60,14 @@ class Report:
     current: int
     items: int
     by_schema_version: Mapping[int, int]
-    #: Items that still have what is written along for older code.
+    #: Items that still have attributes for older releases.
     serving_older: int
     stale_keys: int
     unreadable: int
 
     @property
     def old(self) -> int:
-        """How many items are of a schema version before the current one."""
+        """The number of items with an older schema version."""
         return sum(count for version, count in self.by_schema_version.items() if version < self.current)
 
 
@@ -83,7 +83,7 @@ def backfill(  # noqa: PLR0913 - the settings of a job, each by name
     together: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Progress:
-    """Bring the stored items of an entity up to date, and return what was done.
+    """Upgrade the stored items of an entity, and return the counts.
 
     Reads at most `budget` items. `rate` is the capacity units a second that it may take. `segments` are
     worked on at the same time. It continues from the checkpoint of a run that did not end, unless
@@ -92,17 +92,17 @@ def backfill(  # noqa: PLR0913 - the settings of a job, each by name
     """
     plan = entity.plan()
     if rate is not None and rate <= 0:
-        raise DataError(f"A backfill has a rate of more than 0 units a second; {rate} was given.")
+        raise DataError(f"rate must be above 0 units per second, got {rate}.")
     if segments < 1:
-        raise DataError(f"A backfill has at least one segment; {segments} was given.")
+        raise DataError(f"segments must be at least 1, got {segments}.")
     if together is None:
         together = MOST_TRANSACTION_ACTIONS if db.engine.capabilities.handle_together else 1
     keeps = saves_checkpoints(plan) and not dry_run
     there = run(load_checkpoints(db.scope, plan), db.engine) if keeps and not restart else []
     if there and there[0].segments != segments:
         raise DataError(
-            f"A backfill of {plan.name} was begun with segments={there[0].segments} and has not ended; "
-            f"continue with as many, or begin again with restart=True."
+            f"An unfinished backfill of {plan.name} has segments={there[0].segments}; "
+            f"continue it with the same number, or start over with restart=True."
         )
     job = _Job(db=db, plan=plan, budget=budget, dry_run=dry_run, resumed=bool(there), progress=progress)
     job.total = _count(db, plan)
@@ -143,11 +143,11 @@ class _Job:
     resumed: bool
     progress: Callable[[Progress], None] | None
     total: int | None = None
-    #: Items that former runs had seen.
+    #: Items that former runs read.
     before: int = 0
     tallies: dict[int, BackfillCounts] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
-    #: How many pages are being worked on.
+    #: Pages in progress.
     taken: int = 0
     room: threading.Condition = field(default_factory=threading.Condition)
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -175,9 +175,9 @@ class _Job:
         return found
 
     def take(self, wanted: int) -> int:
-        """Take up to so many items out of the budget, or say that it is used up."""
+        """Take up to this many items from the budget, or raise if it is used up."""
         with self.room:
-            # What other segments have taken they may give back.
+            # Other segments may give back what they took.
             self.room.wait_for(lambda: self.budget > 0 or not self.taken or self.stop.is_set())
             if self.budget < 1:
                 raise DataError(
@@ -190,7 +190,7 @@ class _Job:
             return taken
 
     def release(self, spare: int) -> None:
-        """Give back what was taken and not read."""
+        """Give back items that were not read."""
         with self.room:
             self.budget += spare
             self.taken -= 1
@@ -219,7 +219,7 @@ def _in_parallel(job: _Job, parts: list[tuple[Work, SegmentCheckpoint]], *, keep
 
 
 def _segment(job: _Job, work: Work, mark: SegmentCheckpoint, *, keeps: bool) -> None:
-    """Go over one part of the table, writing down after each page how far it came."""
+    """Rewrite one segment of the table, with a checkpoint after each page."""
     scope, engine = job.db.scope, job.db.engine
     while not (mark.done or job.stop.is_set()):
         budget = job.take(work.at_once)
@@ -284,12 +284,12 @@ def report(
 
 
 def _count(db: AdminStore, plan: Plan) -> int | None:
-    """Return how many items the table has, if it says so."""
+    """Return the item count of the table, or None if it is not available."""
     request = Control(operation="DescribeTable", members={"TableName": db.scope.table(plan.table)})
     try:
         described = db.engine.handle(request)
     except ServiceError:
-        # The right to describe a table is not needed to write it.
+        # A writer may lack the permission to describe the table.
         return None
     count = described.get("Table", {}).get("ItemCount")
     return int(count) if count else None

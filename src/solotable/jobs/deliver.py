@@ -38,15 +38,15 @@ _log = logging.getLogger("solotable.deliver")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Delivered:
-    """How many events were handled, and how many of them some sink error for good."""
+    """The number of handled events, and of events that a sink rejected."""
 
     events: int = 0
     dead: int = 0
-    #: The last event that was handled.
+    #: The last handled event.
     last: Event | None = None
 
 
-#: What may be given as a sink: one of `sinks`, or a function of an event.
+#: A sink: an object of `sinks`, or a function of an event.
 AnySink = Sink | Callable[[Event], object]
 Progress = Callable[[Delivered], None]
 
@@ -74,8 +74,8 @@ def deliver(  # noqa: PLR0913 - a job's settings, each by name
     run_ = _Run(admin, [sink_of(sink) for sink in sinks], consumer, attempts, progress)
     tables = tables_of(admin.scope, (), table)
     if recover:
-        # First the outbox, then the feed from its earliest change: nothing falls between the two, and
-        # the lost place is forgotten only when all is done.
+        # First the outbox, then the feed from its earliest change, so that no event is missed. The lost
+        # checkpoint is removed at the end.
         for each in tables:
             for item in _kept(admin, each):
                 run_.handle(each, item)
@@ -96,7 +96,7 @@ def deliver(  # noqa: PLR0913 - a job's settings, each by name
 
 
 def waiting(db: Database | AdminStore, *, consumer: str = "outbox", table: Table | None = None) -> int:
-    """Return how many events were not delivered yet; nothing is."""
+    """Return the number of undelivered events; deliver none."""
     admin = db.admin() if isinstance(db, Database) else db
     count = 0
     for each in tables_of(admin.scope, (), table):
@@ -109,7 +109,7 @@ def waiting(db: Database | AdminStore, *, consumer: str = "outbox", table: Table
 def dead(
     db: Database | AdminStore, *, consumer: str = "outbox", table: Table | None = None
 ) -> list[DeadLetter]:
-    """Return the events that some sink has error for good, oldest first."""
+    """Return the dead letters: events that a sink rejected, oldest first."""
     admin = db.admin() if isinstance(db, Database) else db
     return [
         letter
@@ -125,7 +125,7 @@ def redeliver(
     consumer: str = "outbox",
     table: Table | None = None,
 ) -> Delivered:
-    """Hand dead letters once more to the sinks that error them, and forget those that are taken."""
+    """Deliver dead letters again to the sinks that rejected them, and remove those that are accepted."""
     admin = db.admin() if isinstance(db, Database) else db
     by_name = {sink.name: sink for sink in map(sink_of, sinks)}
     done = Delivered()
@@ -149,7 +149,7 @@ def redeliver(
 
 
 class _Run:
-    """One run of the job: the sinks, and what it has done so far."""
+    """One run of the job: its sinks and its counts."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class _Run:
         self._progress = progress
 
     def drain(self, changes: Changes[Record]) -> None:
-        """Deliver what there is now."""
+        """Deliver the events that exist now."""
         uncommitted = 0
         for record in changes:
             assert record.after is not None
@@ -180,7 +180,7 @@ class _Run:
             changes.commit()
 
     def handle(self, table: Table, item: Item) -> None:
-        """Hand one event to every sink, and bury it for those that never take it."""
+        """Deliver an event to every sink; store a dead letter for a sink that rejects it."""
         event = load_event(table, item)
         refusals = [error for sink in self._sinks if (error := self._send(sink, table, item, event))]
         self.delivered = Delivered(
@@ -229,7 +229,7 @@ def _events(record: Record) -> Iterator[Record]:
 
 
 def _kept(db: AdminStore, table: Table) -> Iterator[Item]:
-    """Yield every event that the outbox of a table still holds."""
+    """Yield every event in the outbox of a table."""
     start = None
     while True:
         ours = Compare("=", Attr((table.tag,)), Const({"S": OUTBOX}))

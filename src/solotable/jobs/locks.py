@@ -1,4 +1,4 @@
-"""Taking the locks of unique fields for entities that were stored before the field was unique.
+"""Create the locks of unique fields for entities that were stored before the field was unique.
 
 Until it has run, a value that only unlocked entities have can be taken by another. It may run at any
 time and again: a lock that is held by its entity stays as it is.
@@ -22,14 +22,14 @@ from solotable.errors import DeclarationError, SolotableError, TransactionCancel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Locked:
-    """One entity and what became of its locks: taken or held already, or refused with the reason."""
+    """An entity and its locks: created, already held, or rejected with the reason."""
 
     entity: Entity
     refused: SolotableError | None = None
 
 
 def take_locks(db: AdminStore, entity: type[Entity], *, budget: int) -> Iterator[Locked]:
-    """Take the locks of every stored entity; yield each entity that was looked at.
+    """Create the locks of every stored entity; yield each checked entity.
 
     Reads the table by a scan of at most `budget` items. Entities whose value another one holds are
     yielded with the error that names the holder, and are left as they are: an operator has to decide.
@@ -44,7 +44,7 @@ def take_locks(db: AdminStore, entity: type[Entity], *, budget: int) -> Iterator
 def _locked(db: AdminStore, entity: Entity) -> Locked:
     plan = entity.plan()
     for lock in unique.lock_puts(db.scope, plan, entity):
-        # In one transaction with a look at the holder: it must still have the value that is locked.
+        # The same transaction checks that the entity still has the locked value.
         there = ConditionCheck(
             table=db.scope.table(plan.table),
             key=plan.key_of(entity.__dict__),
@@ -56,7 +56,7 @@ def _locked(db: AdminStore, entity: Entity) -> Locked:
             why = cancelled.reasons[0]
             if why["Code"] == "ConditionalCheckFailed":
                 return Locked(entity=entity, refused=lock.explain(why.get("Item")))
-            # The entity has changed since, and that write set its locks.
+            # The entity changed after the read, and that write created its locks.
     return Locked(entity=entity)
 
 

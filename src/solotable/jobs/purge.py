@@ -1,4 +1,4 @@
-"""The purge: what was deleted and whose grace is over is removed for good.
+"""The purge: remove soft-deleted items whose grace period is over.
 
 It goes through the entries that are due and leaves none of them, except for what is held. Nothing is
 removed before its time, and every removal leaves a receipt in its own transaction. It keeps no place of its
@@ -47,11 +47,11 @@ _SCANNED_AT_ONCE = 1_000
 
 @dataclass(slots=True, kw_only=True)
 class Purged:
-    """What a purge did, or would do: how many items went, by entity, and what stayed and why."""
+    """The result of a purge: removed items by entity, and the items that stayed, with reasons."""
 
     run: str
     dry_run: bool
-    #: How many entries are due; None unless progress was asked for.
+    #: The number of due entries; None without a progress function.
     due: int | None = None
     looked_at: int = 0
     removed: Counter[str] = field(default_factory=Counter)
@@ -62,11 +62,11 @@ class Purged:
 
     @property
     def items(self) -> int:
-        """How many items went, children included."""
+        """The number of removed items, children included."""
         return self.removed.total()
 
     def row(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return the result as JSON values."""
         return {
             "run": self.run,
             "dry_run": self.dry_run,
@@ -79,7 +79,7 @@ class Purged:
 
 
 Progress = Callable[[Purged], None]
-#: Gives the reason why something must stay, or None.
+#: Returns why an item must stay, or None.
 Hold = Callable[[Deleted], str | None]
 
 
@@ -92,7 +92,7 @@ def purge(
     hold: Hold | None = None,
     progress: Progress | None = None,
 ) -> Purged:
-    """Remove everything in a table whose time has come; with `dry_run` only count it.
+    """Remove every due item of a table; with `dry_run` only count them.
 
     `now` is the moment in epoch seconds that counts as the present. A dry run may look ahead; a real one
     may not. `hold` can keep more back than what is held in the table.
@@ -102,10 +102,12 @@ def purge(
     present = scope.clock()
     until = present if now is None else now
     if until > present and not dry_run:
-        raise DataError(f"A purge never goes ahead of time: now={until} is later than the clock's {present}.")
+        raise DataError(
+            f"now={until} is in the future (the clock says {present}); a purge removes only due items."
+        )
     if not any(plan.deletion is not None for plan in chosen.plans.values()):
         raise DeclarationError(
-            f"No entity of table {chosen.name!r} can be undeleted, so nothing waits for a purge; "
+            f"No entity of table {chosen.name!r} can be undeleted, so there is nothing to purge; "
             f"declare it: deletion = SoftDelete(grace=timedelta(days=30))."
         )
     report = Purged(run=f"{stamp(scope.now())}#{scope.tokens()[:8]}", dry_run=dry_run)
@@ -127,7 +129,7 @@ def purge(
 
 
 def list_receipts(db: AdminStore, table: Table | None = None) -> Iterator[Receipt]:
-    """Iterate over what was ever purged from a table, oldest first."""
+    """Iterate over the receipts of a table's purges, oldest first."""
     chosen = only_table(db.scope, table, "has the receipts")
     start = None
     while True:
@@ -145,13 +147,13 @@ def sweep(
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Purged:
-    """Remove what has outlived its time to live and is still there; reads at most `budget` items.
+    """Remove expired items that DynamoDB has not removed yet; read at most `budget` items.
 
     DynamoDB removes such items by itself, within days; until then every read hides them.
     """
     plan, scope = entity.plan(), db.scope
     if plan.ttl is None:
-        raise DeclarationError(f"{plan.name} has no time to live, so nothing of it expires.")
+        raise DeclarationError(f"{plan.name} has no time to live, so its items do not expire.")
     report = Purged(run=f"{stamp(scope.now())}#{scope.tokens()[:8]}", dry_run=dry_run)
     job = flows.PurgeRun(scope=scope, name=report.run, table=plan.table)
     ours = Compare("=", Attr((plan.table.tag,)), Const(plan.tag_value))
@@ -182,17 +184,17 @@ class _PurgeJob:
         self._run = this
         self._report = report
         self._hold = hold
-        #: The digests of what a dry run has counted, where a child could be counted with its parent too.
+        #: Digests of the items that a dry run counted, so that a child is not counted twice.
         self._counted: set[str] = set()
 
     def do(self, plan: Plan | None, some: list[QueueEntry]) -> None:
-        """Purge the items of some entries of one entity."""
+        """Purge the items of these queue entries of one entity."""
         report = self._report
         report.looked_at += len(some)
         if plan is None:
             report.problems.append(
-                f"{len(some)} entries are of an entity {some[0].entity!r} that no class declares; "
-                f"import the module that does."
+                f"{len(some)} queue entries have the entity {some[0].entity!r}, which no class declares; "
+                f"import the module that declares it."
             )
             return
         if self._hold is not None:
@@ -208,7 +210,7 @@ class _PurgeJob:
         except TransportError:
             raise
         except SolotableError as error:
-            # One entity that cannot be purged does not keep the others.
+            # An entity that cannot be purged does not stop the others.
             report.problems.append(f"{plan.name}: {error}")
 
     def _kept_back(self, plan: Plan, entry: QueueEntry) -> bool:
@@ -266,7 +268,7 @@ class _PurgeJob:
 
 
 def _parts(table: Table, some: list[QueueEntry]) -> Iterator[tuple[Plan | None, list[QueueEntry]]]:
-    """Yield entries by entity, as many at once as make whole transactions."""
+    """Yield entries by entity, in groups that fill transactions."""
     by_entity: dict[str, list[QueueEntry]] = {}
     for entry in some:
         by_entity.setdefault(entry.entity, []).append(entry)

@@ -1,4 +1,4 @@
-"""Recounting: compare a parent's counter with its children, and repair what has drifted.
+"""Recount: compare the counters of parents with their children, and repair wrong ones.
 
 The children and the counter change in one transaction, so a counter that stays the same while its
 children are counted was right or wrong all along; one that moved is counted again.
@@ -27,7 +27,7 @@ from solotable.errors import ConditionFailed, DataError, DeclarationError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recounted:
-    """One parent's counter: what it said, what its children say, and whether it was repaired."""
+    """The counter of a parent: stored value, counted value, and whether it was repaired."""
 
     parent: str
     key: Mapping[str, Any]
@@ -50,7 +50,7 @@ def recount(
     repair: bool = True,
     progress: Callable[[Recounted], None] | None = None,
 ) -> Iterator[Recounted]:
-    """Recount every counter that an entity is counted on; yield each counter that was looked at.
+    """Recount every counter of an entity; yield each checked counter.
 
     Reads all parents by a scan of at most `budget` items, and their children by queries.
     """
@@ -116,7 +116,7 @@ def _count(
 def _repair(
     db: AdminStore, plan: Plan, key: Mapping[str, Any], field: str, said: Decimal, counted: Decimal
 ) -> None:
-    """Set a counter to what was counted; raise ConditionFailed if it has changed since it was read."""
+    """Set a counter to the counted value; raise ConditionFailed if it changed after the read."""
     path = (plan.attributes[field].wire,)
     unmoved: Condition = Compare("=", Attr(path), Const(dump(said)))
     if not said:

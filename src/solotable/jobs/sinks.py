@@ -1,4 +1,4 @@
-"""Where events are delivered to: the audit trail, EventBridge-shaped entries, a file, any callable.
+"""Sinks of the outbox: the audit trail, EventBridge entries, a JSON-lines file, a function.
 
 A sink gets every event at least once and may raise; it is asked again. What it keeps by the event's id
 it keeps once.
@@ -23,7 +23,7 @@ from solotable.errors import AlreadyExists
 
 @runtime_checkable
 class Sink(Protocol):
-    """Takes events; `name` is how messages and dead letters call it."""
+    """Accepts events; messages and dead letters name it by `name`."""
 
     @property
     def name(self) -> str:
@@ -31,12 +31,12 @@ class Sink(Protocol):
         ...
 
     def send(self, db: AdminStore, table: Table, item: Item, event: Event) -> None:
-        """Take one event; `item` is the event as it is stored."""
+        """Accept one event; `item` is its stored item."""
         ...
 
 
 class AuditSink:
-    """Keeps events in the table: as items of the audit trail, or as entities that `make` returns.
+    """Stores events in the table: as items of the audit trail, or as entities that `make` returns.
 
     `db.tenant(...).audit()` lists the built-in ones, newest first. An entity is created under a key
     that must come from the event alone, so that the same event is kept once; `days` is how long.
@@ -49,7 +49,7 @@ class AuditSink:
         self._days = days
 
     def send(self, db: AdminStore, table: Table, item: Item, event: Event) -> None:
-        """Keep an event unless it is kept already."""
+        """Store an event unless it is already stored."""
         if self._make is None:
             run(keep_audit(db.scope, table, item, days=self._days), db.engine)
             return
@@ -60,7 +60,7 @@ class AuditSink:
 
 
 class EventBridgeSink:
-    """Hands events on as entries of EventBridge's PutEvents: `put` is called with one at a time.
+    """Passes events to `put` as entries of EventBridge's PutEvents, one per call.
 
     `boto3.client("events").put_events(Entries=[entry])` takes them; with a path they become lines of
     a file.
@@ -80,11 +80,11 @@ class EventBridgeSink:
         self._bus = bus
 
     def send(self, db: AdminStore, table: Table, item: Item, event: Event) -> None:
-        """Hand an event on."""
+        """Pass an event to `put`."""
         self._put(self.entry(event))
 
     def entry(self, event: Event) -> dict[str, Any]:
-        """Return an event as PutEvents takes it; the id is in the detail, for consumers that need it."""
+        """Return an event as an entry of PutEvents; its id is in the detail."""
         key = "/".join(str(part) for part in event.target.key.values())
         entry = {
             "Source": self._source,
@@ -97,7 +97,7 @@ class EventBridgeSink:
 
 
 class JsonLinesSink:
-    """Appends events to a file, one JSON object a line."""
+    """Appends events to a file, one JSON object per line."""
 
     def __init__(self, path: str | Path) -> None:
         self._append = _appending(Path(path))
@@ -126,13 +126,13 @@ def event_json(event: Event) -> str:
 
 
 def sink_of(given: Sink | Callable[[Event], object]) -> Sink:
-    """Return a sink as it is, and a function as a sink."""
+    """Return a sink unchanged, and a function as a sink."""
     return given if isinstance(given, Sink) else CallableSink(given)
 
 
 def _appending(path: Path) -> Callable[[dict[str, Any]], object]:
     def append(entry: dict[str, Any]) -> None:
-        # One write of one line: of a process that dies there is at most one line that was cut.
+        # One write per line: a crash can cut off at most one line.
         with path.open("ab") as file:
             file.write(json.dumps(entry, ensure_ascii=False).encode() + b"\n")
 
