@@ -238,6 +238,28 @@ class Docket(Entity, table=court):
     version: Annotated[int, Version()] = 0
 
 
+class Alley(Entity, table=court):
+    """A name in the partition key."""
+
+    key = Key("TENANT#{tenant_id}#ALLEY#{path}", "ALLEY")
+    deletion = SoftDelete(grace=timedelta(days=30))
+    names = Names("path")
+    tenant_id: str = FROM_SCOPE
+    path: str
+    version: Annotated[int, Version()] = 0
+
+
+class Lane(Entity, table=court):
+    """A name in the sort key that chooses the shard."""
+
+    key = Key("LANES#{tenant_id}", "LANE#{path}", shards=3)
+    deletion = SoftDelete(grace=timedelta(days=30))
+    names = Names("path")
+    tenant_id: str = FROM_SCOPE
+    path: str
+    version: Annotated[int, Version()] = 0
+
+
 registry = Table("Registry", tenant="tenant_id")
 
 
@@ -303,6 +325,33 @@ def test_a_hold_covers_the_locks_snapshots_and_redirects_of_its_entity(
     assert acme.names(Docket).resolve(path="held") is not None
     with pytest.raises(NotUnique):
         acme.create(Exhibit(name="second", serial="held2"))
+
+
+@pytest.mark.parametrize("entity", [Alley, Lane])
+@pytest.mark.parametrize("is_deleted", [False, True])
+def test_a_hold_covers_redirects_in_other_partitions(
+    opening: Opening, entity: type[Alley | Lane], is_deleted: bool
+) -> None:
+    db = opening(court)
+    for tenant in ("acme", "other"):
+        store = db.tenant(tenant)
+        for name in ("held", "free"):
+            store.put(entity(path="start"))
+            for old, new in (("start", f"{name}0"), (f"{name}0", f"{name}1"), (f"{name}1", f"{name}2")):
+                store.names(entity).rename(store.require(entity, path=old), to=new)
+            store.names(entity).release(path="start")
+    acme = db.tenant("acme")
+    acme.hold(entity, path="held2", reason="a court order")
+    if is_deleted:
+        acme.delete(acme.require(entity, path="held2"))
+    stays = [item for item in opening.raw(court) if "acme" not in repr(item) or "held" in repr(item)]
+    stays += [item for item in opening.raw(court) if item["_type"]["S"] == "_purge" and item not in stays]
+    done = db.admin().erase_tenant("acme")
+    assert (done.done, done.held) == (True, 1)
+    assert _sorted(opening.raw(court)) == _sorted(stays)
+    acme.release_hold(entity, path="held2")
+    assert db.admin().erase_tenant("acme").held == 0
+    assert [item for item in opening.raw(court) if "acme" in repr(item)] == []
 
 
 def test_a_snapshot_from_the_time_of_a_hold_goes_after_its_release(opening: Opening) -> None:
