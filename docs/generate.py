@@ -117,8 +117,14 @@ def described(path: str, command: click.Command) -> str:
     options = [each for each in command.params if isinstance(each, click.Option)]
     if options:
         lines += ["", "| Option | |", "|---|---|"]
-        lines += [f"| `{cell_of(each)}` | {cell(each.help or '')} |" for each in options]
+        lines += [f"| `{cell_of(each)}` | {cell(help_of(each))} |" for each in options]
     return "\n".join(lines)
+
+
+def help_of(option: click.Option) -> str:
+    """Return the help of an option with its default, if `--help` shows it."""
+    default = f" Default: {option.default}." if option.show_default else ""
+    return f"{option.help or ''}{default}"
 
 
 def cell_of(option: click.Option) -> str:

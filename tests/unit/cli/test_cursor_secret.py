@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
 from solotable.cli.options.cursor_secret import cursor_secret
@@ -77,11 +78,44 @@ def test_a_read_only_home_folder_gives_none(tmp_path: Path, monkeypatch: pytest.
     assert cursor_secret() is None
 
 
-@pytest.mark.parametrize("content", [b"", b"\xff\xfe"])
-def test_a_damaged_file_gives_none(state: Path, content: bytes) -> None:
+@pytest.mark.parametrize("content", [b"", b" \n"])
+def test_an_empty_file_is_replaced(state: Path, content: bytes) -> None:
     (state / "solotable").mkdir(parents=True)
     (state / "solotable" / "cursor-secret").write_bytes(content)
-    assert cursor_secret() is None
+    secret = cursor_secret()
+    assert secret is not None
+    assert len(secret) == 64
+    assert cursor_secret() == secret
+    assert [path.name for path in (state / "solotable").iterdir()] == ["cursor-secret"]
+
+
+@pytest.mark.parametrize("content", [b"abc", b"\xff\xfe", b"\xff" * 32])
+def test_an_invalid_file_is_a_usage_error_that_names_it(state: Path, content: bytes) -> None:
+    file = state / "solotable" / "cursor-secret"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(content)
+    with pytest.raises(click.UsageError) as caught:
+        cursor_secret()
+    assert str(file) in caught.value.message
+    assert "delete the file" in caught.value.message.lower()
+    assert file.read_bytes() == content
+
+
+@pytest.mark.parametrize("text", ["short", f"{SECRET},short", ","])
+def test_a_short_secret_is_a_usage_error_that_names_its_source(
+    monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    with pytest.raises(click.UsageError, match="--cursor-secret"):
+        cursor_secret(text)
+    monkeypatch.setenv("SOLOTABLE_CURSOR_SECRETS", text)
+    with pytest.raises(click.UsageError, match="SOLOTABLE_CURSOR_SECRETS"):
+        cursor_secret()
+
+
+def test_the_option_comes_before_the_environment(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOLOTABLE_CURSOR_SECRETS", "short")
+    assert cursor_secret(SECRET) == SECRET
+    assert not state.exists()
 
 
 def test_processes_that_start_together_get_the_same_secret(state: Path) -> None:

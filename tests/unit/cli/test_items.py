@@ -6,12 +6,14 @@ import json
 import socket
 import subprocess
 import sys
+from concurrent.futures import Future, wait
 from pathlib import Path
 
 import pytest
 
 from solotable import errors as e
 from solotable.cli import main
+from solotable.cli.data import writes
 from solotable.cli.exit_codes import exit_code
 from solotable.cli.main import every_command
 from tests.serving import environment, served
@@ -176,8 +178,14 @@ def test_deletes(filled: Run) -> None:
         filled("delete", "Survey", "survey_id=s1", "--if-version", "1", "--json").json["title"]
         == "12 Main Street"
     )
-    assert filled("delete", "Survey", "survey_id=s1", "--any-version").code == 3
-    assert filled("get", "Survey", "survey_id=s1").code == 3
+    missing = ("Survey", "survey_id=s1")
+    update = ("--set", "title=x", "--any-version")
+    for ran in (
+        filled("delete", *missing, "--any-version"),
+        filled("get", *missing),
+        filled("update", *missing, *update),
+    ):
+        assert (ran.code, ran.err) == (3, "Error: Survey not found: tenant_id='acme', survey_id='s1'.\n")
 
 
 def test_unique_fields_are_enforced(run: Run) -> None:
@@ -229,6 +237,12 @@ def test_tenants_are_isolated(filled: Run, monkeypatch: pytest.MonkeyPatch) -> N
         ),
         (("update", "Survey", "survey_id=s1", "--set", "titel=x", "--any-version"), "did you mean 'title'?"),
         (("get", "Survey", "survey_id=s1", "-d", "mysql://x"), "is not a database URL"),
+        (("get", "Survey", "survey_id=s1", "-d", "."), "'.' is a folder; pass the path of a file."),
+        (("put", "Survey", "survey_id=s1", "title=x", "-d", "sqlite:///."), "'.' is a folder"),
+        (
+            ("query", "Section.of_survey", "survey_id=s1", "--cursor-secret", "short"),
+            "--cursor-secret has 5 bytes",
+        ),
     ],
 )
 def test_usage_errors_are_one_sentence(filled: Run, arguments: tuple[str, ...], message: str) -> None:
@@ -444,7 +458,7 @@ def test_an_invalid_object_is_named_and_nothing_is_stored(run: Run, tmp_path: Pa
     (tmp_path / "rows.json").write_text(json.dumps([{"survey_id": "s1", "title": "T"}, {"survey_id": "s2"}]))
     ran = run("put", "Survey", "--json-input", "rows.json")
     assert (ran.code, ran.out) == (2, "")
-    assert "Object 2: Survey.title is missing." in ran.err
+    assert "Object 2: Survey.title is missing. Nothing was stored.\n" in ran.err
     assert not (tmp_path / "survey.db").exists()
 
 
@@ -455,3 +469,69 @@ def test_an_empty_result_says_so_on_standard_error(filled: Run) -> None:
     assert "0 rows" not in ran.out
     assert (filled(*query, "--jsonl").err, filled(*query, "--csv").err) == ("", "")
     assert filled(*query, "--json").json == {"items": [], "cursor": None, "more": False}
+
+
+ROW = '{"survey_id": "s1", "title": "T"}'
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        (f"{ROW}\n" * 99 + '{"survey_id": }\n' + ROW, "line 100, column 15: Expecting value"),
+        (f"{ROW}\n\n{ROW[:-1]}", "line 3, column 33: Expecting ',' delimiter"),
+        (f"[{ROW},\n{ROW},\n]", "line 3, column 1: "),
+        (f"[\n{ROW}\n{ROW}\n]", "line 3, column 1: Expecting ',' delimiter"),
+        ("title", "line 1, column 1: Expecting value"),
+    ],
+    ids=["lines", "a cut last line", "a list", "a list without a comma", "no JSON"],
+)
+def test_an_error_in_json_names_its_line(run: Run, tmp_path: Path, text: str, place: str) -> None:
+    (tmp_path / "rows.json").write_text(text)
+    ran = run("put", "Survey", "--json-input", "rows.json")
+    assert (ran.code, ran.out) == (2, "")
+    assert f"--json-input is not JSON: {place}" in ran.err
+    assert ran.err.endswith("Nothing was stored.\n")
+    assert not (tmp_path / "survey.db").exists()
+
+
+def test_only_a_newline_ends_a_line_of_json(run: Run, tmp_path: Path) -> None:
+    rows = [{"survey_id": f"s{number}", "title": "A\u2028B\x85"} for number in range(2)]
+    text = "\r\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    (tmp_path / "rows.jsonl").write_text(text, encoding="utf-8", newline="")
+    assert run("put", "Survey", "--json-input", "rows.jsonl").out == "Stored 2 Survey.\n"
+
+
+def test_an_empty_list_stores_nothing(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "rows.json").write_text("[]")
+    ran = run("put", "Survey", "--json-input", "rows.json")
+    assert (ran.code, ran.out, ran.err) == (0, "Stored 0 Survey.\n", "")
+    assert run("put", "Survey", "--json-input", "rows.json", "--json").json == []
+    (tmp_path / "rows.json").write_text("\n")
+    assert run("put", "Survey", "--json-input", "rows.json").code == 2
+
+
+def test_an_interrupted_file_prints_the_number_of_stored_objects(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "rows.json").write_text(
+        json.dumps([{"survey_id": f"s{number}", "title": "T"} for number in range(600)])
+    )
+    waits = 0
+
+    def wait_once(futures: list[Future[object]]) -> object:
+        nonlocal waits
+        waits += 1
+        if waits == 2:
+            raise KeyboardInterrupt
+        return wait(futures)
+
+    monkeypatch.setattr(writes, "wait", wait_once)
+    ran = run("put", "Survey", "--json-input", "rows.json", "-d", RELAXED)
+    assert (ran.code, ran.out) == (130, "")
+    stored = len(run("list", "Survey", "--all", "--json", "-d", RELAXED).json)
+    assert 256 <= stored <= 512
+    assert f"Interrupted: {stored} of 600 objects were stored.\n" in ran.err
+
+
+def test_the_usage_of_put_marks_the_fields_as_optional(run: Run) -> None:
+    assert "ENTITY [FIELD=VALUE]...\n" in run("put", "--help").out

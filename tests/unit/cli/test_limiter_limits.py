@@ -191,3 +191,10 @@ def test_json_needs_no_pyyaml_and_yaml_says_how_to_get_it(
     assert (ran.code, 'pip install "solotable[limiter]"' in ran.err) == (2, True)
     (tmp_path / "limits.json").write_text(json.dumps({"system": {"limits": {"rpm": {"capacity": 5}}}}))
     assert limits("apply", "limits.json", "--yes").code == 0
+
+
+@pytest.mark.parametrize("name", ["plan", "diff"])
+def test_the_help_of_prune_promises_no_removal_where_nothing_is_written(run: Run, name: str) -> None:
+    text = " ".join(run("limiter", "limits", name, "--help").out.split())
+    assert "Also remove" not in text
+    assert "Also remove" in " ".join(run("limiter", "limits", "apply", "--help").out.split())

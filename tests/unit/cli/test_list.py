@@ -51,8 +51,19 @@ def test_limit_and_all(tenants: Run) -> None:
     ran = tenants("list", "Section", "--limit", "2", "--jsonl")
     assert len(ran.out.splitlines()) == 2
     assert ran.err == "Stopped after 2 rows; pass --all or a larger --limit for more.\n"
-    every = tenants("list", "Section", "--limit", "2", "--all", "--jsonl")
+    every = tenants("list", "Section", "--all", "--jsonl")
     assert (len(every.out.splitlines()), every.err) == (3, "")
+
+
+def test_limit_and_all_cannot_be_used_together(tenants: Run) -> None:
+    ran = tenants("list", "Section", "--limit", "50", "--all")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--all prints every row; omit --limit." in ran.err
+
+
+def test_the_help_of_admin_asks_for_no_argument(run: Run) -> None:
+    assert "argument" not in run("list", "--help").out
+    assert "argument" in run("get", "--help").out
 
 
 def test_the_default_limit_is_50(run: Run, tmp_path: Path) -> None:

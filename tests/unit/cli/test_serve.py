@@ -289,6 +289,12 @@ def test_an_unusable_file_is_explained(tmp_path: Path, name: str, content: bytes
     assert word in error_of(command("serve", "--port", "0", name, cwd=tmp_path), 1)
     if content is not None:
         assert (tmp_path / name).read_bytes() == content
+        assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_the_help_of_a_key_can_be_read_alone() -> None:
+    text = serve.get_help(click.Context(serve))
+    assert "..." not in text.partition("--access-key")[2].partition("--keys")[0]
 
 
 def test_an_invalid_keys_file_shows_no_secret(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -59,7 +60,7 @@ def get(
         if show_request:
             _print_requests(opened)
         if found is None:
-            raise NotFoundError(f"{describe_key(plan, given)} does not exist.")
+            raise not_found(plan, given, target)
         print_one(row_of(found), output)
 
 
@@ -113,8 +114,8 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
     target.require_tenant(plan, wanted.arguments)
     if everything and (limit is not None or cursor is not None):
         raise click.UsageError("--all prints every row; omit --limit and --cursor.")
-    if not everything:
-        secret = secret or cursor_secret()
+    if secret or not everything:
+        secret = cursor_secret(secret)
     if cursor is not None and secret is None:
         raise click.UsageError(
             f"--cursor needs the secret that signed it; pass --cursor-secret or set {VARIABLE}."
@@ -145,14 +146,12 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
     epilog="Example: solotable list Section --limit 20 -m models.py:surveyor -d survey.db --tenant acme",
 )
 @click.argument("entity")
-@target_options
+@partial(target_options, admin_help="Print the items of all tenants.")
 @click.option(
     "-n",
     "--limit",
     type=click.IntRange(1),
-    default=_DEFAULT_LIMIT,
-    show_default=True,
-    help="Print at most this many.",
+    help=f"Print at most this many. Default: {_DEFAULT_LIMIT}.",
 )
 @click.option("--all", "everything", is_flag=True, help="Print all of them.")
 @click.option(
@@ -164,7 +163,7 @@ def query(  # noqa: PLR0913, PLR0917 - a command has as many parameters as optio
 )
 @output_options
 def list_items(
-    entity: str, target: Target, limit: int, everything: bool, budget: int, output: str | None
+    entity: str, target: Target, limit: int | None, everything: bool, budget: int, output: str | None
 ) -> None:
     """Scan the table and print the items of ENTITY.
 
@@ -179,6 +178,9 @@ def list_items(
         )
     if plan.tenant is not None and target.tenant is not None and target.admin:
         raise click.UsageError("--tenant (or $SOLOTABLE_TENANT) and --admin cannot be used together.")
+    if everything and limit is not None:
+        raise click.UsageError("--all prints every row; omit --limit.")
+    most = limit or _DEFAULT_LIMIT
     with open_admin_store(target.db, tables, plan.table) as store:
         found: Iterable[Any] = store.scan(plan.entity, where=_tenant_filter(plan, target), budget=budget)
         rows = (row_of(each) for each in found)
@@ -186,11 +188,11 @@ def list_items(
         if everything:
             print_rows(rows, output, columns)
             return
-        first = list(islice(rows, limit))
+        first = list(islice(rows, most))
         print_rows(first, output, columns)
         # Whether more exist is not known: finding out may scan the rest of the table.
-        if len(first) == limit:
-            note(f"Stopped after {limit} rows; pass --all or a larger --limit for more.")
+        if len(first) == most:
+            note(f"Stopped after {most} rows; pass --all or a larger --limit for more.")
 
 
 @click.command(
@@ -237,9 +239,12 @@ def parse_key(plan: Plan, given: tuple[str, ...]) -> dict[str, Any]:
     return values
 
 
-def describe_key(plan: Plan, key: dict[str, Any]) -> str:
-    """Return an entity and its key for a message."""
-    return f"{plan.name} with {', '.join(f'{name}={value!r}' for name, value in key.items())}"
+def not_found(plan: Plan, key: dict[str, Any], target: Target) -> NotFoundError:
+    """Return the error for an entity that does not exist, in the words of the store."""
+    from solotable._flows.verbs.get import not_found as store_error
+
+    scope = {} if plan.tenant is None else {plan.tenant: target.tenant}
+    return NotFoundError(str(store_error(plan, scope | key)))
 
 
 def _tenant_filter(plan: Plan, target: Target) -> Any:

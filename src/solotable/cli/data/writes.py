@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from solotable.cli.options.arguments import build_entity, find_plan, parse_fields, parse_paths
-from solotable.cli.options.database import CommandT, NotFoundError
+from solotable.cli.options.database import CommandT
 from solotable.cli.options.target import Target, target_options
 from solotable.cli.output import note, output_options, print_one, print_rows, row_of
 from solotable.cli.progress import progress
 
-from .reads import describe_key, parse_key
+from .reads import not_found, parse_key
 
 if TYPE_CHECKING:
     from solotable._entities.declare.plan import Plan
@@ -39,7 +39,7 @@ def _version_options(command: CommandT) -> CommandT:
     "-d survey.db --tenant acme",
 )
 @click.argument("entity")
-@click.argument("values", nargs=-1, metavar="FIELD=VALUE...")
+@click.argument("values", nargs=-1, metavar="[FIELD=VALUE]...")
 @target_options
 @click.option(
     "--json-input",
@@ -93,7 +93,7 @@ def _build_object(plan: Plan, values: dict[str, Any], number: int | None) -> Any
     except click.UsageError as error:
         if number is None:
             raise
-        raise click.UsageError(f"Object {number}: {error.message}") from None
+        raise click.UsageError(f"Object {number}: {error.message} Nothing was stored.") from None
 
 
 def _write_all(plan: Plan, entities: list[Any], write: Callable[[Any], Any]) -> list[Any]:
@@ -101,22 +101,31 @@ def _write_all(plan: Plan, entities: list[Any], write: Callable[[Any], Any]) -> 
 
     Two writes of one key stay in order.
     """
-    stored: list[Any] = []
-    start = 0
+    futures: list[Future[Any]] = []
     with ThreadPoolExecutor(_WRITERS) as threads, progress(f"put {plan.name}") as update:
-        while start < len(entities):
-            batch = _take_distinct(plan, entities[start : start + _BATCH])
-            futures = [threads.submit(write, each) for each in batch]
-            wait(futures)
-            errors = [future.exception() for future in futures]
-            stored += [future.result() for future, error in zip(futures, errors, strict=True) if not error]
-            for number, error in enumerate(errors, start + 1):
-                if error is not None:
-                    note(f"{len(stored):,} of {len(entities):,} objects were stored; object {number} failed:")
-                    raise error
-            start += len(batch)
-            update(start, len(entities))
-    return stored
+        try:
+            while (start := len(futures)) < len(entities):
+                batch = _take_distinct(plan, entities[start : start + _BATCH])
+                for each in batch:
+                    # One by one: after an interruption, all that were submitted are counted.
+                    futures.append(threads.submit(write, each))  # noqa: PERF401
+                wait(futures[start:])
+                for number, future in enumerate(futures[start:], start + 1):
+                    if (error := future.exception()) is not None:
+                        note(f"{_count(futures, entities)}; object {number} failed:")
+                        raise error
+                update(len(futures), len(entities))
+        except KeyboardInterrupt:
+            threads.shutdown(cancel_futures=True)
+            note(f"Interrupted: {_count(futures, entities)}.")
+            raise
+    return [future.result() for future in futures]
+
+
+def _count(futures: list[Future[Any]], entities: list[Any]) -> str:
+    """Return how many of the objects were stored, for a message."""
+    stored = sum(not each.cancelled() and each.exception() is None for each in futures)
+    return f"{stored:,} of {len(entities):,} objects were stored"
 
 
 def _take_distinct(plan: Plan, entities: list[Any]) -> list[Any]:
@@ -205,7 +214,7 @@ def delete(
     with target.open(tables, plan.table) as opened:
         removed = opened.store.delete(plan.entity, version=version, **given)
     if removed is None:
-        raise NotFoundError(f"{describe_key(plan, given)} does not exist.")
+        raise not_found(plan, given, target)
     print_one(row_of(removed), output)
 
 
@@ -231,12 +240,33 @@ def _parse_objects(source: IO[str]) -> tuple[list[dict[str, Any]], bool]:
     try:
         read = json.loads(text)
     except ValueError as error:
-        try:
-            read = [json.loads(line) for line in text.splitlines() if line.strip()]
-        except ValueError:
-            raise click.UsageError(f"--json-input is not JSON: {error}.") from None
+        read = _parse_lines(text, error)
     many = isinstance(read, list)
     objects = read if isinstance(read, list) else [read]
-    if not objects or not all(isinstance(each, dict) for each in objects):
+    if not all(isinstance(each, dict) for each in objects):
         raise click.UsageError("--json-input takes an object of fields, or a list of objects.")
     return objects, many
+
+
+def _parse_lines(text: str, whole: ValueError) -> list[Any]:
+    """Parse a value per line; if the first line is not JSON, raise the error of the whole text."""
+    found: list[Any] = []
+    # Not splitlines(): a string of JSON may contain other line separators.
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            try:
+                found.append(json.loads(line))
+            except ValueError as error:
+                raise _not_json(error, number) if found else _not_json(whole) from None
+    if not found:
+        raise _not_json(whole)
+    return found
+
+
+def _not_json(error: ValueError, line: int = 1) -> click.UsageError:
+    """Return the usage error for a text that starts at this line of the file."""
+    # Other errors, as for an integer with too many digits, have no place.
+    place, problem = f"line {line}", str(error)
+    if isinstance(error, json.JSONDecodeError):
+        place, problem = f"line {line + error.lineno - 1}, column {error.colno}", error.msg
+    return click.UsageError(f"--json-input is not JSON: {place}: {problem}. Nothing was stored.")

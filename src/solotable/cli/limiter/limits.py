@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _SIGNS = {"add": "+", "change": "~", "remove": "-"}
 _file = click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
 _prune = click.option("--prune", is_flag=True, help="Also remove limits that are not in the file.")
+_show_prune = click.option(
+    "--prune", is_flag=True, help="Also show limits that are not in the file: apply --prune removes them."
+)
 
 
 class InvalidManifest(click.ClickException):
@@ -40,7 +43,7 @@ def limits() -> None:
 
 @limiter_command(limits, "plan", example="limits plan limits.yaml -d sqlite:///l.db")
 @_file
-@_prune
+@_show_prune
 @json_option
 def plan(table: LimiterTable, file: Path, prune: bool, as_json: bool) -> None:
     """Print what applying a FILE would add, change and remove; nothing is written."""
@@ -53,7 +56,7 @@ def plan(table: LimiterTable, file: Path, prune: bool, as_json: bool) -> None:
 
 @limiter_command(limits, "diff", example="limits diff limits.yaml -d sqlite:///l.db")
 @_file
-@_prune
+@_show_prune
 @json_option
 def diff(table: LimiterTable, file: Path, prune: bool, as_json: bool) -> int:
     """Compare a FILE with the stored limits; exit with 1 if they differ.

@@ -8,24 +8,55 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+import click
+
+from .database import split_secrets
+
 VARIABLE = "SOLOTABLE_CURSOR_SECRETS"
+#: Not imported from the store: `solotable --help` must not load it.
+_SHORTEST = 16
 
 
-def cursor_secret() -> str | None:
-    """Return $SOLOTABLE_CURSOR_SECRETS or this user's secret, which is created on first use.
+def cursor_secret(given: str | None = None) -> str | None:
+    """Return the given secret, $SOLOTABLE_CURSOR_SECRETS, or this user's secret, created on first use.
 
     Return None if the user's secret cannot be stored, for example without a home folder.
     """
-    given = os.environ.get(VARIABLE)
     if given:
-        return given
+        return _check(given, "--cursor-secret", "")
+    if environment := os.environ.get(VARIABLE):
+        return _check(environment, f"${VARIABLE}", "")
     try:
         file = _state_folder() / "cursor-secret"
-        if not file.exists():
+        secret = _read(file)
+        if not secret:
             _create(file)
-        return file.read_text(encoding="ascii").strip() or None
-    except (OSError, RuntimeError, UnicodeDecodeError):
+            secret = _read(file)
+    except (OSError, RuntimeError):
         return None
+    return _check(secret, str(file), " Write a longer one, or delete the file to get a new one.")
+
+
+def _check(text: str, source: str, advice: str) -> str:
+    """Return the text if its secrets, separated by commas, are long enough."""
+    sizes = [len(secret) for secret in split_secrets(text)] or [0]
+    if min(sizes) < _SHORTEST:
+        raise click.UsageError(
+            f"{source} has {min(sizes)} bytes; a cursor secret has at least {_SHORTEST}.{advice}"
+        )
+    return text
+
+
+def _read(file: Path) -> str:
+    """Return the content of the file, empty if it does not exist."""
+    try:
+        return file.read_text(encoding="ascii").strip()
+    except FileNotFoundError:
+        return ""
+    except UnicodeDecodeError:
+        raise click.UsageError(
+            f"{file} is not a cursor secret: it is not ASCII. Delete the file to get a new one."
+        ) from None
 
 
 def _state_folder() -> Path:
@@ -35,15 +66,21 @@ def _state_folder() -> Path:
 
 
 def _create(file: Path) -> None:
-    """Create the file whole: another process reads the same secret, or none, but never a part."""
+    """Create the file whole: another process reads the same secret, or none, but never a part.
+
+    An empty file is replaced: a full disk or a crash may leave one.
+    """
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # mkstemp creates a file that only this user can read.
     number, name = tempfile.mkstemp(dir=file.parent, prefix=file.name)
     try:
         os.write(number, secrets.token_hex(32).encode())
-        # link() fails if another process was first.
-        with suppress(FileExistsError):
-            os.link(name, file)
+        if file.exists():
+            Path(name).replace(file)
+        else:
+            # link() fails if another process was first.
+            with suppress(FileExistsError):
+                os.link(name, file)
     finally:
         os.close(number)
-        Path(name).unlink()
+        Path(name).unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import click
 
 from solotable.cli.exit_codes import NOT_FOUND
-from solotable.errors import TableNotFound, TenantViolation
+from solotable.errors import NotOurFile, TableNotFound, TenantViolation
 
 if TYPE_CHECKING:
     from solotable._entities.declare.table import Table
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from solotable.urls import Url
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any])
+ADMIN_HELP = "Work across all tenants; pass the tenant as an argument."
+_SQLITE_HEADER = b"SQLite format 3\0"
 _SCHEME = re.compile(r"(sqlite|https?|aws):|[A-Za-z0-9+.-]+://")
 
 
@@ -48,11 +50,9 @@ def db_option(command: CommandT) -> CommandT:
     )(command)
 
 
-def scope_options(command: CommandT) -> CommandT:
+def scope_options(command: CommandT, admin_help: str = ADMIN_HELP) -> CommandT:
     """Give a command `--tenant` and `--admin` as its parameters."""
-    command = click.option(
-        "--admin", is_flag=True, help="Work across all tenants; pass the tenant as an argument."
-    )(command)
+    command = click.option("--admin", is_flag=True, help=admin_help)(command)
     return click.option(
         "--tenant", metavar="T", envvar="SOLOTABLE_TENANT", help="The tenant. Default: $SOLOTABLE_TENANT."
     )(command)
@@ -113,9 +113,30 @@ def parse_url(db: str | None) -> Url:
     if not db:
         raise click.UsageError("No database given; pass -d FILE or -d URL, or set SOLOTABLE_URL.")
     try:
-        return Url.parse(db if _SCHEME.match(db) else f"sqlite:///{quote(db)}")
+        url = Url.parse(db if _SCHEME.match(db) else f"sqlite:///{quote(db)}")
     except DeclarationError as error:
         raise click.BadParameter(str(error), param_hint="--db") from None
+    if url.path is not None and Path(url.path).is_dir():
+        raise click.BadParameter(f"{url.path!r} is a folder; pass the path of a file.", param_hint="--db")
+    return url
+
+
+def check_is_database(path: str) -> None:
+    """Raise NotOurFile for another file than a SQLite database, before the engine creates its lock file.
+
+    Only for a process that does not have the file open: closing a descriptor drops SQLite's own locks.
+    """
+    log = (Path(f"{path}{suffix}") for suffix in ("-wal", "-journal"))
+    try:
+        # With a log, only SQLite knows the content of the first page.
+        if not Path(path).is_file() or any(each.exists() for each in log):
+            return
+        with Path(path).open("rb") as file:
+            header = file.read(len(_SQLITE_HEADER))
+    except OSError:
+        return  # opening the database reports it
+    if header not in (b"", _SQLITE_HEADER):
+        raise NotOurFile(f"{path} is not a solotable database; nothing was changed.")
 
 
 def file_exists(url: Url) -> bool:
@@ -175,6 +196,8 @@ def _open_engine(db: str | None, own: Table | None, *, create: bool = False) -> 
     url = parse_url(db)
     if not create and not file_exists(url):
         raise NotFoundError(f"No such file: {url.path}. Create it with: {_apply_command(db)}")
+    if url.path is not None:
+        check_is_database(url.path)
     engine = open_engine(url)
     try:
         yield engine, url

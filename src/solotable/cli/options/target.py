@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from .database import CommandT, OpenStore, db_option, open_store, scope_options
+from .database import ADMIN_HELP, CommandT, OpenStore, db_option, open_store, scope_options
 from .models import load_tables, models_option
 
 if TYPE_CHECKING:
@@ -60,11 +60,11 @@ class Target:
         )
 
 
-def target_options(command: CommandT) -> CommandT:
+def target_options(command: CommandT, *, admin_help: str = ADMIN_HELP) -> CommandT:
     """Give a command these options as its parameter `target: Target`."""
 
     @wraps(command)
     def run(*, models: str | None, db: str | None, tenant: str | None, admin: bool, **others: Any) -> Any:
         return command(target=Target(models=models, db=db, tenant=tenant, admin=admin), **others)
 
-    return cast(CommandT, models_option(db_option(scope_options(run))))
+    return cast(CommandT, models_option(db_option(scope_options(run, admin_help))))

@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from solotable import __version__
+from solotable.cli.options.database import NotFoundError
 from solotable.cli.progress import progress
 
 _OPTIONAL = {"orjson": "faster JSON", "boto3": "boto3 clients in process, and Amazon DynamoDB"}
@@ -24,7 +25,7 @@ _OPTIONAL = {"orjson": "faster JSON", "boto3": "boto3 clients in process, and Am
 def command(db: Path | None, as_json: bool) -> int:
     """Check the installation, and the file DB.
 
-    Exits with 1 if DB has a problem.
+    Exits with 1 if DB has a problem, with 3 if it does not exist.
     """
     import sqlite3
 
@@ -38,6 +39,8 @@ def command(db: Path | None, as_json: bool) -> int:
         "wal_reset_fixed": wal_reset_is_fixed(sqlite3.sqlite_version_info),
         "optional": {name: importlib.util.find_spec(name) is not None for name in _OPTIONAL},
     }
+    if db is not None and not db.exists():
+        raise NotFoundError(f"No such file: {db}.")
     found = None
     if db is not None:
         with progress("items", quiet=as_json) as update:

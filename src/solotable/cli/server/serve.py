@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from solotable import __version__
+from solotable.cli.options.database import check_is_database
 
 if TYPE_CHECKING:
     from solotable._protocol.error_texts import ErrorTexts
@@ -67,9 +68,16 @@ def _seconds(_ctx: click.Context, _parameter: click.Parameter, value: float) -> 
 @click.option("--memory", is_flag=True, help="Keep all data in memory; it is lost when the server stops.")
 @click.option("--relaxed", is_flag=True, help="Acknowledge writes before fsync.")
 @click.option(
-    "--access-key", envvar="SOLOTABLE_ACCESS_KEY", help="Require requests signed with this access key ..."
+    "--access-key",
+    envvar="SOLOTABLE_ACCESS_KEY",
+    help="Require requests to be signed with this access key; needs --secret-key. "
+    "Default: $SOLOTABLE_ACCESS_KEY.",
 )
-@click.option("--secret-key", envvar="SOLOTABLE_SECRET_KEY", help="... and this secret.")
+@click.option(
+    "--secret-key",
+    envvar="SOLOTABLE_SECRET_KEY",
+    help="The secret of --access-key. Default: $SOLOTABLE_SECRET_KEY.",
+)
 @click.option(
     "--keys",
     "keys_file",
@@ -152,6 +160,8 @@ def command(  # noqa: PLR0913, PLR0917  # a command has as many parameters as op
             storage = _storage(path, is_new=is_new, relaxed=relaxed)
             click.echo(_banner(host, bound, storage, signed=settings.keys is not None))
 
+    if not memory:
+        check_is_database(path)
     durability: sqlite.Durability = "relaxed" if relaxed else "full"
     with sqlite.open(path, durability=durability, error_texts=error_texts) as engine:
         serve(engine, settings, ready=ready)
